@@ -2,7 +2,6 @@ import type { z } from "zod";
 import type { Contract } from "./kernel/contract.ts";
 import type { ErrorCode } from "./kernel/errors.ts";
 
-/** How a client reaches the service. */
 export interface ClientOptions {
   /** Address of the service. */
   baseUrl: string;
@@ -33,7 +32,6 @@ export function createClient<const Contracts extends object>(
   return Object.fromEntries(members) as Client<Contracts>;
 }
 
-/** A function for each contract. */
 export type Client<Contracts> = {
   readonly [Name in keyof Contracts]: Member<Contracts[Name]>;
 };
@@ -67,7 +65,6 @@ type Part<Name extends string, Schema> = Schema extends z.ZodType
   : { readonly [name in Name]: z.input<Schema> }
   : { readonly [name in Name]?: never };
 
-/** A good answer. */
 export interface Called<Answer> {
   readonly status: number;
   readonly headers: Headers;
@@ -75,7 +72,6 @@ export interface Called<Answer> {
   readonly body: Answer extends z.ZodType ? z.output<Answer> : string;
 }
 
-/** An answer that is an error. */
 export class CallError extends Error {
   override readonly name = "CallError";
 

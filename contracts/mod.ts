@@ -52,7 +52,6 @@ export function familyContracts(family: VendorFamily) {
   };
 }
 
-/** The contracts of a family's operations beside the chat dialects. */
 export function familyOperations(family: VendorFamily) {
   const has = (kind: OperationKind) => family.operations.includes(kind);
   const methods = methodContracts(family);

@@ -13,6 +13,7 @@ import { checkPatterns } from "./architecture/patterns.ts";
 import { checkReachable } from "./architecture/reachable.ts";
 import { checkSizes, limits, medianLines } from "./architecture/sizes.ts";
 import { checkTables } from "./architecture/tables.ts";
+import { checkTenured } from "./architecture/tenured.ts";
 import { checkUniqueExports } from "./architecture/unique_exports.ts";
 import { checkWireWords } from "./architecture/wire_words.ts";
 import { codeFiles, type Finding, listed, readTree, type Tree } from "./architecture/tree.ts";
@@ -30,6 +31,7 @@ holds("a name is exported by one file", checkUniqueExports);
 holds("no silenced checks, switched-off tests, loose ends, hidden state", checkBanned);
 holds("no file is there that nobody imports", checkReachable);
 holds("patterns take time in proportion to their text", checkPatterns);
+holds("a call leaves nothing in the old generation by how it is written", checkTenured);
 holds("dependencies are pinned, used and named in deno.json", checkDependencies);
 
 Deno.test("the checks see the whole tree", () => {

@@ -21,7 +21,6 @@ const params = z.object({
   ).openapi({ type: "integer" }),
 });
 
-/** Accounts and their limits. */
 export const adminAccountContracts = {
   listAccounts: defineContract({
     ...ofAdministration,

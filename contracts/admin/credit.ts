@@ -26,7 +26,6 @@ const grantRow = z.strictObject({
   created_at: timestampSchema.describe("When it was granted."),
 }).openapi("CreditGrant");
 
-/** Accounts' credit. */
 export const adminCreditContracts = {
   showCredit: defineContract({
     ...ofAdministration,

@@ -46,9 +46,9 @@ export const chatRequest = openObject({
   max_completion_tokens: optional(z.number().int().min(1)).describe(
     "Upper bound of the answer in tokens, reasoning included. Default: the model's limit.",
   ),
-  max_tokens: optional(z.number().int().min(1)).describe("Older name of the same bound.").openapi(
-    { deprecated: true },
-  ),
+  max_tokens: optional(z.number().int().min(1)).describe("Older name of the same bound.").openapi({
+    deprecated: true,
+  }),
   n: optional(z.number().int().min(1).max(128)).describe("How many answers. Default 1."),
   user: optional(z.string()).describe("Older name of `safety_identifier`.").openapi({
     deprecated: true,

@@ -85,9 +85,8 @@ const tokenCount = z.looseObject({
 
 /** `alt=sse` (or `$alt=sse`) streams server-sent events; else a stream is one JSON array. */
 const query = z.looseObject({
-  alt: z.string().optional().describe(
-    "`sse`: server-sent events. Default: one JSON array.",
-  ).openapi({ example: "sse" }),
+  alt: z.string().optional().describe("`sse`: server-sent events. Default: one JSON array.")
+    .openapi({ example: "sse" }),
   $alt: z.string().optional().describe("Longer name of `alt`."),
 });
 

@@ -28,15 +28,13 @@ const filterColumns = [
 const filterValue = z.union([z.string().max(1000), z.number(), z.boolean()]);
 const filter = z.union([filterValue, z.array(filterValue).min(1).max(1000)]).optional();
 
-export const evalFilters = z.strictObject(
-  Object.fromEntries(filterColumns.map((column) => [
-    column,
-    filter.describe(`\`${column}\` of the interaction: a value, or an array of 1 to 1,000.`),
-  ])) as Record<
-    typeof filterColumns[number],
-    typeof filter
-  >,
-).openapi("EvalFilters");
+export const evalFilters = z.strictObject(Object.fromEntries(filterColumns.map((column) => [
+  column,
+  filter.describe(`\`${column}\` of the interaction: a value, or an array of 1 to 1,000.`),
+])) as Record<
+  typeof filterColumns[number],
+  typeof filter
+>).openapi("EvalFilters");
 
 const compared = z.string().min(1).max(100_000).optional().describe(
   "Default: the text of the stored answer.",
@@ -67,9 +65,7 @@ const jsonSchema = z.strictObject({
 });
 
 const regex = z.strictObject({
-  type: z.literal("regex").describe(
-    "The pattern is found in the answer's text, of at most 1 MiB.",
-  ),
+  type: z.literal("regex").describe("The pattern is found in the answer's text, of at most 1 MiB."),
   pattern: z.string().min(1).max(2000).describe("A regular expression of JavaScript."),
   flags: z.string().regex(
     /^(?!.{0,1}(.).{0,1}\1)[ims]{0,3}$/,
@@ -80,9 +76,7 @@ const regex = z.strictObject({
 
 const judge = z.strictObject({
   type: z.literal("judge").describe("Another model decides."),
-  model: z.string().min(1).max(300).describe(
-    "Named as in calls to the unified endpoint.",
-  ),
+  model: z.string().min(1).max(300).describe("Named as in calls to the unified endpoint."),
   prompt: z.string().min(1).max(20_000).describe(
     "What the judge is to look at. `{{input}}`, `{{answer}}` and `{{expected}}` stand for the stored request, the new answer and the stored one; without any of them all three are put behind it.",
   ),

@@ -61,17 +61,13 @@ const runFields = {
       for: z.string().describe("Code of the error, such as `insufficient_credits`."),
       until: timestampSchema.describe("When it tries again."),
     }).openapi("EvalWaiting"),
-  ).describe(
-    "Why the run stands still, and when it tries again.",
-  ),
+  ).describe("Why the run stands still, and when it tries again."),
   error: orNull(
     z.strictObject({
       code: z.string().describe("Code of the error, as in error answers."),
       message: z.string().describe("What went wrong, for people."),
     }).openapi("EvalFailure"),
-  ).describe(
-    "Why a run failed or was cancelled.",
-  ),
+  ).describe("Why a run failed or was cancelled."),
   counts: counts.describe("Figures of the run so far."),
 };
 

@@ -192,9 +192,7 @@ export const exportTables = Object.keys(exportRecords) as ExportTable[];
 export type InteractionColumn = keyof typeof interactionTable;
 
 /** Names of the columns of an interaction, in the order of an export. */
-export const interactionColumns = Object.keys(
-  interactionTable,
-) as readonly InteractionColumn[];
+export const interactionColumns = Object.keys(interactionTable) as readonly InteractionColumn[];
 
 /** Table → column → kind, in the order of an export. */
 export const columnKinds = {

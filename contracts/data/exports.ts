@@ -27,11 +27,9 @@ export const exportRequest = z.strictObject({
   ),
   tables: z.array(z.enum(exportTables)).min(1).max(exportTables.length).default(["interactions"])
     .describe('Default `["interactions"]`; `csv` and `jsonl` take exactly one.'),
-  columns: z.array(
-    z.enum(columnNames as [string, ...string[]], {
-      error: () => "expected a column of the named tables",
-    }),
-  ).min(1).max(maxColumns).optional().describe(
+  columns: z.array(z.enum(columnNames as [string, ...string[]], {
+    error: () => "expected a column of the named tables",
+  })).min(1).max(maxColumns).optional().describe(
     "Only these columns, in this order; of several tables each gives those that it has. Default: all.",
   ),
   payloads: z.boolean().optional().describe(
@@ -50,7 +48,6 @@ export const exportRequest = z.strictObject({
 
 const requestId = z.string().openapi({ format: "uuid" }).describe("Id of the export.");
 
-/** Job form. */
 export const exportJob = z.strictObject({
   status: z.literal("success").describe("Always `success`."),
   request_id: requestId,
@@ -70,16 +67,12 @@ const whole = Object.values(exportRecords).map((record) => z.array(record));
 const rows = [...whole, z.array(chosenColumns)];
 const exportFile = z.union([
   ...rows,
-  z.strictObject(
-    Object.fromEntries(
-      exportTables.map((name, at) => [
-        name,
-        z.union([whole[at]!, z.array(chosenColumns)]).optional().describe(
-          `Rows of \`${name}\`, where it was asked for.`,
-        ),
-      ]),
+  z.strictObject(Object.fromEntries(exportTables.map((name, at) => [
+    name,
+    z.union([whole[at]!, z.array(chosenColumns)]).optional().describe(
+      `Rows of \`${name}\`, where it was asked for.`,
     ),
-  ).openapi("ExportedTables"),
+  ]))).openapi("ExportedTables"),
 ]).openapi("ExportFile");
 const exported = z.union([exportJob, exportLink, exportFile]);
 

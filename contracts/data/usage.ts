@@ -2,7 +2,6 @@ import { z } from "@hono/zod-openapi";
 import { dayOrTimeSchema, usdSchema, wholeNumber } from "../kernel/common.ts";
 import { defineContract, ofRecords } from "../kernel/contract.ts";
 
-/** What usage can be summed by. */
 export const usageGroups = [
   "model",
   "vendor",

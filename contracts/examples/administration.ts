@@ -99,7 +99,6 @@ const price = {
   checked_on: "2026-11-20",
 };
 
-/** Examples of administration. */
 export const administrationExamples: Readonly<Record<string, OperationExamples>> = {
   listAccounts: { answers: { page: { data: [account], next_cursor: null } } },
   createAccount: {

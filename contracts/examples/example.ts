@@ -2,7 +2,6 @@
 export interface OperationExamples {
   /** Values of path parameters by name. */
   readonly params?: Readonly<Record<string, string>>;
-  /** Requests by name. */
   readonly requests?: Readonly<Record<string, unknown>>;
   /** Requests as a form, by name; files stand there by their names. */
   readonly forms?: Readonly<Record<string, unknown>>;

@@ -70,7 +70,6 @@ const evalRun = {
 const filters = { flow: "summary", status: "completed" };
 const grader = { type: "json_schema", schema: { type: "object", required: ["title"] } };
 
-/** Examples of cohorts and evaluations. */
 export const insightExamples: Readonly<Record<string, OperationExamples>> = {
   postCohortOutcome: {
     requests: {

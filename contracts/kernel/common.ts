@@ -126,12 +126,13 @@ const OpenObject = z.core.$constructor<z.ZodObject, z.core.$ZodObjectDef>(
   (inst, def) => {
     z.ZodObject.init(inst, def);
     const named = z.object(def.shape);
-    inst._zod.parse = (payload, context) => {
+    const parse: typeof inst._zod.parse = (payload, context) => {
       const { value } = payload;
       named._zod.run(payload, context);
       if (payload.issues.length === 0) payload.value = value as typeof payload.value;
       return payload;
     };
+    inst._zod.parse = parse;
   },
 );
 

@@ -80,9 +80,7 @@ export function defineContract<
   Query extends ObjectSchema | undefined = undefined,
   Body extends z.ZodType | undefined = undefined,
   Answer extends z.ZodType | undefined = undefined,
->(
-  spec: ContractSpec<Params, Query, Body, Answer>,
-): Contract<Params, Query, Body, Answer> {
+>(spec: ContractSpec<Params, Query, Body, Answer>): Contract<Params, Query, Body, Answer> {
   const aliases = withShortPaths([spec.path, ...(spec.aliases ?? [])]).slice(1);
   return {
     ...spec,

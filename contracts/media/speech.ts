@@ -33,10 +33,7 @@ export const speechRequest = z.strictObject({
   ),
   speed: optional(z.number().min(0.25).max(4)).describe("0.25 to 4. Default 1."),
   language: optional(
-    z.string().regex(
-      /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/,
-      "expected a BCP-47 tag such as de-CH",
-    ),
+    z.string().regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, "expected a BCP-47 tag such as de-CH"),
   ).describe("BCP-47 tag, where the vendor takes one. Default: told from the text."),
   sample_rate: optional(z.number().int().min(8000).max(192_000)).describe(
     "In hertz, where the vendor takes one. Default: the vendor's, 24,000 mostly.",

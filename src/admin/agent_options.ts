@@ -8,17 +8,15 @@ import {
   isAgentName,
 } from "../keys/agents.ts";
 import type { KeyDefaults } from "../keys/key_defaults.ts";
-import { optional, UsageError, type Values } from "./command.ts";
-
-const text = { type: "string" } as const;
+import { optional, textOption, UsageError, type Values } from "./command.ts";
 
 /** Options of `key create` for programs that can't be told more than address, key and model. */
 export const agentOptions = {
-  for: text,
-  app: text,
-  "default-model": text,
+  for: textOption,
+  app: textOption,
+  "default-model": textOption,
   map: { type: "string", multiple: true },
-  "expected-output-tokens": text,
+  "expected-output-tokens": textOption,
 } as const;
 
 export const agentUsage = `[--for ${

@@ -1,5 +1,5 @@
 import { commandLine } from "../audit/audit.ts";
-import { nanosToUsd, parseUsd } from "../base/money.ts";
+import { nanosToUsd } from "../base/money.ts";
 import {
   BudgetError,
   budgetJson,
@@ -13,26 +13,28 @@ import type { BudgetService } from "../budgets/budget_service.ts";
 import type { Clock } from "../base/clock.ts";
 import type { AccountStore } from "../keys/account.ts";
 import {
+  accountOption,
+  chosenAccount,
   type Command,
   type CommandResult,
   done,
-  findAccount,
+  failed,
   listed,
+  listedAccount,
   optional,
+  readUsd,
   required,
+  textOption,
   timeOption,
   UsageError,
   type Values,
 } from "./command.ts";
 
-/** What the commands on budgets work on. */
 export interface BudgetCommandDeps {
   accounts: Pick<AccountStore, "first" | "find">;
   budgets: BudgetService;
   clock: Pick<Clock, "now">;
 }
-
-const text = { type: "string" } as const;
 
 /** `budget …`: what an account, its apps and its end users may spend. */
 export const budgetCommands: Readonly<Record<string, Command<BudgetCommandDeps>>> = {
@@ -42,7 +44,7 @@ export const budgetCommands: Readonly<Record<string, Command<BudgetCommandDeps>>
     usage:
       "budget set --on account|app:NAME|user:ID [--account A] --per day|month --usd X [--raise-until T --usd Y]   (without X a budget that is there is raised)",
     options: {
-      ...{ account: text, on: text, per: text, "raise-until": text },
+      ...{ account: textOption, on: textOption, per: textOption, "raise-until": textOption },
       usd: { type: "string", multiple: true },
     },
     run: setBudget,
@@ -51,7 +53,7 @@ export const budgetCommands: Readonly<Record<string, Command<BudgetCommandDeps>>
     summary: "Lists budgets, and what is spent of each in its present day or month.",
     example: "budget list",
     usage: "budget list [--account A]",
-    options: { account: text },
+    options: accountOption,
     run: listBudgets,
   },
   "budget remove": {
@@ -68,7 +70,7 @@ async function setBudget(deps: BudgetCommandDeps, values: Values): Promise<Comma
   if (on === undefined) throw new UsageError("--on is missing");
   const per = required(values, "per");
   const limits = limitsOf(amounts(values), timeOption(values, "raise-until"));
-  const owner = await findAccount(deps.accounts, optional(values, "account"));
+  const owner = await chosenAccount(deps.accounts, values);
   try {
     const stored = await deps.budgets.set({
       ...{ accountId: owner.id, scope: readBudgetScope(on), per: readBudgetSpan(per) },
@@ -82,13 +84,7 @@ async function setBudget(deps: BudgetCommandDeps, values: Values): Promise<Comma
 }
 
 function amounts(values: Values): bigint[] {
-  return [values.usd ?? []].flat().map((value) => {
-    try {
-      return parseUsd(String(value), 9);
-    } catch {
-      throw new UsageError(`--usd ${value}: expected an amount in US dollars such as 2.50`);
-    }
-  });
+  return [values.usd ?? []].flat().map((value) => readUsd("usd", String(value)));
 }
 
 /** With a time the last amount is the raised limit; one before it is the limit itself. */
@@ -104,9 +100,8 @@ function limitsOf(amounts: readonly bigint[], until: Date | undefined) {
 }
 
 async function listBudgets(deps: BudgetCommandDeps, values: Values): Promise<CommandResult> {
-  const wanted = optional(values, "account");
-  const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
-  const budgets = await deps.budgets.list(owner?.id);
+  const account = await listedAccount(deps.accounts, values);
+  const budgets = await deps.budgets.list(account);
   const now = deps.clock.now();
   return listed(
     budgets.map(budgetJson),
@@ -122,8 +117,7 @@ async function removeBudget(
 ): Promise<CommandResult> {
   const removed = await deps.budgets.remove(id!, commandLine);
   if (removed) return done({ id, removed }, [`The budget ${id} is removed.`]);
-  const line = `No budget has the id ${id!.slice(0, 100)}.`;
-  return { exitCode: 1, json: { id, removed }, lines: [line] };
+  return failed({ id, removed }, `No budget has the id ${id!.slice(0, 100)}.`);
 }
 
 function shown(budget: StoredBudget, now: Date): string {

@@ -2,6 +2,7 @@ import type { ParseArgsConfig } from "node:util";
 import type { Administrator, OptionError } from "../administration/administration.ts";
 import { commandLine } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
+import { parseUsd } from "../base/money.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 
 /** What a command prints: one JSON value with `--json`, else lines for people. */
@@ -11,7 +12,6 @@ export interface CommandResult {
   lines: readonly string[];
 }
 
-/** Wrong usage; exit code 2. */
 export class UsageError extends Error {}
 
 /** What is wrong with an option, in the words of the command line. */
@@ -60,8 +60,17 @@ export interface Command<Parts> extends CommandForm {
   ) => Promise<CommandResult>;
 }
 
+/** A text as an option. */
+export const textOption = { type: "string" } as const;
+export const accountOption = { account: textOption } as const;
+
 export function done(json: unknown, lines: readonly string[]): CommandResult {
   return { exitCode: 0, json, lines };
+}
+
+/** There is nothing to do it to. */
+export function failed(json: unknown, line: string): CommandResult {
+  return { exitCode: 1, json, lines: [line] };
 }
 
 /** Rows that a command lists; `none` tells people that there are none. */
@@ -83,6 +92,20 @@ export function required(values: Values, name: string): string {
   if (!value) throw new UsageError(`--${name} is missing`);
   if (value.length > 200) throw new UsageError(`--${name}: at most 200 characters`);
   return value;
+}
+
+/** Null when the option is not given. */
+export function usdOption(values: Values, name: string): bigint | null {
+  const value = optional(values, name);
+  return value === undefined ? null : readUsd(name, value);
+}
+
+export function readUsd(name: string, value: string): bigint {
+  try {
+    return parseUsd(value, 9);
+  } catch {
+    throw new UsageError(`--${name} ${value}: expected an amount in US dollars such as 2.50`);
+  }
 }
 
 /** A moment such as `2027-01-31T00:00:00Z`; undefined when the option is not given. */
@@ -109,6 +132,23 @@ export async function findAccount(
       ? "There is no account yet: start the service once."
       : `No account has the id or name '${idOrName}'.`,
   );
+}
+
+/** The account of `--account`, the first one without it. */
+export function chosenAccount(
+  accounts: Pick<AccountStore, "first" | "find">,
+  values: Values,
+): Promise<Account> {
+  return findAccount(accounts, optional(values, "account"));
+}
+
+/** The id of the account that a list is limited to, if it is. */
+export async function listedAccount(
+  accounts: Pick<AccountStore, "first" | "find">,
+  values: Values,
+): Promise<number | undefined> {
+  if (optional(values, "account") === undefined) return undefined;
+  return (await chosenAccount(accounts, values)).id;
 }
 
 /** Longest text that a command takes from standard input. */

@@ -3,7 +3,6 @@ import { didYouMean, nearestNames } from "../base/nearest_names.ts";
 import { messageOf } from "../shared/fault.ts";
 import { type CommandForm, type Options, UsageError, type Values } from "./command.ts";
 
-/** Commands by their words. */
 export type CommandTable<Form extends CommandForm = CommandForm> = Readonly<Record<string, Form>>;
 
 /** A command has two words, or one. */

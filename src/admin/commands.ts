@@ -15,17 +15,22 @@ import { shownVendor } from "../vendors/shown_vendor.ts";
 import { cacheTtlForm, readCacheTtl } from "../response_cache/cache_ttl.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import {
+  accountOption,
+  chosenAccount,
   type Command,
   commandLineAt,
   type CommandResult,
   done,
-  findAccount,
+  failed,
   listed,
+  listedAccount,
   optional,
   required,
+  textOption,
   timeOption,
   UsageError,
   usageOf,
+  usdOption,
   type Values,
 } from "./command.ts";
 import { agentOptions, agentUsage, linesFor, readAgentOptions } from "./agent_options.ts";
@@ -44,7 +49,6 @@ import { type ModelCommandDeps, modelCommands } from "./model_commands.ts";
 import { type WebhookCommandDeps, webhookCommands } from "./webhook_commands.ts";
 import { vendorKeyCommands, type VendorKeyDeps } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
-import { parseUsd } from "../base/money.ts";
 import type { VacuumReport } from "../erasure/vacuum.ts";
 
 /** What the operator's commands work on; a running server gives its own parts. */
@@ -62,7 +66,6 @@ export interface AdminDeps
     WebhookCommandDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
-  /** Scopes that a key may have. */
   scopes: readonly string[];
   clock: Clock;
   /** Whether a name of the unified family leads to a model for the account. */
@@ -71,10 +74,6 @@ export interface AdminDeps
   keysChanged: (ids: readonly string[]) => void;
 }
 
-const text = { type: "string" } as const;
-const account = { account: text };
-
-/** The commands, by their words. */
 const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   "key create": {
     summary: "Makes an API key and prints its value, this once.",
@@ -83,18 +82,18 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
       "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S] [--record full|metadata] " +
       agentUsage,
     options: {
-      ...account,
-      name: text,
+      ...accountOption,
+      name: textOption,
       scope: { type: "string", multiple: true },
-      expires: text,
+      expires: textOption,
       models: { type: "string", multiple: true },
-      "cap-day-usd": text,
-      "cap-month-usd": text,
-      "on-disconnect": text,
-      "translation-mode": text,
-      "prompt-cache": text,
-      "cache-ttl": text,
-      record: text,
+      "cap-day-usd": textOption,
+      "cap-month-usd": textOption,
+      "on-disconnect": textOption,
+      "translation-mode": textOption,
+      "prompt-cache": textOption,
+      "cache-ttl": textOption,
+      record: textOption,
       ...agentOptions,
     },
     run: createKey,
@@ -103,7 +102,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
     summary: "Lists API keys and whether they are usable.",
     example: "key list --account default",
     usage: "key list [--account A]",
-    options: account,
+    options: accountOption,
     run: listKeys,
   },
   "key revoke": {
@@ -118,7 +117,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
     summary: "Makes an account in the tier free, without credit.",
     example: "account create --name team",
     usage: "account create --name N",
-    options: { name: text },
+    options: { name: textOption },
     run: createAccount,
   },
   ...tierCommands,
@@ -229,17 +228,13 @@ function parse<Deps>(table: Readonly<Record<string, Command<Deps>>>, argv: reado
 
 async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult> {
   const name = required(values, "name");
-  const owner = await findAccount(deps.accounts, optional(values, "account"));
+  const owner = await chosenAccount(deps.accounts, values);
   const scopes = many(values, "scope").map((scope) => scopeOf(deps, scope));
   const caps = {
-    capDayNanos: usd(values, "cap-day-usd"),
-    capMonthNanos: usd(values, "cap-month-usd"),
+    capDayNanos: usdOption(values, "cap-day-usd"),
+    capMonthNanos: usdOption(values, "cap-month-usd"),
   };
-  const defaults = await readAgentOptions(
-    values,
-    caps,
-    (model) => deps.isModel(owner.id, model),
-  );
+  const defaults = await readAgentOptions(values, caps, (model) => deps.isModel(owner.id, model));
   const { key, value } = await createApiKey(deps, commandLineAt(deps.clock), owner, {
     name,
     scopes,
@@ -260,14 +255,11 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
     expiresAt: futureTime(values, "expires", deps.clock.now()),
   });
   const text = value.reveal();
-  return done(
-    { id: key.id, key: text, prefix: key.prefix, name, account_id: owner.id },
-    [
-      text,
-      `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`,
-      ...linesFor(defaults, { baseUrl: deps.dashboardBase, key: text }),
-    ],
-  );
+  return done({ id: key.id, key: text, prefix: key.prefix, name, account_id: owner.id }, [
+    text,
+    `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`,
+    ...linesFor(defaults, { baseUrl: deps.dashboardBase, key: text }),
+  ]);
 }
 
 function scopeOf(deps: AdminDeps, name: string): string {
@@ -280,9 +272,8 @@ function scopeOf(deps: AdminDeps, name: string): string {
 }
 
 async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult> {
-  const wanted = optional(values, "account");
-  const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
-  const keys = await deps.apiKeys.list(owner?.id);
+  const account = await listedAccount(deps.accounts, values);
+  const keys = await deps.apiKeys.list(account);
   return listed(
     keys.map(apiKeyJson),
     keys.map((key) =>
@@ -311,7 +302,7 @@ async function revokeKey(
     ]);
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown.code !== "api_key_not_found") throw thrown;
-    return { exitCode: 1, json: { id, revoked: false }, lines: [thrown.message] };
+    return failed({ id, revoked: false }, thrown.message);
   }
 }
 
@@ -371,16 +362,6 @@ function cacheTtl(values: Values): Pick<NewApiKey, "cacheTtlSeconds"> {
   throw new UsageError(`--cache-ttl ${value}: expected ${cacheTtlForm}`);
 }
 
-function usd(values: Values, name: string): bigint | null {
-  const value = optional(values, name);
-  if (value === undefined) return null;
-  try {
-    return parseUsd(value, 9);
-  } catch {
-    throw new UsageError(`--${name} ${value}: expected an amount in US dollars such as 2.50`);
-  }
-}
-
 function futureTime(values: Values, name: string, now: Date): Date | null {
   const at = timeOption(values, name);
   if (at && at <= now) {
@@ -389,7 +370,6 @@ function futureTime(values: Values, name: string, now: Date): Date | null {
   return at ?? null;
 }
 
-/** What the command works on. */
 interface ScrubDeps {
   /** Rewrites every file that may hold erased text. */
   scrub: () => Promise<VacuumReport>;

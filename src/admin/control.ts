@@ -31,22 +31,19 @@ export async function serveControl(
   deps: AdminDeps & ExportDeps,
 ): Promise<{ close(): Promise<void> }> {
   const token = randomBase62(43);
-  const server = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, onListen() {} },
-    async (request) => {
-      if (!sameSecret(request.headers.get("authorization") ?? "", `Bearer ${token}`)) {
-        return new Response(null, { status: 404 });
-      }
-      const sent = await request.json().catch(() => undefined) as Partial<Sent> | undefined;
-      if (!Array.isArray(sent?.argv)) return new Response(null, { status: 400 });
-      if (new URL(request.url).pathname === exportPath) {
-        const events = runExport(deps, sent.argv.map(String), sent.input === withTotalInput);
-        return new Response(pulledStream(encodeFrames(events)));
-      }
-      const input = typeof sent.input === "string" ? sent.input : "";
-      return Response.json(await runCommand(deps, sent.argv.map(String), input));
-    },
-  );
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    if (!sameSecret(request.headers.get("authorization") ?? "", `Bearer ${token}`)) {
+      return new Response(null, { status: 404 });
+    }
+    const sent = await request.json().catch(() => undefined) as Partial<Sent> | undefined;
+    if (!Array.isArray(sent?.argv)) return new Response(null, { status: 400 });
+    if (new URL(request.url).pathname === exportPath) {
+      const events = runExport(deps, sent.argv.map(String), sent.input === withTotalInput);
+      return new Response(pulledStream(encodeFrames(events)));
+    }
+    const input = typeof sent.input === "string" ? sent.input : "";
+    return Response.json(await runCommand(deps, sent.argv.map(String), input));
+  });
   const path = `${dataDir}/${controlFile}`;
   const control: Control = { address: `http://127.0.0.1:${server.addr.port}`, token };
   await Deno.remove(path).catch(() => {});

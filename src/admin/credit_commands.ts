@@ -5,18 +5,19 @@ import { nanosToUsd } from "../base/money.ts";
 import type { AccountStore } from "../keys/account.ts";
 import type { Credit, Ledger } from "../credit/ledger.ts";
 import {
+  accountOption,
+  chosenAccount,
   type Command,
   commandLineAt,
   type CommandResult,
   done,
-  findAccount,
   optional,
   required,
+  textOption,
   UsageError,
   type Values,
 } from "./command.ts";
 
-/** What the commands work on. */
 export interface CreditDeps {
   accounts: AccountStore;
   ledger: Ledger;
@@ -25,22 +26,20 @@ export interface CreditDeps {
   showCredit: (accountId: number) => Promise<Credit>;
 }
 
-const text = { type: "string" } as const;
-
 /** `credits grant` and `credits show`; amounts are decimal strings in USD with nine decimals. */
 export const creditCommands: Readonly<Record<string, Command<CreditDeps>>> = {
   "credits grant": {
     summary: "Adds credit to an account.",
     example: "credits grant --usd 25 --account team",
     usage: "credits grant --usd X [--account A] [--note TEXT]",
-    options: { usd: text, account: text, note: text },
+    options: { usd: textOption, account: textOption, note: textOption },
     run: grant,
   },
   "credits show": {
     summary: "Shows an account's balance, and what calls under way reserve of it.",
     example: "credits show",
     usage: "credits show [--account A]",
-    options: { account: text },
+    options: accountOption,
     run: show,
   },
 };
@@ -52,17 +51,14 @@ async function grant(deps: CreditDeps, values: Values): Promise<CommandResult> {
   if (note !== undefined && note.length > 500) {
     throw new UsageError("--note: at most 500 characters");
   }
-  const account = await findAccount(deps.accounts, optional(values, "account"));
+  const account = await chosenAccount(deps.accounts, values);
   const options = { nanos, ...(note === undefined ? {} : { note }) };
   const credit = await grantCredit(deps, commandLineAt(deps.clock), account, options);
-  return done(
-    { account_id: account.id, granted_usd: nanosToUsd(nanos), ...creditJson(credit) },
-    [
-      `${nanosToUsd(nanos)} USD granted to account '${account.name}': the balance is ${
-        nanosToUsd(credit.balanceNanos)
-      } USD.`,
-    ],
-  );
+  return done({ account_id: account.id, granted_usd: nanosToUsd(nanos), ...creditJson(credit) }, [
+    `${nanosToUsd(nanos)} USD granted to account '${account.name}': the balance is ${
+      nanosToUsd(credit.balanceNanos)
+    } USD.`,
+  ]);
 }
 
 function amount(text: string): bigint {
@@ -76,7 +72,7 @@ function amount(text: string): bigint {
 }
 
 async function show(deps: CreditDeps, values: Values): Promise<CommandResult> {
-  const account = await findAccount(deps.accounts, optional(values, "account"));
+  const account = await chosenAccount(deps.accounts, values);
   const credit = await deps.showCredit(account.id);
   return done(creditJson(credit), [
     `Account '${account.name}': balance ${nanosToUsd(credit.balanceNanos)} USD, of which ${

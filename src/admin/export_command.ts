@@ -7,10 +7,16 @@ import type { AccountStore } from "../keys/account.ts";
 import { type ExportSpec, readExportSpec } from "../exports/export_spec.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Exports } from "../exports/exports.ts";
-import { type CommandForm, findAccount, optional, UsageError, type Values } from "./command.ts";
+import {
+  chosenAccount,
+  type CommandForm,
+  optional,
+  textOption,
+  UsageError,
+  type Values,
+} from "./command.ts";
 import { parseCommand } from "./command_line.ts";
 
-/** What the command works on. */
 export interface ExportDeps {
   accounts: AccountStore;
   exports: Pick<Exports, "write" | "count">;
@@ -24,22 +30,20 @@ export type ExportEvent =
   | { kind: "data"; bytes: Uint8Array; rows: number }
   | { kind: "end"; rows: number };
 
-const text = { type: "string" } as const;
 const many = { type: "string", multiple: true } as const;
 const options = {
-  from: text,
-  to: text,
-  format: text,
+  from: textOption,
+  to: textOption,
+  format: textOption,
   table: many,
   column: many,
   "no-payloads": { type: "boolean" },
   filter: many,
   "raw-cells": { type: "boolean" },
-  account: text,
-  out: text,
+  account: textOption,
+  out: textOption,
 } as const;
 
-/** How the command is written. */
 export const exportForm: CommandForm = {
   usage:
     "export [--from T] [--to T] [--format json|csv|jsonl] [--table interactions|eval_runs|eval_results]… [--column NAME]… [--no-payloads] [--filter COLUMN=VALUE]… [--raw-cells] [--account A] [--out FILE]",
@@ -60,7 +64,7 @@ export async function* runExport(
   withTotal: boolean,
 ): AsyncGenerator<ExportEvent> {
   const values = readExportOptions(argv);
-  const account = await findAccount(deps.accounts, optional(values, "account"));
+  const account = await chosenAccount(deps.accounts, values);
   const order = orderOf(values, account.id);
   await deps.flushRecords({ timeoutMs: Infinity });
   if (withTotal) yield { kind: "total", rows: await deps.exports.count(account.id, order) };

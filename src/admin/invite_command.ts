@@ -4,16 +4,16 @@ import { commandLine } from "../audit/audit.ts";
 import { inviteeOf, makeInvitation, readEmail } from "../people/invitation.ts";
 import { type PeopleStore, type Role, roles } from "../people/person.ts";
 import {
+  chosenAccount,
   type Command,
   type CommandResult,
   done,
-  findAccount,
   optional,
+  textOption,
   UsageError,
   type Values,
 } from "./command.ts";
 
-/** What the command works on. */
 export interface InviteDeps {
   accounts: AccountStore;
   people: Pick<PeopleStore, "invite">;
@@ -25,18 +25,13 @@ export interface InviteDeps {
   hasSignIn: boolean;
 }
 
-const text = { type: "string" } as const;
-
-/**
- * `invite`: a link that brings a person into an account, its first owner too. Without an address
- * it is for whoever opens it first.
- */
+/** `invite`: a link into an account; without an address for whoever opens it first. */
 export const inviteCommands: Readonly<Record<string, Command<InviteDeps>>> = {
   invite: {
     summary: "Prints a link that brings a person into an account.",
     example: "invite --role member --email ann@example.com",
     usage: "invite --role owner|member|viewer [--account A] [--email E]",
-    options: { role: text, account: text, email: text },
+    options: { role: textOption, account: textOption, email: textOption },
     run: invite,
   },
 };
@@ -44,7 +39,7 @@ export const inviteCommands: Readonly<Record<string, Command<InviteDeps>>> = {
 async function invite(deps: InviteDeps, values: Values): Promise<CommandResult> {
   const role = roleOf(values);
   const email = emailOf(values);
-  const account = await findAccount(deps.accounts, optional(values, "account"));
+  const account = await chosenAccount(deps.accounts, values);
   const now = deps.clock.now();
   const { newId, dashboardBase: baseUrl } = deps;
   const { invitation, link } = makeInvitation({ email, role, now, newId, baseUrl });
@@ -57,19 +52,16 @@ async function invite(deps: InviteDeps, values: Values): Promise<CommandResult> 
     at: now,
   });
   const { id, expiresAt } = invitation;
-  return done(
-    {
-      ...{ id, account_id: account.id, role, email: email === "" ? null : email, link },
-      expires_at: expiresAt.toISOString(),
-    },
-    [
-      link,
-      `It makes ${
-        email === "" ? "whoever opens it first" : email
-      } ${role} of account '${account.name}', once, until ${expiresAt.toISOString()}.`,
-      ...(deps.hasSignIn ? [] : ["Sign-in is off: set the OAUTH_ variables before it is opened."]),
-    ],
-  );
+  return done({
+    ...{ id, account_id: account.id, role, email: email === "" ? null : email, link },
+    expires_at: expiresAt.toISOString(),
+  }, [
+    link,
+    `It makes ${
+      email === "" ? "whoever opens it first" : email
+    } ${role} of account '${account.name}', once, until ${expiresAt.toISOString()}.`,
+    ...(deps.hasSignIn ? [] : ["Sign-in is off: set the OAUTH_ variables before it is opened."]),
+  ]);
 }
 
 function roleOf(values: Values): Role {

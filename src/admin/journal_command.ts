@@ -2,7 +2,6 @@ import type { Clock } from "../base/clock.ts";
 import type { JournalStatus } from "../records/journal/status.ts";
 import { type Command, type CommandResult, done } from "./command.ts";
 
-/** What the command works on. */
 export interface JournalDeps {
   clock: Clock;
   journalStatus: () => Promise<JournalStatus>;
@@ -22,33 +21,30 @@ async function showStatus({ clock, journalStatus }: JournalDeps): Promise<Comman
   const status = await journalStatus();
   const lagMs = status.oldest ? clock.now().getTime() - status.oldest.getTime() : 0;
   const lagSeconds = Math.max(0, Math.round(lagMs)) / 1000;
-  return done(
-    {
-      running: status.running,
-      bytes: status.bytes,
-      segments: status.segments,
-      waiting: status.waiting,
-      oldest: status.oldest?.toISOString() ?? null,
-      lag_seconds: lagSeconds,
-      sync: status.sync,
-      max_bytes: status.maxBytes,
-      rejected: status.rejected,
-      damaged_bytes: status.damagedBytes,
-    },
-    [
-      status.running
-        ? "A server runs on this data directory."
-        : "No server answers: this is what its files say. The next start takes it in.",
-      `Journal: ${status.bytes} of at most ${status.maxBytes} bytes in ${status.segments} files, sync ${status.sync}.`,
-      status.oldest
-        ? `Waiting for the store: ${status.waiting} records, the oldest since ${status.oldest.toISOString()} (${lagSeconds} s).`
-        : `Waiting for the store: ${status.waiting} records.`,
-      ...(status.rejected > 0
-        ? [`Refused by the store: ${status.rejected} records, in journal/rejected.jsonl.`]
-        : []),
-      ...(status.damagedBytes > 0
-        ? [`Unreadable: ${status.damagedBytes} bytes, in journal/*.damaged.`]
-        : []),
-    ],
-  );
+  return done({
+    running: status.running,
+    bytes: status.bytes,
+    segments: status.segments,
+    waiting: status.waiting,
+    oldest: status.oldest?.toISOString() ?? null,
+    lag_seconds: lagSeconds,
+    sync: status.sync,
+    max_bytes: status.maxBytes,
+    rejected: status.rejected,
+    damaged_bytes: status.damagedBytes,
+  }, [
+    status.running
+      ? "A server runs on this data directory."
+      : "No server answers: this is what its files say. The next start takes it in.",
+    `Journal: ${status.bytes} of at most ${status.maxBytes} bytes in ${status.segments} files, sync ${status.sync}.`,
+    status.oldest
+      ? `Waiting for the store: ${status.waiting} records, the oldest since ${status.oldest.toISOString()} (${lagSeconds} s).`
+      : `Waiting for the store: ${status.waiting} records.`,
+    ...(status.rejected > 0
+      ? [`Refused by the store: ${status.rejected} records, in journal/rejected.jsonl.`]
+      : []),
+    ...(status.damagedBytes > 0
+      ? [`Unreadable: ${status.damagedBytes} bytes, in journal/*.damaged.`]
+      : []),
+  ]);
 }

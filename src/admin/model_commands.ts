@@ -10,26 +10,25 @@ import {
 import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../shared/fault.ts";
 import {
+  accountOption,
+  chosenAccount,
   type Command,
   commandLineAt,
   type CommandResult,
   done,
-  findAccount,
+  failed,
   listed,
-  optional,
+  listedAccount,
   UsageError,
   type Values,
 } from "./command.ts";
 
-/** What the commands on virtual models work on. */
 export interface ModelCommandDeps {
   accounts: Pick<AccountStore, "first" | "find">;
   clock: Clock;
   /** Reads `PRICES_FILE` and `MODELS_FILE` where no server runs. */
   openVirtualModels: () => VirtualModels;
 }
-
-const account = { account: { type: "string" } } as const;
 
 /** `model …`: accounts' virtual models. Those of the service stand in `MODELS_FILE` alone. */
 export const modelCommands: Readonly<Record<string, Command<ModelCommandDeps>>> = {
@@ -39,7 +38,7 @@ export const modelCommands: Readonly<Record<string, Command<ModelCommandDeps>>> 
     exampleInput: `echo '{"targets": ["openai/gpt-5-mini"]}'`,
     usage:
       'model set NAME [--account A]   (JSON from standard input, such as {"targets": ["gpt-5-mini"]})',
-    options: account,
+    options: accountOption,
     positionals: ["NAME"],
     readsInput: true,
     run: setModel,
@@ -48,14 +47,14 @@ export const modelCommands: Readonly<Record<string, Command<ModelCommandDeps>>> 
     summary: "Lists virtual models: those of accounts, and those of MODELS_FILE.",
     example: "model list",
     usage: "model list [--account A]",
-    options: account,
+    options: accountOption,
     run: listModels,
   },
   "model remove": {
     summary: "Removes a virtual model of an account.",
     example: "model remove fast",
     usage: "model remove NAME [--account A]",
-    options: account,
+    options: accountOption,
     positionals: ["NAME"],
     run: removeModel,
   },
@@ -68,7 +67,7 @@ async function setModel(
   input: string,
 ): Promise<CommandResult> {
   const json = parseInput(input);
-  const owner = await findAccount(deps.accounts, optional(values, "account"));
+  const owner = await chosenAccount(deps.accounts, values);
   try {
     const by = commandLineAt(deps.clock);
     const stored = await setVirtualModel(deps.openVirtualModels(), by, owner.id, name!, json);
@@ -98,37 +97,31 @@ async function removeModel(
   values: Values,
   [name]: readonly string[],
 ): Promise<CommandResult> {
-  const owner = await findAccount(deps.accounts, optional(values, "account"));
+  const owner = await chosenAccount(deps.accounts, values);
   const by = commandLineAt(deps.clock);
   const removed = await removeVirtualModel(deps.openVirtualModels(), by, owner.id, name!);
   const json = { account_id: owner.id, name, removed };
   if (removed) {
     return done(json, [`The virtual model '${name}' of account '${owner.name}' is removed.`]);
   }
-  const line = `Account '${owner.name}' has no virtual model named '${name!.slice(0, 100)}'.`;
-  return { exitCode: 1, json, lines: [line] };
+  return failed(
+    json,
+    `Account '${owner.name}' has no virtual model named '${name!.slice(0, 100)}'.`,
+  );
 }
 
 /** Those of accounts, and without an account also those of the service (`account_id` null). */
 async function listModels(deps: ModelCommandDeps, values: Values): Promise<CommandResult> {
-  const wanted = optional(values, "account");
-  const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
+  const owner = await listedAccount(deps.accounts, values);
   const models = deps.openVirtualModels();
-  const stored = await models.list(owner?.id);
-  const ofService = owner ? [] : models.listOfService();
-  return listed(
-    [
-      ...ofService.map(fileModelJson),
-      ...stored.map(storedModelJson),
-    ],
-    [
-      ...ofService.map(({ name, definition }) =>
-        ["service", name, shownTargets(definition)].join("  ")
-      ),
-      ...stored.map(({ accountId, name, definition }) =>
-        [`account ${accountId}`, name, shownTargets(definition)].join("  ")
-      ),
-    ],
-    "There is no virtual model.",
-  );
+  const stored = await models.list(owner);
+  const ofService = owner !== undefined ? [] : models.listOfService();
+  return listed([...ofService.map(fileModelJson), ...stored.map(storedModelJson)], [
+    ...ofService.map(({ name, definition }) =>
+      ["service", name, shownTargets(definition)].join("  ")
+    ),
+    ...stored.map(({ accountId, name, definition }) =>
+      [`account ${accountId}`, name, shownTargets(definition)].join("  ")
+    ),
+  ], "There is no virtual model.");
 }

@@ -1,9 +1,7 @@
-import { type Command, type CommandResult, done, type Values } from "./command.ts";
+import { type Command, type CommandResult, done, textOption, type Values } from "./command.ts";
 import { checkPrices } from "./price_check_command.ts";
 import type { PriceCommandDeps } from "./price_commands_deps.ts";
 import { repriceCalls } from "./reprice_command.ts";
-
-const text = { type: "string" } as const;
 
 /** `prices check`, `prices show` and `reprice`. */
 export const priceCommands: Readonly<Record<string, Command<PriceCommandDeps>>> = {
@@ -11,7 +9,7 @@ export const priceCommands: Readonly<Record<string, Command<PriceCommandDeps>>> 
     summary: "Shows prices that are old, missing, or differ from what vendors publish.",
     example: "prices check",
     usage: "prices check [--since T]",
-    options: { since: text },
+    options: { since: textOption },
     run: checkPrices,
   },
   "prices show": {
@@ -27,11 +25,11 @@ export const priceCommands: Readonly<Record<string, Command<PriceCommandDeps>>> 
     usage: "reprice [--dry-run] [--since T] [--until T] [--vendor V] [--model M] [--account A]",
     options: {
       "dry-run": { type: "boolean" },
-      since: text,
-      until: text,
-      vendor: text,
-      model: text,
-      account: text,
+      since: textOption,
+      until: textOption,
+      vendor: textOption,
+      model: textOption,
+      account: textOption,
     },
     run: repriceCalls,
   },
@@ -49,21 +47,18 @@ async function showPrice(
   if (!found) throw new Error(`No price has the version '${version}'.`);
   const { label, model, source, checkedOn, fieldsText, firstSeenAt } = found;
   const price: unknown = JSON.parse(fieldsText);
-  return done(
-    {
-      version: found.version,
-      vendor: label,
-      model,
-      price,
-      source,
-      checked_on: checkedOn,
-      first_seen_at: firstSeenAt.toISOString(),
-    },
-    [
-      `${label}/${model} ${fieldsText}`,
-      `Source: ${source}${
-        checkedOn === null ? "" : `, checked on ${checkedOn}`
-      }; seen first at ${firstSeenAt.toISOString()}.`,
-    ],
-  );
+  return done({
+    version: found.version,
+    vendor: label,
+    model,
+    price,
+    source,
+    checked_on: checkedOn,
+    first_seen_at: firstSeenAt.toISOString(),
+  }, [
+    `${label}/${model} ${fieldsText}`,
+    `Source: ${source}${
+      checkedOn === null ? "" : `, checked on ${checkedOn}`
+    }; seen first at ${firstSeenAt.toISOString()}.`,
+  ]);
 }

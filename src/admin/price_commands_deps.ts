@@ -8,7 +8,6 @@ import type { Catalogue } from "../vendors/catalogue.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import type { Registry } from "../vendors/registry.ts";
 
-/** What the commands on prices work on. */
 export interface PriceCommandDeps {
   accounts: Pick<AccountStore, "first" | "find" | "list">;
   /** Notes that calls were priced again. */

@@ -12,7 +12,6 @@ import {
   type Values,
 } from "./command.ts";
 
-/** What the command works on. */
 export interface SignInDeps {
   signIns: Pick<SignInStore, "offerLink">;
   clock: Clock;

@@ -1,5 +1,4 @@
 import { changeAccountLimits } from "../administration/account_administration.ts";
-import { OptionError } from "../administration/administration.ts";
 import type { Clock } from "../base/clock.ts";
 import type { AccountStore, Tier } from "../keys/account.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
@@ -11,12 +10,13 @@ import {
   done,
   findAccount,
   optional,
+  textOption,
   UsageError,
   usageOf,
   type Values,
 } from "./command.ts";
+import { OptionError } from "../administration/administration.ts";
 
-/** What the command works on. */
 export interface TierDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
@@ -31,7 +31,7 @@ export const tierCommands: Readonly<Record<string, Command<TierDeps>>> = {
     summary: "Gives an account the rate limits of a tier.",
     example: "account tier team enterprise --rpm 6000 --burst 6000",
     usage: "account tier ACCOUNT free|pro|enterprise [--rpm N --burst N]",
-    options: { rpm: { type: "string" }, burst: { type: "string" } },
+    options: { rpm: textOption, burst: textOption },
     positionals: ["ACCOUNT", "TIER"],
     run: changeTier,
   },
@@ -53,10 +53,9 @@ async function changeTier(
       throw thrown instanceof OptionError ? usageOf(thrown) : thrown;
     });
   const { id, name, requestsPerMinute, burst } = changed;
-  return done(
-    { id, name, tier: changed.tier, requests_per_minute: requestsPerMinute, burst },
-    [`Account '${name}' is ${tier} now: ${requestsPerMinute} requests a minute, burst ${burst}.`],
-  );
+  return done({ id, name, tier: changed.tier, requests_per_minute: requestsPerMinute, burst }, [
+    `Account '${name}' is ${tier} now: ${requestsPerMinute} requests a minute, burst ${burst}.`,
+  ]);
 }
 
 function tierOf(text: string): Tier {

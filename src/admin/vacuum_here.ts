@@ -6,14 +6,11 @@ import { openAnalytics } from "../database/open.ts";
 import { createVacuum } from "../erasure/store/vacuum.ts";
 
 /** The scrub of databases whose server isn't running here. */
-export async function vacuumHere(
-  config: {
-    dataDir: string;
-    databaseUrl: Secret | undefined;
-    analyticsDatabaseUrl: Secret | undefined;
-  },
-  database: Database,
-): Promise<VacuumReport> {
+export async function vacuumHere(config: {
+  dataDir: string;
+  databaseUrl: Secret | undefined;
+  analyticsDatabaseUrl: Secret | undefined;
+}, database: Database): Promise<VacuumReport> {
   const analytics = await openAnalytics(config, database);
   try {
     return withJournal(

@@ -13,19 +13,21 @@ import { parseVendorKey, type StoredVendorKey, type VendorKeyStore } from "../ke
 import type { Registry, Vendor } from "../vendors/registry.ts";
 import { canStoreKeyOf } from "../vendors/stored_keys.ts";
 import {
+  accountOption,
+  chosenAccount,
   type Command,
   commandLineAt,
   type CommandResult,
   done,
-  findAccount,
+  failed,
   listed,
-  optional,
+  listedAccount,
   required,
+  textOption,
   UsageError,
   type Values,
 } from "./command.ts";
 
-/** What the commands on vendor keys work on. */
 export interface VendorKeyDeps {
   accounts: Pick<AccountStore, "first" | "find">;
   registry: Registry;
@@ -35,8 +37,7 @@ export interface VendorKeyDeps {
   vendorKeysChanged: () => Promise<void>;
 }
 
-const account = { account: { type: "string" } } as const;
-const vendor = { vendor: { type: "string" } } as const;
+const both = { ...accountOption, vendor: textOption };
 
 /** `vendor-key …` and `master-key rotate`. Values come from standard input and are never shown. */
 export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyDeps>>> = {
@@ -46,7 +47,7 @@ export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyDeps>>>
     example: "vendor-key set --vendor openai",
     exampleInput: "printenv OPENAI_API_KEY",
     usage: "vendor-key set --vendor V [--account A]   (the key from standard input)",
-    options: { ...account, ...vendor },
+    options: both,
     readsInput: true,
     run: setKey,
   },
@@ -54,14 +55,14 @@ export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyDeps>>>
     summary: "Removes an account's own key for a vendor.",
     example: "vendor-key remove --vendor openai",
     usage: "vendor-key remove --vendor V [--account A]",
-    options: { ...account, ...vendor },
+    options: both,
     run: removeKey,
   },
   "vendor-key list": {
     summary: "Lists which vendor keys are stored, without their values.",
     example: "vendor-key list",
     usage: "vendor-key list [--account A]",
-    options: account,
+    options: accountOption,
     run: listKeys,
   },
   "master-key rotate": {
@@ -82,32 +83,26 @@ async function setKey(
 ): Promise<CommandResult> {
   const { label } = vendorOf(deps, values);
   usage("standard input", () => parseVendorKey(input));
-  const owner = await findAccount(deps.accounts, optional(values, "account"));
+  const owner = await chosenAccount(deps.accounts, values);
   const by = commandLineAt(deps.clock);
   const stored = await setVendorKey(deps, by, owner, { vendor: label, value: input });
-  return done(
-    { account_id: owner.id, vendor: label, last_four: stored.lastFour },
-    [`Calls of account '${owner.name}' to ${label} use the key ${shown(stored)} from now on.`],
-  );
+  return done({ account_id: owner.id, vendor: label, last_four: stored.lastFour }, [
+    `Calls of account '${owner.name}' to ${label} use the key ${shown(stored)} from now on.`,
+  ]);
 }
 
 async function removeKey(deps: VendorKeyDeps, values: Values): Promise<CommandResult> {
   const { label } = vendorOf(deps, values);
-  const owner = await findAccount(deps.accounts, optional(values, "account"));
+  const owner = await chosenAccount(deps.accounts, values);
   const { removed } = await removeVendorKey(deps, commandLineAt(deps.clock), owner, label);
   const json = { account_id: owner.id, vendor: label, removed };
   if (removed) return done(json, [`The key of ${label} of account '${owner.name}' is removed.`]);
-  return {
-    exitCode: 1,
-    json,
-    lines: [noVendorKey(owner, label).message],
-  };
+  return failed(json, noVendorKey(owner, label).message);
 }
 
 async function listKeys(deps: VendorKeyDeps, values: Values): Promise<CommandResult> {
-  const wanted = optional(values, "account");
-  const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
-  const keys = await deps.vendorKeys.list(owner?.id);
+  const account = await listedAccount(deps.accounts, values);
+  const keys = await deps.vendorKeys.list(account);
   return listed(
     keys.map(vendorKeyJson),
     keys.map((key) =>

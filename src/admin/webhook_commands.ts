@@ -1,26 +1,27 @@
 import { commandLine } from "../audit/audit.ts";
-import { parseUsd } from "../base/money.ts";
 import type { AccountStore } from "../keys/account.ts";
 import { type Webhook, WebhookError, webhookJson } from "../webhooks/webhook.ts";
 import type { WebhookService } from "../webhooks/webhook_service.ts";
 import {
+  accountOption,
+  chosenAccount,
   type Command,
   type CommandResult,
   done,
-  findAccount,
+  failed,
   listed,
+  listedAccount,
   optional,
+  textOption,
   UsageError,
+  usdOption,
   type Values,
 } from "./command.ts";
 
-/** What the commands on webhooks work on. */
 export interface WebhookCommandDeps {
   accounts: Pick<AccountStore, "first" | "find">;
   webhooks: WebhookService;
 }
-
-const text = { type: "string" } as const;
 
 /** `webhook …`: where an account's events are sent to. */
 export const webhookCommands: Readonly<Record<string, Command<WebhookCommandDeps>>> = {
@@ -29,7 +30,7 @@ export const webhookCommands: Readonly<Record<string, Command<WebhookCommandDeps
     example: "webhook add --url https://hooks.example.com/gateway --event budget.reached",
     usage: "webhook add --url U [--event E]… [--credit-low-usd X] [--account A]",
     options: {
-      ...{ account: text, url: text, "credit-low-usd": text },
+      ...{ account: textOption, url: textOption, "credit-low-usd": textOption },
       event: { type: "string", multiple: true },
     },
     run: addWebhook,
@@ -38,7 +39,7 @@ export const webhookCommands: Readonly<Record<string, Command<WebhookCommandDeps
     summary: "Lists webhooks, and how many events wait for each.",
     example: "webhook list",
     usage: "webhook list [--account A]",
-    options: { account: text },
+    options: accountOption,
     run: listWebhooks,
   },
   "webhook remove": {
@@ -61,13 +62,15 @@ async function addWebhook(deps: WebhookCommandDeps, values: Values): Promise<Com
   const url = optional(values, "url");
   if (url === undefined) throw new UsageError("--url is missing");
   const events = [values.event ?? []].flat().map(String);
-  const creditLowNanos = creditLow(values);
-  const owner = await findAccount(deps.accounts, optional(values, "account"));
+  const creditLowNanos = usdOption(values, "credit-low-usd");
+  const owner = await chosenAccount(deps.accounts, values);
   try {
-    const { webhook, secret } = await deps.webhooks.add(
-      { accountId: owner.id, url, events, creditLowNanos },
-      commandLine,
-    );
+    const { webhook, secret } = await deps.webhooks.add({
+      accountId: owner.id,
+      url,
+      events,
+      creditLowNanos,
+    }, commandLine);
     const value = secret.reveal();
     return done({ id: webhook.id, secret: value }, [
       value,
@@ -79,22 +82,9 @@ async function addWebhook(deps: WebhookCommandDeps, values: Values): Promise<Com
   }
 }
 
-function creditLow(values: Values): bigint | null {
-  const value = optional(values, "credit-low-usd");
-  if (value === undefined) return null;
-  try {
-    return parseUsd(value, 9);
-  } catch {
-    throw new UsageError(
-      `--credit-low-usd ${value}: expected an amount in US dollars such as 2.50`,
-    );
-  }
-}
-
 async function listWebhooks(deps: WebhookCommandDeps, values: Values): Promise<CommandResult> {
-  const wanted = optional(values, "account");
-  const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
-  const hooks = await deps.webhooks.list(owner?.id);
+  const account = await listedAccount(deps.accounts, values);
+  const hooks = await deps.webhooks.list(account);
   return listed(hooks.map(webhookJson), hooks.map(shown), "There is no webhook.");
 }
 
@@ -132,5 +122,5 @@ async function testWebhook(
 }
 
 function missing(id: string, json: unknown): CommandResult {
-  return { exitCode: 1, json, lines: [`No webhook has the id ${id.slice(0, 100)}.`] };
+  return failed(json, `No webhook has the id ${id.slice(0, 100)}.`);
 }

@@ -9,7 +9,6 @@ export interface Administrator {
   at: Date;
 }
 
-/** A caller of the API who administers the service. */
 export function administratorOf(key: Pick<ApiKey, "name" | "prefix">, at: Date): Administrator {
   return { actor: keyAsActor(key), at };
 }

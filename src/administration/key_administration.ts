@@ -15,7 +15,6 @@ export type NewKeyOptions = Omit<NewApiKey, "id" | "accountId" | "prefix" | "has
 export interface KeyAdministrationDeps {
   accounts: Pick<AccountStore, "first">;
   apiKeys: Pick<ApiKeyStore, "insert" | "change" | "revoke" | "findById">;
-  /** Scopes that a key may have. */
   scopes: readonly string[];
   clock: Clock;
   /** Told which keys changed, so that a cache forgets them at once. */

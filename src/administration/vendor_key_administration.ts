@@ -57,7 +57,6 @@ export async function findVendorKey(
   return found;
 }
 
-/** An account has no key stored for this vendor. */
 export function noVendorKey(account: Account, label: string): Fault {
   return new Fault("vendor_key_not_found", {
     param: "vendor",

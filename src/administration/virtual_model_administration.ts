@@ -75,7 +75,6 @@ function noteOf(
     noteBy(by, accountId, "virtual_model.set", name, shownTargets(definition).slice(0, 500));
 }
 
-/** An account's virtual model, as command line and API show it. */
 export function storedModelJson(stored: StoredVirtualModel) {
   const { accountId, name, definition, createdAt, updatedAt } = stored;
   return {

@@ -8,7 +8,6 @@ export interface Actor {
 /** The operator's command line as an actor. */
 export const commandLine: Actor = { personId: null, name: "command line" };
 
-/** A key that administers the service, as an actor. */
 export function keyAsActor({ name, prefix }: { name: string; prefix: string }): Actor {
   return { personId: null, name: `API key '${name}' (${prefix}…)` };
 }

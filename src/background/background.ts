@@ -3,7 +3,7 @@ import { runAtOnce } from "../base/heavy_work.ts";
 import { replayIdOf } from "../idempotency/request_fingerprint.ts";
 import type { Account } from "../keys/account.ts";
 import type { BackgroundKey, BackgroundRequest, BackgroundStore } from "./background_call.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import type { StoredResponse, StoredResponseStore } from "../shared/stored_response.ts";
 import type { BackgroundForm, Dialect } from "../dialects/kernel/dialect.ts";
 import { answerIds, lossHeader, replayHeader, type Reply } from "../relay/reply.ts";
@@ -67,10 +67,10 @@ export class Background {
       "its answer would be kept until it is asked for",
     );
     if (sent.store === false) {
-      throw new Fault("invalid_value", {
-        param: "store",
-        message: "store: a background response is kept until it is asked for; leave 'store' out.",
-      });
+      throw invalidValue(
+        "store",
+        "a background response is kept until it is asked for; leave 'store' out",
+      );
     }
     const transactionId = this.#deps.newTransactionId();
     const responseId = answerIds(transactionId)("resp_");
@@ -105,11 +105,10 @@ export class Background {
     const call = await store.find(key);
     if (!call) {
       if (!await this.#stored(key)) return undefined;
-      throw new Fault("invalid_value", {
-        param: "response_id",
-        message:
-          "response_id: only responses that were created with 'background: true' can be cancelled.",
-      });
+      throw invalidValue(
+        "response_id",
+        "only responses that were created with 'background: true' can be cancelled",
+      );
     }
     const isOpen = call.state === "queued" || call.state === "in_progress";
     if (isOpen && call.answerText !== null) {

@@ -8,7 +8,6 @@ export type BackgroundState =
   | BackgroundEnd["state"]
   | "deleted";
 
-/** Names a background call. */
 export interface BackgroundKey {
   accountId: number;
   responseId: string;

@@ -148,10 +148,7 @@ export class BackgroundRunner {
   }
 
   /** Waits for its turn; a call that is stopped meanwhile needs none. */
-  async #enter(
-    { accountId, bodyUnits }: ClaimedCall,
-    signal: AbortSignal,
-  ): Promise<() => void> {
+  async #enter({ accountId, bodyUnits }: ClaimedCall, signal: AbortSignal): Promise<() => void> {
     const nothing = () => {};
     const enter = (turns: FairQueue) => turns.enter(String(accountId), signal).catch(() => nothing);
     const leaveLarge = bodyUnits > largeUnits ? await enter(this.#largeTurns) : nothing;

@@ -30,7 +30,6 @@ export interface BackgroundAskDeps {
   clock: Clock;
   payloadMaxBytes: number;
   mediaInlineBytes: number;
-  /** Limits for work on large requests. */
   heavy: HeavyWorkLimits;
   /** `BACKGROUND_CALL_TIMEOUT_MS`: from when the vendor is asked. */
   timeoutMs: number;
@@ -109,16 +108,13 @@ function refusalOf(
   return failed(`The service was restarted in the middle of this call ${mostAttempts} times.`);
 }
 
-async function ask(
-  deps: BackgroundAskDeps,
-  { call, claimed, stop, task, principal }: {
-    call: ClaimedBackgroundCall;
-    claimed: ClaimedCall;
-    stop: AbortController;
-    task: BackgroundTask;
-    principal: Principal;
-  },
-): Promise<"recorded" | "left"> {
+async function ask(deps: BackgroundAskDeps, { call, claimed, stop, task, principal }: {
+  call: ClaimedBackgroundCall;
+  claimed: ClaimedCall;
+  stop: AbortController;
+  task: BackgroundTask;
+  principal: Principal;
+}): Promise<"recorded" | "left"> {
   const { relay, registry, dialects, form, timeoutMs } = deps;
   const { bodyText: sentText, vendor } = call.request;
   const { signal } = stop;

@@ -33,7 +33,6 @@ function ownOf(bytes: Uint8Array): Uint8Array {
   return bytes.buffer.byteLength > 2 * bytes.length ? bytes.slice() : bytes;
 }
 
-/** A stream of these bytes alone. */
 export function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
   return new ReadableStream({
     start(controller) {

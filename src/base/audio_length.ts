@@ -98,10 +98,7 @@ function frameSeconds(bytes: Buffer): number | undefined {
 const adtsRates = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000]
   .concat([12_000, 11_025, 8_000, 7_350]);
 
-function adtsFrame(
-  header: number,
-  more: number,
-): { length: number; seconds: number } | undefined {
+function adtsFrame(header: number, more: number): { length: number; seconds: number } | undefined {
   const rate = adtsRates[(header >>> 10) & 15];
   const length = (header & 3) << 11 | more >>> 5;
   if ((header & 0xfff6_0000) >>> 0 !== 0xfff0_0000 || !rate || length < 7) return undefined;

@@ -13,7 +13,6 @@ export interface PermitOwner {
   lost?: () => void;
 }
 
-/** The memory of one body. */
 export interface MemoryPermit {
   /**
    * Await it before the first piece: an announced large body waits, unread, behind earlier ones.
@@ -70,7 +69,6 @@ interface Wait {
   reject: (reason: unknown) => void;
 }
 
-/** A body's state in the gate. */
 export class Body implements MemoryPermit {
   /** Bytes held from the account's share. */
   held = 0;

@@ -75,7 +75,6 @@ export class Deadline {
     readonly isStarvationTolerant = false,
   ) {}
 
-  /** Sets the deadline to `ms` from now. */
   limit(ms: number): void {
     this.#deadlineMs = this.clock.monotonicMs() + ms;
     this.#isExtended = false;
@@ -89,7 +88,6 @@ export class Deadline {
     this.#deadlineMs = Infinity;
   }
 
-  /** No deadline and no timer. */
   stop(): void {
     this.suspend();
     this.#cancel?.();

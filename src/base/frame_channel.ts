@@ -49,7 +49,6 @@ export interface FrameReceiver {
   leave(): void;
 }
 
-/** Answers requests for WebSockets. */
 export interface SocketHandler {
   /** False leaves the request to what answers ordinary requests. */
   takes(request: IncomingMessage): boolean;

@@ -7,7 +7,6 @@ export const heavyUnits = 1024 * 1024;
 
 const pieceUnits = 256 * 1024;
 
-/** Counts a whole text in steps. */
 export function* countInSteps(count: JsonCount, text: string): Steps<void> {
   for (let at = 0; at < text.length; at += pieceUnits) {
     count.add(text.slice(at, at + pieceUnits));

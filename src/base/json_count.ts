@@ -1,16 +1,13 @@
-/** Limits of a JSON text. */
 export interface JsonLimits {
   /** Values in all, containers included. */
   readonly values: number;
   /** Nesting of containers. */
   readonly depth: number;
-  /** Members of one object. */
   readonly members: number;
   /** Distinct member names in all: each costs the engine many times its text. */
   readonly names: number;
 }
 
-/** Which limit a text exceeds. */
 export type JsonExcess = keyof JsonLimits;
 
 /** Start → end (exclusive) of containers and string values that are long in text. */
@@ -25,7 +22,6 @@ export const largeSpanUnits = 128 * 1024;
  * meaningless, but it terminates.
  */
 export class JsonCount {
-  /** Values so far. */
   values = 1;
   excess: JsonExcess | undefined;
   /** Unbalanced brackets or a control character: this isn't JSON. */
@@ -42,7 +38,6 @@ export class JsonCount {
   /** Range of the text so far without surrounding white space. */
   #solidStart = -1;
   #solidEnd = 0;
-  /** Start of the current string. */
   #stringStart = 0;
   #inString = false;
   #isEscaped = false;
@@ -189,7 +184,6 @@ export class JsonCount {
     return true;
   }
 
-  /** Counts the first value of a container. */
   #countFirst(): void {
     this.#isEmpty = false;
     if (++this.values > this.#limits.values) this.excess = "values";
@@ -242,7 +236,6 @@ const nameBits = 1 << 20;
 /** Different names that are kept as they are. */
 const mostFew = 1024;
 
-/** False if the bit was set already. */
 function setBit(bits: Uint32Array, bit: number): boolean {
   const mask = 1 << (bit & 31);
   if ((bits[bit >>> 5]! & mask) !== 0) return false;

@@ -1,6 +1,5 @@
 import { seekQuote, type TextRange } from "./json_text.ts";
 
-/** A string value in a JSON text with its position. */
 export interface PlacedString extends TextRange {
   /** The member whose value it is, or whose array holds it; empty at the top level. */
   readonly key: string;
@@ -70,10 +69,7 @@ export function* longStringsSteps(
  * Calls `take` with the range of each string value, quotes included, in order, until it returns
  * false: `longStrings` without paths, at a third of its cost. Also says whether there was any.
  */
-export function eachString(
-  text: string,
-  take: (start: number, end: number) => boolean,
-): boolean {
+export function eachString(text: string, take: (start: number, end: number) => boolean): boolean {
   /** What the containers around the innermost one are. */
   const outer: Context[] = [];
   let context: Context = "value";

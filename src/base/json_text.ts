@@ -39,10 +39,7 @@ export interface Members {
  * Range of the value at `path` (keys of objects, indexes of arrays); undefined if there is none. Of a
  * duplicate key the last counts, as in `JSON.parse`; keys are compared decoded.
  */
-export function locate(
-  text: string,
-  path: readonly (string | number)[],
-): TextRange | undefined {
+export function locate(text: string, path: readonly (string | number)[]): TextRange | undefined {
   return finish(locateAt(text, skipSpace(text, 0), path));
 }
 
@@ -55,7 +52,6 @@ export function locateIn(
   return finish(locateInSteps(text, top, path));
 }
 
-/** The same in steps. */
 export function* locateInSteps(
   text: string,
   top: Members,
@@ -89,7 +85,6 @@ export function topLevelMembers(text: string): Members | undefined {
   return finish(topLevelMembersSteps(text));
 }
 
-/** The same in steps. */
 export function topLevelMembersSteps(text: string): Steps<Members | undefined> {
   return membersAtSteps(text, skipSpace(text, 0));
 }
@@ -112,7 +107,6 @@ function* membersAtSteps(text: string, start: number): Steps<Members | undefined
   return { range: { start, end: list.end }, members, duplicates };
 }
 
-/** Ranges of the elements of an array, in one scan. */
 export function* itemsAt(text: string, array: TextRange): Steps<TextRange[]> {
   const items: TextRange[] = [];
   let looked = array.start;
@@ -229,7 +223,6 @@ const LOWER_U = 0x75;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Units to scan in one step. */
 const stepUnits = 512 * 1024;
 
 function* listMembers(
@@ -280,7 +273,7 @@ function decodeKey(text: string, start: number, end: number): string {
   return inner.includes("\\") ? JSON.parse(text.slice(start, end)) as string : inner;
 }
 
-function skipSpace(text: string, from: number): number {
+export function skipSpace(text: string, from: number): number {
   let at = from;
   for (let code = text.charCodeAt(at); isSpace(code); code = text.charCodeAt(at)) at++;
   return at;
@@ -290,7 +283,6 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
-/** Index after the value that begins at `start`. */
 function* skipValue(text: string, start: number): Steps<number> {
   const first = text.charCodeAt(start);
   if (first === QUOTE) return yield* skipStringSteps(text, start);
@@ -334,8 +326,7 @@ export function skipString(text: string, start: number): number {
   return seekQuote(text, start + 1, Infinity);
 }
 
-/** The same in steps. */
-export function* skipStringSteps(text: string, start: number): Steps<number> {
+function* skipStringSteps(text: string, start: number): Steps<number> {
   let end = seekQuote(text, start + 1, start + stepUnits);
   while (end < 0) {
     yield;

@@ -42,7 +42,6 @@ export abstract class LeaseQueue<Request, Result> {
   /** After an operation that failed. What `serve` still has no answer for fails with it. */
   protected onFailure(_thrown: unknown): void {}
 
-  /** Requests that wait for the store. */
   protected get waiting(): readonly Request[] {
     return this.#waiters.map(({ request }) => request);
   }

@@ -27,14 +27,19 @@ export function createLoopWatch<Work>(options: LoopWatchOptions<Work>): LoopWatc
 const lookMs = 50;
 /** Longer lag counts as blocked. */
 const blockedMs = 200;
-/** Work remembered between two checks; with more, none can have run for long. */
-const maxMarks = 1024;
+/** Shorter work has not blocked it. */
+const leastMs = blockedMs / 2;
 
 class Watching<Work> implements LoopWatch<Work> {
   readonly #options: LoopWatchOptions<Work>;
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #setTimer: SetTimer;
-  #marks: { atMs: number; work: Work }[] = [];
+  /** What runs now, and since when; no more than that is remembered of work, since it is large. */
+  #current: Work | undefined;
+  #sinceMs = 0;
+  /** What ran longest since the last check. */
+  #longest: Work | undefined;
+  #longestMs = leastMs;
   #lookedMs: number;
   #cancel: () => void;
 
@@ -47,8 +52,9 @@ class Watching<Work> implements LoopWatch<Work> {
   }
 
   begins(work: Work): void {
-    if (this.#marks.length >= maxMarks) this.#marks.splice(0, maxMarks / 2);
-    this.#marks.push({ atMs: this.#clock.monotonicMs(), work });
+    this.#ends();
+    this.#current = work;
+    this.#sinceMs = this.#clock.monotonicMs();
   }
 
   stop(): void {
@@ -56,23 +62,21 @@ class Watching<Work> implements LoopWatch<Work> {
   }
 
   #look(): void {
+    this.#ends();
     const nowMs = this.#clock.monotonicMs();
     const lateMs = Math.max(0, nowMs - this.#lookedMs - lookMs);
-    if (lateMs >= blockedMs) this.#options.blocked(lateMs, this.#longest(nowMs));
+    if (lateMs >= blockedMs) this.#options.blocked(lateMs, this.#longest);
     this.#options.lag(lateMs);
-    this.#marks = [];
+    this.#longest = undefined;
+    this.#longestMs = leastMs;
     this.#lookedMs = this.#clock.monotonicMs();
     this.#cancel = this.#setTimer(lookMs, () => this.#look());
   }
 
-  /** The longest-running work since the last check, if long enough to have blocked the loop. */
-  #longest(nowMs: number): Work | undefined {
-    let longest: Work | undefined;
-    let longestMs = blockedMs / 2;
-    this.#marks.forEach(({ atMs, work }, index) => {
-      const ms = (this.#marks[index + 1]?.atMs ?? nowMs) - atMs;
-      if (ms > longestMs) [longest, longestMs] = [work, ms];
-    });
-    return longest;
+  #ends(): void {
+    if (this.#current === undefined) return;
+    const ms = this.#clock.monotonicMs() - this.#sinceMs;
+    if (ms > this.#longestMs) [this.#longest, this.#longestMs] = [this.#current, ms];
+    this.#current = undefined;
   }
 }

@@ -80,7 +80,6 @@ function closeString(text: string): string {
   return (isHalf ? text.slice(0, slash) : text) + '"';
 }
 
-/** Number of consecutive backslashes before `index`. */
 function slashesBefore(text: string, index: number): number {
   let at = index;
   while (text[at - 1] === "\\") at--;

@@ -1,5 +1,5 @@
 import { type JsonCount, type LargeSpans, largeSpanUnits } from "./json_count.ts";
-import { skipString } from "./json_text.ts";
+import { skipSpace, skipString } from "./json_text.ts";
 
 /** The text isn't JSON; `position` is the offending UTF-16 unit, if known. */
 export class JsonTextError extends Error {
@@ -43,12 +43,7 @@ interface Parsed {
   readonly name?: string;
 }
 
-/** Parses a large value. */
-function parseLarge(
-  parsed: Parsed,
-  start: number,
-  end: number,
-): Generator<void, unknown, void> {
+function parseLarge(parsed: Parsed, start: number, end: number): Generator<void, unknown, void> {
   const isString = parsed.text.charCodeAt(start) === quote;
   return isString ? parseString(parsed, start + 1, end - 1) : parseContainer(parsed, start, end);
 }
@@ -238,16 +233,6 @@ function behindString(text: string, start: number, last: number): number {
 
 function isBlank(text: string, start: number, end: number): boolean {
   return skipSpace(text, start) >= end;
-}
-
-function skipSpace(text: string, from: number): number {
-  let at = from;
-  while (isSpace(text.charCodeAt(at))) at++;
-  return at;
-}
-
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
 const lowerU = 0x75;

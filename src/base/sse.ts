@@ -155,9 +155,7 @@ export class SseSplitter {
 
   #keep(chunk: Uint8Array, start: number, end: number, before: SseEvent[]): void {
     const needed = this.#carryLength + end - start;
-    if (needed > this.#maxEventBytes) {
-      throw new SseEventTooLargeError(this.#maxEventBytes, before);
-    }
+    if (needed > this.#maxEventBytes) throw new SseEventTooLargeError(this.#maxEventBytes, before);
     if (needed > this.#carry.length) {
       const grown = new Uint8Array(needed * 2);
       grown.set(this.#carry.subarray(0, this.#carryLength));
@@ -219,7 +217,6 @@ function joinedLines(values: readonly string[]): string | undefined {
   return values.length > 1 ? values.join("\n") : values[0];
 }
 
-/** The values of the lines of one name. */
 function fieldValues(bytes: Uint8Array, from: number, name: string): string[] {
   const values: string[] = [];
   const hasCr = bytes.includes(CR);

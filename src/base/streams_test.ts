@@ -163,3 +163,25 @@ Deno.test("a sink that leaves cancels once, and a failure drops what it has not 
   failing.close();
   assert.deepEqual(other.seen, ["cut"]);
 });
+
+Deno.test("a sink that comes when the stream is over is told how it ended", () => {
+  const fed = (over: (pushed: ReturnType<typeof pushStream>) => void) => {
+    const pushed = pushStream();
+    over(pushed);
+    const seen: unknown[] = [];
+    pushed.stream.feedInto({
+      write: () => true,
+      end: () => void seen.push("end"),
+      fail: (reason) => void seen.push(reason),
+    });
+    return seen;
+  };
+  assert.deepEqual(fed((pushed) => pushed.close()), ["end"]);
+  assert.deepEqual(
+    fed((pushed) => {
+      pushed.push(encoder.encode("lost"));
+      pushed.error("broken");
+    }),
+    ["broken"],
+  );
+});

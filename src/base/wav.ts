@@ -15,10 +15,7 @@ const endless = 0xffff_ffff;
  * The header for `bytes` bytes of samples. Undefined: a stream of unknown length, with 0xFFFFFFFF in
  * both size fields.
  */
-export function wavHeader(
-  format: PcmFormat,
-  bytes: number | undefined,
-): Uint8Array<ArrayBuffer> {
+export function wavHeader(format: PcmFormat, bytes: number | undefined): Uint8Array<ArrayBuffer> {
   const header = new Uint8Array(44);
   const view = new DataView(header.buffer);
   const text = (at: number, word: string) => header.set(new TextEncoder().encode(word), at);

@@ -70,15 +70,11 @@ export interface BudgetStore {
   /**
    * `id` is for a new one; `prior` gives what calls were charged before it was there. Undefined where the account has `budgetLimits.perAccount`.
    */
-  set(
-    id: string,
-    budget: NewBudget,
-    options: {
-      now: Date;
-      prior: (since: Date) => Promise<bigint>;
-      audit?: (written: Budget) => AuditNote;
-    },
-  ): Promise<StoredBudget | undefined>;
+  set(id: string, budget: NewBudget, options: {
+    now: Date;
+    prior: (since: Date) => Promise<bigint>;
+    audit?: (written: Budget) => AuditNote;
+  }): Promise<StoredBudget | undefined>;
   /** Undefined where the account has none of this id; without an account, where nobody has. */
   remove(
     id: string,
@@ -145,7 +141,6 @@ export function periodStart(per: BudgetSpan, at: Date): Date {
   return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), day));
 }
 
-/** What the limit is at `at`. */
 export function limitAt({ limitNanos, raised }: Pick<Budget, "limitNanos" | "raised">, at: Date) {
   return raised && at < raised.until ? raised.nanos : limitNanos;
 }
@@ -161,15 +156,13 @@ export function oldestPeriod(now: Date): Date {
 }
 
 /** What an account's stored calls in a scope were charged since a time. */
-export function chargedInScope(
-  analytics: {
-    chargedSince(
-      accountId: number,
-      by: { app?: string; userId?: string },
-      since: Date,
-    ): Promise<bigint>;
-  },
-): (accountId: number, scope: BudgetScope, since: Date) => Promise<bigint> {
+export function chargedInScope(analytics: {
+  chargedSince(
+    accountId: number,
+    by: { app?: string; userId?: string },
+    since: Date,
+  ): Promise<bigint>;
+}): (accountId: number, scope: BudgetScope, since: Date) => Promise<bigint> {
   return (accountId, { kind, name }, since) =>
     analytics.chargedSince(
       accountId,

@@ -28,10 +28,7 @@ export interface BudgetHolds {
    * Holds the most that a call can cost under each budget of the period in which it arrived. Throws
    * `spend_cap_exceeded` naming the budget that has no room for it, and `store_unavailable`.
    */
-  reserve(
-    caller: BudgetedCaller,
-    call: { upperBoundNanos: bigint; at: Date },
-  ): Promise<BudgetHold>;
+  reserve(caller: BudgetedCaller, call: { upperBoundNanos: bigint; at: Date }): Promise<BudgetHold>;
   /** Renews leases and gives back what is idle, or too much of a lowered limit; every second. */
   tick(): Promise<void>;
   close(): Promise<void>;
@@ -130,10 +127,7 @@ class Holds implements BudgetHolds {
       release: (back) =>
         store.release({ ...back, accountId: periodOf(back.accountId) }, clock.now()),
       renew: (held, seconds) =>
-        store.renew(
-          held.map((one) => ({ ...one, accountId: periodOf(one.accountId) })),
-          seconds,
-        ),
+        store.renew(held.map((one) => ({ ...one, accountId: periodOf(one.accountId) })), seconds),
       async available(ids) {
         const left = await store.available(ids.map(periodOf), clock.now());
         return new Map(ids.map((id, at) => [id, left[at]!]));

@@ -1,9 +1,8 @@
 import { sha256Hex } from "../base/hash.ts";
 import { nanoDigits, parseUsd } from "../base/money.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { invalidValue, messageOf } from "../shared/fault.ts";
 import type { Sums } from "./statistics.ts";
 
-/** One item of an outcome as it is stored. */
 export interface OutcomeItem {
   type: string;
   label: string | null;
@@ -52,7 +51,6 @@ export interface ModelSums extends FigureSums {
   errors: bigint;
 }
 
-/** A cohort by model. */
 export interface CohortModels {
   /** Those with the most calls first. */
   models: readonly ModelSums[];
@@ -158,7 +156,7 @@ export function outcomeValues(bodyText: string): bigint[] {
       });
     } catch (thrown) {
       const param = `conversions[${index}].value`;
-      throw new Fault("invalid_value", { param, message: `${param}: ${messageOf(thrown)}.` });
+      throw invalidValue(param, messageOf(thrown));
     }
   });
 }

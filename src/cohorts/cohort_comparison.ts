@@ -64,10 +64,7 @@ function testedMean(a: Mean | undefined, b: Mean | undefined): Tested {
 }
 
 export function testedFigure(a: Figure | undefined, b: Figure | undefined): Tested {
-  return tested(
-    plain(a?.at ?? null, b?.at ?? null).difference,
-    a && b && differenceInterval(a, b),
-  );
+  return tested(plain(a?.at ?? null, b?.at ?? null).difference, a && b && differenceInterval(a, b));
 }
 
 function tested(difference: number | null, interval: Interval | undefined): Tested {

@@ -54,7 +54,6 @@ export function figuresOf(sums: FigureSums): CohortFigures {
   };
 }
 
-/** The body of a cohort's figures. */
 export function figuresBody(sums: CohortSums, figures: CohortFigures): CohortFiguresBody {
   return {
     cohort_id: sums.cohortId,
@@ -96,9 +95,7 @@ export function plainFigures(
   };
 }
 
-export function conversionsBody(
-  outcomes: readonly OutcomeSum[],
-): CohortFiguresBody["conversions"] {
+export function conversionsBody(outcomes: readonly OutcomeSum[]): CohortFiguresBody["conversions"] {
   return outcomes.map(({ type, label, count, sum }) => (
     { type, label, count: Number(count), value: unitsOf(sum) }
   ));

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { leaseIdleMs, LeaseQueue, LeaseQueues } from "../base/lease_queue.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, isStoreAway } from "../shared/fault.ts";
 import { AccountLease, type Demand, type Reservation } from "./account_lease.ts";
 import type { LeaseRequest, LeaseReturn, LeaseStore } from "./ledger.ts";
 
@@ -187,7 +187,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
 
   protected override onFailure(thrown: unknown): void {
     this.#pausePrefetch();
-    if (thrown instanceof Fault && thrown.code === "store_unavailable") return;
+    if (isStoreAway(thrown)) return;
     // Nobody knows what the store made of it: the lease is left to run out there.
     const leaseId = this.lease.leaseId(this.nowMs);
     if (leaseId !== undefined) this.lease.lost(leaseId);
@@ -224,11 +224,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
     this.#unsure = undefined;
     this.lease.noteOthers(availableNanos);
     if (grantedNanos > 0n) {
-      const isOfUse = this.lease.taken(
-        { ...sent.lease, isNew, grantedNanos },
-        sentMs,
-        this.nowMs,
-      );
+      const isOfUse = this.lease.taken({ ...sent.lease, isNew, grantedNanos }, sentMs, this.nowMs);
       if (!isOfUse) this.#returnCredit(request.leaseId, grantedNanos);
       else if (sent.recalls !== this.#recalls) return this.recall();
     }

@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { ApiKey } from "../keys/api_key.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, isStoreAway } from "../shared/fault.ts";
 
 /** What capped keys may spend in a day and a month of UTC. Amounts in nano-dollars. */
 export interface SpendCaps {
@@ -57,13 +57,10 @@ const pastStaleMs = 60_000;
 /** Keys unused for this long are not refreshed. */
 const idleMs = 60_000;
 
-export function createSpendCaps(
-  deps: { store: SpendStore; clock: Clock },
-): SpendCaps {
+export function createSpendCaps(deps: { store: SpendStore; clock: Clock }): SpendCaps {
   return new Caps(deps.store, deps.clock);
 }
 
-/** What is known of one key's spend. */
 interface CapLedger {
   readonly keyId: string;
   day: number;
@@ -159,7 +156,7 @@ class Caps implements SpendCaps {
       await (ledger.reading ??= this.#inTurn([ledger]).finally(() => ledger.reading = undefined));
     } catch (thrown) {
       // While the store is away a process goes by what it knows itself, if it knows anything.
-      const isAway = thrown instanceof Fault && thrown.code === "store_unavailable";
+      const isAway = isStoreAway(thrown);
       if (!isAway || ledger.day === -1) throw thrown;
       rollDay(ledger, startOfDay(this.#clock.now()));
     }

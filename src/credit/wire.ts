@@ -13,18 +13,16 @@ export interface CreditServices {
   spendCaps: SpendCaps;
 }
 
-export function createCredit(
-  { database, ledger, processId, leaseSeconds, clock, log, newId }: {
-    database: Database;
-    ledger: Ledger;
-    /** Names this process's leases over restarts. */
-    processId: string;
-    leaseSeconds: number;
-    clock: Clock;
-    log: Log;
-    newId: () => string;
-  },
-): CreditServices {
+export function createCredit({ database, ledger, processId, leaseSeconds, clock, log, newId }: {
+  database: Database;
+  ledger: Ledger;
+  /** Names this process's leases over restarts. */
+  processId: string;
+  leaseSeconds: number;
+  clock: Clock;
+  log: Log;
+  newId: () => string;
+}): CreditServices {
   const shared = database.kind === "postgres";
   return {
     reservations: createReservations({

@@ -58,7 +58,6 @@ export function counted(value: number | bigint, one: string, many = `${one}s`): 
   return `${count(value)} ${value === 1 || value === 1n ? one : many}`;
 }
 
-/** A share as a whole number of per cent. */
 export function percent(part: number, whole: number): string {
   return whole === 0 ? "–" : `${Math.round((part / whole) * 100)} %`;
 }

@@ -2,7 +2,7 @@ import { type Context, Hono, type Next } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { messageOf } from "../shared/fault.ts";
 import { readAssets } from "./assets.ts";
-import { message, notFoundPage, type PageContext } from "./bind.tsx";
+import { createRoutes, message, notFoundPage, type PageContext } from "./bind.tsx";
 import { createCookies } from "./cookies.ts";
 import { createOpenIdProvider } from "./openid_provider.ts";
 import { auditRoutes } from "./pages/settings/audit.tsx";
@@ -40,7 +40,6 @@ import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";
 /** What one address may begin of sign-ins: an office behind one address on a Monday. */
 const signInStarts = { burst: 100, perSecond: 1 };
 
-/** All below `/dashboard`. */
 export function createDashboard(deps: DashboardDeps): Hono {
   const ctx: PageContext = {
     ...deps,
@@ -65,34 +64,35 @@ export function createDashboard(deps: DashboardDeps): Hono {
   if (deps.hasLocalSignIn) linkRoutes(app, ctx);
   if (deps.signIn || deps.hasLocalSignIn) {
     signInRoutes(app, ctx);
+    const routes = createRoutes(app, ctx);
     app.get("/dashboard", (context) => context.redirect(home, 303));
     overviewRoutes(app, ctx);
-    interactionListRoutes(app, ctx);
-    refusedRoutes(app, ctx);
-    interactionExportRoutes(app, ctx);
-    interactionRoutes(app, ctx);
-    sessionRoutes(app, ctx);
-    newKeyRoutes(app, ctx);
-    keyRoutes(app, ctx);
-    oneKeyRoutes(app, ctx);
-    playgroundRoutes(app, ctx);
+    interactionListRoutes(routes, ctx);
+    refusedRoutes(routes, ctx);
+    interactionExportRoutes(routes, ctx);
+    interactionRoutes(routes, ctx);
+    sessionRoutes(routes, ctx);
+    newKeyRoutes(routes, ctx);
+    keyRoutes(routes, ctx);
+    oneKeyRoutes(routes, ctx);
+    playgroundRoutes(routes, ctx);
     cohortRoutes(app, ctx);
-    evalRoutes(app, ctx);
-    exportRoutes(app, ctx);
-    deletionRoutes(app, ctx);
+    evalRoutes(routes, ctx);
+    exportRoutes(routes, ctx);
+    deletionRoutes(routes, ctx);
     app.get(
       "/dashboard/settings",
       (context) => context.redirect("/dashboard/settings/vendor-keys", 303),
     );
-    vendorKeyRoutes(app, ctx);
-    virtualModelRoutes(app, ctx);
-    settingsCsvRoutes(app, ctx);
-    budgetRoutes(app, ctx);
-    webhookRoutes(app, ctx);
-    peopleRoutes(app, ctx);
-    limitRoutes(app, ctx);
-    retentionRoutes(app, ctx);
-    auditRoutes(app, ctx);
+    vendorKeyRoutes(routes, ctx);
+    virtualModelRoutes(routes, ctx);
+    settingsCsvRoutes(routes, ctx);
+    budgetRoutes(routes, ctx);
+    webhookRoutes(routes, ctx);
+    peopleRoutes(routes, ctx);
+    limitRoutes(routes, ctx);
+    retentionRoutes(routes, ctx);
+    auditRoutes(routes, ctx);
   } else {
     signInOff(app, ctx);
   }
@@ -114,12 +114,10 @@ export async function claimLink(
 }
 
 /** A new sign-in link for the owner; undefined if they are signed in by a provider alone. */
-export async function firstSignInLink(
-  { baseUrl, hasLocalSignIn, signIns, clock }: Pick<
-    DashboardDeps,
-    "baseUrl" | "hasLocalSignIn" | "signIns" | "clock"
-  >,
-): Promise<string | undefined> {
+export async function firstSignInLink({ baseUrl, hasLocalSignIn, signIns, clock }: Pick<
+  DashboardDeps,
+  "baseUrl" | "hasLocalSignIn" | "signIns" | "clock"
+>): Promise<string | undefined> {
   if (!hasLocalSignIn) return undefined;
   const token = newToken();
   const link = { tokenHash: hashToken(token), email: undefined, now: clock.now() };

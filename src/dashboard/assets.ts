@@ -5,7 +5,6 @@ import { programFile } from "../base/program_files.ts";
 export interface Assets {
   /** Address of a file; it changes with the content, so that browsers may keep it for ever. */
   address(name: AssetName): string;
-  /** Undefined when there is no such file. */
   find(name: string): { body: string; type: string; version: string } | undefined;
 }
 
@@ -38,7 +37,6 @@ const types: Readonly<Record<AssetName, string>> = {
   "favicon.svg": "image/svg+xml",
 };
 
-/** Reads the files once. */
 export function readAssets(): Assets {
   const files = new Map(
     Object.entries(types).map(([name, type]) => {

@@ -1,4 +1,4 @@
-import type { Context, Handler } from "hono";
+import type { Context, Handler, Hono } from "hono";
 import { errors } from "../../contracts/kernel/errors.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { FailureLimit } from "../rate_limits/failure_limit.ts";
@@ -52,7 +52,6 @@ export interface PageRequest {
   record(action: string, subject: string, detail?: string): Promise<void>;
 }
 
-/** A page to show. */
 export interface Page extends Frame {
   body: Child;
   status?: Status;
@@ -124,6 +123,21 @@ export function action(
       }
       return context.redirect(outcome.to, 303);
     });
+  };
+}
+
+/** Where pages and actions are mounted; the arguments behind the path are those of `page` and `action`. */
+export interface Routes {
+  get(path: string, ...shown: ArgumentsOf<typeof page>): void;
+  post(path: string, ...done: ArgumentsOf<typeof action>): void;
+}
+
+type ArgumentsOf<F> = F extends (ctx: PageContext, ...rest: infer Rest) => Handler ? Rest : never;
+
+export function createRoutes(app: Hono, ctx: PageContext): Routes {
+  return {
+    get: (path, ...shown) => void app.get(path, page(ctx, ...shown)),
+    post: (path, ...done) => void app.post(path, action(ctx, ...done)),
   };
 }
 

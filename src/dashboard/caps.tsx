@@ -3,12 +3,10 @@ import { usd } from "./amounts.ts";
 import { capsOf, type KeySpend } from "./key_spend.ts";
 
 /** A key's spend caps, with how much of them is spent. */
-export function Caps(
-  { row, spent }: {
-    row: Pick<ApiKey, "name" | "capDayNanos" | "capMonthNanos">;
-    spent: KeySpend | undefined;
-  },
-) {
+export function Caps({ row, spent }: {
+  row: Pick<ApiKey, "name" | "capDayNanos" | "capMonthNanos">;
+  spent: KeySpend | undefined;
+}) {
   const caps = capsOf(row);
   if (caps.length === 0) return <span class="muted">None</span>;
   return (

@@ -19,7 +19,6 @@ export function TimeCell(props: { at: Date; now: Date }) {
   );
 }
 
-/** One of the facts in a `dl`. */
 export function Fact({ name, children }: { name: string; children?: Child }) {
   return (
     <>
@@ -29,16 +28,23 @@ export function Fact({ name, children }: { name: string; children?: Child }) {
   );
 }
 
+/** The same, set apart from the others. */
+export function BoxedFact(props: { name: string; children?: Child }) {
+  return (
+    <div>
+      <Fact {...props} />
+    </div>
+  );
+}
+
 /** A figure with its name, and what is to be known beside it. */
-export function Tile(
-  { name, value, exact, level = 2, children }: {
-    name: string;
-    value: string;
-    exact?: string;
-    level?: 2 | 3;
-    children?: Child;
-  },
-) {
+export function Tile({ name, value, exact, level = 2, children }: {
+  name: string;
+  value: string;
+  exact?: string;
+  level?: 2 | 3;
+  children?: Child;
+}) {
   return (
     <div class="tile">
       {level === 2 ? <h2>{name}</h2> : <h3>{name}</h3>}
@@ -60,14 +66,12 @@ export function LinkLine(
 }
 
 /** A form that posts; `csrf` proves that one of our own pages sent it. */
-export function PostForm(
-  { action, csrf, class: className, children }: {
-    action: string;
-    csrf: string;
-    class?: string;
-    children?: Child;
-  },
-) {
+export function PostForm({ action, csrf, class: className, children }: {
+  action: string;
+  csrf: string;
+  class?: string;
+  children?: Child;
+}) {
   return (
     <form method="post" action={action} class={className ?? ""}>
       <input type="hidden" name="csrf" value={csrf} />
@@ -83,9 +87,7 @@ export function Badge({ tone, children }: { tone: Tone; children?: Child }) {
 }
 
 /** A button that copies a text; the script shows it, since it does nothing without one. */
-export function CopyButton(
-  { text, label, what }: { text: string; label?: string; what: string },
-) {
+export function CopyButton({ text, label, what }: { text: string; label?: string; what: string }) {
   return (
     <button type="button" class="button button-small" data-copy={text} hidden>
       {label ?? "Copy"}
@@ -118,17 +120,15 @@ export function Empty({ title, children }: { title: string; children?: Child }) 
 }
 
 /** A table that scrolls sideways on narrow screens, by keyboard too. */
-export function Table(
-  { label, head, csv, cards, children }: {
-    label: string;
-    head: readonly (string | Column)[];
-    /** Where the table is to be had as a file. */
-    csv?: string;
-    /** On phones each row is a card; its cells name themselves by `data-label`. */
-    cards?: boolean;
-    children?: Child;
-  },
-) {
+export function Table({ label, head, csv, cards, children }: {
+  label: string;
+  head: readonly (string | Column)[];
+  /** Where the table is to be had as a file. */
+  csv?: string;
+  /** On phones each row is a card; its cells name themselves by `data-label`. */
+  cards?: boolean;
+  children?: Child;
+}) {
   const table = (
     <div
       class={cards ? "table table-cards" : "table"}
@@ -182,7 +182,6 @@ export function DownloadMenu(
   );
 }
 
-/** A column of numbers. */
 export function numberColumn(title: string): Column {
   return { title, class: "number" };
 }
@@ -200,15 +199,13 @@ export interface Column {
 }
 
 /** A field with its name, what it takes, and what is wrong with it. */
-export function Field(
-  { id, label, hint, error, children }: {
-    id: string;
-    label: string;
-    hint?: string | undefined;
-    error?: string | undefined;
-    children?: Child;
-  },
-) {
+export function Field({ id, label, hint, error, children }: {
+  id: string;
+  label: string;
+  hint?: string | undefined;
+  error?: string | undefined;
+  children?: Child;
+}) {
   return (
     <div class={error === undefined ? "field" : "field field-wrong"}>
       <label for={id}>{label}</label>
@@ -236,14 +233,12 @@ export function Older({ href }: { href: string | undefined }) {
 }
 
 /** Ways between the views of a page; `current` is the one that is shown. */
-export function Tabs(
-  { label, class: className = "tabs", tabs, current }: {
-    label: string;
-    class?: string;
-    tabs: readonly { name: string; title: string; href: string }[];
-    current: string;
-  },
-) {
+export function Tabs({ label, class: className = "tabs", tabs, current }: {
+  label: string;
+  class?: string;
+  tabs: readonly { name: string; title: string; href: string }[];
+  current: string;
+}) {
   return (
     <nav class={className} aria-label={label}>
       {tabs.map(({ name, title, href }) => (

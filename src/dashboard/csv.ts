@@ -6,7 +6,6 @@ import { csvCell } from "../exports/row_writers.ts";
 /** A cell. Texts are guarded against formulas; `nanos` are written as dollars, times in UTC. */
 export type CsvCell = string | number | bigint | boolean | Date | { nanos: bigint } | null;
 
-/** The columns of a file: each name with its cell of a row. */
 export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => CsvCell>>;
 
 /**
@@ -47,7 +46,6 @@ function cellText(cell: CsvCell): string {
   return typeof cell === "object" ? nanosToUsd(cell.nanos) : String(cell);
 }
 
-/** All pages of a list, each read behind the last row of the one before. */
 export async function* allPages<Row>(
   read: (last: Row | undefined, limit: number) => Promise<readonly Row[]>,
   limit = 1_000,

@@ -35,13 +35,11 @@ import type { MediaSigner } from "../records/signed_media.ts";
 import type { CostLines } from "../repricing/cost_lines.ts";
 import type { Transcript } from "../records/transcript.ts";
 
-/** What came of asking a vendor for its models with a key. */
 export type VendorKeyTest =
   | { kind: "works"; models: number }
   | { kind: "refused" }
   | { kind: "unknown"; reason: string };
 
-/** A vendor whose keys may be stored. */
 export interface KeyVendor {
   label: string;
   /** What people call it. */
@@ -80,12 +78,10 @@ export interface RecordDeps {
   spend: SpendStore;
 }
 
-/** What the pages on interactions work on. */
 export interface InteractionDeps {
   interactions: InteractionRepository;
   /** Resolves when a read that begins now includes every call that was answered here. */
   flushRecords: FlushRecords;
-  /** Labels of all vendors. */
   vendors: readonly string[];
   /** Id of each of the account's keys → its name. */
   keyNames: (accountId: number) => Promise<ReadonlyMap<string, string>>;
@@ -118,20 +114,17 @@ export interface DashboardDeps extends RecordDeps {
   keys: KeyService;
   /** Told which keys changed, so that this process goes by it at once. */
   keysChanged: (ids: readonly string[]) => void;
-  /** Scopes that a key may have. */
   scopes: readonly string[];
   /** What a first call can be made to. */
   exampleModels: ExampleModels;
   vendorKeys: Pick<VendorKeyStore, "set" | "remove" | "list">;
   vendorKeysChanged: () => Promise<void>;
   keyVendors: readonly KeyVendor[];
-  /** The account's stored key. */
   storedVendorKey: (accountId: number, vendor: string) => Promise<Secret | undefined>;
   testVendorKey: (vendor: string, key: Secret) => Promise<VendorKeyTest>;
   virtualModels: VirtualModels;
   budgets: BudgetService;
   webhooks: WebhookService;
-  /** Whether calls of the account may name this model. */
   isModel: (accountId: number, name: string) => boolean;
   interactions: InteractionDeps;
   refusals: RefusalDeps;

@@ -17,7 +17,6 @@ interface FieldProps extends Shown {
   hint?: string;
 }
 
-/** One line of text. */
 export function TextField(
   { values, fieldErrors, id, label, hint, required, type = "text", ...attributes }:
     & FieldProps
@@ -49,12 +48,10 @@ export function TextField(
 }
 
 /** A day, typed as people write it or chosen from the browser's calendar; `isTime`: with a time. */
-export function DayField(
-  { values, fieldErrors, id, label, hint, required, isTime }: FieldProps & {
-    required?: boolean;
-    isTime?: boolean;
-  },
-) {
+export function DayField({ values, fieldErrors, id, label, hint, required, isTime }: FieldProps & {
+  required?: boolean;
+  isTime?: boolean;
+}) {
   const has = { hint: hint !== undefined, error: fieldErrors[id] !== undefined };
   return (
     <Field id={id} label={label} hint={hint} error={fieldErrors[id]}>
@@ -186,14 +183,12 @@ export function FormError({ fieldErrors }: { fieldErrors: FieldErrors }) {
 }
 
 /** The form's one action, and the way back. */
-export function FormButtons(
-  { children, back, cancel = "Cancel", tone = "primary" }: {
-    children?: Child;
-    back: string;
-    cancel?: string;
-    tone?: "primary" | "danger";
-  },
-) {
+export function FormButtons({ children, back, cancel = "Cancel", tone = "primary" }: {
+  children?: Child;
+  back: string;
+  cancel?: string;
+  tone?: "primary" | "danger";
+}) {
   return (
     <div class="buttons">
       <button type="submit" class={`button button-${tone}`}>{children}</button>

@@ -34,14 +34,11 @@ export function percent(part: number, whole: number): string {
 }
 
 /** By number of decimals; making one takes longer than a thousand uses of it. */
-const formats = Array.from(
-  { length: 10 },
-  (_, digits) =>
-    new Intl.NumberFormat("en-US", {
-      minimumFractionDigits: digits,
-      maximumFractionDigits: digits,
-    }),
-);
+const formats = Array.from({ length: 10 }, (_, digits) =>
+  new Intl.NumberFormat("en-US", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  }));
 
 const units = [
   { size: 1e12, name: "T" },

@@ -21,7 +21,6 @@ export interface SignInSettings {
 export interface RoleSettings {
   /** The claim that names a person's groups; `a.b` is the member `b` of the claim `a`. */
   claim: string;
-  /** Role by the group's name. */
   byGroup: ReadonlyMap<string, Role>;
 }
 

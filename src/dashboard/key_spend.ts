@@ -11,7 +11,6 @@ export type SpendByKey = ReadonlyMap<string, KeySpend>;
 
 export type CapName = "day" | "month";
 
-/** The caps that a key has. */
 export function capsOf(
   { capDayNanos, capMonthNanos }: Pick<ApiKey, "capDayNanos" | "capMonthNanos">,
 ): { name: CapName; limitNanos: bigint }[] {

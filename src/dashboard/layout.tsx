@@ -7,16 +7,14 @@ import { mayAs } from "../people/person.ts";
 import type { Session } from "../people/session.ts";
 
 /** A page of its own: head, stylesheet, script. */
-export function Document(
-  { title, assets, class: className, sheet, scripts, children }: {
-    title: string;
-    assets: Assets;
-    class: string;
-    sheet?: SheetName | undefined;
-    scripts?: readonly AssetName[] | undefined;
-    children?: Child;
-  },
-) {
+function Document({ title, assets, class: className, sheet, scripts, children }: {
+  title: string;
+  assets: Assets;
+  class: string;
+  sheet?: SheetName | undefined;
+  scripts?: readonly AssetName[] | undefined;
+  children?: Child;
+}) {
   return (
     <html lang="en">
       <head>
@@ -50,16 +48,14 @@ export interface Frame {
 }
 
 /** A page of somebody who is signed in. */
-export function SignedIn(
-  { frame, session, csrf, notice, assets, children }: {
-    frame: Frame;
-    session: Session;
-    csrf: string;
-    notice: Notice | undefined;
-    assets: Assets;
-    children?: Child;
-  },
-) {
+export function SignedIn({ frame, session, csrf, notice, assets, children }: {
+  frame: Frame;
+  session: Session;
+  csrf: string;
+  notice: Notice | undefined;
+  assets: Assets;
+  children?: Child;
+}) {
   const navigation = <Navigation section={frame.section} session={session} csrf={csrf} />;
   return (
     <Document

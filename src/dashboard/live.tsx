@@ -20,9 +20,7 @@ export function Live({ id, on, children }: { id: string; on: boolean; children?:
 }
 
 /** How far something is, as a bar with its figures beside it. */
-export function Progress(
-  { label, done, total }: { label: string; done: number; total: number },
-) {
+export function Progress({ label, done, total }: { label: string; done: number; total: number }) {
   return (
     <span class="progress">
       <progress aria-label={label} value={String(done)} max={String(Math.max(1, total))}></progress>

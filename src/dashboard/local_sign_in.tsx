@@ -26,9 +26,7 @@ export function linkRoutes(app: Hono, ctx: PageContext): void {
 
 async function askPage(ctx: PageContext, context: Context): Promise<Response> {
   const address = addressOf(context);
-  if (ctx.starts.isReached(address)) {
-    return await tooMany(ctx, context, ctx.starts.fail(address));
-  }
+  if (ctx.starts.isReached(address)) return await tooMany(ctx, context, ctx.starts.fail(address));
   const token = context.req.query("token") ?? "";
   const offer = await ctx.signIns.lookUpLink(hashToken(token), ctx.clock.now());
   if (!offer) {

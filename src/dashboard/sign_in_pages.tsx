@@ -143,9 +143,7 @@ async function offerOf(
   link: { claim?: string; invitation?: string },
 ): Promise<Offer | Response> {
   const address = addressOf(context);
-  if (ctx.starts.isReached(address)) {
-    return await tooMany(ctx, context, ctx.starts.fail(address));
-  }
+  if (ctx.starts.isReached(address)) return await tooMany(ctx, context, ctx.starts.fail(address));
   const offer = await ctx.signIns.offer(linksOf(link), ctx.clock.now());
   if (offer) return offer;
   ctx.starts.fail(address);
@@ -165,7 +163,6 @@ export async function tooMany(
   return answer;
 }
 
-/** The hashes of the links that a sign-in begins with. */
 export function linksOf(
   { claim, invitation }: { claim?: string; invitation?: string },
 ): Pick<SignInStart, "claimHash" | "invitationHash"> {

@@ -55,7 +55,6 @@ async function stateOf(database: Database, name: string): Promise<"missing" | "v
   return row.valid === true ? "valid" : "invalid";
 }
 
-/** Partitions of the table that lack the index. */
 async function partitionsWithout(database: Database, index: IndexBuild): Promise<string[]> {
   const rows = await database.query(
     `select p.inhrelid::regclass::text as name from pg_inherits p

@@ -1,11 +1,9 @@
-/** This process's claim on a data directory. */
 export interface DataDirClaim {
   /** Records the owner's address for other processes. */
   describe(owner: { address: string }): Promise<void>;
   release(): Promise<void>;
 }
 
-/** The owner of a data directory, as other processes read it. */
 interface Owner {
   pid: number;
   address?: string;
@@ -39,7 +37,6 @@ export async function claimDataDir(path: string): Promise<DataDirClaim> {
   };
 }
 
-/** Whether an embedded database lies in a data directory. */
 export async function hasDatabase(path: string): Promise<boolean> {
   try {
     return (await Deno.stat(embeddedDatabaseIn(path))).isDirectory;
@@ -48,7 +45,6 @@ export async function hasDatabase(path: string): Promise<boolean> {
   }
 }
 
-/** Where the embedded database lies. */
 export function embeddedDatabaseIn(path: string): string {
   return `${path}/database`;
 }

@@ -1,5 +1,5 @@
 import { createFairQueue } from "../base/fair_queue.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, overLimit } from "../shared/fault.ts";
 import type { Database, Queryable } from "./database.ts";
 
 /**
@@ -33,8 +33,8 @@ export function createFairReads(database: Database): FairReads {
 }
 
 function manyReads(): Fault {
-  return new Fault("rate_limit_exceeded", {
-    message: `This account has ${waitingPerAccount} reads waiting; try again when some are done.`,
-    retryAfterSeconds: 5,
-  });
+  return overLimit(
+    `This account has ${waitingPerAccount} reads waiting; try again when some are done.`,
+    5,
+  );
 }

@@ -6,7 +6,6 @@ import type { Database, Queryable, SqlRow } from "./database.ts";
  */
 export interface LeaseTable<Owner> {
   readonly name: string;
-  /** The columns that name the owner. */
   readonly ownerColumns: string;
   ownerOf(row: SqlRow): Owner;
   /** Locks the owners' sums, always in the same order. */
@@ -50,10 +49,7 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
     });
   return {
     /** Gives the ids of those that are still there. */
-    async renew(
-      held: readonly HeldLease<Owner>[],
-      seconds: number,
-    ): Promise<ReadonlySet<string>> {
+    async renew(held: readonly HeldLease<Owner>[], seconds: number): Promise<ReadonlySet<string>> {
       if (held.length === 0) return new Set();
       const rows = await database.transaction(async (tx) => {
         await table.lock(tx, held.map(({ accountId }) => accountId));

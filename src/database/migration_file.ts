@@ -2,7 +2,6 @@ import { sha256Hex } from "../base/hash.ts";
 
 /** One forward step of the schema. */
 export interface Migration {
-  /** Number at the start of the file name. */
   version: number;
   name: string;
   sql: string;

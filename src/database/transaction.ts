@@ -1,6 +1,5 @@
 import type { Queryable, SqlRow, SqlValue } from "./database.ts";
 
-/** A driver's open transaction. */
 export interface OpenTransaction extends Queryable {
   commit(): Promise<void>;
   /** Never throws; if it can't roll back, it gives the connection up. */

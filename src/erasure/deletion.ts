@@ -55,7 +55,6 @@ export type DeletionCounts = Readonly<Record<DataTable, number>>;
 
 export const noCounts: DeletionCounts = { interactions: 0, eval_runs: 0, eval_results: 0 };
 
-/** The sum of the three counts. */
 export function totalOf(counts: DeletionCounts): number {
   return dataTables.reduce((sum, table) => sum + counts[table], 0);
 }
@@ -85,7 +84,6 @@ export interface ClaimedDeletion {
   selectors: Selectors | null;
 }
 
-/** One step of erasing. */
 export interface ErasedBatch {
   /** Nothing was left to erase. */
   isLast: boolean;

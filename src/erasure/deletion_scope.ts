@@ -39,10 +39,7 @@ export function anySelectors(body: z.output<typeof selectionRequest>): Selectors
 
 type Asked = Partial<z.output<typeof selectionRequest>>;
 
-function atLeastOne(
-  asked: Asked,
-  fields: readonly [keyof Asked, ...(keyof Asked)[]],
-): Selectors {
+function atLeastOne(asked: Asked, fields: readonly [keyof Asked, ...(keyof Asked)[]]): Selectors {
   const selectors = selectorsOf(asked);
   if (Object.keys(selectors).length > 0) return selectors;
   throw new Fault("missing_required_field", {

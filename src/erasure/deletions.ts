@@ -12,7 +12,7 @@ import {
   type Selectors,
 } from "./deletion.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { Fault, messageOf, overLimit } from "../shared/fault.ts";
 import type { Erasures } from "./erasures.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 
@@ -29,7 +29,6 @@ export interface WantedDeletion {
 export interface DeletionsDeps {
   store: DeletionStore;
   erasures: Pick<Erasures, "refresh">;
-  /** Undefined where no export leaves a file. */
   exports: ExportEraser | undefined;
   /** Resolves when every call answered so far is in the store; throws when the store is away. */
   flushRecords: (options: { timeoutMs: number }) => Promise<void>;
@@ -124,7 +123,6 @@ export class Deletions {
     return request.deletionId;
   }
 
-  /** Undefined when the account has none of this id. */
   find(accountId: number, deletionId: string): Promise<Deletion | undefined> {
     return this.#deps.store.find(accountId, deletionId);
   }
@@ -213,11 +211,10 @@ function queuedOf(working: readonly Erasing[]): Erasing[] {
 }
 
 function manyRequests(): Fault {
-  return new Fault("rate_limit_exceeded", {
-    message:
-      `This account has ${requestsWaiting} deletions waiting that answer when they are done; try again when some are, or ask for jobs.`,
-    retryAfterSeconds: 10,
-  });
+  return overLimit(
+    `This account has ${requestsWaiting} deletions waiting that answer when they are done; try again when some are, or ask for jobs.`,
+    10,
+  );
 }
 
 /** Tells the caller where to follow the rest. */

@@ -31,16 +31,13 @@ export interface ErasureScope {
 }
 
 /** The tombstone of a deletion; `salt` is fresh and random. */
-export function tombstoneOf(
-  deletion: {
-    deletionId: string;
-    accountId: number;
-    tables: readonly DataTable[];
-    selectors: Selectors;
-    requestedAt: Date;
-  },
-  salt: string,
-): Tombstone {
+export function tombstoneOf(deletion: {
+  deletionId: string;
+  accountId: number;
+  tables: readonly DataTable[];
+  selectors: Selectors;
+  requestedAt: Date;
+}, salt: string): Tombstone {
   const { deletionId, accountId, tables, selectors, requestedAt } = deletion;
   const hashes = (values: readonly string[] | undefined) =>
     values === undefined ? null : values.map((value) => saltedHash(salt, value));

@@ -17,14 +17,12 @@ const lockWaitSeconds = 8 * 60;
 /** Waits for further deletions, so that one scrub serves them all. */
 const leastSeconds = 10;
 
-export function createVacuumJob(
-  { store, before, log }: {
-    store: VacuumStore;
-    /** Flushes pending records and compacts the journal. */
-    before: () => Promise<void>;
-    log: Pick<Log, "info" | "warn">;
-  },
-): VacuumJob {
+export function createVacuumJob({ store, before, log }: {
+  store: VacuumStore;
+  /** Flushes pending records and compacts the journal. */
+  before: () => Promise<void>;
+  log: Pick<Log, "info" | "warn">;
+}): VacuumJob {
   let running: Promise<unknown> = Promise.resolve();
   let dueSeconds = 0;
 

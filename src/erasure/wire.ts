@@ -31,7 +31,6 @@ export interface ErasureServices {
    * directories are kept from now on.
    */
   restoreTombstones: (otherDirs: readonly string[]) => Promise<void>;
-  /** What other processes erase. */
   erasures: Erasures;
   vacuum: VacuumJob;
   sweepErasureFeed: () => Promise<void>;
@@ -67,10 +66,10 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     await options.journal.eraseRejected((call) => erasureIndex.covers(call));
     await options.journal.compact();
   };
-  const store = createDeletions(
-    { main: database, analytics: analyticsStore },
-    { newSalt: () => randomBase62(22), workerId: workerIdOf({ processId, run: newId() }) },
-  );
+  const store = createDeletions({ main: database, analytics: analyticsStore }, {
+    newSalt: () => randomBase62(22),
+    workerId: workerIdOf({ processId, run: newId() }),
+  });
   const fileIn = (directory: string) => createTombstoneFile(`${directory}/tombstones`);
   const file = fileIn(options.processDir);
   const erasures = createErasures({

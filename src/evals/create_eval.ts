@@ -5,7 +5,7 @@ import type { Clock } from "../base/clock.ts";
 import { sha256Hex } from "../base/hash.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { EvalStore } from "./eval.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import type { InteractionQuery } from "../shared/interaction.ts";
 import { timeSpan } from "../shared/time_span.ts";
 import type { CallContext } from "../relay/call_context.ts";
@@ -17,7 +17,6 @@ import { permitRoute, routeFor } from "../routing/permitted_route.ts";
 import { modelsOf, type Route, type RouteTable } from "../routing/route.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 
-/** What creating an evaluation needs. */
 export interface CreateEvalDeps extends Pick<RelayDeps, "prices" | "catalogue" | "log"> {
   clock: Clock;
   newId: () => string;
@@ -27,7 +26,6 @@ export interface CreateEvalDeps extends Pick<RelayDeps, "prices" | "catalogue" |
   evals: EvalStore;
   /** Why a grader can't be used, undefined when it can. */
   graderProblem: (accountId: number, grader: Grader) => Promise<string | undefined>;
-  /** A run was created. */
   wakeEvals: () => void;
 }
 
@@ -153,7 +151,7 @@ async function checkGraders(
     const problem = await deps.graderProblem(accountId, grader);
     if (problem === undefined) continue;
     const param = `graders[${index}].${grader.type === "regex" ? "pattern" : "schema"}`;
-    throw new Fault("invalid_value", { param, message: `${param}: ${problem}.` });
+    throw invalidValue(param, `${problem}`);
   }
 }
 

@@ -125,7 +125,6 @@ export interface EvalItem {
   attempts: number;
 }
 
-/** What one item came to. */
 export interface FinishedItem {
   outcome: ItemOutcome;
   reason: string | null;
@@ -184,7 +183,6 @@ export const noCounts: EvalCounts = {
   unpricedCalls: 0,
 };
 
-/** The counts with one more item. */
 export function countItem(counts: EvalCounts, done: FinishedItem): EvalCounts {
   const field = done.outcome === "error" ? "errors" : done.outcome;
   return {

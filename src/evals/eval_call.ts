@@ -7,7 +7,6 @@ import { type CallTrace, jobCaller } from "../relay/call_context.ts";
 import type { Relay } from "../relay/relay.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 
-/** One call of an evaluation. */
 export interface EvalCall {
   principal: Principal;
   dialect: Dialect;

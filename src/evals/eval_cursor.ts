@@ -1,5 +1,5 @@
 import type { EvalResult, EvalRun, ResultCursor, RunCursor } from "./eval.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 
 /** Where a page of runs ends, as text; callers hand it back as it is. */
 export function runCursor(page: readonly EvalRun[]): string {
@@ -27,8 +27,5 @@ export function readResultCursor(text: string): ResultCursor {
 }
 
 function noPlace(): Fault {
-  return new Fault("invalid_value", {
-    param: "after",
-    message: "after: expected `next` of the page before.",
-  });
+  return invalidValue("after", "expected `next` of the page before");
 }

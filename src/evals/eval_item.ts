@@ -3,7 +3,7 @@ import type { Log } from "../base/log.ts";
 import type { Principal } from "../keys/api_key.ts";
 import type { ClaimedRun, EvalItem, EvalWork, FinishedItem, ItemOutcome } from "./eval.ts";
 import type { StoredCall } from "../records/analytics_store.ts";
-import { Fault } from "../shared/fault.ts";
+import { isStoreAway } from "../shared/fault.ts";
 import { answerText, requestWords } from "../dialects/kernel/prompt_text.ts";
 import { askAgain } from "../dialects/kernel/ask_again.ts";
 import type { MediaStore } from "../shared/media.ts";
@@ -43,7 +43,7 @@ export async function runItem(deps: EvalItemDeps, context: ItemContext): Promise
   try {
     return await runStored(deps, context, stored);
   } catch (thrown) {
-    if (thrown instanceof Fault && thrown.code === "store_unavailable") throw thrown;
+    if (isStoreAway(thrown)) throw thrown;
     // Our own failure with one interaction is not retried forever.
     const { evalRunId } = context.run;
     deps.log.warn("an interaction could not be evaluated", {
@@ -247,17 +247,12 @@ function outcomeOf(verdicts: readonly Verdict[]): ItemOutcome {
 }
 
 /** An item's end; where no grader was asked each of them says why. */
-function finished(
-  { run, item }: ItemContext,
-  stored: StoredCall | undefined,
-  end: {
-    outcome: ItemOutcome;
-    reason: string | null;
-    spent: Spent;
-    judgements: readonly Judgement[];
-  },
-  detail = "",
-): ItemEnd {
+function finished({ run, item }: ItemContext, stored: StoredCall | undefined, end: {
+  outcome: ItemOutcome;
+  reason: string | null;
+  spent: Spent;
+  judgements: readonly Judgement[];
+}, detail = ""): ItemEnd {
   const { outcome, reason, spent, judgements } = end;
   const all = [spent, ...judgements.map((one) => one.spent)];
   const results = run.graders.map((grader, graderIndex) => {

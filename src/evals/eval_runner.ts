@@ -1,5 +1,5 @@
 import { errors } from "../../contracts/kernel/errors.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { isStoreAway, messageOf } from "../shared/fault.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 import type { ClaimedRun } from "./eval.ts";
 import { type EvalRunDeps, workOn } from "./eval_run.ts";
@@ -20,7 +20,6 @@ interface Working {
   sinceMs: number;
 }
 
-/** Works on evaluations in the background. */
 export class EvalRunner {
   readonly #deps: EvalRunDeps;
   readonly #queue: WorkQueue<Working>;
@@ -75,7 +74,7 @@ export class EvalRunner {
   async #interrupted(run: ClaimedRun, thrown: unknown): Promise<never> {
     const reason = messageOf(thrown);
     this.#deps.log.warn("an evaluation was interrupted", { run: run.evalRunId, reason });
-    const isAway = thrown instanceof Fault && thrown.code === "store_unavailable";
+    const isAway = isStoreAway(thrown);
     const code = isAway ? "store_unavailable" : "internal_error";
     const wait = { ms: isAway ? 0 : retryMs, code, message: errors[code].message } as const;
     // With the store away nothing can be noted; then the claim expires.

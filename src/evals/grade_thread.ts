@@ -30,11 +30,8 @@ const graceMs = 3_000;
 const idleMs = 60_000;
 /** One account keeps one of them busy at most. */
 const threadsAtOnce = 2;
-/**
- * Text is judged up to this length, so that reading it as JSON, which nothing can interrupt, takes
- * little time and memory.
- */
-export const maxGradedChars = 1024 * 1024;
+/** Judged up to this length: parsing it can't be interrupted. */
+const maxGradedChars = 1024 * 1024;
 
 /**
  * Threads for callers' schemas and patterns, each one question at a time of at most `limitMs`. They

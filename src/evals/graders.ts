@@ -46,7 +46,7 @@ export async function gradeText(
     );
 }
 
-export function judged(passed: boolean, detail: string | null): Verdict {
+function judged(passed: boolean, detail: string | null): Verdict {
   return { state: "judged", passed, score: passed ? 1 : 0, detail };
 }
 

@@ -2,7 +2,7 @@ import type { Grader } from "../../contracts/data/eval_request.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
 import type { Database } from "../database/database.ts";
 import type { AnalyticsReads, AnalyticsStore } from "../records/analytics_store.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, overLimit } from "../shared/fault.ts";
 import type { EvalStore } from "./eval.ts";
 import type { EvalRunDeps } from "./eval_run.ts";
 import { EvalRunner } from "./eval_runner.ts";
@@ -63,9 +63,8 @@ export function createEvalServices(
 }
 
 function manyGraders(): Fault {
-  return new Fault("rate_limit_exceeded", {
-    message:
-      `This account has ${gradersWaiting} evaluations whose graders wait to be read; try again when some are taken in.`,
-    retryAfterSeconds: 10,
-  });
+  return overLimit(
+    `This account has ${gradersWaiting} evaluations whose graders wait to be read; try again when some are taken in.`,
+    10,
+  );
 }

@@ -72,11 +72,7 @@ export interface ExportJobStore {
   /** Newest first. */
   list(accountId: number): Promise<ExportJob[]>;
   /** Takes a job out of the list for good; undefined when there is none. Its file is left over. */
-  remove(
-    accountId: number,
-    requestId: string,
-    audit?: AuditNote,
-  ): Promise<ExportJob | undefined>;
+  remove(accountId: number, requestId: string, audit?: AuditNote): Promise<ExportJob | undefined>;
   /**
    * Ends jobs that may hold rows of this span as `deleted`, and makes running ones start again.
    * Returns them with the attempts whose files are left over.

@@ -1,7 +1,7 @@
 import type { ExportFilters } from "../../contracts/data/export_filters.ts";
 import { filterColumns } from "../../contracts/data/export_filters.ts";
 import { columnKinds, type ExportTable } from "../../contracts/data/export_tables.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import { type TimeSpan, timeSpan } from "../shared/time_span.ts";
 
 export type ExportFormat = "json" | "csv" | "jsonl";
@@ -66,8 +66,7 @@ export function readExportSpec(
   return { order, delivery: deliveryOf(request, context.hasBucket) };
 }
 
-/** The columns of a table, in the order of an export. */
-export function columnNamesOf(table: ExportTable): string[] {
+function columnNamesOf(table: ExportTable): string[] {
   return Object.keys(columnKinds[table]);
 }
 
@@ -155,5 +154,5 @@ function deliveryOf({ delivery, range }: ExportRequest, hasBucket: boolean): Del
 }
 
 function invalidFilter(param: string, message: string): Fault {
-  return new Fault("invalid_value", { param, message: `${param}: ${message}.` });
+  return invalidValue(param, `${message}`);
 }

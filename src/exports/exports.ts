@@ -2,7 +2,7 @@ import type { ErasedSpan, ExportBucket, ExportFiles, ExportJob, ExportPath } fro
 import type { AuditNote } from "../audit/audit.ts";
 import type { ExportSpec } from "./export_spec.ts";
 import { exportBytes } from "./text.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { Fault, messageOf, overLimit } from "../shared/fault.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
 import { createExportQueue, type ExportRunnerDeps } from "./runner.ts";
 
@@ -247,11 +247,10 @@ function resumed<T>(
 }
 
 function manyStreams(): Fault {
-  return new Fault("rate_limit_exceeded", {
-    message:
-      `This account reads ${streamsAtOnce} exports as they are written; try again when one has ended, or ask for jobs.`,
-    retryAfterSeconds: 5,
-  });
+  return overLimit(
+    `This account reads ${streamsAtOnce} exports as they are written; try again when one has ended, or ask for jobs.`,
+    5,
+  );
 }
 
 function failed(job: ExportJob): Fault {

@@ -5,10 +5,8 @@ import {
 } from "../../contracts/data/export_tables.ts";
 import type { Cell } from "../records/columns.ts";
 
-/** A row's values in the order of its table's columns. */
 export type Cells = readonly Cell[];
 
-/** A table's columns with their kinds, in the order of an export. */
 export function columnsOf(table: ExportTable): [string, ColumnKind][] {
   return Object.entries(columnKinds[table]);
 }

@@ -1,5 +1,5 @@
 import type { Log } from "../base/log.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { isStoreAway, messageOf } from "../shared/fault.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 import type {
   ClaimedExport,
@@ -56,7 +56,7 @@ async function writeFile(
     if (!await jobs.finish(job, length)) await files.remove(job, "this");
   } catch (thrown) {
     await files?.remove(job, "this").catch(() => {});
-    const isAway = thrown instanceof Fault && thrown.code === "store_unavailable";
+    const isAway = isStoreAway(thrown);
     const failed = !signal.aborted && !isAway;
     if (failed) log.warn("an export failed", { id: job.requestId, reason: messageOf(thrown) });
     // A claim that can't be given back expires, since nobody renews it.

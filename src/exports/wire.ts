@@ -48,11 +48,7 @@ export function createExportService(
 }
 
 /** What exports read, in bulk; `database` holds the evaluations. */
-function fairSource(
-  analytics: AnalyticsStore,
-  reads: FairReads,
-  database: Database,
-): ExportSource {
+function fairSource(analytics: AnalyticsStore, reads: FairReads, database: Database): ExportSource {
   const { sharesMain } = analytics;
   const of = (accountId: number) =>
     createExportSource({

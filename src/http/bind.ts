@@ -2,7 +2,7 @@ import type { Context, Hono, Next } from "hono";
 import { type HttpRequest, requestOf } from "./http_request.ts";
 import type { z } from "zod";
 import { adminScope, type Contract, fullPath } from "../../contracts/kernel/contract.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import type { Reply } from "../relay/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
@@ -64,59 +64,68 @@ export interface BindDeps {
 /** Answers a request of one endpoint; it never rejects. */
 export type Endpoint = (request: HttpRequest, requestContext: RequestContext) => Promise<Reply>;
 
-/** Mounts a contract that requires a key; all routes are mounted here or by `bindPublic`. */
-export function bind<
-  Params extends ObjectSchema | undefined,
-  Query extends ObjectSchema | undefined,
-  Body extends z.ZodType | undefined,
-  Answer extends z.ZodType | undefined,
->(
-  app: Hono<Env>,
-  contract: Contract<Params, Query, Body, Answer>,
-  deps: BindDeps,
-  handler: Handler<Params, Query, Body, Answer>,
-): void {
-  const answer = endpointOf(contract, deps, async (request, requestContext, room) => {
-    const caller = callerOf(request, requestContext, contract.path);
-    // Permission is checked before the body is validated.
-    authorize(contract.scope, caller);
-    if (contract.scope === adminScope) await authorizeAdministrator(caller, deps);
-    const { step, ...input } = await readInput(request, requestContext, contract, deps, room);
-    const worker = { key: String(caller.principal.account.id), isPatient: true };
-    // Once the call has begun it must be settled, even if the caller leaves.
-    const heavyStep = runInTurns(deps.heavy.work, worker);
-    const onEncoded = () => room.leaveHeavy?.();
-    return await handler({ ...input, caller: { ...caller, step, heavyStep, onEncoded } });
-  });
-  mount(app, contract, answer);
-  const method = contract.method.toUpperCase();
-  for (const pattern of contract.patterns) deps.direct?.add(method, pattern, answer);
-}
-
 /** Whether a route takes a request; otherwise the next matching route does. */
 export type Applies = (request: {
   query(name: string): string | undefined;
   header(name: string): string | undefined;
 }) => boolean;
 
-/** Mounts a contract that requires no key, for requests that `applies` accepts. */
-export function bindPublic<
-  Params extends ObjectSchema | undefined,
-  Query extends ObjectSchema | undefined,
-  Body extends z.ZodType | undefined,
-  Answer extends z.ZodType | undefined,
->(
-  app: Hono<Env>,
-  contract: Contract<Params, Query, Body, Answer>,
-  deps: BindDeps,
-  handler: (input: Input<Params, Query, Body>) => Promise<Output<Answer>> | Output<Answer>,
-  applies?: Applies,
-): void {
-  const answer = endpointOf(contract, deps, async (request, requestContext, room) => {
-    const { step: _, ...input } = await readInput(request, requestContext, contract, deps, room);
-    return await handler(input);
-  });
-  mount(app, contract, answer, applies);
+/** Where contracts are mounted, each with its handler; all routes go through it. */
+export class Endpoints {
+  readonly #app: Hono<Env>;
+  readonly #deps: BindDeps;
+
+  constructor(app: Hono<Env>, deps: BindDeps) {
+    this.#app = app;
+    this.#deps = deps;
+  }
+
+  /** Mounts a contract that requires a key. */
+  bind<
+    Params extends ObjectSchema | undefined,
+    Query extends ObjectSchema | undefined,
+    Body extends z.ZodType | undefined,
+    Answer extends z.ZodType | undefined,
+  >(
+    contract: Contract<Params, Query, Body, Answer>,
+    handler: Handler<Params, Query, Body, Answer>,
+  ): void {
+    const deps = this.#deps;
+    const answer = endpointOf(contract, deps, async (request, requestContext, room) => {
+      const caller = callerOf(request, requestContext, contract.path);
+      // Permission is checked before the body is validated.
+      authorize(contract.scope, caller);
+      if (contract.scope === adminScope) await authorizeAdministrator(caller, deps);
+      const { step, ...input } = await readInput(request, requestContext, contract, deps, room);
+      const worker = { key: String(caller.principal.account.id), isPatient: true };
+      // Once the call has begun it must be settled, even if the caller leaves.
+      const heavyStep = runInTurns(deps.heavy.work, worker);
+      const onEncoded = () => room.leaveHeavy?.();
+      return await handler({ ...input, caller: { ...caller, step, heavyStep, onEncoded } });
+    });
+    mount(this.#app, contract, answer);
+    const method = contract.method.toUpperCase();
+    for (const pattern of contract.patterns) deps.direct?.add(method, pattern, answer);
+  }
+
+  /** Mounts a contract that requires no key, for requests that `applies` accepts. */
+  bindPublic<
+    Params extends ObjectSchema | undefined,
+    Query extends ObjectSchema | undefined,
+    Body extends z.ZodType | undefined,
+    Answer extends z.ZodType | undefined,
+  >(
+    contract: Contract<Params, Query, Body, Answer>,
+    handler: (input: Input<Params, Query, Body>) => Promise<Output<Answer>> | Output<Answer>,
+    applies?: Applies,
+  ): void {
+    const deps = this.#deps;
+    const answer = endpointOf(contract, deps, async (request, requestContext, room) => {
+      const { step: _, ...input } = await readInput(request, requestContext, contract, deps, room);
+      return await handler(input);
+    });
+    mount(this.#app, contract, answer, applies);
+  }
 }
 
 function mount(
@@ -133,9 +142,7 @@ function mount(
     const requestContext = context.get("requestContext");
     return toResponse(await answer(requestOf(context), requestContext), requestContext);
   };
-  for (const pattern of contract.patterns) {
-    app.on(contract.method.toUpperCase(), pattern, route);
-  }
+  for (const pattern of contract.patterns) app.on(contract.method.toUpperCase(), pattern, route);
 }
 
 type Run<Answer> = (
@@ -188,7 +195,8 @@ async function readInput<
   const who = principal ? String(principal.account.id) : remoteHost;
   trace.waits?.(1);
   trace.times?.uploadBegins();
-  room.arrived = () => trace.times?.uploadEnds();
+  const arrived = () => trace.times?.uploadEnds();
+  room.arrived = arrived;
   const sent = await readSent(request, contract, deps, { room, who })
     .finally(() => trace.waits?.(-1));
   trace.working?.();
@@ -306,7 +314,7 @@ function labelHeader(value: string | undefined, name: string): string | undefine
   const trimmed = value?.trim();
   if (!trimmed) return undefined;
   if (trimmed.length <= longestLabel) return trimmed;
-  throw new Fault("invalid_value", { param: name, message: `${name}: at most 256 characters.` });
+  throw invalidValue(name, "at most 256 characters");
 }
 
 function authorize(scope: Contract["scope"], caller: CallContext): void {

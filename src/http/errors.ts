@@ -24,7 +24,6 @@ const defaultRetrySeconds: Readonly<Partial<Record<ErrorCode, number>>> = {
   store_unavailable: 2,
 };
 
-/** Any thrown value as a fault; other errors are internal. */
 export function asFault(thrown: unknown): Fault {
   return thrown instanceof Fault ? thrown : new Fault("internal_error", { cause: thrown });
 }

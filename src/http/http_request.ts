@@ -1,4 +1,4 @@
-import type { Context } from "hono";
+import type { Context, HonoRequest } from "hono";
 import type { Env } from "./request_context.ts";
 
 /** A request as endpoints see it, taken in by the web framework or straight from the listener. */
@@ -29,21 +29,31 @@ export interface RequestBody {
 }
 
 /** The request that the web framework routed. */
-export function requestOf(context: Context<Env>): HttpRequest {
-  const { req } = context;
-  return {
-    method: req.method,
-    path: req.path,
-    header: (name) => req.header(name),
-    headerNames: () => [...req.raw.headers.keys()],
-    query: () => req.query(),
-    queries: () => req.queries(),
-    params: () => req.param(),
-    get signal() {
-      return req.raw.signal;
-    },
-    body: webBody(req.raw),
-  };
+export function requestOf({ req }: Context<Env>): HttpRequest {
+  return new RoutedRequest(req);
+}
+
+class RoutedRequest implements HttpRequest {
+  readonly #request: HonoRequest;
+  readonly method: string;
+  readonly path: string;
+  readonly body: RequestBody;
+  readonly header = (name: string) => this.#request.header(name);
+  readonly headerNames = () => [...this.#request.raw.headers.keys()];
+  readonly query = () => this.#request.query();
+  readonly queries = () => this.#request.queries();
+  readonly params = () => this.#request.param();
+
+  constructor(request: HonoRequest) {
+    this.#request = request;
+    this.method = request.method;
+    this.path = request.path;
+    this.body = webBody(request.raw);
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.raw.signal;
+  }
 }
 
 export function webBody(request: Request): RequestBody {

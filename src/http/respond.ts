@@ -37,7 +37,6 @@ export function nameAnswer(
   for (const [name, value] of Object.entries(securityHeaders)) headers.set(name, value);
 }
 
-/** A reply as the web's response. */
 export function toResponse(reply: Reply, requestContext: RequestContext): Response {
   const headers = new Headers(reply.headers);
   nameAnswer(headers, requestContext);

@@ -16,7 +16,6 @@ import type { HttpRequest } from "./http_request.ts";
 /** What is looked at of a request whose body is read. */
 export type UnreadRequest = Pick<HttpRequest, "header" | "signal" | "body">;
 
-/** A request's body as it was sent. */
 export interface SentBody {
   /** Empty for a form. */
   text: string;
@@ -38,7 +37,6 @@ export interface BodyMemory {
   isLeft?: boolean;
 }
 
-/** Reads the body of a contract that has one. */
 export async function readSent(
   request: UnreadRequest,
   contract: Pick<Contract, "body" | "form">,
@@ -94,7 +92,8 @@ function takeRoom(
     bytes: length === undefined ? undefined : Number(length) || 0,
     lost: () => lost.reject(bodyDropped()),
   });
-  room.release = () => taken.release();
+  const release = () => taken.release();
+  room.release = release;
   const refused = (thrown: unknown): never => {
     room.isLeft = signal.aborted;
     throw thrown instanceof PermitLost ? bodyDropped() : thrown;
@@ -134,7 +133,6 @@ function readForm(bytes: Uint8Array, contentType: string, boundary: string): Sen
   }
 }
 
-/** Limits of every JSON body. */
 export const jsonLimits = {
   values: 1_000_000,
   depth: 128,
@@ -142,14 +140,12 @@ export const jsonLimits = {
   names: 50_000,
 } as const;
 
-/** Processes bodies with many values. */
 export interface HeavyBodies {
   readonly work: HeavyWork;
   /** Bounds the values in memory: parsed, they take many times the memory of their text. */
   readonly room: ValueGate;
 }
 
-/** A JSON body as it was sent. */
 interface JsonBody {
   readonly text: string;
   /** Parses it; for a heavy body `glance` sees the first elements of lists before the rest. */
@@ -278,7 +274,6 @@ interface Reading {
   complete?: () => void;
 }
 
-/** Reads a request's body; at most `maxBytes`. */
 async function readBodyBytes(
   request: UnreadRequest,
   maxBytes: number,

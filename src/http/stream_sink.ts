@@ -69,9 +69,7 @@ class StreamSink implements ByteSink {
     this.#pieces = [];
     this.#bytes = 0;
     if (outgoing.destroyed) return;
-    if (this.#hasEnded) {
-      return void outgoing.end(bytes === 0 ? undefined : joined(pieces, bytes));
-    }
+    if (this.#hasEnded) return void outgoing.end(bytes === 0 ? undefined : joined(pieces, bytes));
     if (bytes === 0) return;
     this.#isFull =
       !(outgoing.chunkedEncoding

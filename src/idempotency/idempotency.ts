@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import { orLeft } from "../base/or_left.ts";
 import { tapStream } from "../base/stream_tap.ts";
 import type { Log } from "../base/log.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { Fault, isStoreAway, messageOf } from "../shared/fault.ts";
 import {
   type Claim,
   type RepeatableRequest,
@@ -302,7 +302,7 @@ class Gate implements Idempotency {
       this.#memory.forget(remembered);
       if (finished.state === "duplicate") tell(finished.transactionId);
     } catch (thrown) {
-      if (isAway(thrown)) return;
+      if (isStoreAway(thrown)) return;
       log.error("idempotent answer not stored", { reason: messageOf(thrown) });
       this.#memory.forget(remembered);
     } finally {
@@ -368,7 +368,7 @@ async function unlessAway<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;
   } catch (thrown) {
-    if (isAway(thrown)) return undefined;
+    if (isStoreAway(thrown)) return undefined;
     throw thrown;
   }
 }
@@ -376,10 +376,6 @@ async function unlessAway<T>(asked: Promise<T>): Promise<T | undefined> {
 /** Messages may quote what an answer says. */
 function nameOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.name : typeof thrown;
-}
-
-function isAway(thrown: unknown): boolean {
-  return thrown instanceof Fault && thrown.code === "store_unavailable";
 }
 
 /** The stored answer as it was received, byte for byte, with the sign that it is a repetition. */

@@ -5,7 +5,7 @@ import { refundCharge } from "../credit/store/refund_charge.ts";
 import type { Database } from "../database/database.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { isStoreAway, messageOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 import { createIdempotency, type Duplicate, type Idempotency } from "./idempotency.ts";
 import { createReplays } from "./store/replays.ts";
@@ -76,6 +76,6 @@ async function refund(
 
 /** False when a later attempt may succeed; throws everything else. */
 function isTemporary(thrown: unknown): boolean {
-  if (thrown instanceof Fault && thrown.code === "store_unavailable") return false;
+  if (isStoreAway(thrown)) return false;
   throw thrown;
 }

@@ -1,9 +1,7 @@
 import type { AuditNote } from "../audit/audit.ts";
 
-/** Tier of an account. */
 export type Tier = "free" | "pro" | "enterprise";
 
-/** Requests per minute and burst of the tiers with fixed numbers. */
 export const tierLimits: Readonly<
   Record<"free" | "pro", { requestsPerMinute: number; burst: number }>
 > = {
@@ -33,7 +31,6 @@ export interface AccountStore {
   ): Promise<Account>;
   /** By id (all digits) or by name; undefined when there is none. */
   find(idOrName: string): Promise<Account | undefined>;
-  /** The account made at the first start. */
   first(): Promise<Account | undefined>;
   list(): Promise<Account[]>;
   /** By id, those behind `after`. */

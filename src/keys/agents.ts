@@ -15,7 +15,6 @@ export function isAgentName(name: string): name is AgentName {
   return (agentNames as readonly string[]).includes(name);
 }
 
-/** What an agent is to be told. */
 export interface AgentAccess {
   /** Address of the service, without a slash at the end. */
   baseUrl: string;

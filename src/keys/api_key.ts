@@ -79,10 +79,7 @@ export interface ApiKeyStore {
   findById(id: string): Promise<Principal | undefined>;
   list(accountId?: number): Promise<ApiKey[]>;
   /** By id, those behind `after`; of one account, or with null of all. */
-  page(
-    accountId: number | null,
-    page: { after: string | null; limit: number },
-  ): Promise<ApiKey[]>;
+  page(accountId: number | null, page: { after: string | null; limit: number }): Promise<ApiKey[]>;
   /**
    * Changes a key; undefined when there is none. Calls that began before go by what it was: what a
    * key without a cap has spent doesn't count against one that it gets.

@@ -27,14 +27,11 @@ const maxUnknown = 10_000;
 /** A list of all keys is used for this long, and for twenty times as long as it took to read. */
 const usableMs = 1000;
 
-export function createKeyCache(
-  deps: {
-    store: Pick<ApiKeyStore, "findByHash" | "changedSince">;
-    clock: Clock;
-    /** Hashes of all keys that may be used. */
-    usableHashes?: () => Promise<readonly string[]>;
-  },
-): KeyCache {
+export function createKeyCache(deps: {
+  store: Pick<ApiKeyStore, "findByHash" | "changedSince">;
+  clock: Clock;
+  usableHashes?: () => Promise<readonly string[]>;
+}): KeyCache {
   return new CachedKeys(deps.store, deps.clock, deps.usableHashes);
 }
 

@@ -16,7 +16,7 @@ export interface KeyDefaults {
 }
 
 /** Most names in `models`. */
-export const mostMappedNames = 100;
+const mostMappedNames = 100;
 const longestName = 256;
 const mostExpectedTokens = 1_000_000;
 

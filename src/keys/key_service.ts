@@ -2,7 +2,7 @@ import type { ApiKey, NewApiKey } from "./api_key.ts";
 import type { AuditNote } from "../audit/audit.ts";
 
 /** A key that should be replaced: leaked keys are found late. */
-export const rotationDueMs = 90 * 24 * 3_600_000;
+const rotationDueMs = 90 * 24 * 3_600_000;
 
 /** A key with what the dashboard shows beside it. */
 export interface KeyRow extends ApiKey {
@@ -12,7 +12,6 @@ export interface KeyRow extends ApiKey {
   replaces: string | null;
   /** Who made it at the dashboard; their name is null once they belong nowhere any more. */
   madeBy: { id: string; name: string | null } | null;
-  /** Another key was made to replace it. */
   isReplaced: boolean;
   /** When a call of it was last recorded. */
   lastUsedAt: Date | null;

@@ -5,9 +5,7 @@ import { Secret } from "../base/secret.ts";
 /** Where a sealed value stands; it opens nowhere else. */
 export interface SealedFor {
   accountId: number;
-  /** Label of the vendor. */
   vendor: string;
-  /** Version of the master key in the database. */
   keyVersion: bigint;
 }
 
@@ -72,12 +70,9 @@ export class MasterKey {
     if (bytes.toString("base64url") !== text || bytes.length < nonceLength + tagLength) {
       throw new UnsealError("the text is damaged");
     }
-    const decipher = createDecipheriv(
-      algorithm,
-      this.#sealingKey,
-      bytes.subarray(0, nonceLength),
-      { authTagLength: tagLength },
-    );
+    const decipher = createDecipheriv(algorithm, this.#sealingKey, bytes.subarray(0, nonceLength), {
+      authTagLength: tagLength,
+    });
     decipher.setAAD(boundTo(slot));
     decipher.setAuthTag(bytes.subarray(-tagLength));
     try {

@@ -6,7 +6,6 @@ import type { MasterKey } from "./sealing.ts";
 /** A stored vendor key as people see it; the value is never shown again. */
 export interface StoredVendorKey {
   accountId: number;
-  /** Label of the vendor. */
   vendor: string;
   /** Last characters of the value, for people to recognise it by; empty for a short value. */
   lastFour: string;
@@ -38,7 +37,6 @@ export interface VendorKeyLook {
   changes: VendorKeyChange[];
 }
 
-/** What a rotation of the master key did. */
 export interface Rotation {
   /** Keys that are sealed under the new master key now. */
   resealed: number;

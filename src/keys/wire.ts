@@ -9,22 +9,19 @@ import { usableHashes } from "./store/api_keys.ts";
 import type { VendorKeyStore } from "./vendor_key.ts";
 import { createVendorKeyCache, type VendorKeyCache } from "./vendor_key_cache.ts";
 
-/** Service keys and stored vendor keys, in memory. */
 export interface KeyCaches {
   keyCache: KeyCache;
   storedKeys: VendorKeyCache;
 }
 
-export function createKeyCaches(
-  { database, apiKeys, vendorKeys, registry, clock, log }: {
-    database: Database;
-    apiKeys: ApiKeyStore;
-    vendorKeys: VendorKeyStore;
-    registry: Registry;
-    clock: Clock;
-    log: Log;
-  },
-): KeyCaches {
+export function createKeyCaches({ database, apiKeys, vendorKeys, registry, clock, log }: {
+  database: Database;
+  apiKeys: ApiKeyStore;
+  vendorKeys: VendorKeyStore;
+  registry: Registry;
+  clock: Clock;
+  log: Log;
+}): KeyCaches {
   return {
     keyCache: createKeyCache({ store: apiKeys, clock, usableHashes: () => usableHashes(database) }),
     storedKeys: createVendorKeyCache({ store: vendorKeys, registry, log }),

@@ -11,19 +11,25 @@ import { afterEachRead } from "./runtime_parsers.ts";
 import type { OpenSocket } from "./web_socket.ts";
 
 /** A connection with what it hangs on. */
-interface Held {
-  readonly connection: Connection;
-  readonly peer: string;
-  /** The TLS socket as soon as there is one. */
-  socket: Socket;
+class Held {
   chunks: ChunkWatch | undefined;
   /** A request that was answered before its end, and up to where its connection is read. */
   answeredEarly: { request: IncomingMessage; untilBytes: number } | undefined;
   /** It speaks WebSocket, or is about to. */
   upgraded: OpenSocket | "opening" | undefined;
   /** A call of its WebSocket is under way. */
-  isWorking: boolean;
-  readonly isServed: boolean;
+  isWorking = false;
+
+  constructor(
+    readonly connection: Connection,
+    readonly peer: string,
+    /** The TLS socket as soon as there is one. */
+    public socket: Socket,
+  ) {}
+
+  get isServed(): boolean {
+    return this.connection.isServed;
+  }
 }
 
 /** They stand for a second, so that their callers read it. */
@@ -81,18 +87,7 @@ export class Connections {
       return false;
     }
     const connection = new Connection(this.#deps.limits, this.#nowMs(), isShaking);
-    const held: Held = {
-      connection,
-      peer,
-      socket,
-      chunks: undefined,
-      answeredEarly: undefined,
-      upgraded: undefined,
-      isWorking: false,
-      get isServed() {
-        return connection.isServed;
-      },
-    };
+    const held = new Held(connection, peer, socket);
     this.#peers.set(peer, crowd);
     this.#add(held, crowd);
     socket.once("close", () => this.#drop(socket));

@@ -27,17 +27,19 @@ export function writePiecewise(socket: Socket, onTaken: () => void): void {
     };
     next();
   };
-  socket._write = (chunk: string | Uint8Array, encoding, done) => {
+  const writeOne: Socket["_write"] = (chunk: string | Uint8Array, encoding, done) => {
     if (chunk.length <= pieceBytes) return write.call(socket, chunk, encoding, done);
     inPieces(bytesOf({ chunk, encoding }), done);
   };
+  socket._write = writeOne;
   if (writeMany === undefined) return;
-  socket._writev = (chunks: Chunk[], done: Done) => {
+  const writeAll = (chunks: Chunk[], done: Done) => {
     let length = 0;
     for (const { chunk } of chunks) length += chunk.length;
     if (length <= pieceBytes) return writeMany.call(socket, chunks, done);
     inPieces(Buffer.concat(chunks.map(bytesOf)), done);
   };
+  socket._writev = writeAll;
 }
 
 function bytesOf({ chunk, encoding }: Chunk): Buffer {

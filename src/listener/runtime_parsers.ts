@@ -69,10 +69,11 @@ export function afterEachRead(socket: Socket & { parser?: unknown }, look: () =>
   const key = executeKey(parser);
   const execute = parser[key];
   if (!isFunction(execute)) return;
-  parser[key] = (...args: unknown[]) => {
+  const executeAndLook = (...args: unknown[]) => {
     execute(...args);
     look();
   };
+  parser[key] = executeAndLook;
 }
 
 /** From now on the connection's parser gets none of its bytes; the socket has them. */

@@ -5,7 +5,7 @@ import { Fault, messageOf } from "../shared/fault.ts";
 import { maskSecrets } from "../base/secret.ts";
 import type { SocketHandler } from "../base/frame_channel.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
-import type { BindDeps } from "../http/bind.ts";
+import { type BindDeps, Endpoints } from "../http/bind.ts";
 import { createDirectCalls, type DirectCalls } from "../http/direct_calls.ts";
 import { DirectEndpoints } from "../http/direct_endpoints.ts";
 import { createErrorDialect } from "../http/error_dialect.ts";
@@ -74,7 +74,8 @@ export function createApp(
   const direct = new DirectEndpoints();
   const { maxBodyBytes } = config;
   const isFirstAccount = createFirstAccountCheck(services);
-  const binding: BindDeps = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, direct };
+  const binding = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, direct };
+  const endpoints = new Endpoints(app, binding);
   const answerFault = (fault: Fault, path: string, request: RequestContext) => {
     onFault(fault, request);
     return toResponse(errorReply(fault, errorDialect(path), request.requestId), request);
@@ -94,14 +95,8 @@ export function createApp(
   if (trustProxy) app.use(upgradePlain(config.baseUrl));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
   const metricsText = services.siblings.metrics ?? (() => metrics.text());
-  operationRoutes(app, {
-    ...binding,
-    ready: services.ready,
-    metricsText,
-    metricsToken,
-    trustProxy,
-  });
-  publicRoutes(app, binding, services);
+  operationRoutes(endpoints, { ready: services.ready, metricsText, metricsToken, trustProxy });
+  publicRoutes(endpoints, services);
   app.use("/dashboard/*", nameRoute("/dashboard"));
   // The dashboard accepts sessions only; everything below accepts keys only.
   app.route("/", createDashboard(dashboard));
@@ -113,10 +108,10 @@ export function createApp(
   app.use(answerProbes(services.vendors.registry));
   app.use(requireKey(authenticate));
   app.use(rateLimit(rateCheck));
-  dataRoutes(app, binding, services);
-  readingRoutes(app, binding, services);
-  adminRoutes(app, binding, services);
-  callRoutes(app, binding, services);
+  dataRoutes(endpoints, services);
+  readingRoutes(endpoints, services);
+  adminRoutes(endpoints, services);
+  callRoutes(endpoints, services);
 
   const notFound = createNotFound(services.vendors.registry);
   app.notFound((context) =>
@@ -131,7 +126,6 @@ export function createApp(
   return { app, directCalls: createDirectCalls(calls), sockets };
 }
 
-/** What WebSockets need of the services. */
 function socketOptions({ config, calls, dialects, newId, socketTurns }: Services) {
   return {
     frames: dialects.responses.socket!,
@@ -146,14 +140,14 @@ function socketOptions({ config, calls, dialects, newId, socketTurns }: Services
 }
 
 /** Endpoints without a key. */
-function publicRoutes(app: Hono<Env>, binding: BindDeps, { config, records }: Services): void {
+function publicRoutes(app: Endpoints, { config, records }: Services): void {
   const { media, mediaSigner, flushRecords } = records;
-  referenceRoutes(app, { ...binding, ...addressOf(config) });
-  signedMediaRoutes(app, { ...binding, media, mediaSigner, flushRecords });
+  referenceRoutes(app, addressOf(config));
+  signedMediaRoutes(app, { media, mediaSigner, flushRecords });
 }
 
 /** Models and recorded calls. */
-function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
+function dataRoutes(app: Endpoints, services: Services): void {
   const { clock, log, newId, version, cohorts, exports, idempotency } = services;
   const { registry, catalogue, prices } = services.vendors;
   const { routes } = services.routing;
@@ -162,7 +156,7 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
   const { flushRecords, media, mediaSigner } = services.records;
   const { storedKeys } = services.keys;
   statusRoutes(app, {
-    ...{ ...binding, clock, version },
+    ...{ clock, version },
     // Administration is never implied.
     impliedScopes: scopesOf(registry).filter((scope) => scope !== "admin"),
     creditSummary: createCreditSummaries({
@@ -171,32 +165,32 @@ function dataRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
       clock,
     }),
   });
-  modelRoutes(app, { ...binding, registry, routes, catalogue, log });
+  modelRoutes(app, { registry, routes, catalogue, log });
   const { targetHealth } = services;
-  healthRoutes(app, { ...binding, registry, catalogue, clock, targetHealth });
-  deletionRoutes(app, { ...binding, deletions, idempotency, clock });
-  exportRoutes(app, { ...binding, exports, flushRecords, idempotency });
-  mediaRoutes(app, { ...binding, media, mediaSigner, flushRecords });
-  cohortRoutes(app, { ...binding, cohorts, flushRecords, idempotency });
+  healthRoutes(app, { registry, catalogue, clock, targetHealth });
+  deletionRoutes(app, { deletions, idempotency, clock });
+  exportRoutes(app, { exports, flushRecords, idempotency });
+  mediaRoutes(app, { media, mediaSigner, flushRecords });
+  cohortRoutes(app, { cohorts, flushRecords, idempotency });
   evalRoutes(app, {
-    ...{ ...binding, clock, log, newId, routes, catalogue, prices, storedKeys, flushRecords },
+    ...{ clock, log, newId, routes, catalogue, prices, storedKeys, flushRecords },
     ...{ evals, graderProblem, idempotency, wakeEvals: () => evalRunner.wake() },
   });
 }
 
 /** Recorded calls, their sums, and credit. */
-function readingRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
+function readingRoutes(app: Endpoints, services: Services): void {
   const { clock, archivePrices, credit } = services;
   const { registry, prices } = services.vendors;
   const { priceVersions } = services.stores;
   const { flushRecords, reads } = services.records;
   const interactions = createFairAnalytics(reads);
   recordedCallRoutes(app, {
-    ...{ ...binding, interactions, flushRecords },
+    ...{ interactions, flushRecords },
     costLines: createCostLines({ priceVersions, archivePrices, registry, prices }),
   });
   usageRoutes(app, {
-    ...{ ...binding, flushRecords, clock },
+    ...{ flushRecords, clock },
     usage: createFairUsage(reads),
     groupedCalls: interactions.groupedCalls,
     credit: (accountId) => credit.reservations.show(accountId),
@@ -208,13 +202,13 @@ function createFirstAccountCheck({ stores }: Services): BindDeps["isFirstAccount
 }
 
 /** Administration: what the operator's commands do. */
-function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
+function adminRoutes(app: Endpoints, services: Services): void {
   const { clock, database, idempotency, routing, keys } = services;
   const { registry } = services.vendors;
   const { accounts, apiKeys, audit, ledger, vendorKeys } = services.stores;
   const keysChanged = (ids: readonly string[]) => keys.keyCache.evict(ids);
   adminAccountRoutes(app, {
-    ...{ ...binding, accounts, apiKeys, ledger, clock, idempotency, keysChanged },
+    ...{ accounts, apiKeys, ledger, clock, idempotency, keysChanged },
     creditHistory: createCreditHistory(database),
     async showCredit(accountId) {
       await services.records.flushRecords({ timeoutMs: Infinity });
@@ -222,25 +216,24 @@ function adminRoutes(app: Hono<Env>, binding: BindDeps, services: Services): voi
     },
   });
   adminKeyRoutes(app, {
-    ...{ ...binding, accounts, apiKeys, vendorKeys, registry, clock, keysChanged },
+    ...{ accounts, apiKeys, vendorKeys, registry, clock, keysChanged },
     scopes: scopesOf(registry),
     isModel: (accountId, name) =>
       Promise.resolve(routing.routes.lookUp(accountId, name) !== undefined),
     vendorKeysChanged: () => keys.storedKeys.refresh(),
   });
-  adminBudgetRoutes(app, { ...binding, accounts, clock, budgets: services.budgets.budgets });
-  adminWebhookRoutes(app, { ...binding, accounts, clock, webhooks: services.webhooks.webhooks });
+  adminBudgetRoutes(app, { accounts, clock, budgets: services.budgets.budgets });
+  adminWebhookRoutes(app, { accounts, clock, webhooks: services.webhooks.webhooks });
   adminPriceRoutes(app, {
-    ...{ ...binding, accounts, clock, registry, prices: services.vendors.prices },
+    ...{ accounts, clock, registry, prices: services.vendors.prices },
     ...{ priceVersions: services.stores.priceVersions, archivePrices: services.archivePrices },
     ...createPriceOperations(services),
   });
-  adminModelRoutes(app, { ...binding, accounts, clock, virtualModels: routing.virtualModels });
-  adminAuditRoutes(app, { ...binding, accounts, audit });
+  adminModelRoutes(app, { accounts, clock, virtualModels: routing.virtualModels });
+  adminAuditRoutes(app, { accounts, audit });
 }
 
-/** Calls to vendors. */
-function callRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void {
+function callRoutes(app: Endpoints, services: Services): void {
   const { config, dialects, idempotency } = services;
   const { registry } = services.vendors;
   const { routes } = services.routing;
@@ -248,18 +241,16 @@ function callRoutes(app: Hono<Env>, binding: BindDeps, services: Services): void
   const { relay, operations, generateImages, generateSpeech, countTokens } = services.calls;
   const { background } = services.background;
   const { mediaSigner } = services.records;
-  proxyRoutes(app, {
-    ...{ ...binding, registry, routes, relay, background, idempotency, countTokens, dialects },
-  });
+  proxyRoutes(app, { registry, routes, relay, background, idempotency, countTokens, dialects });
   operationCallRoutes(app, {
-    ...{ ...binding, registry, routes, storedKeys, operations, idempotency, config },
+    ...{ registry, routes, storedKeys, operations, idempotency, config },
     targetHealth: services.targetHealth,
   });
   mediaCallRoutes(app, {
-    ...{ ...binding, ...addressOf(config), generateImages, generateSpeech },
+    ...{ ...addressOf(config), generateImages, generateSpeech },
     ...{ mediaSigner, idempotency, registry, routes },
   });
-  storedResponseRoutes(app, { ...binding, registry, background });
+  storedResponseRoutes(app, { registry, background });
 }
 
 function addressOf({ baseUrl, host, tls }: Config): AddressDeps {

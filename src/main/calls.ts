@@ -28,7 +28,6 @@ export interface Calls {
   bodies: ByteGate;
   /** The same for messages of WebSockets, until they are a call. */
   socketMessages: ByteGate;
-  /** Processes bodies with many values. */
   heavy: HeavyBodies;
   countTokens: (request: CountRequest) => Promise<Reply>;
 }

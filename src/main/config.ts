@@ -27,7 +27,6 @@ export interface Config {
   vendorsFile: string | undefined;
   pricesFile: string | undefined;
   modelsFile: string | undefined;
-  /** Nano-dollars. */
   startingCreditNanos: bigint;
   tls: { certFile: string; keyFile: string; httpPort: number | undefined } | undefined;
   trustProxy: boolean;
@@ -73,7 +72,6 @@ export interface Config {
   connectionsPerPeerMax: number;
   /** Where traces and metrics are exported to. */
   telemetry: TelemetrySettings;
-  /** The form of log lines on standard output. */
   logFormat: LogFormat;
   /** systemd's notification socket (`NOTIFY_SOCKET`). */
   notifySocket: string | undefined;
@@ -95,7 +93,6 @@ export interface Config {
 interface VendorConfig {
   baseUrl: string | undefined;
   apiKey: Secret | undefined;
-  /** The variable that the key comes from. */
   keyVariable?: string;
 }
 

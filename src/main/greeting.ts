@@ -116,9 +116,7 @@ interface ModelDeps {
   clock: Pick<Clock, "now">;
 }
 /** A priced model of the first vendor with a key: `vendor-b/gpt-5-mini`. */
-export function firstModel(
-  { registry, prices, clock }: ModelDeps,
-): string | undefined {
+export function firstModel({ registry, prices, clock }: ModelDeps): string | undefined {
   // vendor-b first: it is the one that the next line names.
   const vendors = [...registry.all].sort((a, b) =>
     Number(b.label === firstVendor) - Number(a.label === firstVendor)

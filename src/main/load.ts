@@ -23,14 +23,12 @@ export function loadMeasures(admission: Admission): Readonly<Record<string, Read
 }
 
 /** Logs and counts refused calls and a blocked event loop. */
-export function watchLoad(
-  { admission, clock, log, metrics }: {
-    admission: Admission;
-    clock: Clock;
-    log: Log;
-    metrics: Metrics;
-  },
-): LoopWatch<LoopWork> {
+export function watchLoad({ admission, clock, log, metrics }: {
+  admission: Admission;
+  clock: Clock;
+  log: Log;
+  metrics: Metrics;
+}): LoopWatch<LoopWork> {
   const refusals = new RefusalLog(admission, clock, log);
   return createLoopWatch<LoopWork>({
     clock,

@@ -2,7 +2,6 @@ import { createLog, type Log, type LogLines } from "../base/log.ts";
 import { onlySeat, type WorkerSeat } from "../workers/parent_link.ts";
 import type { LogFormat } from "./config.ts";
 
-/** The event of what a start prints. */
 const greetingEvent = "start.greeting";
 
 /**

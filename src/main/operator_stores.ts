@@ -29,14 +29,12 @@ export interface OperatorStores {
   audit: AuditLog;
 }
 
-export function createOperatorStores(
-  { database, masterKey, clock }: {
-    database: Database;
-    /** Loaded when a vendor key is first sealed or opened. */
-    masterKey: () => Promise<MasterKeySource>;
-    clock: Pick<Clock, "now">;
-  },
-): OperatorStores {
+export function createOperatorStores({ database, masterKey, clock }: {
+  database: Database;
+  /** Loaded when a vendor key is first sealed or opened. */
+  masterKey: () => Promise<MasterKeySource>;
+  clock: Pick<Clock, "now">;
+}): OperatorStores {
   return {
     accounts: createAccounts(database),
     apiKeys: createApiKeys(database),

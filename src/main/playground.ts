@@ -36,16 +36,14 @@ interface ModelDeps {
 const listMs = 400;
 
 async function callableModels(deps: ModelDeps, accountId: number): Promise<ModelGroup[]> {
-  const groups = await Promise.all(
-    deps.registry.all.map(async (vendor): Promise<ModelGroup> => {
-      const title = [...vendor.aliases, vendor.label].join(" · ");
-      const stored = await deps.storedKeys.find(accountId, vendor.label);
-      if (!vendor.apiKey && !stored) return { title, models: [] };
-      const names = new Set(await listed(deps, vendor));
-      const models = [...names].filter((name) => isTextModel(deps, vendor, name)).sort();
-      return { title, models: models.map((name) => `${vendor.label}/${name}`) };
-    }),
-  );
+  const groups = await Promise.all(deps.registry.all.map(async (vendor): Promise<ModelGroup> => {
+    const title = [...vendor.aliases, vendor.label].join(" · ");
+    const stored = await deps.storedKeys.find(accountId, vendor.label);
+    if (!vendor.apiKey && !stored) return { title, models: [] };
+    const names = new Set(await listed(deps, vendor));
+    const models = [...names].filter((name) => isTextModel(deps, vendor, name)).sort();
+    return { title, models: models.map((name) => `${vendor.label}/${name}`) };
+  }));
   return groups.filter(({ models }) => models.length > 0);
 }
 

@@ -87,12 +87,7 @@ export async function adminCommand(
       : argv[0] === "health"
       ? await runHealth(readConfig(), argv.slice(1))
       : argv[0] === "export"
-      ? await exportRows(
-        readConfig(),
-        argv.slice(1).filter((arg) => arg !== "--json"),
-        asJson,
-        at,
-      )
+      ? await exportRows(readConfig(), argv.slice(1).filter((arg) => arg !== "--json"), asJson, at)
       : await run(readConfig(), argv, readsInput(argv) ? await at.input() : "");
     print(result, asJson, at);
     return result.exitCode;
@@ -170,11 +165,7 @@ async function nothingIn(dataDir: string): Promise<string> {
  * Runs a command in the server that holds the embedded database, if there is one; else it opens the
  * database itself.
  */
-async function run(
-  config: Config,
-  args: readonly string[],
-  input: string,
-): Promise<CommandResult> {
+async function run(config: Config, args: readonly string[], input: string): Promise<CommandResult> {
   if (args[0] === "journal") return await runOnJournal(config, args);
   // `scrub` includes the journal of a running server, whichever database it uses.
   const isServers = !config.databaseUrl || args[0] === "scrub";

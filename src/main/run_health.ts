@@ -5,7 +5,6 @@ import type { Config } from "./config.ts";
 import { messageOf } from "../shared/fault.ts";
 import { addressOfOwner } from "../database/data_dir.ts";
 
-/** Timeout of the probe. */
 const probeTimeoutMs = 5_000;
 
 /**

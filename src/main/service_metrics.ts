@@ -82,7 +82,6 @@ export const residentMeasure: Readonly<Record<string, ReadMeasure>> = {
   },
 };
 
-/** Logs and counts what happens to the journal. */
 export function watchJournal(journal: Journal, { log, metrics }: { log: Log; metrics: Metrics }) {
   journal.observe({
     synced: (seconds) => metrics.journalSyncSeconds.observe(seconds),
@@ -97,15 +96,12 @@ export function watchJournal(journal: Journal, { log, metrics }: { log: Log; met
   });
 }
 
-/** The state of a running server's journal. */
-export async function journalStatusOf(
-  { config, processDir, journal, recorder }: {
-    config: Config;
-    processDir: string;
-    journal: Journal;
-    recorder: Recorder;
-  },
-): Promise<JournalStatus> {
+export async function journalStatusOf({ config, processDir, journal, recorder }: {
+  config: Config;
+  processDir: string;
+  journal: Journal;
+  recorder: Recorder;
+}): Promise<JournalStatus> {
   return {
     running: true,
     bytes: journal.bytes,

@@ -20,14 +20,12 @@ const everyMs = 5_000;
  * supervisor. A failure is logged once: the supervisor will restart the service, and the operator has
  * to know why.
  */
-export function openSupervisor(
-  { socket, from, clock, warn }: {
-    socket: string | undefined;
-    from: string;
-    clock: Clock;
-    warn(message: string, fields: { cause: string }): void;
-  },
-): Supervisor {
+export function openSupervisor({ socket, from, clock, warn }: {
+  socket: string | undefined;
+  from: string;
+  clock: Clock;
+  warn(message: string, fields: { cause: string }): void;
+}): Supervisor {
   const silent = () => {};
   if (socket === undefined) {
     return { ready: silent, alive: silent, stopping: silent, close: silent };

@@ -18,7 +18,6 @@ export interface Telemetry extends Required<Pick<CallDeps, "observe" | "traceIdO
   tracing: Tracing;
   /** Undefined where metrics are read from `/metrics` alone. */
   metricExport: MetricExport | undefined;
-  /** The metrics of calls. */
   callFamilies: readonly MetricFamily[];
 }
 

@@ -13,7 +13,6 @@ import { createUpstream, type Upstream } from "../vendors/upstream.ts";
 import { parseVendorsFile } from "../vendors/vendors_file.ts";
 import { type Config, ConfigError } from "./config.ts";
 
-/** The vendors, their prices and the connections to them. */
 export interface Vendors {
   registry: Registry;
   prices: Prices;

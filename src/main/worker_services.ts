@@ -77,15 +77,12 @@ const waitMs = 40_000;
  * was: their calls are stored, their leases returned, what could not be stored is kept with ours.
  * A directory that can't be taken over is logged, and stays for the next start.
  */
-export async function takeOverWorkers(
-  directories: readonly string[],
-  deps: {
-    processDir: string;
-    log: Log;
-    observe(journal: Journal): void;
-    recover(journal: Journal, processId: string): Promise<void>;
-  },
-): Promise<void> {
+export async function takeOverWorkers(directories: readonly string[], deps: {
+  processDir: string;
+  log: Log;
+  observe(journal: Journal): void;
+  recover(journal: Journal, processId: string): Promise<void>;
+}): Promise<void> {
   for (const directory of directories) {
     try {
       using _claim = await claimProcessDir(directory, waitMs);

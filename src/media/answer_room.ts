@@ -3,7 +3,7 @@ import type { MemoryPermit } from "../base/byte_room.ts";
 import { joinBytes } from "../base/bytes.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import type { Reply } from "../relay/reply.ts";
-import { Fault } from "../shared/fault.ts";
+import { unreadableAnswer } from "../shared/fault.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 
 /** Larger answers are rejected. */
@@ -86,7 +86,7 @@ export class AnswerRoom {
         pieces.push(piece);
         if (length > maxAnswerBytes) {
           const note = `The vendor's answer is larger than ${maxAnswerBytes} bytes`;
-          throw new Fault("upstream_invalid_response", { note });
+          throw unreadableAnswer(note);
         }
         const waiting = permit.take(piece.length);
         if (!waiting) return;

@@ -10,7 +10,7 @@ import { characters, speechTokens } from "../dialects/media/operations/speech.ts
 import type { SpeechPiece } from "../dialects/kernel/speech_codec.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, unreadableAnswer } from "../shared/fault.ts";
 import type { BillingBasis } from "../shared/interaction.ts";
 import type { BillableUsage } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
@@ -46,7 +46,7 @@ export class Sound {
     this.#samples = { sampleRate, channels: 1 };
     if (/\bevent-stream\b/i.test(contentType)) this.#splitter = new SseSplitter({ maxEventBytes });
     else if (!/\bjson\b|^audio\/|\boctet-stream\b/i.test(contentType)) {
-      throw new Fault("upstream_invalid_response", { note: "an answer that is no sound" });
+      throw unreadableAnswer("an answer that is no sound");
     }
   }
 
@@ -74,9 +74,7 @@ export class Sound {
   /** Reads a whole answer of any type. Throws if it has no audio. */
   hearAll(body: Uint8Array, isJson: boolean): void {
     if (isJson) {
-      this.#keep(
-        this.#read(this.#speaking.wire.read(parseAnswer(new TextDecoder().decode(body)))),
-      );
+      this.#keep(this.#read(this.#speaking.wire.read(parseAnswer(new TextDecoder().decode(body)))));
       if (this.#length === 0) throw noAudio();
       return;
     }
@@ -119,9 +117,7 @@ export class Sound {
         message: `The vendor withheld the speech: ${maskSecrets(piece.refusal).slice(0, 1000)}`,
       });
     }
-    if (piece.mimeType !== undefined) {
-      this.#samples = pcmFormatOf(piece.mimeType, this.#samples);
-    }
+    if (piece.mimeType !== undefined) this.#samples = pcmFormatOf(piece.mimeType, this.#samples);
     this.#usage = piece.usage ?? this.#usage;
     this.#hasEnded ||= piece.isLast === true;
     return piece.data === undefined ? [] : [Buffer.from(piece.data, "base64")];

@@ -6,7 +6,7 @@ import {
 import { batchEmbedPath } from "../dialects/text/generate/models.ts";
 import { embeddingList, inputTokens, textInputs } from "../dialects/media/operations/embeddings.ts";
 import type { OperationRequest } from "../dialects/kernel/operation_request.ts";
-import { Fault } from "../shared/fault.ts";
+import { unreadableAnswer } from "../shared/fault.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
 import { lossHeader } from "../relay/reply.ts";
 import type { OperationAnswer, OperationContext } from "./operations.ts";
@@ -62,5 +62,5 @@ async function embedBatch(
   const made = readBatch(parseAnswer(new TextDecoder().decode(await ctx.read(answer))));
   if (made.vectors.length === texts.length) return made;
   const note = `${made.vectors.length} embeddings for ${texts.length} texts`;
-  throw new Fault("upstream_invalid_response", { note });
+  throw unreadableAnswer(note);
 }

@@ -108,9 +108,7 @@ class ImageListener implements OperationListener {
       const event = data === undefined ? undefined : parsed(data);
       if (!event) return undefined;
       const { image, usage, error } = this.#reader.read(event);
-      if (error !== undefined) {
-        return this.#ctx.vendorCall.fault(readVendorError(error, undefined));
-      }
+      if (error !== undefined) return this.#ctx.vendorCall.fault(readVendorError(error, undefined));
       if (image) this.#images.push(image);
       else this.#unfinished++;
       this.#usage = usage ?? this.#usage;

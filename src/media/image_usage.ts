@@ -6,14 +6,11 @@ import type { BillableUsage, PriceRow } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
 
 /** The usage of the answers that have images, and whether the vendor reported it. */
-export function imageUsage(
-  answers: readonly ImageAnswer[],
-  { ask, encoded, price }: {
-    ask: ImageAsk;
-    encoded: EncodedImages;
-    price: PriceRow | undefined;
-  },
-): { usage: BillableUsage; basis: BillingBasis } {
+export function imageUsage(answers: readonly ImageAnswer[], { ask, encoded, price }: {
+  ask: ImageAsk;
+  encoded: EncodedImages;
+  price: PriceRow | undefined;
+}): { usage: BillableUsage; basis: BillingBasis } {
   const made = answers.reduce((sum, { images }) => sum + images.length, 0);
   const images = [{ ...encoded.priced, count: made }];
   const reported = answers.flatMap(({ usage }) => usage ?? []);

@@ -39,7 +39,6 @@ import type { OperationAnswer, OperationContext, Operations } from "./operations
 import { inlineReferences } from "./inline_reference_images.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
 
-/** A validated request for images. */
 export interface ImagesRequest {
   caller: CallContext;
   body: ImageBody;
@@ -56,7 +55,6 @@ export interface ImagesDeps {
   vendorFetch: PublicFetch;
 }
 
-/** A prepared request. */
 export interface Drawing {
   request: ImagesRequest;
   wire: ImageCodec;

@@ -1,6 +1,6 @@
 import type { Reference } from "../dialects/kernel/image_codec.ts";
 import { base64Source } from "../dialects/kernel/media_source.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import { maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
 
 /** Total for all URLs of a request: as much as a request body holds by default. */
@@ -41,7 +41,7 @@ export async function inlineReferences(
     left -= bytes.length;
     const source = base64Source(bytes.toBase64(), mimeType);
     if (!source.mimeType.startsWith("image/")) {
-      throw new Fault("invalid_value", { param, message: `${param}: the address holds no image.` });
+      throw invalidValue(param, "the address holds no image");
     }
     inlined.push(source);
   }

@@ -7,7 +7,6 @@ import { predict } from "../dialects/text/generate/operations/predict.ts";
 import type { Operation } from "../dialects/kernel/operation.ts";
 import { pathOperations } from "../dialects/media/operations/mod.ts";
 
-/** Every operation by its kind. */
 export const operations: Readonly<Record<OperationKind, Operation>> = {
   ...pathOperations,
   predict,

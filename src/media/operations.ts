@@ -25,7 +25,7 @@ import {
 import { refuseState } from "../relay/plan/hosted_work.ts";
 import type { Reply } from "../relay/reply.ts";
 import type { StreamListener, StreamRecord } from "../relay/stream_forwarder.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, unreadableAnswer } from "../shared/fault.ts";
 import type { Media } from "../shared/media.ts";
 import type { PromptTags } from "../shared/prompt_tags.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
@@ -38,7 +38,7 @@ import {
 } from "../vendors/upstream.ts";
 import { AnswerRoom } from "./answer_room.ts";
 import { errorBody } from "../../contracts/kernel/error_bodies.ts";
-import type { BillingBasis, FinishReason } from "../shared/interaction.ts";
+import type { BillingBasis, FinishReason, VendorAttempt } from "../shared/interaction.ts";
 import {
   type Bill,
   billOf,
@@ -54,16 +54,12 @@ export interface Operations {
    * Runs one call: `work` makes one or more vendor requests, returns the caller's answer and reports
    * the usage. If it throws, the call ends as failed and the error is rethrown.
    */
-  run<T extends OperationTarget>(
-    call: OperationCall<T>,
-    work: OperationWork<T>,
-  ): Promise<Reply>;
+  run<T extends OperationTarget>(call: OperationCall<T>, work: OperationWork<T>): Promise<Reply>;
 }
 
 /** The vendor requests of a call at one of its targets. */
 export type OperationWork<T> = (ctx: OperationContext, at: T) => Promise<OperationAnswer>;
 
-/** A model that may answer a call. */
 export interface OperationTarget {
   target: ResolvedModel;
   /** Paths in the caller's request of fields that its vendor doesn't support. */
@@ -82,7 +78,6 @@ export interface OperationCall<T extends OperationTarget = OperationTarget> {
   stream: boolean;
   endUser?: string | undefined;
   tags?: PromptTags;
-  /** JSON text for the record. */
   requestText: string;
   /** Media that it references by hash. */
   requestMedia?: readonly Media[];
@@ -92,7 +87,6 @@ export interface OperationCall<T extends OperationTarget = OperationTarget> {
   bound: BoundInput;
 }
 
-/** The context of a call's work. */
 export interface OperationContext {
   readonly vendorCall: VendorCallContext;
   /** The most that it can cost at this vendor; null with the caller's own vendor key. */
@@ -112,7 +106,6 @@ export interface WholeOperationAnswer {
   status: number;
   headers: Record<string, string>;
   body: string | Uint8Array;
-  /** JSON text for the record. */
   recordText: string;
   isTruncated?: boolean;
 }
@@ -157,11 +150,8 @@ export function createOperations(deps: OperationDeps): Operations {
           return {
             targets: [first.target, ...others.map(({ target }) => target)],
             plan: (vendorCalls) =>
-              eachPossible(
-                vendorCalls,
-                (one) => planOperation(deps, asked, one, work),
-                maxVendorRequests,
-              ),
+              eachPossible(vendorCalls, (one) =>
+                planOperation(deps, asked, one, work), maxVendorRequests),
           };
         },
       }),
@@ -247,16 +237,14 @@ function requestBudgets(call: Call<OperationMeter>, isLast: boolean): () => Requ
       isFirst = false;
       return budgetOf(call, isLast);
     }
-    let furtherLeft = isLast ? furtherTries : 1;
-    return {
-      get left() {
-        return furtherLeft;
-      },
-      attempted(attempt) {
-        furtherLeft--;
+    const further = {
+      left: isLast ? furtherTries : 1,
+      attempted(attempt: VendorAttempt) {
+        further.left--;
         call.attempted(attempt);
       },
     };
+    return further;
   };
 }
 
@@ -305,7 +293,6 @@ export function passEvents(
   return { bytes: bytes() };
 }
 
-/** Adapts an operation's listener to the pipeline. */
 function streamListener(
   listener: OperationListener,
   meter: OperationMeter,
@@ -324,7 +311,7 @@ function streamListener(
     end(output) {
       const rest = listener.end();
       if (output.hasBegun || rest !== undefined) return rest;
-      throw new Fault("upstream_invalid_response", { note: "an answer without a byte" });
+      throw unreadableAnswer("an answer without a byte");
     },
     fail: (fault) => listener.fail(fault),
     settle(isComplete) {
@@ -347,7 +334,6 @@ function isUnreadable(thrown: unknown): boolean {
 /** Latin text is read at about 14 characters a second. */
 const charactersPerSecond = 14;
 
-/** Estimates the usage of an answer from its request alone. */
 function usageAskedFor({ bound, requestText }: OperationCall): BillableUsage {
   const { images, characters, maxOutputTokens, choices = 1 } = bound;
   const input = Math.min(bound.inputTokens, estimateTokens(requestText));

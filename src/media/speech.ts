@@ -18,7 +18,6 @@ import type {
 import { Sound } from "./audio.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
 
-/** One request for speech, validated by its contract. */
 export interface SpeechRequest {
   caller: CallContext;
   body: SpeechBody;
@@ -27,7 +26,6 @@ export interface SpeechRequest {
   isBinary: boolean;
 }
 
-/** A prepared request. */
 export interface Speaking {
   request: SpeechRequest;
   wire: SpeechCodec;

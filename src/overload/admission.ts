@@ -13,7 +13,6 @@ export interface Admission {
   turned(call: object): void;
   /** How late the event loop was just now; to be told some twenty times a second. */
   lag(ms: number): void;
-  /** Calls under way. */
   readonly underWay: number;
   /** Calls that come to their turn in a second, as far as can be told; never 0. */
   readonly pacePerSecond: number;
@@ -72,7 +71,6 @@ interface Call {
 class Gatekeeper implements Admission {
   readonly #options: AdmissionOptions;
   readonly #calls = new Map<object, Call>();
-  /** How many each caller has under way. */
   readonly #underWay = new Map<string, number>();
   /** Those in line, by caller, in the order in which callers have their turn. */
   readonly #lines = new Map<string, Set<Call>>();

@@ -2,16 +2,14 @@ import { hashToken, newToken } from "./link_token.ts";
 import { type Invitation, invitationMs, type Role } from "./person.ts";
 
 /** A new invitation as it is stored, and the link that is given away, once. */
-export function makeInvitation(
-  { email, role, now, newId, baseUrl }: {
-    email: string;
-    role: Role;
-    now: Date;
-    newId: () => string;
-    /** Public address of the service, without a slash at its end. */
-    baseUrl: string;
-  },
-): { invitation: Invitation & { tokenHash: string }; link: string } {
+export function makeInvitation({ email, role, now, newId, baseUrl }: {
+  email: string;
+  role: Role;
+  now: Date;
+  newId: () => string;
+  /** Public address of the service, without a slash at its end. */
+  baseUrl: string;
+}): { invitation: Invitation & { tokenHash: string }; link: string } {
   const token = newToken();
   return {
     invitation: {

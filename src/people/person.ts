@@ -40,7 +40,6 @@ export interface Membership {
   signedInAt: Date;
 }
 
-/** An invitation that stands. */
 export interface Invitation {
   id: string;
   /** Empty: it is for whoever opens the link first. */
@@ -61,7 +60,6 @@ export function domainOf(email: string): string {
 /** Why a person or role stays as it is. */
 export type Refusal = "not_found" | "last_owner";
 
-/** Who was removed, and which keys ended with that. */
 export interface Removed extends Person {
   revokedKeyIds: readonly string[];
 }

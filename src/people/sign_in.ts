@@ -48,7 +48,6 @@ export interface LinkOffer {
 /** Sign-ins and who is let in by them. Implemented in `src/people/store/sign_ins.ts`. */
 export interface SignInStore {
   begin(start: SignInStart, now: Date): Promise<void>;
-  /** The sign-in of a state, once. */
   take(stateHash: string, now: Date): Promise<SignInStart | undefined>;
   /** The same, and it stays. */
   look(stateHash: string, now: Date): Promise<SignInStart | undefined>;
@@ -64,21 +63,15 @@ export interface SignInStore {
    * brought the person here, so without it nothing changes and the answer is `asks`. Nothing is
    * kept of a stranger. Who joins an account is noted under `joined`, in the same transaction.
    */
-  admit(
-    identity: Identity,
-    start: Pick<SignInStart, "claimHash" | "invitationHash">,
-    context: {
-      now: Date;
-      newPersonId: string;
-      allowedDomains: readonly string[];
-      hasAgreed: boolean;
-      joined?: (membership: { accountId: number; personId: string }) => AuditNote;
-      /** A member of the first account has another role now, by the provider's groups. */
-      roleChanged?: (
-        membership: { accountId: number; personId: string; role: Role },
-      ) => AuditNote;
-    },
-  ): Promise<Admission>;
+  admit(identity: Identity, start: Pick<SignInStart, "claimHash" | "invitationHash">, context: {
+    now: Date;
+    newPersonId: string;
+    allowedDomains: readonly string[];
+    hasAgreed: boolean;
+    joined?: (membership: { accountId: number; personId: string }) => AuditNote;
+    /** A member of the first account has another role now, by the provider's groups. */
+    roleChanged?: (membership: { accountId: number; personId: string; role: Role }) => AuditNote;
+  }): Promise<Admission>;
   /**
    * Keeps the hash of a sign-in link's token (`linkMs`), and gives whom it signs in: the person of
    * an address; without one the first account's owner. While nobody owns the first account that is
@@ -91,14 +84,11 @@ export interface SignInStore {
   /** Whom a sign-in link signs in; undefined: it was used, is too old, or never was. */
   lookUpLink(tokenHash: string, now: Date): Promise<LinkOffer | undefined>;
   /** Ends the link and admits its person, as owner of the first account while it has none. */
-  admitByLink(
-    tokenHash: string,
-    context: {
-      now: Date;
-      newPersonId: string;
-      signedIn?: (person: { accountId: number; personId: string; name: string }) => AuditNote;
-    },
-  ): Promise<Admission>;
+  admitByLink(tokenHash: string, context: {
+    now: Date;
+    newPersonId: string;
+    signedIn?: (person: { accountId: number; personId: string; name: string }) => AuditNote;
+  }): Promise<Admission>;
   /** Keeps the hash of a claim link's token while the first account has no owner; else false. */
   offerClaim(tokenHash: string, now: Date): Promise<boolean>;
   /** Whether the first account has an owner. */

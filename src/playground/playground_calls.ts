@@ -53,7 +53,6 @@ export interface PlaygroundCallDeps {
   clock: Clock;
   relay: Pick<Relay, "send">;
   rateLimiter: Pick<RateLimiter, "take">;
-  /** In which the calls are made. */
   dialect: Dialect;
   newId: () => string;
 }

@@ -36,9 +36,7 @@ export interface Fraction {
 export const chatRefusals = ["tools", "tools_with_reasoning"] as const;
 export type ChatRefusal = typeof chatRefusals[number];
 
-/** One model's prices at one vendor during a time. */
 export interface PriceRow {
-  /** The vendor's label whose price list this is. */
   label: string;
   /** The name as it is sent upstream. */
   model: string;
@@ -57,7 +55,6 @@ export interface PriceRow {
   validTo?: Date;
   /** Short hash of the prices, so that a record can name them. */
   version: string;
-  /** Where the prices come from. */
   source: string;
   /** Date `YYYY-MM-DD` on which they were checked there. */
   checkedOn?: string;
@@ -187,7 +184,7 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
 }
 
 /** Output tokens that a bound counts when nobody gives a limit (docs/configuration.md). */
-export const defaultMaxOutputTokens = 128_000;
+const defaultMaxOutputTokens = 128_000;
 
 /** No model gives more in one answer. */
 const mostOutputTokens = 1_000_000;

@@ -1,6 +1,5 @@
 import type { Clock } from "../base/clock.ts";
 
-/** How many failures one address may make. */
 export interface FailureLimit {
   /** Whether the address has used up what it may fail. */
   isReached(address: string): boolean;

@@ -6,7 +6,6 @@ import { graceMs, type LeaseAnswer, unitsPerToken } from "./rate_limit.ts";
  * of the wall clock gives nothing.
  */
 export class RateLease {
-  /** All tokens spent under this lease. */
   spent = 0;
   /** `spent` in the last report that was answered. */
   reported = 0;
@@ -22,7 +21,6 @@ export class RateLease {
 
   constructor(readonly id: string) {}
 
-  /** Units in hand. */
   units(nowMs: number): number {
     if (nowMs >= this.#expiresAtMs) return 0;
     this.#issue(nowMs);
@@ -48,7 +46,6 @@ export class RateLease {
     return nowMs < this.#expiresAtMs;
   }
 
-  /** Spends one token if there is one. */
   spend(nowMs: number): boolean {
     if (this.tokens(nowMs) < 1) return false;
     this.#units -= unitsPerToken;

@@ -38,7 +38,6 @@ export interface LeaseRequest {
   /** Process id of its heartbeats; a new one after each silence. */
   process: string;
   leaseId: string;
-  /** All tokens spent under this lease. */
   spent: number;
   /** Units in its hands now. */
   has: number;
@@ -63,7 +62,6 @@ export const leaving = {
   leave: true,
 };
 
-/** What the bucket answers. */
 export interface LeaseAnswer {
   limits: RateLimits;
   /** Tokens that the process now holds, given that it has spent what it said. */

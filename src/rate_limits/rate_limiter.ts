@@ -79,9 +79,7 @@ class LeasingLimiter implements RateLimiter {
     }
     await this.#beat();
     const failures: unknown[] = [];
-    for (const account of accounts) {
-      await account.tend().catch((thrown) => failures.push(thrown));
-    }
+    for (const account of accounts) await account.tend().catch((thrown) => failures.push(thrown));
     this.#accounts.forgetUnused();
     if (failures.length > 0) throw failures[0];
   }

@@ -38,7 +38,6 @@ export interface AnalyticsStore extends AnalyticsReads, InteractionStore, Analyt
   addTombstone(tombstone: Tombstone): Promise<void>;
   /** Deletes the notes of calls that were erased days ago: nobody can write those any more. */
   sweepErased(): Promise<void>;
-  /** Creates the partitions of this month and the two after it. */
   ensurePartitions(now: Date): Promise<void>;
   /** Erases payloads older than `limit`; undefined while another process is erasing. */
   erasePayloadsBefore(limit: Date): Promise<ErasedPartitions & { mediaRefs: number } | undefined>;
@@ -59,12 +58,10 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
   count(query: InteractionQuery): Promise<number>;
   /** A name for the present state of the store, for `InteractionQuery.snapshot`. */
   snapshot(): Promise<string>;
-  /** A sample of the calls that match a query, oldest first. */
   sample(query: SampleQuery): Promise<CallKey[]>;
   findCall(accountId: number, by: CallName): Promise<StoredCall | undefined>;
   /** Which of these ids name calls that are stored and not older than `limit`. */
   idsSince(transactionIds: readonly string[], limit: Date): Promise<Set<string>>;
-  /** The first call of an account that is still stored. */
   oldestCall(accountId: number): Promise<Date | undefined>;
   /** API key → its latest call; keys without a call are absent. */
   lastUses(accountId: number, apiKeyIds: readonly string[]): Promise<Map<string, Date>>;
@@ -107,7 +104,6 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
   groupedCalls(query: GroupedCallsQuery): Promise<GroupedCalls[] | undefined>;
   /** Which of these ids name calls in the scope of an erasure. */
   matchedAmong(scope: ErasureScope, transactionIds: readonly string[]): Promise<string[]>;
-  /** How many calls are in the scope of an erasure or have one of these ids. */
   countMatched(scope: ErasureScope, transactionIds: readonly string[]): Promise<number>;
 }
 
@@ -118,15 +114,10 @@ export interface AnalyticsTransaction {
   reprice(accountId: number, calls: readonly CorrectedCall[]): Promise<Set<string>>;
   /** Sets the charge in the call's row to zero. */
   clearCharge(transactionId: string): Promise<void>;
-  /** Calls in the scope of an erasure, oldest first. */
   matched(scope: ErasureScope, limit: number): Promise<CallKey[]>;
   keysOf(accountId: number, transactionIds: readonly string[]): Promise<CallKey[]>;
   /** Sessions of these calls that have no other call of before this time. */
-  sessionsEndingWith(
-    accountId: number,
-    calls: readonly CallKey[],
-    before: Date,
-  ): Promise<string[]>;
+  sessionsEndingWith(accountId: number, calls: readonly CallKey[], before: Date): Promise<string[]>;
   /**
    * Erases calls with payloads and media, and rejects later writes of them. Within a transaction, the
    * caller must hold the erasure lock and have noted the calls.
@@ -134,7 +125,6 @@ export interface AnalyticsTransaction {
   erase(calls: readonly CallKey[]): Promise<ErasedCalls>;
 }
 
-/** Finds a call by the primary key. */
 export interface CallKey {
   transactionId: string;
   createdAt: Date;
@@ -162,7 +152,6 @@ export interface SampleQuery extends InteractionQuery {
 /** A call by its key, or a completed call by its request id and its earliest possible time. */
 export type CallName = CallKey | { requestId: string; completedSince: Date };
 
-/** What it takes to repeat a stored call. */
 export interface StoredCall {
   transactionId: string;
   dialect: string;
@@ -176,7 +165,6 @@ export interface StoredCall {
   costNanos: bigint | null;
 }
 
-/** Bounds the calls of a cohort that are read. */
 export interface CallBounds {
   since: Date | null;
   most: number;
@@ -262,7 +250,6 @@ export interface PricedCall {
   counts: Usage | undefined;
 }
 
-/** A call with its corrected cost. */
 export interface CorrectedCall {
   call: PricedCall;
   costNanos: bigint;

@@ -15,9 +15,7 @@ import type {
 /** A value of an export: times, amounts and JSON are already text, truths may be. */
 export type Cell = string | number | boolean | null;
 
-/** A column of the table `interactions`. */
 export interface StoredColumn {
-  /** The field of the record. */
   readonly field: keyof SettledCall;
   /** Its name in SQL, if that differs from the public name. */
   readonly sqlName?: string;
@@ -150,7 +148,6 @@ export const fieldOfColumn = Object.fromEntries(
   ),
 ) as { readonly [K in StoredPublicColumn]: (typeof table)[K]["field"] };
 
-/** A column by its name in SQL. */
 export interface NamedColumn extends StoredColumn {
   readonly name: ColumnName;
 }
@@ -173,7 +170,6 @@ const publicColumns: readonly NamedColumn[] = Object.entries(table).flatMap(name
 const privateNamed: readonly NamedColumn[] = Object.entries<StoredColumn>(privateColumns)
   .flatMap(named);
 
-/** All columns of the table `interactions`. */
 export const columns: readonly NamedColumn[] = [...publicColumns, ...privateNamed];
 
 const summaryColumns = [
@@ -184,12 +180,10 @@ const summaryColumns = [
 /** `i.transaction_id, i.created_at, …`: what `readSummary` reads, with `i` for `interactions`. */
 export const selectedColumns = columns.map(({ name }) => `i.${name}`).join(", ");
 
-/** The name in SQL of a public column. */
 export function sqlNameOf(column: InteractionColumn): string {
   return (table[column] as Partial<StoredColumn>).sqlName ?? column;
 }
 
-/** Reads a row of `selectedColumns`. */
 export function readSummary(row: Readonly<Record<string, unknown>>): InteractionSummary {
   const summary: Record<string, unknown> = {};
   for (const { field, name, read } of summaryColumns) {
@@ -210,9 +204,7 @@ const writers = columns.map(({ name, write }, at) => ({
  */
 export function writeRow(row: SettledCall): string {
   let text = "";
-  for (const { start, write } of writers) {
-    text += start + jsonOf(write(row));
-  }
+  for (const { start, write } of writers) text += start + jsonOf(write(row));
   return text + "}";
 }
 
@@ -270,7 +262,6 @@ const cellReaders = Object.entries<StoredColumn | PayloadColumn>(table).map(
   },
 );
 
-/** The cells of an interaction, in the order of the columns. */
 export function exportedCells(row: ExportedRow): Cell[] {
   const texts = JSON.parse(row.texts) as (string | null)[];
   const numbers = JSON.parse(row.numbers) as (number | null)[];

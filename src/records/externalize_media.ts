@@ -14,10 +14,7 @@ const leastUnits = 32;
  * `data:` address by `{sha256, bytes, mime_type, url}`; all other text stays as it is. Returns each
  * medium once. Invalid base64, and text that isn't JSON, are left alone.
  */
-export function externalizeMedia(
-  text: string,
-  options: ExternalizeOptions,
-): Externalized {
+export function externalizeMedia(text: string, options: ExternalizeOptions): Externalized {
   return finish(externalizeMediaSteps(text, options));
 }
 
@@ -31,7 +28,6 @@ interface Externalized {
   media: Media[];
 }
 
-/** The same in steps. */
 export function* externalizeMediaSteps(
   text: string,
   options: ExternalizeOptions,
@@ -133,7 +129,6 @@ type Sibling = (key: string) => string | undefined;
 /** No dialect nests media deeper; looking up siblings costs one scan for each level. */
 const maxDepth = 32;
 
-/** The string at this range; undefined if it isn't a string. */
 function stringAt(text: string, { start, end }: { start: number; end: number }) {
   const inner = text.slice(start + 1, end - 1);
   if (text[start] !== '"' || text[end - 1] !== '"') return undefined;

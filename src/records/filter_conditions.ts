@@ -7,7 +7,7 @@ import { filterColumns } from "../../contracts/data/export_filters.ts";
 import { pushAll } from "../base/lists.ts";
 import { parseUsd } from "../base/money.ts";
 import type { InteractionQuery } from "../shared/interaction.ts";
-import { Fault } from "../shared/fault.ts";
+import { invalidValue } from "../shared/fault.ts";
 import type { SqlValue } from "../database/database.ts";
 import { sanitizeText } from "../database/sanitize_text.ts";
 import { sqlNameOf } from "./columns.ts";
@@ -52,13 +52,9 @@ function nothing(table: ExportTable, column: string): string {
   const others = Object.keys(columnKinds) as ExportTable[];
   if (others.some((other) => other !== table && isColumn(other, column))) return "false";
   const names = filterColumns(table).filter((one) => one !== "account_id");
-  throw new Fault("invalid_value", {
-    param: `filters.${column}`,
-    message: `filters.${column}: expected one of ${names.join(", ")}.`,
-  });
+  throw invalidValue(`filters.${column}`, `expected one of ${names.join(", ")}`);
 }
 
-/** The query as conditions with bound values. */
 export function interactionConditions(
   query: InteractionQuery,
 ): { conditions: string[]; values: SqlValue[] } {

@@ -11,23 +11,24 @@ export type FlushRecords = (options?: { timeoutMs?: number }) => Promise<void>;
 
 const readTimeoutMs = 10_000;
 
-export function createFlushRecords(
-  { recorder, flushOthers, setTimer = systemSetTimer }: {
-    recorder: Pick<Recorder, "drain">;
-    flushOthers?: (() => Promise<void>) | undefined;
-    setTimer?: SetTimer;
-  },
-): FlushRecords {
+export function createFlushRecords({ recorder, flushOthers, setTimer = systemSetTimer }: {
+  recorder: Pick<Recorder, "drain">;
+  flushOthers?: (() => Promise<void>) | undefined;
+  setTimer?: SetTimer;
+}): FlushRecords {
   const drain = flushOthers === undefined
     ? () => recorder.drain()
     : async () => void await Promise.all([recorder.drain(), flushOthers()]);
   return async ({ timeoutMs = readTimeoutMs } = {}) => {
     if (timeoutMs === Infinity) return await drain();
     const late = Promise.withResolvers<never>();
-    const cancel = setTimer(timeoutMs, () =>
-      late.reject(
-        new Fault("store_unavailable", { note: `records still wait after ${timeoutMs} ms` }),
-      ));
+    const cancel = setTimer(
+      timeoutMs,
+      () =>
+        late.reject(
+          new Fault("store_unavailable", { note: `records still wait after ${timeoutMs} ms` }),
+        ),
+    );
     try {
       await Promise.race([drain(), late.promise]);
     } finally {

@@ -1,5 +1,5 @@
 import { sha256Hex } from "../base/hash.ts";
-import { Fault } from "../shared/fault.ts";
+import { invalidValue } from "../shared/fault.ts";
 import type { ListPosition } from "../shared/interaction.ts";
 
 /**
@@ -19,10 +19,10 @@ export function readCursor(scope: unknown, cursor: string): ListPosition {
     const [ms, transactionId] = found.position;
     return { createdAt: new Date(ms), transactionId };
   }
-  throw new Fault("invalid_value", {
-    param: "cursor",
-    message: "cursor: expected the next_cursor of a page of this account, with the same filters.",
-  });
+  throw invalidValue(
+    "cursor",
+    "expected the next_cursor of a page of this account, with the same filters",
+  );
 }
 
 type Position = readonly [ms: number, transactionId: string];

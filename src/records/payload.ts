@@ -27,7 +27,6 @@ export interface BoundPayload {
   media: readonly Media[];
 }
 
-/** Cuts a payload to at most `maxBytes` of UTF-8, between characters. */
 export function capPayload(text: string, maxBytes: number): { text: string; truncated: boolean } {
   // A UTF-16 unit takes at most three bytes: most payloads need no count.
   if (text.length * 3 <= maxBytes) return { text, truncated: false };
@@ -50,7 +49,6 @@ export function boundPayload(text: string, limits: PayloadLimits): BoundPayload 
   return finish(boundPayloadSteps(text, limits));
 }
 
-/** The same in steps. */
 export function* boundPayloadSteps(text: string, limits: PayloadLimits): Steps<BoundPayload> {
   const { maxBytes, inlineBytes, fields } = limits;
   if (text.length <= largeUnits && text.length * 3 <= maxBytes) {

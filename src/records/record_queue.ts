@@ -79,7 +79,6 @@ export class RecordQueue {
     return this.#rows.slice(0, count);
   }
 
-  /** Removes the oldest `count` records; returns `count`. */
   remove(count: number): number {
     for (const row of this.#rows.splice(0, count)) {
       this.#chars -= weigh(row);

@@ -1,5 +1,5 @@
 import type { Log } from "../base/log.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { Fault, isStoreAway, messageOf } from "../shared/fault.ts";
 import { bareInteraction, type InteractionStore, type SettledCall } from "../shared/interaction.ts";
 import { type MemoryLimit, RecordQueue, type SpillSpace } from "./record_queue.ts";
 
@@ -18,7 +18,6 @@ export interface Recorder {
   drain(): Promise<void>;
   /** Throws `overloaded` if so much waits that no new call can begin. */
   admit(): void;
-  /** Number of waiting records. */
   readonly waiting: number;
   /** End time of the call whose record has waited longest. */
   readonly oldest: Date | undefined;
@@ -70,8 +69,8 @@ class QueueRecorder implements Recorder {
   #away = false;
   #closed = false;
   #rejected = 0;
-  #wake = () => {};
-  #writeNow = () => {};
+  #wake = nothing;
+  #writeNow = nothing;
 
   constructor(deps: RecorderDeps) {
     this.#deps = deps;
@@ -152,7 +151,7 @@ class QueueRecorder implements Recorder {
     try {
       await this.#deps.store.insert(batch);
     } catch (thrown) {
-      if (isAway(thrown)) throw thrown;
+      if (isStoreAway(thrown)) throw thrown;
       if (batch.length > 1) return false;
       const [row] = batch as [SettledCall];
       const isSaved = await this.#writeBare(row, thrown) ||
@@ -168,7 +167,7 @@ class QueueRecorder implements Recorder {
     try {
       await this.#deps.store.insert([bareInteraction(row)]);
     } catch (thrown) {
-      if (isAway(thrown)) throw thrown;
+      if (isStoreAway(thrown)) throw thrown;
       return false;
     }
     this.#deps.log.error("the record of a call is stored without its payload", {
@@ -204,7 +203,7 @@ class QueueRecorder implements Recorder {
   /** Fails waiting drains at once; the records stay queued and are retried. */
   #noteAway(thrown: unknown): void {
     const { log } = this.#deps;
-    const fault = isAway(thrown) ? thrown : new Fault("store_unavailable", { cause: thrown });
+    const fault = isStoreAway(thrown) ? thrown : new Fault("store_unavailable", { cause: thrown });
     if (this.#away) {
       // One line per outage.
     } else if (fault === thrown) {
@@ -223,7 +222,7 @@ class QueueRecorder implements Recorder {
     if (this.#closed) return;
     const woken = new Promise<void>((resolve) => this.#wake = resolve);
     await Promise.race([this.#deps.pause(ms), woken]);
-    this.#wake = () => {};
+    this.#wake = nothing;
   }
 
   async #linger(): Promise<void> {
@@ -231,7 +230,7 @@ class QueueRecorder implements Recorder {
     if (lingerMs === 0 || this.#isFull() || this.#waiters.length > 0 || this.#closed) return;
     const wanted = new Promise<void>((resolve) => this.#writeNow = resolve);
     await Promise.race([pause(lingerMs), wanted]);
-    this.#writeNow = () => {};
+    this.#writeNow = nothing;
   }
 
   #isFull(): boolean {
@@ -248,6 +247,4 @@ class QueueRecorder implements Recorder {
   }
 }
 
-function isAway(thrown: unknown): thrown is Fault {
-  return thrown instanceof Fault && thrown.code === "store_unavailable";
-}
+function nothing(): void {}

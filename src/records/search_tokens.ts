@@ -3,7 +3,6 @@ import { eachString } from "../base/json_strings.ts";
 /** Keys of words depend on the span of time: a search goes through the spans, newest first. */
 export const spanMs = 4 * 3_600_000;
 
-/** The span of a call. */
 export function spanOf(createdAt: Date): number {
   return Math.floor(createdAt.getTime() / spanMs);
 }
@@ -45,7 +44,6 @@ export function searchTerms(text: string): SearchTerms {
 /** Further words of a search are ignored. */
 export const maxTerms = 12;
 
-/** How many different words a search names. */
 export function countTerms(text: string): number {
   return new Set(textWords(text)).size;
 }

@@ -1,8 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { mediaPath } from "../shared/media.ts";
 
-/** Lifetime of a signed address, in seconds. */
-export const signedSeconds = 60 * 60;
+const signedSeconds = 60 * 60;
 
 /** Creates and checks media addresses that need no API key. */
 export interface MediaSigner {

@@ -61,7 +61,6 @@ export class StoredBytes {
     this.#deps = deps;
   }
 
-  /** Number of rows so far whose payloads were cut. */
   get cut(): number {
     return this.#cut;
   }

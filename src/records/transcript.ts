@@ -164,10 +164,7 @@ function requestPart(
   }
 }
 
-function mediaPart(
-  { kind, source }: MediaPart,
-  mediaOf: (data: string) => ShownMedia,
-): ShownPart {
+function mediaPart({ kind, source }: MediaPart, mediaOf: (data: string) => ShownMedia): ShownPart {
   const { mimeType } = source;
   return { type: "media", kind, mimeType, source: shownSource(source, mediaOf) };
 }

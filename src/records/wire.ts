@@ -65,11 +65,11 @@ export function createRecordServices(options: RecordOptions): RecordServices {
   const storedBytes = new StoredBytes({ perDay: options.storedBytesPerDay, clock, log });
   const tries = new Tries({ log });
   const recorder = createRecorder({
-    store: storePayloads(
-      interactions,
-      payloadRulesOf(options, options.recordedForms),
-      { gcHint: createGcHint(gcHintEveryBytes), room: storedBytes, tries },
-    ),
+    store: storePayloads(interactions, payloadRulesOf(options, options.recordedForms), {
+      gcHint: createGcHint(gcHintEveryBytes),
+      room: storedBytes,
+      tries,
+    }),
     log,
     pause,
     lingerMs,

@@ -22,7 +22,6 @@ export interface RefusedRequest {
   isCall: boolean;
 }
 
-/** A refused request as it is listed. */
 export type RefusalRow = Omit<RefusedRequest, "accountId" | "isCall"> & { id: string };
 
 /** Refused requests of one hour that have all of this in common. */
@@ -77,7 +76,6 @@ export interface RefusalStore {
     dimension: RefusalDimension,
     limit: number,
   ): Promise<{ value: string; refused: number }[]>;
-  /** All refused requests of the span. */
   total(span: RefusalSpan & RefusalFilter): Promise<number>;
   /** Deletes what is older; returns the number of rows. */
   sweep(before: Date): Promise<number>;

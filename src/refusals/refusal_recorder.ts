@@ -28,13 +28,11 @@ const maxModel = 120;
  * account, written in batches by a background job. A process that is killed loses those of its last
  * second.
  */
-export function createRefusalRecorder(
-  { store, clock, log }: {
-    store: Pick<RefusalStore, "add">;
-    clock: Pick<Clock, "monotonicMs">;
-    log: Log;
-  },
-): RefusalRecorder {
+export function createRefusalRecorder({ store, clock, log }: {
+  store: Pick<RefusalStore, "add">;
+  clock: Pick<Clock, "monotonicMs">;
+  log: Log;
+}): RefusalRecorder {
   return new Recorder(store, clock, log);
 }
 

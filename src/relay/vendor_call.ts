@@ -50,12 +50,22 @@ export function budgetOf(
   call: Pick<Call, "requestsLeft" | "attempted">,
   isLast: boolean,
 ): RequestBudget {
-  return {
-    get left() {
-      return call.requestsLeft - (isLast ? 0 : 1);
-    },
-    attempted: (attempt) => call.attempted(attempt),
-  };
+  return new CallBudget(call, isLast);
+}
+
+class CallBudget implements RequestBudget {
+  constructor(
+    readonly call: Pick<Call, "requestsLeft" | "attempted">,
+    readonly isLast: boolean,
+  ) {}
+
+  get left(): number {
+    return this.call.requestsLeft - (this.isLast ? 0 : 1);
+  }
+
+  attempted(attempt: VendorAttempt): void {
+    this.call.attempted(attempt);
+  }
 }
 
 export interface VendorCallDeps extends AskVendorDeps {

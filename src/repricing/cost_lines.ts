@@ -21,15 +21,13 @@ export interface CostLines {
 }
 
 /** Finds the prices that a stored call was priced with, and what its cost is made of. */
-export function createCostLines(
-  { priceVersions, archivePrices, registry, prices }: {
-    priceVersions: Pick<PriceVersionStore, "find">;
-    /** Stores versions that aren't stored yet. */
-    archivePrices: () => Promise<void>;
-    registry: Registry;
-    prices: Pick<Prices, "find">;
-  },
-): (detail: InteractionDetail) => Promise<CostLines | undefined> {
+export function createCostLines({ priceVersions, archivePrices, registry, prices }: {
+  priceVersions: Pick<PriceVersionStore, "find">;
+  /** Stores versions that aren't stored yet. */
+  archivePrices: () => Promise<void>;
+  registry: Registry;
+  prices: Pick<Prices, "find">;
+}): (detail: InteractionDetail) => Promise<CostLines | undefined> {
   return async (detail) => {
     const { priceVersion, vendor, createdAt } = detail.summary;
     if (priceVersion === null) return undefined;
@@ -38,16 +36,10 @@ export function createCostLines(
       await archivePrices();
       version = await priceVersions.find(priceVersion);
     }
-    return costLines(
-      detail,
-      version,
-      registry,
-      (model) => prices.find(vendor, model, createdAt),
-    );
+    return costLines(detail, version, registry, (model) => prices.find(vendor, model, createdAt));
   };
 }
 
-/** One line of a call's cost. */
 export interface BilledLine {
   /** A price row's own word, or `vendor_cost`, `set_aside`, `recorded` for a cost as a whole. */
   dimension: string;
@@ -104,10 +96,13 @@ export function costLines(
 ): CostLines | undefined {
   if (!version || summary.costNanos === null) return undefined;
   try {
-    const usage = storedUsage(
-      { ...summary, pricedUsageText, cursor: "", basis: summary.billingBasis, counts: undefined },
-      registry,
-    ) ?? countsOf(summary);
+    const usage = storedUsage({
+      ...summary,
+      pricedUsageText,
+      cursor: "",
+      basis: summary.billingBasis,
+      counts: undefined,
+    }, registry) ?? countsOf(summary);
     const row = readPriceRow(
       { label: version.label, model: version.model, source: version.source },
       JSON.parse(version.fieldsText),

@@ -8,7 +8,6 @@ import { operatorSource } from "../pricing/table/prices_file.ts";
 import type { PublicPrices } from "../pricing/sources/public_prices.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
 
-/** What one vendor lists and what of it has a price. */
 export interface VendorGaps {
   vendor: string;
   state: "listed" | "not_configured" | "unreachable";

@@ -1,4 +1,4 @@
-import { Fault } from "../shared/fault.ts";
+import { invalidValue } from "../shared/fault.ts";
 
 const longestSeconds = 86_400;
 
@@ -25,8 +25,5 @@ export function cacheTtlOf(
   if (text === "0") return undefined;
   const seconds = readCacheTtl(text);
   if (seconds !== undefined) return seconds;
-  throw new Fault("invalid_value", {
-    param: "X-Cache-TTL",
-    message: `X-Cache-TTL: expected ${cacheTtlForm}, or 0 for none.`,
-  });
+  throw invalidValue("X-Cache-TTL", `expected ${cacheTtlForm}, or 0 for none`);
 }

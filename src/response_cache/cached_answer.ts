@@ -17,7 +17,6 @@ export interface CachedAnswer {
   readonly losses: readonly string[];
 }
 
-/** An answer out of the store. */
 export interface StoredCachedAnswer extends CachedAnswer {
   /** Whole seconds since it was stored. */
   readonly ageSeconds: number;

@@ -1,7 +1,7 @@
 import type { SetTimer } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
 import { orLeft } from "../base/or_left.ts";
-import { Fault } from "../shared/fault.ts";
+import { isStoreAway } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 import type {
   CachedAnswer,
@@ -83,7 +83,6 @@ class Flight {
   }
 }
 
-/** What a read of the store came to. */
 interface Read {
   answer?: StoredCachedAnswer;
   /** An answer was stored meanwhile. */
@@ -160,7 +159,7 @@ class SingleFlightCache implements ResponseCache {
       if (answer === late) return { isStale: reads.isStale, isAway: true };
       return answer ? { answer } : { isStale: reads.isStale };
     } catch (thrown) {
-      if (!isAway(thrown)) this.#warn("the response cache could not be read", thrown);
+      if (!isStoreAway(thrown)) this.#warn("the response cache could not be read", thrown);
       return { isAway: true };
     } finally {
       reads.count--;
@@ -196,11 +195,7 @@ class SingleFlightCache implements ResponseCache {
   }
 
   /** Never rejects. */
-  async #save(
-    query: CacheQuery,
-    call: SelectableCall,
-    answer: CachedAnswer,
-  ): Promise<FlightEnd> {
+  async #save(query: CacheQuery, call: SelectableCall, answer: CachedAnswer): Promise<FlightEnd> {
     if (this.#deps.isErased(call)) return { state: "abandoned" };
     try {
       if (!await this.#deps.store.put(query, call, answer)) return { state: "abandoned" };
@@ -210,7 +205,7 @@ class SingleFlightCache implements ResponseCache {
       this.#count(query.accountId, answer);
       return { state: "answered", call, answer };
     } catch (thrown) {
-      if (isAway(thrown)) return { state: "answered", call, answer };
+      if (isStoreAway(thrown)) return { state: "answered", call, answer };
       this.#warn("an answer could not be stored in the response cache", thrown);
       return { state: "abandoned" };
     }
@@ -249,7 +244,3 @@ class SingleFlightCache implements ResponseCache {
 
 /** Of a call for which nobody waits. */
 const unsharedFill: CacheFill = { store() {}, skip() {}, abandon() {} };
-
-function isAway(thrown: unknown): boolean {
-  return thrown instanceof Fault && thrown.code === "store_unavailable";
-}

@@ -5,14 +5,12 @@ import type { SelectableCall } from "../shared/interaction.ts";
 import { createResponseCache, type ResponseCache } from "./response_cache.ts";
 import { createCachedAnswers } from "./store/cached_answers.ts";
 
-export function createResponseCacheService(
-  { database, isErased, log }: {
-    database: Database;
-    /** Whether a call was erased while it was under way. */
-    isErased: (call: SelectableCall) => boolean;
-    log: Log;
-  },
-): ResponseCache {
+export function createResponseCacheService({ database, isErased, log }: {
+  database: Database;
+  /** Whether a call was erased while it was under way. */
+  isErased: (call: SelectableCall) => boolean;
+  log: Log;
+}): ResponseCache {
   return createResponseCache({
     store: createCachedAnswers(database),
     ...{ isErased, log, setTimer: systemSetTimer },

@@ -2,7 +2,7 @@ import type { Secret } from "../base/secret.ts";
 import type { ApiKey, Principal } from "../keys/api_key.ts";
 import { mappedModel } from "../keys/key_defaults.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import { type ResolvedModel, resolveOnFamily, shorten } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Route, RouteTable, WeightedTarget } from "./route.ts";
@@ -95,7 +95,6 @@ function isListed({ models }: ApiKey, ids: ReadonlySet<string>, target: Resolved
   return ids.has(target.id) || target.through !== undefined && models.includes(target.through);
 }
 
-/** Ids of the vendors' models on the key's list. */
 function listedIds(routes: RouteTable, { models, accountId }: ApiKey): ReadonlySet<string> {
   return new Set(models.flatMap((name) => {
     const route = routes.lookUp(accountId, name);
@@ -126,13 +125,12 @@ function withOwnKey(route: Route, vendorKey: Secret): Route {
     ? only(route, ({ vendor }) => fitting.has(vendor.sharesWith))
     : undefined;
   if (own) return own;
-  throw new Fault("invalid_value", {
-    param: "model",
-    message:
-      `model: the vendor key that came with the request is not known to be one of a vendor of '${route.name}' (${
-        [...owners].join(", ")
-      }). Call a model of its vendor by '<provider>/<model_name>', or send the service key alone.`,
-  });
+  throw invalidValue(
+    "model",
+    `the vendor key that came with the request is not known to be one of a vendor of '${route.name}' (${
+      [...owners].join(", ")
+    }). Call a model of its vendor by '<provider>/<model_name>', or send the service key alone`,
+  );
 }
 
 /** Stored keys spare the account's credit, so models that would be charged to it are left out. */
@@ -141,9 +139,7 @@ async function withStoredKeys(
   storedKey: (label: string) => Promise<Secret | undefined>,
 ): Promise<Route> {
   const stored = new Set<string>();
-  for (const label of ownersOf(route)) {
-    if (await storedKey(label)) stored.add(label);
-  }
+  for (const label of ownersOf(route)) if (await storedKey(label)) stored.add(label);
   if (stored.size === 0) return route;
   return only(route, ({ vendor }) => stored.has(vendor.sharesWith)) ?? route;
 }

@@ -1,7 +1,7 @@
 import { nearestNames } from "../base/nearest_names.ts";
 import { withoutSnapshot } from "../pricing/table/price_names.ts";
 import type { Prices } from "../pricing/table/prices.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import { type ResolvedModel, resolveUnified, shorten } from "../vendors/model_name.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
 
@@ -58,11 +58,7 @@ function ownersByModel(
 }
 
 /** Which models a vendor has is for the vendor to know, so of a full name the vendor's is compared. */
-function nearestTo(
-  name: string,
-  registry: Registry,
-  models: Iterable<string>,
-): string[] {
+function nearestTo(name: string, registry: Registry, models: Iterable<string>): string[] {
   const slash = name.indexOf("/");
   if (slash === -1) return nearestNames(name, models);
   const vendors = registry.all.flatMap(({ label, aliases }) => [label, ...aliases]);
@@ -72,10 +68,10 @@ function nearestTo(
 
 function ambiguous(name: string, vendors: readonly Vendor[]): Fault {
   const ids = vendors.map(({ label }) => `'${label}/${shorten(name)}'`);
-  return new Fault("invalid_value", {
-    param: "model",
-    message: `model: '${shorten(name)}' is a model of several vendors; use ${ids.join(" or ")}.`,
-  });
+  return invalidValue(
+    "model",
+    `'${shorten(name)}' is a model of several vendors; use ${ids.join(" or ")}`,
+  );
 }
 
 function unknown(name: string, nearest: readonly string[]): Fault {

@@ -2,7 +2,6 @@ import { Fault } from "../shared/fault.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { RealModels } from "./real_models.ts";
 
-/** Where calls of one model name may go. */
 export interface Route {
   /** As the call names it. */
   readonly name: string;
@@ -45,7 +44,6 @@ export interface ListedVirtualModel {
 export interface VirtualRoutes {
   /** `no-targets`: there is one of this name, but none of its targets exists any more. */
   find(accountId: number, name: string): Route | "no-targets" | undefined;
-  /** All that the account may call. */
   list(accountId: number): readonly ListedVirtualModel[];
 }
 
@@ -99,7 +97,6 @@ export function createRouteTable({ models, virtual }: RouteTableDeps): RouteTabl
   };
 }
 
-/** All models of a route in the order of weight, then its fallbacks. */
 export function modelsOf({ targets, fallbacks }: Route): [ResolvedModel, ...ResolvedModel[]] {
   const [first, ...others] = targets;
   return [first.target, ...others.map(({ target }) => target), ...fallbacks];

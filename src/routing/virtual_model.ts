@@ -4,7 +4,6 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { RealModels } from "./real_models.ts";
 import type { Route, WeightedTarget } from "./route.ts";
 
-/** Bounds of a virtual model. */
 export const virtualModelLimits = {
   nameLength: 100,
   targets: 20,
@@ -20,7 +19,6 @@ export interface VirtualModelDefinition {
   readonly stickBy?: "session" | "user";
 }
 
-/** A virtual model of an account. */
 export interface StoredVirtualModel {
   accountId: number;
   name: string;

@@ -53,7 +53,6 @@ export interface VirtualModels {
   listOfService(): readonly FileModel[];
 }
 
-/** An account has no virtual model of this name. */
 export function noVirtualModel(name: string): Fault {
   return new Fault("model_not_found", {
     param: "name",

@@ -25,15 +25,13 @@ export interface RoutingServices {
 }
 
 /** Reads `MODELS_FILE` (`modelsPath`). Throws an Error of one line that names the field. */
-export function createRouting(
-  { database, registry, prices, modelsPath, log }: {
-    database: Database;
-    registry: Registry;
-    prices: Prices;
-    modelsPath: string | undefined;
-    log: Log;
-  },
-): RoutingServices {
+export function createRouting({ database, registry, prices, modelsPath, log }: {
+  database: Database;
+  registry: Registry;
+  prices: Prices;
+  modelsPath: string | undefined;
+  log: Log;
+}): RoutingServices {
   const models = createRealModels({ registry, prices });
   const modelsFile = openModelsFile({ path: modelsPath, models, log });
   const store = createVirtualModelStore(database);

@@ -164,7 +164,6 @@ export class CallMetrics {
     return figures;
   }
 
-  /** All metrics, for a registry. */
   families(): MetricFamily[] {
     const all = () => [...this.#byVendor.values()].flatMap((models) => [...models.values()]);
     const counter = (

@@ -7,7 +7,6 @@ export interface VendorReply {
   message: string;
 }
 
-/** Details of a fault beside its code. */
 export interface FaultDetails {
   /** Public text; default: the text of the error table. Never a secret or prompt text. */
   message?: string;
@@ -52,6 +51,30 @@ export class Fault extends Error {
     this.vendorAnswer = details.vendorAnswer;
     this.note = details.note;
   }
+}
+
+/** The fault of a field with a wrong value; the message begins with the field's path. */
+export function invalidValue(path: string, problem: string): Fault {
+  return new Fault("invalid_value", { param: path, message: `${path}: ${problem}.` });
+}
+
+export function missingField(path: string): Fault {
+  const message = `${path}: the field is required.`;
+  return new Fault("missing_required_field", { param: path, message });
+}
+
+/** A vendor's answer that can't be read. */
+export function unreadableAnswer(note: string): Fault {
+  return new Fault("upstream_invalid_response", { note });
+}
+
+/** What an account has too much of at once. */
+export function overLimit(message: string, retryAfterSeconds: number): Fault {
+  return new Fault("rate_limit_exceeded", { message, retryAfterSeconds });
+}
+
+export function isStoreAway(thrown: unknown): thrown is Fault {
+  return thrown instanceof Fault && thrown.code === "store_unavailable";
 }
 
 /** The message of any thrown value, for internal notes. */

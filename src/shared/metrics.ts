@@ -99,9 +99,7 @@ function connectionMeasures(
   };
 }
 
-function loopMeasures(
-  registers: Registry[],
-): Pick<Metrics, "loopLagSeconds" | "loopBlocked"> {
+function loopMeasures(registers: Registry[]): Pick<Metrics, "loopLagSeconds" | "loopBlocked"> {
   return {
     loopLagSeconds: new Histogram({
       name: "gateway_event_loop_lag_seconds",

@@ -7,11 +7,10 @@ export interface PromptTags {
   cohort?: string;
 }
 
-/** Max tag lines of a text. */
 export const maxTagLines = 1_000;
 
 /** Longest value of a tag, in UTF-16 units. */
-export const maxTagLength = 256;
+const maxTagLength = 256;
 
 /**
  * The tag block at the very start of a text: contiguous lines `/// APP <name>`, `/// FLOW <name>`,

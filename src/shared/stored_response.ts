@@ -5,13 +5,11 @@ export interface StoredResponseFields {
   inputItemsText: string;
   /** The answer as the caller received it. */
   answerText: string;
-  /** Ids of the answer's items. */
   itemIds: readonly string[];
   /** Calls whose text is in the input items: if one is erased, so is this response. */
   sources: readonly string[];
 }
 
-/** A response in the store, with its call. */
 export interface StoredResponse extends StoredResponseFields {
   transactionId: string;
 }
@@ -22,7 +20,6 @@ export interface RetainedReasoning {
   reasoningText: string;
 }
 
-/** How a background call ended for its caller. */
 export interface BackgroundEnd {
   responseId: string;
   state: "completed" | "incomplete" | "failed" | "cancelled";
@@ -41,7 +38,6 @@ export interface Retained {
 /** Reads stored responses, which are written with their interactions. */
 export interface StoredResponseStore {
   findResponse(accountId: number, responseId: string): Promise<StoredResponse | undefined>;
-  /** The responses that contain any of these items. */
   findByItems(accountId: number, itemIds: readonly string[]): Promise<StoredResponse[]>;
   /** False if there is none. */
   removeResponse(accountId: number, responseId: string): Promise<boolean>;

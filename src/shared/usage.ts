@@ -38,7 +38,6 @@ export interface Usage {
   mapsQueries?: number;
   /** The cost that the vendor (an aggregator) reported, as a decimal string in USD. */
   vendorCostUsd?: string;
-  /** The service tier that the vendor reported, such as `flex`. */
   serviceTier?: string;
   /** The region that the vendor reported, such as `us`. */
   region?: string;

@@ -88,7 +88,6 @@ function isOpen(schema: z.ZodType): boolean {
   return schema._zod.traits.has("OpenObject");
 }
 
-/** The array schema of a field, if it accepts exactly one. */
 function arrayIn(field: z.ZodType): z.ZodArray | undefined {
   if (field instanceof z.ZodArray) return field;
   if (isWrapped(field)) return arrayIn(field.unwrap() as z.ZodType);
@@ -101,7 +100,6 @@ function isWrapped(field: z.ZodType): field is z.ZodOptional | z.ZodNullable {
   return field instanceof z.ZodOptional || field instanceof z.ZodNullable;
 }
 
-/** The same schema with unchecked elements of these lists. */
 function withoutElements(schema: z.ZodObject, names: readonly string[]): z.ZodType {
   const lists = names.map((name) => [name, anyElements(schema.shape[name] as z.ZodType)]);
   const shape = { ...schema.shape, ...Object.fromEntries(lists) };

@@ -28,7 +28,6 @@ export interface CallContent {
   readonly response: string | null;
 }
 
-/** What is known of a call once it has ended. */
 export interface EndedCall {
   call: SettledCall;
   timing: CallTiming;

@@ -19,7 +19,6 @@ export type PostToCollector = (request: {
   signal: AbortSignal;
 }) => Promise<number>;
 
-/** What came of one request. */
 export type Sent = "taken" | "refused" | "away";
 
 /** Sends one request; never rejects, and ends within the time limit. */

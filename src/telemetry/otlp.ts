@@ -143,7 +143,6 @@ function histogramsOf(name: string, values: readonly MetricValue[]) {
   });
 }
 
-/** Seconds and nanoseconds. */
 function highResolution(ms: number): [number, number] {
   const seconds = Math.floor(ms / 1000);
   return [seconds, Math.round((ms - seconds * 1000) * 1e6)];

@@ -8,7 +8,6 @@ import type { Vendor } from "./registry.ts";
 import { isAbort, type Upstream } from "./upstream.ts";
 import { vendorHeaders } from "./vendor_headers.ts";
 
-/** One model as its vendor lists it. */
 export interface ListedModel {
   /** The vendor's own name. */
   id: string;

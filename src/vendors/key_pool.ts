@@ -8,7 +8,6 @@ import type { Vendor } from "./registry.ts";
 /** Why a key rests. */
 export type KeyTrouble = "limited" | "refused" | "out_of_quota";
 
-/** One key of a pool, taken for one vendor request. */
 export interface PooledKey {
   readonly secret: Secret;
   /** Its position among the configured keys: `#1` is the first. The only name that it has. */
@@ -86,7 +85,6 @@ export class KeyPool {
     this.#log.info("a vendor key works again", { vendor: this.#vendor, key: name });
   }
 
-  /** Each key's name and whether it rests now. */
   get states(): { name: string; isResting: boolean }[] {
     const nowMs = this.#nowMs();
     return this.#keys.map(({ name }, index) => ({ name, isResting: this.#wakeMs[index]! > nowMs }));
@@ -119,20 +117,17 @@ export class KeyPool {
   }
 }
 
-/** The pools of the vendors for which the service has several keys. */
 export interface KeyPools {
   /** Undefined for a vendor with one key or none: an only key never rests. */
   of(vendor: Vendor): KeyPool | undefined;
   readonly gauges: Readonly<Record<string, LabelledMeasure>>;
 }
 
-export function createKeyPools(
-  { vendors, clock, log }: {
-    vendors: readonly Vendor[];
-    clock: Clock;
-    log: Pick<Log, "info" | "warn">;
-  },
-): KeyPools {
+export function createKeyPools({ vendors, clock, log }: {
+  vendors: readonly Vendor[];
+  clock: Clock;
+  log: Pick<Log, "info" | "warn">;
+}): KeyPools {
   const pools = new Map<string, KeyPool>();
   /** Vendors that share their keys share the pool. */
   const byKeys = new Map<readonly Secret[], KeyPool>();

@@ -1,4 +1,4 @@
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import { type ResolvedModel, resolveOnFamily, shorten } from "./model_name.ts";
 import type { MediaRoute, Registry, Vendor } from "./registry.ts";
 
@@ -41,12 +41,12 @@ export function resolveMedia<Kind extends MediaKind>(
   const named = provider == null ? undefined : registry.find(provider);
   if (provider != null && !named) throw noProvider(registry, kind, "provider", provider);
   if (named && inFront && inFront !== named && !named.hasNestedNames) {
-    throw new Fault("invalid_value", {
-      param: "provider",
-      message: `provider: '${shorten(provider!)}' contradicts the model '${
+    throw invalidValue(
+      "provider",
+      `'${shorten(provider!)}' contradicts the model '${
         shorten(model!)
-      }', which is ${inFront.label}'s.`,
-    });
+      }', which is ${inFront.label}'s`,
+    );
   }
   const vendor = named ?? inFront ?? registry.find(defaultProvider)!;
   const route = vendor[kind] as MediaRoute<WireOf<Kind>> | undefined;
@@ -73,12 +73,10 @@ const verbs = { images: "draws pictures", speech: "speaks" } as const;
 function noProvider(registry: Registry, kind: MediaKind, param: string, name: string): Fault {
   const able = registry.all.filter((vendor) => vendor[kind])
     .map(({ label, aliases }) => [label, ...aliases].join(" or "));
-  return new Fault("invalid_value", {
+  return invalidValue(
     param,
-    message: `${param}: '${shorten(name)}' names no vendor that ${verbs[kind]} here; expected ${
-      able.join(", ")
-    }.`,
-  });
+    `'${shorten(name)}' names no vendor that ${verbs[kind]} here; expected ${able.join(", ")}`,
+  );
 }
 
 function noModel(
@@ -107,12 +105,12 @@ export function optionsFor(
   for (const [name, fields] of Object.entries(optionsByVendor ?? {})) {
     const named = registry.find(name);
     if (!named) {
-      throw new Fault("invalid_value", {
-        param: "provider_options",
-        message: `provider_options: '${shorten(name)}' names no vendor; expected ${
+      throw invalidValue(
+        "provider_options",
+        `'${shorten(name)}' names no vendor; expected ${
           registry.all.map(({ label }) => label).join(", ")
-        } or an alias.`,
-      });
+        } or an alias`,
+      );
     }
     if (named === vendor) options = { ...options, ...fields };
   }

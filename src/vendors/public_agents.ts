@@ -5,7 +5,6 @@ import { isPublicAddress } from "./public_address.ts";
 import { type Connector, createConnector } from "./http1/connect.ts";
 import { ConnectionPool } from "./upstream_pool.ts";
 
-/** All addresses of a name, as the system knows them. */
 export type Resolve = (name: string) => Promise<readonly ResolvedAddress[]>;
 
 export interface ResolvedAddress {

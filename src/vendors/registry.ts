@@ -19,7 +19,6 @@ import {
   rowsFromHostedModels,
 } from "../pricing/sources/listed_prices.ts";
 
-/** How a vendor takes its key. */
 export type VendorAuth = "bearer" | "x-api-key" | "x-goog-api-key";
 
 export type { MediaRoute } from "./media_routes.ts";

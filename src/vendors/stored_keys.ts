@@ -2,10 +2,8 @@ import { didYouMean } from "../base/nearest_names.ts";
 import { shownVendor } from "./shown_vendor.ts";
 import type { Registry, Vendor } from "./registry.ts";
 
-/** Vendors whose keys accounts may store. */
 const labels: readonly string[] = ["vendor-a", "vendor-b", "vendor-c", "vendor-d"];
 
-/** All vendors whose keys may be stored. */
 export function vendorsWithStoredKeys(registry: Registry): Vendor[] {
   return registry.all.filter(({ label }) => labels.includes(label));
 }

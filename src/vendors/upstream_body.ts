@@ -2,7 +2,7 @@ import type { Transform } from "node:stream";
 import zlib from "node:zlib";
 import { joinBytes } from "../base/bytes.ts";
 import type { Clock } from "../base/clock.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, unreadableAnswer } from "../shared/fault.ts";
 import { type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
 import { Deadline, type SetTimer } from "../base/deadline.ts";
 
@@ -191,7 +191,7 @@ class Body implements UpstreamBody {
   }
 
   #invalid(what: string): void {
-    this.#fail(new Fault("upstream_invalid_response", { note: `The vendor's answer ${what}` }));
+    this.#fail(unreadableAnswer(`The vendor's answer ${what}`));
   }
 
   #fail(reason: unknown): void {

@@ -1,4 +1,4 @@
-import { Fault } from "../shared/fault.ts";
+import { Fault, unreadableAnswer } from "../shared/fault.ts";
 import { notHttpPrefix } from "./http1/answer_parser.ts";
 import { connectionClosedCode } from "./http1/connect.ts";
 import { malformedRequestCode } from "./http1/request_head.ts";
@@ -33,9 +33,12 @@ const passingConnectCodes: ReadonlySet<string> = new Set(
     .concat(["ENETUNREACH", "EHOSTDOWN", "ENETDOWN", "ENOTFOUND", "EAI_AGAIN", "EADDRNOTAVAIL"]),
 );
 
-const closedCodes: ReadonlySet<string> = new Set(
-  ["ECONNRESET", "ECONNABORTED", "EPIPE", connectionClosedCode],
-);
+const closedCodes: ReadonlySet<string> = new Set([
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  connectionClosedCode,
+]);
 
 /** Whether the other side didn't keep to the protocol. */
 export function isNotHttp(code: string): boolean {
@@ -53,7 +56,7 @@ export function failureOf(error: unknown, progress: Progress, reused: boolean): 
   const isUnsent = progress === "connecting" && reused;
   if (isNotHttp(code) && !isUnsent) {
     const note = `The vendor's answer is not HTTP: ${code}`;
-    return new AttemptFailure(new Fault("upstream_invalid_response", { note }), "final", code);
+    return new AttemptFailure(unreadableAnswer(note), "final", code);
   }
   const sent = progress === "sent";
   const note = `${sent ? "The connection closed before an answer" : "No connection"}: ${code}`;

@@ -1,14 +1,12 @@
 import type { Secret } from "../base/secret.ts";
 import type { Vendor } from "./registry.ts";
 
-/** The headers of a caller's request, by lower-case names. */
 export interface CallerHeaders {
   header(name: string): string | undefined;
   /** Absent: no names are known, so that none go on by a prefix. */
   readonly headerNames?: () => readonly string[];
 }
 
-/** How a call is made. */
 export interface CallKind {
   /** The caller's request goes on as it was written, not translated. */
   sameDialect: boolean;

@@ -54,7 +54,6 @@ export interface WebhookDelivery {
   type: WebhookEventType;
   data: Readonly<Record<string, unknown>>;
   at: Date;
-  /** Attempts so far. */
   attempts: number;
   endsAt: Date;
 }

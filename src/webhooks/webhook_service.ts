@@ -16,15 +16,12 @@ import {
 /** Webhooks as operators and an account's people manage them. */
 export interface WebhookService {
   /** Shows the secret, this once. Throws `WebhookError`. */
-  add(
-    hook: {
-      accountId: number;
-      url: string;
-      events: readonly string[];
-      creditLowNanos: bigint | null;
-    },
-    actor: AuditNote["actor"],
-  ): Promise<{ webhook: Webhook; secret: Secret }>;
+  add(hook: {
+    accountId: number;
+    url: string;
+    events: readonly string[];
+    creditLowNanos: bigint | null;
+  }, actor: AuditNote["actor"]): Promise<{ webhook: Webhook; secret: Secret }>;
   /**
    * Changes the fields that are there; the secret stays. Undefined where there is none of this id.
    * Throws `WebhookError`.

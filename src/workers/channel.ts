@@ -19,7 +19,6 @@ export type WorkerNotice =
   /** By the parent: read again what SIGHUP has read again. */
   | { kind: "reload" };
 
-/** A message between the parent and a worker, as JSON. */
 export type Message =
   | { notice: WorkerNotice }
   | { id: number; question: Question }

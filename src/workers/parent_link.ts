@@ -20,7 +20,6 @@ export interface Siblings {
 
 export const noSiblings: Siblings = { ask: () => Promise.resolve([]), metrics: undefined };
 
-/** A worker's side of the channel to its parent. */
 export interface ParentLink extends Siblings {
   tell(notice: WorkerNotice): void;
   /** Says what answers questions from now on; those that came earlier wait for it. */

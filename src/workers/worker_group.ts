@@ -12,7 +12,6 @@ export interface ExitStatus {
   signal: string | null;
 }
 
-/** A worker's process. */
 export interface WorkerProcess {
   readonly pid: number;
   /** Throws if it is gone. */
@@ -28,7 +27,6 @@ export interface WorkerEvents {
 }
 
 export interface WorkerGroupDeps {
-  /** How many workers there are, numbered from 1. */
   count: number;
   /** Starts the process of worker `index`; `isFirst`: it greets whoever started the program. */
   spawn(index: number, isFirst: boolean, events: WorkerEvents): WorkerProcess;
@@ -116,7 +114,6 @@ export class WorkerGroup {
     for (const { channel } of this.#running()) channel.tell({ kind: "reload" });
   }
 
-  /** Kills all workers. */
   abort(): void {
     this.#isStopping = true;
     this.#cancelLook?.();

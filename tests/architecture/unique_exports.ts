@@ -39,7 +39,6 @@ export const shared: Readonly<Record<string, number>> = {
   noCounts: 2,
   percent: 2,
   refused: 2,
-  statuses: 2,
   usd: 2,
   workOn: 2,
 };

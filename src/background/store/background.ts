@@ -6,7 +6,7 @@ import {
   type ClaimedBackgroundCall,
   type NewBackgroundCall,
 } from "../background_call.ts";
-import { Fault } from "../../shared/fault.ts";
+import { Fault, overLimit } from "../../shared/fault.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { interactionFromJson, interactionToJson } from "../../records/interaction_json.ts";
 import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
@@ -146,11 +146,10 @@ async function requireRoom(tx: Queryable, accountId: number, most: number): Prom
     [accountId],
   );
   if (Number(row?.count) < most) return;
-  throw new Fault("rate_limit_exceeded", {
-    message:
-      `This account has ${most} background calls that have not ended, as many as it may: wait for one, or cancel one.`,
-    retryAfterSeconds: 10,
-  });
+  throw overLimit(
+    `This account has ${most} background calls that have not ended, as many as it may: wait for one, or cancel one.`,
+    10,
+  );
 }
 
 async function begin(
@@ -183,11 +182,7 @@ async function release(
   );
 }
 
-async function giveUp(
-  database: Queryable,
-  key: BackgroundKey,
-  answerText: string,
-): Promise<void> {
+async function giveUp(database: Queryable, key: BackgroundKey, answerText: string): Promise<void> {
   await database.query(
     `update background_calls set request = null, body = null, ${withoutClaim(work)},
        answer = case when state in ('queued', 'in_progress') then $3 else answer end,

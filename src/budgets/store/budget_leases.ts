@@ -118,10 +118,7 @@ const takeSql = `with done as (
     coalesce((select is_new from lease), false) as is_new`;
 
 /** Always in the same order. */
-export async function lockPeriods(
-  tx: Queryable,
-  periods: readonly BudgetPeriod[],
-): Promise<void> {
+export async function lockPeriods(tx: Queryable, periods: readonly BudgetPeriod[]): Promise<void> {
   await tx.query(
     `select 1 as one from budget_periods
      where (budget_id, starts_at) in (select * from unnest($1::text[], $2::timestamptz[]))
@@ -140,7 +137,11 @@ async function readAvailable(
      from unnest($1::text[], $2::timestamptz[]) with ordinality as w (budget_id, starts_at, at)
      join budgets b on b.id = w.budget_id
      join budget_periods p on p.budget_id = w.budget_id and p.starts_at = w.starts_at`,
-    [periods.map(({ budgetId }) => budgetId), periods.map(({ startsAt }) => startsAt), now],
+    [
+      periods.map(({ budgetId }) => budgetId),
+      periods.map(({ startsAt }) => startsAt),
+      now,
+    ],
   );
   const found = new Map(rows.map((row) => [Number(row.at), row.available as bigint]));
   return periods.map((_, at) => found.get(at + 1) ?? 0n);

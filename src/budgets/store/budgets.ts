@@ -198,14 +198,11 @@ function readBudget(row: SqlRow): Budget {
  * Removes budgets on these end users, whose data is erased; part of the erasure's transaction. Users
  * are named as tombstones name them, by their salted hashes.
  */
-export async function eraseUserBudgets(
-  tx: Queryable,
-  { accountId, salt, userHashes }: {
-    accountId: number;
-    salt: string;
-    userHashes: readonly string[];
-  },
-): Promise<void> {
+export async function eraseUserBudgets(tx: Queryable, { accountId, salt, userHashes }: {
+  accountId: number;
+  salt: string;
+  userHashes: readonly string[];
+}): Promise<void> {
   await tx.query(
     `update budgets set name = '', removed_at = clock_timestamp(), changed_at = clock_timestamp()
      where account_id = $1 and scope = 'user' and removed_at is null
@@ -215,10 +212,7 @@ export async function eraseUserBudgets(
 }
 
 /** As budgets are shown; undefined for one that is removed. */
-export async function readBudgetName(
-  database: Queryable,
-  id: string,
-): Promise<string | undefined> {
+export async function readBudgetName(database: Queryable, id: string): Promise<string | undefined> {
   const [row] = await database.query(
     `select ${columns} from budgets b where b.id = $1 and b.removed_at is null`,
     [id],

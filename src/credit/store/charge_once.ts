@@ -31,10 +31,7 @@ export async function chargeOnce(
 }
 
 /** Notes whose charge it is; gives those whose request was charged as another call. */
-async function chargedElsewhere(
-  tx: Queryable,
-  rows: readonly SettledCall[],
-): Promise<string[]> {
+async function chargedElsewhere(tx: Queryable, rows: readonly SettledCall[]): Promise<string[]> {
   const claims = rows.map(({ transactionId, repeat }) => ({
     transaction_id: transactionId,
     key: repeat!.key,

@@ -35,10 +35,8 @@ export async function readCreditLevels(
      from account_balances b where b.account_id = any($1::bigint[])`,
     [accountIds],
   );
-  return new Map(
-    rows.map((row) => [Number(row.account_id), {
-      balanceNanos: row.balance_nanos as bigint,
-      lastGrantNanos: row.last_grant as bigint,
-    }]),
-  );
+  return new Map(rows.map((row) => [Number(row.account_id), {
+    balanceNanos: row.balance_nanos as bigint,
+    lastGrantNanos: row.last_grant as bigint,
+  }]));
 }

@@ -2,7 +2,6 @@ import { starvationTolerantTimeout } from "../../base/deadline.ts";
 import { Fault } from "../../shared/fault.ts";
 import { codeOf, tooManyConnections } from "./faults.ts";
 
-/** A connection in the pool. */
 export interface Connection {
   /** Opens a session if there is none. Throws if the server is unreachable or refuses. */
   ready(): Promise<void>;

@@ -7,7 +7,6 @@ import { asFault, codeOf, tooManyConnections } from "./faults.ts";
 import { type Connection, Pool } from "./pool.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
-/** Timeouts of the server. */
 export interface PostgresTimeouts {
   /** For opening a session. */
   connectMs: number;
@@ -24,7 +23,6 @@ export interface PostgresTimeouts {
  * for all processes together.
  */
 const maxConnections = 10;
-/** Further connections for interactive reads. */
 const maxReadConnections = 4;
 
 /**
@@ -33,13 +31,10 @@ const maxReadConnections = 4;
  * refuses. Later, queries to an unreachable server throw `Fault("store_unavailable")` within seconds;
  * long queries of a live server are not interrupted.
  */
-export async function openPostgres(
-  url: string,
-  options: Partial<PostgresTimeouts> & {
-    /** The environment variable of the URL, for error messages. */
-    variable?: string;
-  } = {},
-): Promise<Database> {
+export async function openPostgres(url: string, options: Partial<PostgresTimeouts> & {
+  /** The environment variable of the URL, for error messages. */
+  variable?: string;
+} = {}): Promise<Database> {
   const { variable = "DATABASE_URL" } = options;
   const { connectMs = 5000, waitMs = 5000, answerMs = 3000, readMs = 30_000 } = options;
   const host = hostOf(url);

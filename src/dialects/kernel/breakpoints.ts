@@ -34,12 +34,10 @@ export class Breakpoints {
     for (const path of others) this.#lose(path);
   }
 
-  /** Whether this vendor accepts marks on parts. */
   get acceptsMarks(): boolean {
     return this.#target.cacheMarks !== undefined;
   }
 
-  /** The part with its mark. */
   mark(
     part: Record<string, unknown>,
     of: { cache?: CacheMark; path: string },

@@ -177,7 +177,6 @@ export interface ToolCallPart {
 
 export interface ToolResultPart {
   type: "tool-result";
-  /** The call that this answers. */
   callId: string;
   /** Name of the tool, in dialects that repeat it; otherwise that of the call. */
   name?: string;
@@ -251,7 +250,6 @@ export interface WebSearch {
   /** Whether the caller's tool choice names it. */
   demanded: boolean;
   path: string;
-  /** Paths of the fields in the caller's body. */
   paths: Readonly<Partial<Record<SearchField | "demanded", string>>>;
 }
 

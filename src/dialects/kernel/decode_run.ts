@@ -3,7 +3,6 @@ import type { SimilarJson } from "../../base/similar_json.ts";
 import type { CanonicalEvent } from "./canonical.ts";
 import type { DecodedEvent, DecodedRun } from "./dialect.ts";
 
-/** Decodes a run of events by `take`, which decodes the JSON value of one. */
 export function decodeRun(
   similar: SimilarJson,
   bytes: Uint8Array,

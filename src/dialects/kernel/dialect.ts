@@ -32,11 +32,7 @@ export interface RequestCodec {
    */
   spliceRequest(bodyText: string, facts: RequestFacts, changes: RequestChanges): string;
   /** The same in steps, for large requests. */
-  spliceRequestSteps(
-    bodyText: string,
-    facts: RequestFacts,
-    changes: RequestChanges,
-  ): Steps<string>;
+  spliceRequestSteps(bodyText: string, facts: RequestFacts, changes: RequestChanges): Steps<string>;
   /**
    * Reads a caller's request; `body` has passed the contract, and its prompt tags have been cut.
    * Throws `Fault` (invalid_value, missing_required_field…) naming the field by its path.
@@ -70,7 +66,6 @@ export interface RequestCodec {
 export interface AnswerCodec {
   /** Members of a request that its answer echoes or depends on, or that distinguish calls. */
   readonly answerFields: readonly string[];
-  /** The member of a whole answer that holds its usage. */
   readonly usageMember: string;
   /** That member's value in the canonical form; undefined when it holds no numbers. */
   readRawUsage(raw: unknown, quirks: DialectQuirks): Usage | undefined;
@@ -84,15 +79,12 @@ export interface AnswerCodec {
    * dialect. Without: as the vendor answered, for the record.
    */
   encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): unknown;
-  /** A decoder of one streamed answer to a request for `choices` choices (default 1). */
   createStreamDecoder(quirks: DialectQuirks, choices?: number): StreamDecoder;
-  /** An encoder of one streamed answer. */
   createStreamEncoder(context: AnswerContext): StreamEncoder;
   /** The bytes that end a stream with an error in this dialect. */
   errorFrame(fault: Fault): string;
 }
 
-/** What only some dialects have. */
 export interface OptionalForms {
   /**
    * For a dialect whose vendors store answers by default: how to make this call without. Undefined
@@ -120,10 +112,7 @@ export interface OptionalForms {
   /** For a dialect whose streams report usage only if a flag asks for it. */
   readonly usageFlag?: UsageFlag;
   /** An encoded request without fields that the gateway added and its model is known to refuse. */
-  fitToModel?(
-    request: Readonly<Record<string, unknown>>,
-    model: string,
-  ): Record<string, unknown>;
+  fitToModel?(request: Readonly<Record<string, unknown>>, model: string): Record<string, unknown>;
   /**
    * A translated request without the fields that its vendor refuses for this model or account,
    * given the refusal's text; undefined if the refusal has another cause.
@@ -157,7 +146,6 @@ export interface Naming {
   event(event: SseEvent, model: string): Uint8Array;
 }
 
-/** Background calls of a dialect. */
 export interface BackgroundForm {
   /** Whether the request, as a JSON value, is a background call. */
   isAsked(body: unknown): boolean;
@@ -203,7 +191,6 @@ export interface Counting {
   requestBody(request: Readonly<Record<string, unknown>>, model: string): unknown;
   /** The count in the vendor's answer. */
   read(answer: unknown): number | undefined;
-  /** The request to count in a caller's body. */
   counted(body: unknown): Readonly<Record<string, unknown>>;
   /** The answer for the caller. */
   write(tokens: number): unknown;
@@ -213,7 +200,6 @@ export interface Counting {
 export interface UsageFlag {
   /** Whether the text of a vendor's refusal is about the flag. */
   isRefusedIn(refusal: string): boolean;
-  /** An encoded request without the flag. */
   without(request: Readonly<Record<string, unknown>>): Record<string, unknown>;
 }
 
@@ -225,7 +211,6 @@ export interface Conversation {
   readonly notFoundDetails?: Readonly<Record<string, unknown>>;
   /** Id of the answer that a request continues. */
   previousId(body: unknown): string | undefined;
-  /** Whether the caller wants the answer stored. */
   wantsStored(body: unknown): boolean;
   /**
    * For a dialect whose callers ask for each conversation to be stored. With a vendor key of the
@@ -268,15 +253,13 @@ export interface Conversation {
     find: (id: string) => string | undefined,
   ): { body: unknown; bodyText: string };
   /** The request with the stored conversation before it, as a JSON value and as text. */
-  continueFrom(
-    stored: {
-      body: unknown;
-      bodyText: string;
-      /** The items of the whole conversation up to the stored answer. */
-      inputItems: readonly unknown[];
-      answer: unknown;
-    },
-  ): { body: unknown; bodyText: string };
+  continueFrom(stored: {
+    body: unknown;
+    bodyText: string;
+    /** The items of the whole conversation up to the stored answer. */
+    inputItems: readonly unknown[];
+    answer: unknown;
+  }): { body: unknown; bodyText: string };
 }
 
 /** Rewrites the events of a stream in the dialect's other form; returned text may be empty. */
@@ -314,9 +297,7 @@ export interface RequestFacts {
   maxOutputTokens: number | undefined;
   /** Set if the limit has a name that some models refuse: `older=newer`, its name and theirs. */
   limitRename?: string;
-  /** Number of requested choices. */
   choices: number;
-  /** The requested service tier, as prices name it. */
   serviceTier: string | undefined;
   tags: PromptTags;
   /** Tag lines in the body: the path of their text, and how many UTF-16 units to cut. */
@@ -335,7 +316,6 @@ export interface RequestChanges {
   keepNothing?: { sealReasoning: boolean };
 }
 
-/** Decodes one streamed answer, event by event. */
 export interface StreamDecoder {
   decode(event: SseEvent): DecodedEvent;
   /**
@@ -385,7 +365,6 @@ export interface Target {
    * accepts none.
    */
   cacheMarks?: "ephemeral" | "breakpoints";
-  /** The vendor accepts a cache key. */
   cacheKey?: boolean;
   /** Set cache marks for callers that set none, if the prompt is long enough to benefit. */
   autoCache?: boolean;

@@ -29,7 +29,6 @@ export class EstimatedUsage {
   }
 }
 
-/** The same for a whole answer. */
 export function estimatedUsage(answer: CanonicalAnswer, inputTokens: number): Usage {
   const parts = answer.choices.flatMap((choice) => choice.parts);
   const texts = parts.filter(({ kind }) => kind !== "media").map(({ text }) => text.length);

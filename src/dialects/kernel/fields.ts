@@ -1,4 +1,4 @@
-import { Fault } from "../../shared/fault.ts";
+import { invalidValue, missingField } from "../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /*
@@ -39,7 +39,6 @@ export function stringAt(record: JsonRecord, name: string, path = name): string 
   return value;
 }
 
-/** The value, which has to be one of those that are allowed. */
 export function oneOf<Value extends string>(
   value: string | undefined,
   allowed: readonly Value[],
@@ -48,19 +47,6 @@ export function oneOf<Value extends string>(
   const found = allowed.find((one) => one === value);
   if (found !== undefined || value === undefined) return found;
   throw invalidValue(path, `expected one of ${allowed.join(", ")}`);
-}
-
-/** The fault of a field with a wrong value; the message begins with the field's path. */
-export function invalidValue(path: string, problem: string): Fault {
-  return new Fault("invalid_value", { param: path, message: `${path}: ${problem}.` });
-}
-
-/** The fault of a required field that is absent. */
-export function missingField(path: string): Fault {
-  return new Fault("missing_required_field", {
-    param: path,
-    message: `${path}: the field is required.`,
-  });
 }
 
 /** `["messages", 0, "content"]` as `messages[0].content`. */
@@ -72,9 +58,9 @@ export function formatPath(path: readonly (string | number)[]): string {
 
 /** Without the members that are undefined: an absent field was not set. */
 export function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(
-    Object.entries(value).filter(([, one]) => one !== undefined),
-  ) as { [K in keyof T]?: Exclude<T[K], undefined> };
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
 }
 
 /** `{key: value}`, or `{}` where the value is undefined. */

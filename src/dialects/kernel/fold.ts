@@ -1,5 +1,5 @@
 import { pushAll } from "../../base/lists.ts";
-import { Fault } from "../../shared/fault.ts";
+import { unreadableAnswer } from "../../shared/fault.ts";
 import type {
   AnswerPart,
   CanonicalAnswer,
@@ -147,5 +147,5 @@ export function foldEvents(events: Iterable<CanonicalEvent>): CanonicalAnswer {
   const { excess } = fold;
   if (excess === undefined) return fold.answer();
   const note = `an answer with more than ${maxOf[excess]} ${excess}`;
-  throw new Fault("upstream_invalid_response", { note });
+  throw unreadableAnswer(note);
 }

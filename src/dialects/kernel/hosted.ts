@@ -18,7 +18,6 @@ export interface HostedWork {
 }
 
 export interface HostedTool {
-  /** Path in the request. */
   readonly path: string;
   /** The vendor's name of it. */
   readonly name: string;
@@ -65,11 +64,7 @@ export function perUse(dimension: HostedDimension): ToolCost {
   return { type: "per-use", dimension };
 }
 
-/** The path and the name, if the field names something. */
-export function namedAt(
-  path: string,
-  value: unknown,
-): { path: string; name: string } | undefined {
+export function namedAt(path: string, value: unknown): { path: string; name: string } | undefined {
   return typeof value === "string" && value !== "" ? { path, name: value } : undefined;
 }
 

@@ -5,7 +5,6 @@ import type { PixelSize, Resolution } from "./picture_shape.ts";
 
 export type PictureFormat = "png" | "jpeg" | "webp";
 
-/** A reference image, to be edited. */
 export type Reference =
   | { readonly type: "base64"; readonly mimeType: string; readonly data: string }
   | { readonly type: "url"; readonly url: string };
@@ -45,7 +44,6 @@ export interface ImageAsk {
   readonly options: JsonRecord;
 }
 
-/** One call to the vendor. */
 export interface ImageCall {
   /** Appended to the vendor's base address. */
   readonly path: string;
@@ -81,7 +79,6 @@ export interface GeneratedImage {
   readonly revisedPrompt?: string;
 }
 
-/** The answer to one call. */
 export interface ImageAnswer {
   readonly images: readonly GeneratedImage[];
   /** The vendor's reason for returning fewer images than requested. */
@@ -95,13 +92,11 @@ export interface ImageAnswer {
 export interface ImageCodec {
   /** Whether reference images may be addresses; otherwise they are fetched and inlined. */
   readonly takesAddresses: boolean;
-  /** Whether this is one of the vendor's image models. */
   hasModel(model: string): boolean;
   /** Throws `invalid_value` with the allowed values, and `model_not_found`. */
   encode(ask: ImageAsk): EncodedImages;
   /** Reads the JSON of a successful answer. Throws `upstream_invalid_response`. */
   decode(json: unknown): ImageAnswer;
-  /** For vendors with streams. */
   readonly stream?: ImageStreamReader;
 }
 

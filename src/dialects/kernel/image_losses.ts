@@ -1,6 +1,5 @@
-import { Fault } from "../../shared/fault.ts";
+import { Fault, invalidValue } from "../../shared/fault.ts";
 import type { Loss, LossWeight } from "./canonical_request.ts";
-import { invalidValue } from "./fields.ts";
 import type { ImageAsk } from "./image_codec.ts";
 
 /** Request fields that a vendor may not have, by their public names. */
@@ -16,13 +15,22 @@ const fields = {
   user: ["user", "hint"],
 } as const satisfies Partial<Record<keyof ImageAsk, readonly [string, LossWeight]>>;
 
-/** The fields of the request that this vendor can't carry. */
-export function lossesOf(ask: ImageAsk, carried: readonly (keyof typeof fields)[]): Loss[] {
-  return (Object.keys(fields) as (keyof typeof fields)[]).flatMap((field) => {
+/** The fields that are set, in a table of their public names, and not carried. */
+export function uncarried<Field extends string>(
+  ask: Readonly<Partial<Record<Field, unknown>>>,
+  table: Readonly<Record<Field, readonly [string, LossWeight]>>,
+  carried: readonly Field[],
+): Loss[] {
+  return (Object.keys(table) as Field[]).flatMap((field) => {
     if (ask[field] === undefined || carried.includes(field)) return [];
-    const [path, weight] = fields[field];
+    const [path, weight] = table[field];
     return [{ path, weight }];
   });
+}
+
+/** The fields of the request that this vendor can't carry. */
+export function lossesOf(ask: ImageAsk, carried: readonly (keyof typeof fields)[]): Loss[] {
+  return uncarried(ask, fields, carried);
 }
 
 /** `stream` for a model that has no streams. */

@@ -32,7 +32,6 @@ export function unixTime(value: unknown): number | undefined {
 /** The end of year 9999. */
 const lastSecond = 253_402_300_799;
 
-/** The index of a choice, or its position in the list if it has none. */
 export function choiceIndex(value: unknown, position: number): number {
   const isIndex = Number.isInteger(value) && (value as number) >= 0 &&
     (value as number) < maxChoices;

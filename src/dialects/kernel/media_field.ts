@@ -11,7 +11,6 @@ export interface MediaField {
   readonly address?: true;
   /** Stored separately whatever its size: others refer to it by its address. */
   readonly always?: true;
-  /** Sibling member with the mime type. */
   readonly mimeType?: string;
   /** Sibling member with a format such as `wav`, which `audio/` is prepended to. */
   readonly audioFormat?: string;

@@ -55,7 +55,6 @@ export function leftOutNote(part: MediaPart): string {
   return `[${part.kind} left out]`;
 }
 
-/** `data:` address of base64 data. */
 export function dataUrl(mimeType: string, data: string): string {
   return `data:${mimeType};base64,${data}`;
 }
@@ -149,7 +148,7 @@ const magic: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** The mime type that the first bytes of base64 data indicate, if any. */
-export function sniffMime(data: string): string | undefined {
+function sniffMime(data: string): string | undefined {
   let head: string;
   try {
     head = atob(data.slice(0, 24));
@@ -157,4 +156,10 @@ export function sniffMime(data: string): string | undefined {
     return undefined;
   }
   return magic.find(([pattern]) => pattern.test(head))?.[1];
+}
+
+/** The format as chat and responses name it; undefined for one that they don't take. */
+export function audioFormat(mimeType: string): "wav" | "mp3" | undefined {
+  if (mimeType.includes("wav")) return "wav";
+  return /mp3|mpeg/.test(mimeType) ? "mp3" : undefined;
 }

@@ -1,6 +1,5 @@
 import { sha256Hex } from "../../base/hash.ts";
 
-/** A tool's name within its namespace. */
 export interface NamespacedName {
   namespace: string;
   name: string;

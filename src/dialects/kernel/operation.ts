@@ -24,7 +24,6 @@ export interface Operation {
   modelEdits?(json: JsonObjectText, request: OperationRequest, model: string): Edit[];
   /** The most that a request can cost. */
   bound(request: OperationRequest): BoundInput;
-  /** A reader for the answer to one request. */
   reader(request: OperationRequest): AnswerReader;
 }
 
@@ -37,14 +36,12 @@ export interface JsonObjectText {
   readonly top: Members;
 }
 
-/** Reads one answer, in one of its three forms. */
 export interface AnswerReader {
   /**
    * A whole text answer: JSON, or a transcript in another form. Throws `Fault` if it isn't an
    * answer.
    */
   whole(text: string, contentType: string): void;
-  /** An event of a stream. */
   event(event: SseEvent): OperationEvent;
   /** A piece of a binary answer; the reader may retain it. */
   bytes(piece: Uint8Array, contentType: string): void;

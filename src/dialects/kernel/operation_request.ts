@@ -9,7 +9,8 @@ import {
 import type { FormPart } from "../../base/multipart.ts";
 import { type PromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { VendorState } from "./hosted.ts";
-import { formatPath, invalidValue } from "./fields.ts";
+import { invalidValue } from "../../shared/fault.ts";
+import { formatPath } from "./fields.ts";
 import { asString, isRecord, type JsonRecord } from "./json.ts";
 import type { JsonObjectText, JsonPath, Operation } from "./operation.ts";
 
@@ -30,12 +31,10 @@ export interface SentForm {
   readonly parts: readonly FormPart[];
 }
 
-/** A request of an operation, from JSON or a form. */
 export interface OperationRequest {
   readonly sent: SentRequest;
   /** The object's members, or the form's text fields; repeated names become arrays. */
   readonly fields: JsonRecord;
-  /** A form's files. */
   readonly files: readonly FormPart[];
   /** The service's model name, as the caller wrote it. */
   readonly model: string;
@@ -75,30 +74,26 @@ export function readOperation(sent: SentRequest, { promptPath }: Prompted): Oper
   };
 }
 
-/** The model that a request names. */
 export function modelOf(sent: SentRequest): string {
   if ("form" in sent) return String(textFields(sent.form.parts).model);
   return sent.model ?? String((sent.body as JsonRecord).model);
 }
 
 /** A form's text fields as an object; repeated names become arrays. */
-export function textFields(parts: readonly FormPart[]): Record<string, unknown> {
+function textFields(parts: readonly FormPart[]): Record<string, unknown> {
   return gather(parts.filter((part) => !isFile(part)), textOf);
 }
 
 /** A form as an object for its contract: text fields as text, files as their metadata. */
 export function formFields(parts: readonly FormPart[]): Record<string, unknown> {
-  return gather(
-    parts,
-    (part) =>
-      isFile(part)
-        ? {
-          filename: part.filename ?? "",
-          content_type: part.contentType,
-          bytes: part.content.length,
-        }
-        : textOf(part),
-  );
+  return gather(parts, (part) =>
+    isFile(part)
+      ? {
+        filename: part.filename ?? "",
+        content_type: part.contentType,
+        bytes: part.content.length,
+      }
+      : textOf(part));
 }
 
 /** The request for the vendor: the model replaced, tag lines cut, everything else unchanged. */
@@ -182,12 +177,10 @@ function gather(
   valueOf: (part: FormPart) => unknown,
 ): Record<string, unknown> {
   const lists = Map.groupBy(parts, ({ name }) => name);
-  return Object.fromEntries(
-    [...lists].map(([name, list]) => {
-      if (list.length > 1 && !repeatable(name)) throw invalidValue(name, "duplicate field");
-      return [name, list.length === 1 ? valueOf(list[0]!) : list.map(valueOf)];
-    }),
-  );
+  return Object.fromEntries([...lists].map(([name, list]) => {
+    if (list.length > 1 && !repeatable(name)) throw invalidValue(name, "duplicate field");
+    return [name, list.length === 1 ? valueOf(list[0]!) : list.map(valueOf)];
+  }));
 }
 
 /** Repetition writes a list; fields that decide routing and price may occur only once. */

@@ -1,6 +1,7 @@
 import type { Steps } from "../../base/steps.ts";
 import type { UnsupportedField } from "./canonical_request.ts";
-import { formatPath, invalidValue } from "./fields.ts";
+import { invalidValue } from "../../shared/fault.ts";
+import { formatPath } from "./fields.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
@@ -12,6 +13,11 @@ export type KnownFieldSet =
   | true
   | { readonly [field: string]: KnownFieldSet }
   | ((record: JsonRecord) => KnownFieldSet | undefined);
+
+/** Fields of which all is read, by their names with a space between them. */
+export function all(names: string): Readonly<Record<string, true>> {
+  return Object.fromEntries(names.split(" ").map((name) => [name, true]));
+}
 
 /**
  * The fields in these members of a request, at any depth, that the decoder doesn't read. They can't
@@ -75,7 +81,6 @@ export function* otherFields(
   return found;
 }
 
-/** The fields of an object of this type, out of a table by type. */
 export function fieldsOf(
   table: Readonly<Record<string, KnownFieldSet>>,
   type: unknown,

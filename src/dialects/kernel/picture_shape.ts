@@ -1,5 +1,4 @@
-import { Fault } from "../../shared/fault.ts";
-import { invalidValue } from "./fields.ts";
+import { Fault, invalidValue } from "../../shared/fault.ts";
 
 /** Pixels. */
 export interface PixelSize {
@@ -43,7 +42,6 @@ export function sizeText({ width, height }: PixelSize): string {
   return `${width}x${height}`;
 }
 
-/** Whether the size has this ratio to within 2 %. */
 export function isOfRatio(size: PixelSize, ratio: Ratio): boolean {
   return Math.abs(quotient(size) / quotient(ratio) - 1) <= 0.02;
 }
@@ -57,7 +55,6 @@ export function nearest<Shape extends PixelSize>(
   return shapes.reduce((best, shape) => distance(shape) < distance(best) ? shape : best);
 }
 
-/** The resolution whose number of pixels differs least. */
 export function resolutionOf({ width, height }: PixelSize): Resolution {
   const megapixels = Math.log2(width * height / 2 ** 20);
   return megapixels < 1 ? "1K" : megapixels < 3 ? "2K" : "4K";
@@ -74,14 +71,11 @@ export interface RatioAndResolution {
  * The requested ratio and resolution. Throws `invalid_value` with the allowed values if no ratio is
  * within 2 % of the size, or the model doesn't have the resolution.
  */
-export function asRatio(
-  ask: {
-    size: PixelSize | undefined;
-    ratio: string | undefined;
-    resolution: Resolution | undefined;
-  },
-  model: { ratios: readonly string[]; resolutions: readonly Resolution[] },
-): RatioAndResolution {
+export function asRatio(ask: {
+  size: PixelSize | undefined;
+  ratio: string | undefined;
+  resolution: Resolution | undefined;
+}, model: { ratios: readonly string[]; resolutions: readonly Resolution[] }): RatioAndResolution {
   const { size } = ask;
   const wanted = ask.ratio === undefined ? size : readRatio(ask.ratio);
   const ratio = wanted &&
@@ -99,7 +93,6 @@ export function asRatio(
   return { ratio, resolution: model.resolutions.length > 1 ? resolution : undefined };
 }
 
-/** The fault `invalid_value` with the allowed values. */
 export function notAllowed(field: string, what: string, allowed: readonly string[]): Fault {
   return invalidValue(field, `${what} ${allowed.join(", ")}`);
 }

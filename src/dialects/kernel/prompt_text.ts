@@ -14,7 +14,7 @@ export function promptText(body: unknown): string {
 }
 
 /** The same as a list, collected in steps. */
-export function* promptTexts(body: unknown): Steps<string[]> {
+function* promptTexts(body: unknown): Steps<string[]> {
   const texts: string[] = [];
   const stack: unknown[] = [body];
   for (let looked = 1; stack.length > 0; looked++) {

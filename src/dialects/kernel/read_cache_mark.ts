@@ -24,7 +24,6 @@ export function readCacheMark(
   return {};
 }
 
-/** The path of a mark, given the path of the marked object. */
 export function markPath(cache: CacheMark, path: string): string {
   return cache.path ?? `${path}.cache_control`;
 }

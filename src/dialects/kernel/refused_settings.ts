@@ -7,7 +7,6 @@ export interface RefusedSettings {
   readonly models: RegExp;
   /** Models that match `models` but accept everything. */
   readonly except?: RegExp;
-  /** Always refused. */
   readonly always: readonly SettingName[];
   /** Refused unless the request switches reasoning off. */
   readonly whileReasoning?: readonly SettingName[];

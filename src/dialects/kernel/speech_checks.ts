@@ -1,6 +1,6 @@
-import { Fault } from "../../shared/fault.ts";
+import { Fault, invalidValue } from "../../shared/fault.ts";
 import type { Loss, LossWeight } from "./canonical_request.ts";
-import { invalidValue } from "./fields.ts";
+import { uncarried } from "./image_losses.ts";
 import { notAllowed } from "./picture_shape.ts";
 import type { SoundFormat, SpeechAsk } from "./speech_codec.ts";
 
@@ -39,11 +39,7 @@ const fields = {
 
 /** The fields of the request that this vendor can't carry. */
 export function speechLosses(ask: SpeechAsk, carried: readonly (keyof typeof fields)[]): Loss[] {
-  return (Object.keys(fields) as (keyof typeof fields)[]).flatMap((field) => {
-    if (ask[field] === undefined || carried.includes(field)) return [];
-    const [path, weight] = fields[field];
-    return [{ path, weight }];
-  });
+  return uncarried(ask, fields, carried);
 }
 
 /** Refuses several speakers, for a vendor with one voice per call. */

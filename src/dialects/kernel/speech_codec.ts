@@ -42,7 +42,6 @@ export interface EncodedSpeech {
 export interface SpeechPiece {
   /** Base64. */
   readonly data?: string;
-  /** The mime type that the vendor names. */
   readonly mimeType?: string;
   readonly usage?: Usage;
   /** The vendor's reason for withholding it. */
@@ -55,7 +54,6 @@ export interface SpeechPiece {
 
 /** One vendor's format for speech generation. Pure: no I/O, no clock. */
 export interface SpeechCodec {
-  /** Whether this is one of the vendor's speech models. */
   hasModel(model: string): boolean;
   /** Throws `invalid_value` with the allowed values, and `model_not_found`. */
   encode(ask: SpeechAsk): EncodedSpeech;

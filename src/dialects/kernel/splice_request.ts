@@ -8,7 +8,7 @@ import {
 } from "../../base/json_text.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { RequestChanges, RequestFacts } from "./dialect.ts";
-import { invalidValue } from "./fields.ts";
+import { invalidValue } from "../../shared/fault.ts";
 
 /**
  * The members of a request's text; undefined if it isn't an object. A member that occurs twice, in

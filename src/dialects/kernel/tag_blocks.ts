@@ -1,8 +1,8 @@
 import { mergeTags, type PromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { RequestFacts } from "./dialect.ts";
-import { formatPath, invalidValue } from "./fields.ts";
+import { invalidValue } from "../../shared/fault.ts";
+import { formatPath } from "./fields.ts";
 
-/** A text of a request, and its path in the body. */
 export interface LocatedText {
   readonly text: string;
   readonly path: readonly (string | number)[];
@@ -27,7 +27,6 @@ export function readTagBlocks(
   return { tags, tagBlocks };
 }
 
-/** A copy of a request's body without its tag lines. */
 export function withoutTags(body: unknown, blocks: RequestFacts["tagBlocks"]): unknown {
   return blocks.reduce((cut, { path, units }) => cutAt(cut, path, units), body);
 }

@@ -31,7 +31,6 @@ export class TextUnits {
     return points + this.#count((position, index) => position - index < points);
   }
 
-  /** The number of surrogate pairs before an offset. */
   #count(isBefore: (position: number, index: number) => boolean): number {
     let low = 0;
     let high = this.#pairs.length;

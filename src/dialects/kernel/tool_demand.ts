@@ -7,7 +7,6 @@ import type { CanonicalRequest } from "./canonical_request.ts";
 export const toolDemands = ["none", "tools_alone", "tools", "tools_with_reasoning"] as const;
 export type ToolDemand = typeof toolDemands[number];
 
-/** The tool demand of a translated call. */
 export function demandOf({ tools, reasoning }: CanonicalRequest): ToolDemand {
   if (tools.length === 0) return "none";
   const { effort, budgetTokens } = reasoning ?? {};

@@ -2,7 +2,6 @@ import { sha256Hex } from "../../base/hash.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { CanonicalRequest } from "./canonical_request.ts";
 
-/** The distinct names of a request's tools and of the tools that its history calls. */
 export function* toolNamesOf(request: CanonicalRequest): Steps<string[]> {
   const names = new Set(request.tools.map(({ name }) => name));
   for (const { parts } of request.turns) {

@@ -1,4 +1,4 @@
-import { invalidValue } from "./fields.ts";
+import { invalidValue } from "../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**

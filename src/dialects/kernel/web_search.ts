@@ -6,7 +6,8 @@ import type {
   SearchLocation,
   WebSearch,
 } from "./canonical_request.ts";
-import { defined, invalidValue } from "./fields.ts";
+import { invalidValue } from "../../shared/fault.ts";
+import { defined } from "./fields.ts";
 import { asString, isRecord, type JsonRecord } from "./json.ts";
 import { readCacheMark } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";
@@ -68,7 +69,6 @@ function locationAt(value: unknown): SearchLocation | undefined {
   return Object.keys(found).length === 0 ? undefined : found;
 }
 
-/** The location as responses and messages write it. */
 export function writeSearchLocation(
   location: SearchLocation | undefined,
 ): Record<string, unknown> | undefined {

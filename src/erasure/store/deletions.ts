@@ -6,7 +6,7 @@ import {
   type DeletionStore,
   type Selectors,
 } from "../deletion.ts";
-import { Fault } from "../../shared/fault.ts";
+import { overLimit } from "../../shared/fault.ts";
 import { type Tombstone, tombstoneOf } from "../tombstone.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
@@ -29,7 +29,6 @@ import {
 /** Deletions of an account that wait. */
 const maxWaiting = 100;
 
-/** How the table says who works on a deletion. */
 const work: WorkTable = {
   name: "deletions",
   key: "deletion_id",
@@ -76,7 +75,10 @@ export function createDeletions(
       await main.query(
         `update deletions set expected_count = interactions + eval_runs + eval_results + $2::bigint
          where deletion_id = $1 and expected_count is null`,
-        [tombstone.deletionId, dataTables.reduce((sum, table) => sum + counts[table], 0)],
+        [
+          tombstone.deletionId,
+          dataTables.reduce((sum, table) => sum + counts[table], 0),
+        ],
       );
     },
     eraseBatch: ({ tombstone, selectors }) =>
@@ -205,10 +207,10 @@ async function requireRoom(main: Database, accountId: number): Promise<void> {
     [accountId],
   );
   if (rows.length < maxWaiting) return;
-  throw new Fault("rate_limit_exceeded", {
-    message: `This account has ${maxWaiting} deletions waiting; try again when some are done.`,
-    retryAfterSeconds: 60,
-  });
+  throw overLimit(
+    `This account has ${maxWaiting} deletions waiting; try again when some are done.`,
+    60,
+  );
 }
 
 async function insertDeletion(

@@ -15,7 +15,6 @@ import { noteErased } from "./tombstones.ts";
 import { eraseUserBudgets } from "../../budgets/store/budgets.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 
-/** Where records stand. */
 export interface RecordStores {
   /** Deletions, evaluations, what calls keep for later turns, stored replays. */
   main: Database;
@@ -23,7 +22,6 @@ export interface RecordStores {
   analytics: AnalyticsStore;
 }
 
-/** A table whose rows are erased with the interaction that they belong to. */
 interface ErasedTable {
   table: string;
   /** `$1`: transaction ids. */
@@ -45,7 +43,6 @@ const erasedWithInteraction: readonly ErasedTable[] = [
 
 const batchRows = 500;
 
-/** What one step erased. */
 export interface Erased extends ErasedBatch {
   counts: DeletionCounts;
   from: Date | null;
@@ -161,10 +158,7 @@ async function eraseCached(tx: Queryable, scope: ErasureScope): Promise<void> {
 
 const resultsKey = "(eval_run_id, transaction_id, grader_index)";
 
-function recordsOf(
-  calls: readonly CallKey[],
-  { interactions, relations }: ErasedCalls,
-): Erased {
+function recordsOf(calls: readonly CallKey[], { interactions, relations }: ErasedCalls): Erased {
   return {
     ...erasedOf(calls.map(({ createdAt }) => createdAt)),
     transactionIds: calls.map(idOf),

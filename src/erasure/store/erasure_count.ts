@@ -7,7 +7,6 @@ import { Bound, condition } from "./erasure_sql.ts";
 /** Columns of `eval_results` that name calls made of the stored one: they repeat its words. */
 const madeOfIt = ["answer_transaction_id", "judge_transaction_id"];
 
-/** Counts the rows that a deletion would erase. */
 export async function countScope(
   { main, analytics }: { main: Queryable; analytics: AnalyticsReads },
   scope: ErasureScope,

@@ -8,7 +8,6 @@ import { sanitizeText } from "../../database/sanitize_text.ts";
 /** How long the ids of erased calls are stored. */
 const erasedDays = 7;
 
-/** What is left of rows that are to be written. */
 export interface Writable {
   rows: SettledCall[];
   /** Calls that are not written, since they were erased while they were under way. */
@@ -29,12 +28,10 @@ export async function withoutErased(
   const oldest = rows.reduce((least, row) => row.createdAt < least ? row.createdAt : least, never);
   // Without values several statements go at once. The second one's snapshot is taken when the lock
   // is held; in one statement it would be older.
-  const [feed] = await tx.query(
-    `${sharedErasureLock};
+  const [feed] = await tx.query(`${sharedErasureLock};
      select exists (select from tombstones where before >= '${oldest.toISOString()}') as meant,
        exists (select from erased_calls) as gone,
-       clock_timestamp() - interval '${erasedDays} days' as forgotten`,
-  );
+       clock_timestamp() - interval '${erasedDays} days' as forgotten`);
   const erased = new Set<string>();
   if (feed!.meant === true) await findCovered(tx, rows, erased);
   if (feed!.gone === true || erased.size > 0) await findGone(tx, rows, erased);

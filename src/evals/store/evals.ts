@@ -6,7 +6,7 @@ import {
   type NewEvalRun,
   noCounts,
 } from "../eval.ts";
-import { Fault } from "../../shared/fault.ts";
+import { Fault, overLimit } from "../../shared/fault.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { readCounts, readRun, runColumns, writeCounts } from "./eval_rows.ts";
@@ -129,11 +129,10 @@ async function requireRoom(tx: Queryable, accountId: number): Promise<void> {
     [accountId],
   );
   if (rows.length < maxUnfinishedRuns) return;
-  throw new Fault("rate_limit_exceeded", {
-    message:
-      `This account has ${maxUnfinishedRuns} evaluations that have not ended: wait for one, or cancel one.`,
-    retryAfterSeconds: 60,
-  });
+  throw overLimit(
+    `This account has ${maxUnfinishedRuns} evaluations that have not ended: wait for one, or cancel one.`,
+    60,
+  );
 }
 
 async function insertItems(

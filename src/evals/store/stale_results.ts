@@ -5,10 +5,7 @@ import type { AnalyticsReads } from "../../records/analytics_store.ts";
 /** Interactions whose results are looked at in one step. */
 const stepIds = 1000;
 
-/**
- * Erases results drawn from interactions of before the limit, or what graders wrote in them; gives
- * the number of rows. Runs under `unlessBusy`.
- */
+/** Erases results and quotes of older interactions; gives their number. Runs under `unlessBusy`. */
 export async function eraseResults(
   { main, analytics }: { main: Database; analytics: Pick<AnalyticsReads, "idsSince"> },
   limit: Date,

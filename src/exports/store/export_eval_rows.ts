@@ -62,7 +62,6 @@ export async function countEvalRows(
 interface Table {
   /** What orders the rows; unique. */
   key: readonly { name: string; type: "timestamptz" | "text" | "integer" }[];
-  /** Which rows were there as of a snapshot. */
   was: (conditions: SnapshotConditions) => string;
 }
 

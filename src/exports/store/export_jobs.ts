@@ -7,7 +7,7 @@ import type {
   NewExport,
 } from "../export_job.ts";
 import type { ExportSpec } from "../export_spec.ts";
-import { Fault } from "../../shared/fault.ts";
+import { overLimit } from "../../shared/fault.ts";
 import type { AuditNote } from "../../audit/audit.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
@@ -42,15 +42,12 @@ const maxFailures = 3;
 const retryMs = 1000;
 
 /** Jobs of exports on PostgreSQL, served or embedded. Times are the database's own. */
-export function createExportJobs(
-  database: Database,
-  {
-    keepMs = 7 * dayMs,
-    maxOpen = 20,
-    maxStored = 200,
-    maxStoredBytes = 16 * 1024 ** 3,
-  }: ExportJobOptions = {},
-): ExportJobStore {
+export function createExportJobs(database: Database, {
+  keepMs = 7 * dayMs,
+  maxOpen = 20,
+  maxStored = 200,
+  maxStoredBytes = 16 * 1024 ** 3,
+}: ExportJobOptions = {}): ExportJobStore {
   return new ExportJobs(database, { keepMs, maxOpen, maxStored, maxStoredBytes });
 }
 
@@ -137,11 +134,7 @@ class ExportJobs implements ExportJobStore {
     return rows.map(readJob);
   }
 
-  remove(
-    accountId: number,
-    requestId: string,
-    audit?: AuditNote,
-  ): Promise<ExportJob | undefined> {
+  remove(accountId: number, requestId: string, audit?: AuditNote): Promise<ExportJob | undefined> {
     return this.#database.transaction(async (tx) => {
       const [row] = await tx.query(
         `update export_jobs set state = 'removed', lease_until = null, detail = '{}'
@@ -239,18 +232,17 @@ function checkRoom(
   { maxOpen, maxStored, maxStoredBytes }: Required<ExportJobOptions>,
 ): void {
   if (open >= maxOpen) {
-    throw new Fault("rate_limit_exceeded", {
-      message: `This account has ${open} exports waiting; try again when some are written.`,
-      retryAfterSeconds: 30,
-    });
+    throw overLimit(
+      `This account has ${open} exports waiting; try again when some are written.`,
+      30,
+    );
   }
   if (stored < maxStored && bytes < maxStoredBytes) return;
   const size = `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
-  throw new Fault("rate_limit_exceeded", {
-    message:
-      `This account keeps ${stored} exports of ${size}; delete some with DELETE /api/v1/exports/{request_id}.`,
-    retryAfterSeconds: 3600,
-  });
+  throw overLimit(
+    `This account keeps ${stored} exports of ${size}; delete some with DELETE /api/v1/exports/{request_id}.`,
+    3600,
+  );
 }
 
 /**

@@ -9,13 +9,11 @@ import { takeSnapshot } from "../../database/snapshot.ts";
  * The tables of an export: calls come from `analytics`; evaluations from `evals`, with a snapshot of
  * their own unless both share a database.
  */
-export function createExportSource(
-  { analytics, evals, sharesMain }: {
-    analytics: Pick<AnalyticsReads, "readCells" | "count" | "snapshot">;
-    evals: Queryable;
-    sharesMain: boolean;
-  },
-): ExportSource {
+export function createExportSource({ analytics, evals, sharesMain }: {
+  analytics: Pick<AnalyticsReads, "readCells" | "count" | "snapshot">;
+  evals: Queryable;
+  sharesMain: boolean;
+}): ExportSource {
   return {
     async snapshot() {
       const taken = await analytics.snapshot();

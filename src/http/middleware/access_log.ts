@@ -14,14 +14,12 @@ import type { Env, RequestContext } from "../request_context.ts";
  */
 export type AccessLog = (requestContext: RequestContext, method: string, status: number) => void;
 
-export function createAccessLog(
-  deps: {
-    clock: Clock;
-    log: Log;
-    metrics: Metrics;
-    refusals: Pick<RefusalRecorder, "note">;
-  },
-): AccessLog {
+export function createAccessLog(deps: {
+  clock: Clock;
+  log: Log;
+  metrics: Metrics;
+  refusals: Pick<RefusalRecorder, "note">;
+}): AccessLog {
   const refusals = new RefusalLines(deps);
   return (requestContext, method, status) => {
     const isRefused = requestContext.principal === undefined && (status === 401 || status === 429);

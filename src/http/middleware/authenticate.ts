@@ -3,7 +3,7 @@ import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { errors } from "../../../contracts/kernel/errors.ts";
 import { parseCredential } from "../../keys/credential.ts";
 import type { FailureLimit } from "../../rate_limits/failure_limit.ts";
-import { Fault } from "../../shared/fault.ts";
+import { Fault, overLimit } from "../../shared/fault.ts";
 import type { KeyCache } from "../../keys/key_cache.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
@@ -22,16 +22,14 @@ export type Authenticate = (
 ) => Promise<Reply | undefined>;
 
 /** What it makes refuses a request by its answer, else names the request's principal. */
-export function createAuthenticate(
-  deps: {
-    keyCache: KeyCache;
-    failures: FailureLimit;
-    errorDialect: (path: string) => ErrorDialect;
-    onFault: OnFault;
-    /** Reports whose credential it is. */
-    knows?: FrontDoor["knows"] | undefined;
-  },
-): Authenticate {
+export function createAuthenticate(deps: {
+  keyCache: KeyCache;
+  failures: FailureLimit;
+  errorDialect: (path: string) => ErrorDialect;
+  onFault: OnFault;
+  /** Reports whose credential it is. */
+  knows?: FrontDoor["knows"] | undefined;
+}): Authenticate {
   return async (requestContext, { path, header }) => {
     try {
       // Clients of the generate dialect send the key in a header of their own.
@@ -80,9 +78,8 @@ function orTooMany(fault: Fault, address: string, failures: FailureLimit): Fault
   if (errors[fault.code].status !== 401) return fault;
   const retryAfterSeconds = failures.fail(address);
   if (retryAfterSeconds === 0) return fault;
-  return new Fault("rate_limit_exceeded", {
+  return overLimit(
+    "Too many requests without a valid API key came from this address. Retry after the time in Retry-After; requests with a valid key are answered.",
     retryAfterSeconds,
-    message:
-      "Too many requests without a valid API key came from this address. Retry after the time in Retry-After; requests with a valid key are answered.",
-  });
+  );
 }

@@ -17,13 +17,11 @@ export type RateCheck = (
   path: string,
 ) => Promise<{ headers: Readonly<Record<string, string>>; refusal?: Reply }>;
 
-export function createRateCheck(
-  { limiter, errorDialect, onFault }: {
-    limiter: RateLimiter;
-    errorDialect: (path: string) => ErrorDialect;
-    onFault: OnFault;
-  },
-): RateCheck {
+export function createRateCheck({ limiter, errorDialect, onFault }: {
+  limiter: RateLimiter;
+  errorDialect: (path: string) => ErrorDialect;
+  onFault: OnFault;
+}): RateCheck {
   return async (requestContext, path) => {
     const { principal, requestId } = requestContext;
     const refuse = (fault: Fault) => {

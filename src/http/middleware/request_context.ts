@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
-import { CallTimes } from "../../relay/call_context.ts";
+import { CallTimes, type CallTrace } from "../../relay/call_context.ts";
 import type { HttpRequest } from "../http_request.ts";
 import { sentRequestId } from "../../relay/call_context.ts";
 import type { Env, RequestContext } from "../request_context.ts";
@@ -21,6 +21,11 @@ export function newRequestContext(
   header: HttpRequest["header"],
   { remoteHost: peerHost = "", incoming }: Env["Bindings"] = {},
 ): RequestContext {
+  const trace: CallTrace = {
+    times: new CallTimes(() => deps.clock.monotonicMs()),
+    working: () => deps.working?.(requestContext),
+    waits: (change) => deps.waits?.(requestContext, change),
+  };
   const requestContext: RequestContext = {
     requestId: requestIdOf(sentRequestId(header)) ?? deps.newRequestId(),
     arrivedAt: deps.clock.now(),
@@ -31,15 +36,12 @@ export function newRequestContext(
     principal: undefined,
     vendorKey: undefined,
     incoming,
-    trace: { times: new CallTimes(() => deps.clock.monotonicMs()) },
+    trace,
   };
-  requestContext.trace.working = () => deps.working?.(requestContext);
-  requestContext.trace.working();
-  requestContext.trace.waits = (change) => deps.waits?.(requestContext, change);
+  deps.working?.(requestContext);
   return requestContext;
 }
 
-/** The first middleware. */
 export function setRequestContext(deps: RequestContextDeps): MiddlewareHandler<Env> {
   return async (context, next) => {
     const header = (name: string) => context.req.header(name);

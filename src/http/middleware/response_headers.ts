@@ -32,9 +32,7 @@ export function addServiceHeaders(
   if (dialect === "messages") headers.set("request-id", requestId);
 }
 
-export function secure(
-  errorDialect: (path: string) => ErrorDialect,
-): MiddlewareHandler<Env> {
+export function secure(errorDialect: (path: string) => ErrorDialect): MiddlewareHandler<Env> {
   return async (context, next) => {
     await next();
     const dialect = errorDialect(context.req.path);

@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import {
   accountView,
@@ -24,12 +23,11 @@ import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { AccountStore } from "../../keys/account.ts";
 import type { ApiKeyStore } from "../../keys/api_key.ts";
 import type { CallContext } from "../../relay/call_context.ts";
-import { bind, type BindDeps } from "../bind.ts";
+import type { Endpoints } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
-import type { Env } from "../request_context.ts";
 import { jsonReply } from "../respond.ts";
 
-export interface AdminAccountDeps extends BindDeps {
+export interface AdminAccountDeps {
   accounts: AccountStore;
   apiKeys: Pick<ApiKeyStore, "list">;
   keysChanged: (ids: readonly string[]) => void;
@@ -40,49 +38,44 @@ export interface AdminAccountDeps extends BindDeps {
   clock: Clock;
 }
 
-/** Mounts the administration of accounts and their credit. */
-export function adminAccountRoutes(app: Hono<Env>, deps: AdminAccountDeps): void {
+export function adminAccountRoutes(app: Endpoints, deps: AdminAccountDeps): void {
   const { accounts } = deps;
   const { admin } = contracts;
   const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
 
-  bind(app, admin.listAccounts, deps, async ({ query: { limit, cursor } }) => {
+  app.bind(admin.listAccounts, async ({ query: { limit, cursor } }) => {
     const rows = await accounts.page({ after: rowCursor(cursor), limit: limit + 1 });
     const { page, next_cursor } = pageOf(rows, limit, ({ id }) => String(id));
     return { data: page.map(accountView), next_cursor };
   });
 
-  bind(
-    app,
+  app.bind(
     admin.createAccount,
-    deps,
     async ({ caller, body }) => accountView(await createAccount(deps, by(caller), body.name)),
   );
 
-  bind(
-    app,
+  app.bind(
     admin.getAccount,
-    deps,
     async ({ params }) => accountView(await accountOf(accounts, params.id, "id")),
   );
 
-  bind(app, admin.updateAccount, deps, async ({ caller, params, body }) => {
+  app.bind(admin.updateAccount, async ({ caller, params, body }) => {
     const account = await accountOf(accounts, params.id, "id");
     return accountView(await changeAccountLimits(deps, by(caller), account, body));
   });
   creditRoutes(app, deps);
 }
 
-function creditRoutes(app: Hono<Env>, deps: AdminAccountDeps): void {
+function creditRoutes(app: Endpoints, deps: AdminAccountDeps): void {
   const { accounts } = deps;
   const { admin } = contracts;
 
-  bind(app, admin.showCredit, deps, async ({ query }) => {
+  app.bind(admin.showCredit, async ({ query }) => {
     const { id } = await accountOf(accounts, query.account_id);
     return { account_id: id, ...creditJson(await deps.showCredit(id)) };
   });
 
-  bind(app, admin.grantCredit, deps, async ({ caller, body, bodyText }) => {
+  app.bind(admin.grantCredit, async ({ caller, body, bodyText }) => {
     const nanos = grantAmount(body.usd);
     const account = await accountOf(accounts, body.account_id);
     const by = administratorOf(caller.principal.key, deps.clock.now());
@@ -95,7 +88,7 @@ function creditRoutes(app: Hono<Env>, deps: AdminAccountDeps): void {
     return { reply: await idempotent(deps.idempotency, { caller, bodyText }, run) };
   });
 
-  bind(app, admin.listGrants, deps, async ({ query: { account_id, limit, cursor } }) => {
+  app.bind(admin.listGrants, async ({ query: { account_id, limit, cursor } }) => {
     const account = await accountOf(accounts, account_id);
     const rows = await deps.creditHistory.latest(account.id, limit + 1, rowCursor(cursor));
     const { page, next_cursor } = pageOf(rows, limit, ({ id }) => String(id));

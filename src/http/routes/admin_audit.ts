@@ -1,20 +1,17 @@
-import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import { accountOf, pageOf, rowCursor } from "../../administration/administration.ts";
 import type { AuditLog } from "../../audit/audit.ts";
 import type { AccountStore } from "../../keys/account.ts";
-import { bind, type BindDeps } from "../bind.ts";
-import type { Env } from "../request_context.ts";
+import type { Endpoints } from "../bind.ts";
 
-/** Mounts the audit log. */
 export function adminAuditRoutes(
-  app: Hono<Env>,
-  deps: BindDeps & {
+  app: Endpoints,
+  deps: {
     accounts: Pick<AccountStore, "first" | "find">;
     audit: Pick<AuditLog, "list">;
   },
 ): void {
-  bind(app, contracts.admin.listAudit, deps, async ({ query: { account_id, limit, cursor } }) => {
+  app.bind(contracts.admin.listAudit, async ({ query: { account_id, limit, cursor } }) => {
     const owner = account_id === undefined ? undefined : await accountOf(deps.accounts, account_id);
     const page = { before: rowCursor(cursor), limit: limit + 1 };
     const rows = await deps.audit.list(owner?.id ?? null, page);

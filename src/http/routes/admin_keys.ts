@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import type { z } from "zod";
 import { contracts } from "../../../contracts/mod.ts";
 import {
@@ -29,23 +28,20 @@ import type { AccountStore } from "../../keys/account.ts";
 import type { KeyDefaults } from "../../keys/key_defaults.ts";
 import type { ApiKeyStore } from "../../keys/api_key.ts";
 import type { CallContext } from "../../relay/call_context.ts";
-import { bind, type BindDeps } from "../bind.ts";
-import type { Env } from "../request_context.ts";
+import type { Endpoints } from "../bind.ts";
 
-export interface AdminKeyDeps extends BindDeps, KeyAdministrationDeps, VendorKeyAdministrationDeps {
+export interface AdminKeyDeps extends KeyAdministrationDeps, VendorKeyAdministrationDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
-  /** Whether calls of the account may name this model. */
   isModel: (accountId: number, name: string) => Promise<boolean>;
 }
 
-/** Mounts the administration of service keys and of stored vendor keys. */
-export function adminKeyRoutes(app: Hono<Env>, deps: AdminKeyDeps): void {
+export function adminKeyRoutes(app: Endpoints, deps: AdminKeyDeps): void {
   const { accounts, apiKeys } = deps;
   const { admin } = contracts;
   const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
 
-  bind(app, admin.listKeys, deps, async ({ query: { account_id, limit, cursor } }) => {
+  app.bind(admin.listKeys, async ({ query: { account_id, limit, cursor } }) => {
     const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
     const page = { after: idCursor(cursor), limit: limit + 1 };
     const rows = await apiKeys.page(owner?.id ?? null, page);
@@ -53,7 +49,7 @@ export function adminKeyRoutes(app: Hono<Env>, deps: AdminKeyDeps): void {
     return { data: shown.map(apiKeyView), next_cursor };
   });
 
-  bind(app, admin.createKey, deps, async ({ caller, body }) => {
+  app.bind(admin.createKey, async ({ caller, body }) => {
     const account = await accountOf(accounts, body.account_id);
     const caps = {
       capDayNanos: capOf(body.cap_day_usd) ?? null,
@@ -77,14 +73,9 @@ export function adminKeyRoutes(app: Hono<Env>, deps: AdminKeyDeps): void {
     return { ...apiKeyView(key), key: value.reveal() };
   });
 
-  bind(
-    app,
-    admin.getKey,
-    deps,
-    async ({ params }) => apiKeyView(await findApiKey(apiKeys, params.id)),
-  );
+  app.bind(admin.getKey, async ({ params }) => apiKeyView(await findApiKey(apiKeys, params.id)));
 
-  bind(app, admin.updateKey, deps, async ({ caller, params, body }) => {
+  app.bind(admin.updateKey, async ({ caller, params, body }) => {
     const [capDayNanos, capMonthNanos] = [capOf(body.cap_day_usd), capOf(body.cap_month_usd)];
     return apiKeyView(
       await changeApiKey(deps, by(caller), params.id, {
@@ -95,7 +86,7 @@ export function adminKeyRoutes(app: Hono<Env>, deps: AdminKeyDeps): void {
     );
   });
 
-  bind(app, admin.revokeKey, deps, async ({ caller, params }) => {
+  app.bind(admin.revokeKey, async ({ caller, params }) => {
     await revokeApiKey(deps, by(caller), params.id);
     return { id: params.id, revoked: true as const };
   });
@@ -121,27 +112,27 @@ function capOf(usd: string | null | undefined): bigint | null | undefined {
   return typeof usd === "string" ? parseUsd(usd, 9) : usd;
 }
 
-function vendorKeyRoutes(app: Hono<Env>, deps: AdminKeyDeps): void {
+function vendorKeyRoutes(app: Endpoints, deps: AdminKeyDeps): void {
   const { accounts, vendorKeys } = deps;
   const { admin } = contracts;
   const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
 
-  bind(app, admin.listVendorKeys, deps, async ({ query: { account_id } }) => {
+  app.bind(admin.listVendorKeys, async ({ query: { account_id } }) => {
     const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
     return { data: (await vendorKeys.list(owner?.id)).map(vendorKeyJson) };
   });
 
-  bind(app, admin.setVendorKey, deps, async ({ caller, body }) => {
+  app.bind(admin.setVendorKey, async ({ caller, body }) => {
     const account = await accountOf(accounts, body.account_id);
     return vendorKeyJson(await setVendorKey(deps, by(caller), account, body));
   });
 
-  bind(app, admin.getVendorKey, deps, async ({ params, query }) => {
+  app.bind(admin.getVendorKey, async ({ params, query }) => {
     const account = await accountOf(accounts, query.account_id);
     return vendorKeyJson(await findVendorKey(deps, account, params.vendor));
   });
 
-  bind(app, admin.deleteVendorKey, deps, async ({ caller, params, query }) => {
+  app.bind(admin.deleteVendorKey, async ({ caller, params, query }) => {
     const account = await accountOf(accounts, query.account_id);
     const { vendor, removed } = await removeVendorKey(deps, by(caller), account, params.vendor);
     if (!removed) throw noVendorKey(account, vendor);

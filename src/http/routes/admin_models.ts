@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import { accountOf, administratorOf } from "../../administration/administration.ts";
 import {
@@ -15,13 +14,11 @@ import type { CallContext } from "../../relay/call_context.ts";
 import { VirtualModelError } from "../../routing/virtual_model.ts";
 import { noVirtualModel, type VirtualModels } from "../../routing/virtual_models.ts";
 import { Fault } from "../../shared/fault.ts";
-import { bind, type BindDeps } from "../bind.ts";
-import type { Env } from "../request_context.ts";
+import type { Endpoints } from "../bind.ts";
 
-/** Mounts the administration of accounts' virtual models. */
 export function adminModelRoutes(
-  app: Hono<Env>,
-  deps: BindDeps & {
+  app: Endpoints,
+  deps: {
     accounts: Pick<AccountStore, "first" | "find">;
     virtualModels: VirtualModels;
     clock: Clock;
@@ -31,13 +28,13 @@ export function adminModelRoutes(
   const { admin } = contracts;
   const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
 
-  bind(app, admin.listModels, deps, async ({ query: { account_id } }) => {
+  app.bind(admin.listModels, async ({ query: { account_id } }) => {
     const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
     const stored = (await models.list(owner?.id)).map(storedModelJson);
     return { data: owner ? stored : [...models.listOfService().map(fileModelJson), ...stored] };
   });
 
-  bind(app, admin.createModel, deps, async ({ caller, body }) => {
+  app.bind(admin.createModel, async ({ caller, body }) => {
     const { name, account_id, ...json } = body;
     const { id } = await accountOf(accounts, account_id);
     return storedModelJson(
@@ -45,19 +42,19 @@ export function adminModelRoutes(
     );
   });
 
-  bind(app, admin.getModel, deps, async ({ params, query }) => {
+  app.bind(admin.getModel, async ({ params, query }) => {
     const { id } = await accountOf(accounts, query.account_id);
     return storedModelJson(await findVirtualModel(models, id, params.name));
   });
 
-  bind(app, admin.updateModel, deps, async ({ caller, params, query, body }) => {
+  app.bind(admin.updateModel, async ({ caller, params, query, body }) => {
     const { id } = await accountOf(accounts, query.account_id);
     return storedModelJson(
       await naming(() => changeVirtualModel(models, by(caller), id, params.name, body)),
     );
   });
 
-  bind(app, admin.deleteModel, deps, async ({ caller, params, query }) => {
+  app.bind(admin.deleteModel, async ({ caller, params, query }) => {
     const { id } = await accountOf(accounts, query.account_id);
     const removed = await removeVirtualModel(models, by(caller), id, params.name);
     if (!removed) throw noVirtualModel(params.name);

@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import type { z } from "zod";
 import { contracts } from "../../../contracts/mod.ts";
 import {
@@ -14,8 +13,7 @@ import type { Prices } from "../../pricing/table/prices.ts";
 import type { PriceVersion, PriceVersionStore } from "../../repricing/price_archive.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { Registry } from "../../vendors/registry.ts";
-import { bind, type BindDeps } from "../bind.ts";
-import type { Env } from "../request_context.ts";
+import type { Endpoints } from "../bind.ts";
 
 /** What `reprice` takes, as the command line has it. */
 export interface RepriceOptions {
@@ -27,7 +25,7 @@ export interface RepriceOptions {
   account?: string | undefined;
 }
 
-export interface AdminPriceDeps extends BindDeps {
+export interface AdminPriceDeps {
   accounts: Pick<AccountStore, "first" | "find">;
   registry: Registry;
   prices: Prices;
@@ -48,11 +46,11 @@ export interface AdminPriceDeps extends BindDeps {
 }
 
 /** Mounts the prices in force, those of versions, and repricing. */
-export function adminPriceRoutes(app: Hono<Env>, deps: AdminPriceDeps): void {
+export function adminPriceRoutes(app: Endpoints, deps: AdminPriceDeps): void {
   const { accounts, registry, prices } = deps;
   const { admin } = contracts;
 
-  bind(app, admin.listPrices, deps, ({ query: { vendor } }) => {
+  app.bind(admin.listPrices, ({ query: { vendor } }) => {
     const found = vendor === undefined ? undefined : registry.find(vendor);
     if (vendor !== undefined && !found) {
       const labels = registry.all.map(({ label }) => label).join(", ");
@@ -74,7 +72,7 @@ export function adminPriceRoutes(app: Hono<Env>, deps: AdminPriceDeps): void {
     };
   });
 
-  bind(app, admin.getPrice, deps, async ({ params }) => {
+  app.bind(admin.getPrice, async ({ params }) => {
     await deps.archivePrices();
     const found = await deps.priceVersions.find(params.version);
     if (found) return priceVersionJson(found);
@@ -83,9 +81,9 @@ export function adminPriceRoutes(app: Hono<Env>, deps: AdminPriceDeps): void {
     });
   });
 
-  bind(app, admin.checkPrices, deps, ({ body }) => deps.checkPrices(body));
+  app.bind(admin.checkPrices, ({ body }) => deps.checkPrices(body));
 
-  bind(app, admin.repriceCalls, deps, async ({ caller, body }) => {
+  app.bind(admin.repriceCalls, async ({ caller, body }) => {
     const { dry_run: dryRun, account_id, ...options } = body;
     const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
     const account = owner === undefined ? undefined : String(owner.id);

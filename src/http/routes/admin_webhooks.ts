@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import { accountOf, administratorOf } from "../../administration/administration.ts";
 import {
@@ -13,13 +12,11 @@ import type { AccountStore } from "../../keys/account.ts";
 import type { CallContext } from "../../relay/call_context.ts";
 import { webhookJson } from "../../webhooks/webhook.ts";
 import type { WebhookService } from "../../webhooks/webhook_service.ts";
-import { bind, type BindDeps } from "../bind.ts";
-import type { Env } from "../request_context.ts";
+import type { Endpoints } from "../bind.ts";
 
-/** Mounts the administration of webhooks. */
 export function adminWebhookRoutes(
-  app: Hono<Env>,
-  deps: BindDeps & {
+  app: Endpoints,
+  deps: {
     accounts: Pick<AccountStore, "first" | "find">;
     webhooks: WebhookService;
     clock: Clock;
@@ -29,34 +26,32 @@ export function adminWebhookRoutes(
   const { admin } = contracts;
   const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
 
-  bind(app, admin.listWebhooks, deps, async ({ query: { account_id } }) => {
+  app.bind(admin.listWebhooks, async ({ query: { account_id } }) => {
     const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
     return { data: (await webhooks.list(owner?.id)).map(webhookJson) };
   });
 
-  bind(app, admin.addWebhook, deps, async ({ caller, body }) => {
+  app.bind(admin.addWebhook, async ({ caller, body }) => {
     const account = await accountOf(accounts, body.account_id);
     const { webhook, secret } = await addWebhook(webhooks, by(caller), account, body);
     return { id: webhook.id, secret: secret.reveal() };
   });
 
-  bind(
-    app,
+  app.bind(
     admin.getWebhook,
-    deps,
     async ({ params }) => webhookJson(await findWebhook(webhooks, params.id)),
   );
 
-  bind(app, admin.updateWebhook, deps, async ({ caller, params, body }) => {
+  app.bind(admin.updateWebhook, async ({ caller, params, body }) => {
     return webhookJson(await changeWebhook(webhooks, by(caller), params.id, body));
   });
 
-  bind(app, admin.deleteWebhook, deps, async ({ caller, params }) => {
+  app.bind(admin.deleteWebhook, async ({ caller, params }) => {
     await removeWebhook(webhooks, by(caller), params.id);
     return { id: params.id, removed: true as const };
   });
 
-  bind(app, admin.testWebhook, deps, async ({ params }) => {
+  app.bind(admin.testWebhook, async ({ params }) => {
     await testWebhook(webhooks, params.id);
     return { id: params.id, queued: true as const };
   });

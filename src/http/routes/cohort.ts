@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import type { z } from "zod";
 import type { cohortOutcome, cohortOutcomeAnswer } from "../../../contracts/data/cohort.ts";
 import { contracts } from "../../../contracts/mod.ts";
@@ -11,25 +10,24 @@ import {
 import { differencesOf } from "../../cohorts/cohort_comparison.ts";
 import { figuresBody, figuresOf } from "../../cohorts/cohort_report.ts";
 import { modelsBody } from "../../cohorts/model_comparison.ts";
-import { Fault } from "../../shared/fault.ts";
+import { invalidValue } from "../../shared/fault.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { FlushRecords } from "../../records/flush_records.ts";
 import { replayHeader, type Reply } from "../../relay/reply.ts";
-import { bind, type BindDeps } from "../bind.ts";
+import type { Endpoints } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
-import type { Env } from "../request_context.ts";
 import { jsonReply } from "../respond.ts";
 
 /** Mounts the endpoints that report outcomes of a cohort and read its statistics. */
 export function cohortRoutes(
-  app: Hono<Env>,
-  deps: BindDeps & {
+  app: Endpoints,
+  deps: {
     cohorts: CohortStore;
     flushRecords: FlushRecords;
     idempotency: Idempotency;
   },
 ): void {
-  bind(app, contracts.postCohortOutcome, deps, async ({ caller, body, bodyText }) => {
+  app.bind(contracts.postCohortOutcome, async ({ caller, body, bodyText }) => {
     const items = itemsOf(body, bodyText);
     const post = {
       accountId: caller.principal.account.id,
@@ -42,14 +40,11 @@ export function cohortRoutes(
     return { reply: await idempotent(deps.idempotency, { caller, bodyText }, record) };
   });
 
-  bind(app, contracts.getCohort, deps, async ({ caller, params, query }) => {
+  app.bind(contracts.getCohort, async ({ caller, params, query }) => {
     const { cohort_id: cohortId } = params;
     const { compare } = query;
     if (compare === cohortId) {
-      throw new Fault("invalid_value", {
-        param: "compare",
-        message: "compare: expected another cohort than the one that is asked for.",
-      });
+      throw invalidValue("compare", "expected another cohort than the one that is asked for");
     }
     // A read includes every call that was answered before it.
     await deps.flushRecords({ timeoutMs: Infinity });
@@ -80,7 +75,7 @@ function itemsOf(body: z.output<typeof cohortOutcome>, bodyText: string): Outcom
   return body.conversions.map(({ type, label, id, transaction_id, session_id }, index) => {
     if (id && seen.has(id)) {
       const param = `conversions[${index}].id`;
-      throw new Fault("invalid_value", { param, message: `${param}: the id is there twice.` });
+      throw invalidValue(param, "the id is there twice");
     }
     if (id) seen.add(id);
     return {

@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import type { z } from "zod";
 import { contracts } from "../../../contracts/mod.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -10,22 +9,21 @@ import { deletionSelectors, erasureSelectors } from "../../erasure/deletion_scop
 import { Fault } from "../../shared/fault.ts";
 import type { Deletions, WantedDeletion } from "../../erasure/deletions.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
-import { bind, type BindDeps } from "../bind.ts";
+import type { Endpoints } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
-import type { Env } from "../request_context.ts";
 import { jsonReply } from "../respond.ts";
 
 /** Mounts both forms of deletion, and the endpoint for their progress and receipts. */
 export function deletionRoutes(
-  app: Hono<Env>,
-  deps: BindDeps & {
+  app: Endpoints,
+  deps: {
     deletions: Deletions;
     idempotency: Idempotency;
     clock: Pick<Clock, "now">;
   },
 ): void {
   const { deletions, idempotency } = deps;
-  bind(app, contracts.deleteData, deps, async ({ caller, body, bodyText }) => {
+  app.bind(contracts.deleteData, async ({ caller, body, bodyText }) => {
     const selectors = deletionSelectors(body);
     if (!body.dry_run) requireConfirm(body.confirm);
     const wanted = {
@@ -36,7 +34,7 @@ export function deletionRoutes(
       jsonReply(body.dry_run ? await dryRun(deletions, wanted) : await erase(deletions, wanted));
     return { reply: await idempotent(idempotency, { caller, bodyText, method: "DELETE" }, run) };
   });
-  bind(app, contracts.requestErasure, deps, async ({ caller, body, bodyText }) => {
+  app.bind(contracts.requestErasure, async ({ caller, body, bodyText }) => {
     const selectors = erasureSelectors(body);
     const wanted = {
       accountId: caller.principal.account.id,
@@ -48,7 +46,7 @@ export function deletionRoutes(
     const run = async () => jsonReply(await queue(deletions, wanted));
     return { reply: await idempotent(idempotency, { caller, bodyText }, run) };
   });
-  bind(app, contracts.getDeletion, deps, async ({ caller, params }) => {
+  app.bind(contracts.getDeletion, async ({ caller, params }) => {
     const found = await deletions.find(caller.principal.account.id, params.request_id);
     if (!found) {
       throw new Fault("deletion_not_found", {

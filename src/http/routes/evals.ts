@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import type { z } from "zod";
 import type { evalAccepted } from "../../../contracts/data/evals.ts";
 import { contracts } from "../../../contracts/mod.ts";
@@ -14,26 +13,25 @@ import { Fault } from "../../shared/fault.ts";
 import { type CreateEvalDeps, permitEval, startEval } from "../../evals/create_eval.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import { replayHeader, type Reply } from "../../relay/reply.ts";
-import { bind, type BindDeps } from "../bind.ts";
+import type { Endpoints } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
-import type { Env } from "../request_context.ts";
 import { jsonReply } from "../respond.ts";
 
-export interface EvalRouteDeps extends BindDeps, CreateEvalDeps {
+export interface EvalRouteDeps extends CreateEvalDeps {
   idempotency: Idempotency;
 }
 
 /** Mounts evaluations: created here, run in the background (`src/evals/eval_runner.ts`). */
-export function evalRoutes(app: Hono<Env>, deps: EvalRouteDeps): void {
-  bind(app, contracts.createEval, deps, async ({ caller, body, bodyText }) => ({
-    reply: await idempotent(
-      deps.idempotency,
-      { caller, bodyText, permit: () => void permitEval(deps.routes, caller, body) },
-      async () => accepted(await startEval(deps, caller, body, bodyText)),
-    ),
+export function evalRoutes(app: Endpoints, deps: EvalRouteDeps): void {
+  app.bind(contracts.createEval, async ({ caller, body, bodyText }) => ({
+    reply: await idempotent(deps.idempotency, {
+      caller,
+      bodyText,
+      permit: () => void permitEval(deps.routes, caller, body),
+    }, async () => accepted(await startEval(deps, caller, body, bodyText))),
   }));
 
-  bind(app, contracts.listEvals, deps, async ({ caller, query }) => {
+  app.bind(contracts.listEvals, async ({ caller, query }) => {
     const after = query.after === undefined ? undefined : readRunCursor(query.after);
     const rows = await deps.evals.list(caller.principal.account.id, {
       limit: query.limit + 1,
@@ -43,7 +41,7 @@ export function evalRoutes(app: Hono<Env>, deps: EvalRouteDeps): void {
     return { data: page.map(runBody), next: rows.length > page.length ? runCursor(page) : null };
   });
 
-  bind(app, contracts.getEval, deps, async ({ caller, params, query }) => {
+  app.bind(contracts.getEval, async ({ caller, params, query }) => {
     const account = caller.principal.account.id;
     const after = query.after === undefined ? undefined : readResultCursor(query.after);
     const run = await deps.evals.find(account, params.eval_run_id);
@@ -62,7 +60,7 @@ export function evalRoutes(app: Hono<Env>, deps: EvalRouteDeps): void {
     };
   });
 
-  bind(app, contracts.cancelEval, deps, async ({ caller, params }) => {
+  app.bind(contracts.cancelEval, async ({ caller, params }) => {
     const run = await deps.evals.cancel(caller.principal.account.id, params.eval_run_id);
     if (!run) throw new Fault("eval_not_found");
     return runBody(run);
@@ -84,7 +82,6 @@ function accepted(
   return jsonReply(answer, { status: 202, ...(repeated ? { headers: replayHeader } : {}) });
 }
 
-/** A run in a list. */
 function runBody(run: EvalRun) {
   const { costNanos, unpricedCalls, ...counts } = run.counts;
   return {

@@ -1,5 +1,4 @@
 import type { FlushRecords } from "../../records/flush_records.ts";
-import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import { callerUnreadTimeout, pulledStream } from "../../base/pulled_stream.ts";
 import type { ExportJob } from "../../exports/export_job.ts";
@@ -14,23 +13,21 @@ import type { CallContext } from "../../relay/call_context.ts";
 import type { Exports } from "../../exports/exports.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Reply } from "../../relay/reply.ts";
-import { bind, type BindDeps } from "../bind.ts";
+import type { Endpoints } from "../bind.ts";
 import { errorReply } from "../errors.ts";
 import { idempotent } from "../idempotent.ts";
-import type { Env } from "../request_context.ts";
 import { jsonReply } from "../respond.ts";
 
-/** Mounts exports: creation, download, list and deletion. */
 export function exportRoutes(
-  app: Hono<Env>,
-  deps: BindDeps & {
+  app: Endpoints,
+  deps: {
     exports: Exports;
     flushRecords: FlushRecords;
     idempotency: Idempotency;
   },
 ): void {
   const { exports } = deps;
-  bind(app, contracts.createExport, deps, async ({ caller, body, bodyText }) => {
+  app.bind(contracts.createExport, async ({ caller, body, bodyText }) => {
     const accountId = caller.principal.account.id;
     const { order, delivery } = readExportSpec(body, { accountId, hasBucket: exports.hasBucket });
     if (delivery === "stream") {
@@ -44,11 +41,11 @@ export function exportRoutes(
     };
     return { reply: await idempotent(deps.idempotency, { caller, bodyText }, run) };
   });
-  bind(app, contracts.streamExport, deps, async ({ caller, params, header }) => {
+  app.bind(contracts.streamExport, async ({ caller, params, header }) => {
     const job = await exports.ready(caller.principal.account.id, params.request_id);
     return { reply: fileReply(job, exports, header, caller.requestId) };
   });
-  bind(app, contracts.listExports, deps, async ({ caller }) => ({
+  app.bind(contracts.listExports, async ({ caller }) => ({
     data: (await exports.list(caller.principal.account.id)).map((job) => ({
       request_id: job.requestId,
       state: job.state,
@@ -58,7 +55,7 @@ export function exportRoutes(
       expires_at: job.expiresAt.toISOString(),
     })),
   }));
-  bind(app, contracts.deleteExport, deps, async ({ caller, params }) => {
+  app.bind(contracts.deleteExport, async ({ caller, params }) => {
     await exports.remove(caller.principal.account.id, params.request_id);
     return {
       status: "success" as const,

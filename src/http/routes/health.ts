@@ -1,19 +1,17 @@
-import type { Hono } from "hono";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Catalogue, Probe } from "../../vendors/catalogue.ts";
 import type { TargetHealth } from "../../routing/target_health.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
-import { bind, type BindDeps } from "../bind.ts";
-import type { Env } from "../request_context.ts";
+import type { Endpoints } from "../bind.ts";
 
 /** A slower answer counts as degraded. */
 const slowMs = 3_000;
 
 /** Mounts the health endpoints: always 200, never spending tokens. */
 export function healthRoutes(
-  app: Hono<Env>,
-  deps: BindDeps & {
+  app: Endpoints,
+  deps: {
     registry: Registry;
     catalogue: Catalogue;
     clock: Clock;
@@ -27,7 +25,7 @@ export function healthRoutes(
       ? { ...described, status: "degraded" as const, reason: "target_cooling" }
       : described;
   };
-  bind(app, contracts.unifiedHealth, deps, async () => {
+  app.bind(contracts.unifiedHealth, async () => {
     const vendors = await Promise.all(deps.registry.all.map(check));
     const configured = vendors.filter((_, index) => deps.registry.all[index]!.apiKey);
     const up = configured.filter((one) => one.status === "ok").length;
@@ -42,15 +40,13 @@ export function healthRoutes(
     };
   });
   for (const vendor of deps.registry.all) {
-    bind(app, familyContracts(vendor.family).health, deps, () => check(vendor));
+    app.bind(familyContracts(vendor.family).health, () => check(vendor));
   }
 }
 
 function describe(vendor: Vendor, probe: Probe) {
   const base = { vendor: vendor.label, checked_at: probe.checkedAt.toISOString() };
-  if (!vendor.apiKey) {
-    return { ...base, status: "down" as const, reason: "vendor_not_configured" };
-  }
+  if (!vendor.apiKey) return { ...base, status: "down" as const, reason: "vendor_not_configured" };
   const measured = { ...base, latency_ms: probe.latencyMs };
   if (!probe.fault) {
     return probe.latencyMs <= slowMs

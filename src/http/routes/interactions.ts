@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import { listFilters } from "../../../contracts/data/interactions.ts";
 import { interactionColumns } from "../../../contracts/data/export_tables.ts";
 import { contracts } from "../../../contracts/mod.ts";
@@ -14,21 +13,20 @@ import { readCursor, writeCursor } from "../../records/list_cursor.ts";
 import { countTerms, maxTerms } from "../../records/search_tokens.ts";
 import type { Reply } from "../../relay/reply.ts";
 import { billedLines, type CostLines } from "../../repricing/cost_lines.ts";
-import { Fault } from "../../shared/fault.ts";
+import { Fault, invalidValue } from "../../shared/fault.ts";
 import { timeSpan } from "../../shared/time_span.ts";
-import { bind, type BindDeps } from "../bind.ts";
-import type { Env } from "../request_context.ts";
+import type { Endpoints } from "../bind.ts";
 
-export type RecordedCallRouteDeps = BindDeps & {
+export type RecordedCallRouteDeps = {
   interactions: InteractionRepository;
   flushRecords: FlushRecords;
   costLines: (detail: InteractionDetail) => Promise<CostLines | undefined>;
 };
 
 /** Mounts the list of calls, and single calls with what their cost is made of. */
-export function recordedCallRoutes(app: Hono<Env>, deps: RecordedCallRouteDeps): void {
+export function recordedCallRoutes(app: Endpoints, deps: RecordedCallRouteDeps): void {
   const { interactions, flushRecords } = deps;
-  bind(app, contracts.listInteractions, deps, async ({ caller, query }) => {
+  app.bind(contracts.listInteractions, async ({ caller, query }) => {
     const accountId = caller.principal.account.id;
     const { limit = defaultLimit, cursor, ...filters } = query as ListQuery;
     const scope = [accountId, filters];
@@ -52,7 +50,7 @@ export function recordedCallRoutes(app: Hono<Env>, deps: RecordedCallRouteDeps):
     return jsonText(`{"data":[${data}],"next_cursor":${JSON.stringify(nextCursor)}}`);
   });
 
-  bind(app, contracts.getInteraction, deps, async ({ caller, params }) => {
+  app.bind(contracts.getInteraction, async ({ caller, params }) => {
     await flushRecords();
     const { transaction_id: id } = params;
     const detail = await interactions.find(caller.principal.account.id, id, wholePayload);
@@ -105,10 +103,7 @@ function searchOf(q: string | undefined): string | undefined {
   if (q === undefined) return undefined;
   const terms = countTerms(q);
   if (terms > 0 && terms <= maxTerms) return q;
-  throw new Fault("invalid_value", {
-    param: "q",
-    message: `q: expected 1 to ${maxTerms} words, got ${terms}.`,
-  });
+  throw invalidValue("q", `expected 1 to ${maxTerms} words, got ${terms}`);
 }
 
 function jsonText(body: string): { reply: Reply } {

@@ -1,34 +1,28 @@
-import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { MediaFacts, MediaStore } from "../../shared/media.ts";
 import type { MediaSigner } from "../../records/signed_media.ts";
 import type { FlushRecords } from "../../records/flush_records.ts";
-import { bind, type BindDeps, bindPublic, type ReplyOutput } from "../bind.ts";
-import type { Env } from "../request_context.ts";
+import { type Endpoints, type ReplyOutput } from "../bind.ts";
 
-type MediaRouteDeps = BindDeps & {
+type MediaRouteDeps = {
   media: MediaStore;
   mediaSigner: MediaSigner;
   flushRecords: FlushRecords;
 };
 
 /** Mounts `GET /api/v1/media/{sha256}` for callers with a key. */
-export function mediaRoutes(app: Hono<Env>, deps: MediaRouteDeps): void {
-  bind(
-    app,
+export function mediaRoutes(app: Endpoints, deps: MediaRouteDeps): void {
+  app.bind(
     contracts.getMedia,
-    deps,
     ({ caller, params }) => reply(deps, caller.principal.account.id, params.sha256),
   );
 }
 
 /** Mounts it for signed addresses without a key; goes before authentication. */
-export function signedMediaRoutes(app: Hono<Env>, deps: MediaRouteDeps): void {
-  bindPublic(
-    app,
+export function signedMediaRoutes(app: Endpoints, deps: MediaRouteDeps): void {
+  app.bindPublic(
     contracts.getMedia,
-    deps,
     ({ params: { sha256 }, query: { expires, signature } }) => {
       const accountId = deps.mediaSigner.check(sha256, expires ?? "", signature ?? "");
       if (accountId === undefined) throw notFound();

@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import type { MediaSigner } from "../../records/signed_media.ts";
 import type { CallContext } from "../../relay/call_context.ts";
@@ -10,12 +9,11 @@ import { permitModel } from "../../routing/permitted_route.ts";
 import type { RouteTable } from "../../routing/route.ts";
 import { type MediaChoice, resolveMedia } from "../../vendors/media_target.ts";
 import type { Registry } from "../../vendors/registry.ts";
-import { bind, type BindDeps } from "../bind.ts";
+import type { Endpoints } from "../bind.ts";
 import { type AddressDeps, ownAddress } from "../own_address.ts";
 import { idempotent } from "../idempotent.ts";
-import type { Env } from "../request_context.ts";
 
-type MediaCallRouteDeps = BindDeps & AddressDeps & {
+type MediaCallRouteDeps = AddressDeps & {
   generateImages: (request: ImagesRequest) => Promise<Reply>;
   generateSpeech: (request: SpeechRequest) => Promise<Reply>;
   mediaSigner: Pick<MediaSigner, "sign">;
@@ -25,8 +23,8 @@ type MediaCallRouteDeps = BindDeps & AddressDeps & {
 };
 
 /** Mounts the endpoints that make pictures and speech with any vendor. */
-export function mediaCallRoutes(app: Hono<Env>, deps: MediaCallRouteDeps): void {
-  bind(app, contracts.generateImage, deps, async ({ caller, body, bodyText, header }) => {
+export function mediaCallRoutes(app: Endpoints, deps: MediaCallRouteDeps): void {
+  app.bind(contracts.generateImage, async ({ caller, body, bodyText, header }) => {
     const accountId = caller.principal.account.id;
     const addressOf = (sha256: string) =>
       ownAddress(deps, header) + deps.mediaSigner.sign(accountId, sha256);
@@ -34,7 +32,7 @@ export function mediaCallRoutes(app: Hono<Env>, deps: MediaCallRouteDeps): void 
     const permit = () => permitMedia(deps, caller, body, "images");
     return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit }, generate) };
   });
-  bind(app, contracts.generateSpeech, deps, async ({ caller, body, bodyText, header }) => {
+  app.bind(contracts.generateSpeech, async ({ caller, body, bodyText, header }) => {
     const wantsFile = /\baudio\//i.test(header("accept") ?? "");
     const isBinary = wantsFile || body.encoding === "binary";
     const generate = () => deps.generateSpeech({ caller, body, bodyText, isBinary });

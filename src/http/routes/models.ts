@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { Log } from "../../base/log.ts";
@@ -8,15 +7,14 @@ import { resolveOnFamily, shorten } from "../../vendors/model_name.ts";
 import type { Catalogue, ListedModel } from "../../vendors/catalogue.ts";
 import type { ListedVirtualModel, RouteTable } from "../../routing/route.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
-import { bind, type BindDeps } from "../bind.ts";
-import type { Env } from "../request_context.ts";
+import type { Endpoints } from "../bind.ts";
 
 /** Mounts the model lists: one per family, and the merged one of the unified family. */
 export function modelRoutes(
-  app: Hono<Env>,
-  deps: BindDeps & { registry: Registry; routes: RouteTable; catalogue: Catalogue; log: Log },
+  app: Endpoints,
+  deps: { registry: Registry; routes: RouteTable; catalogue: Catalogue; log: Log },
 ): void {
-  bind(app, contracts.unifiedModels, deps, async ({ caller }) => {
+  app.bind(contracts.unifiedModels, async ({ caller }) => {
     const lists = await Promise.all(
       deps.registry.all.filter((vendor) => vendor.apiKey).map((vendor) =>
         deps.catalogue.models(vendor)
@@ -34,7 +32,7 @@ export function modelRoutes(
     const virtual = deps.routes.listVirtual(caller.principal.account.id).map(virtualEntry);
     return { object: "list" as const, data: [...virtual, ...lists.flat()] };
   });
-  bind(app, contracts.unifiedModel, deps, async ({ caller, params }) => {
+  app.bind(contracts.unifiedModel, async ({ caller, params }) => {
     const accountId = caller.principal.account.id;
     const route = deps.routes.find(accountId, params.model);
     const virtual = route.isVirtual
@@ -49,17 +47,17 @@ export function modelRoutes(
 }
 
 function familyRoutes(
-  app: Hono<Env>,
-  deps: BindDeps & { catalogue: Catalogue },
+  app: Endpoints,
+  deps: { catalogue: Catalogue },
   vendor: Vendor,
 ): void {
   const { models: list, model: single } = familyContracts(vendor.family);
   const dialect = vendor.family.dialects[0] ?? "chat";
-  bind(app, list, deps, async () => {
+  app.bind(list, async () => {
     const models = await deps.catalogue.models(vendor);
     return { object: "list" as const, ...shapes[dialect](vendor, models) };
   });
-  bind(app, single, deps, async ({ params }) => {
+  app.bind(single, async ({ params }) => {
     const { model } = resolveOnFamily(vendor, params.model);
     const models = await deps.catalogue.models(vendor);
     const found = modelNamed(models, model, params.model);

@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import type { Contract } from "../../../contracts/kernel/contract.ts";
 import { contracts, familyOperations } from "../../../contracts/mod.ts";
 import type { generateMethod } from "../../../contracts/calls/generate_method.ts";
@@ -13,11 +12,10 @@ import type { RoutingDeps } from "../../relay/candidates.ts";
 import { sentRequestId } from "../../relay/call_context.ts";
 import { permitNamed } from "../../routing/permitted_route.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
-import { bind, type BindDeps } from "../bind.ts";
+import type { Endpoints } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
-import type { Env } from "../request_context.ts";
 
-export type OperationRouteDeps = BindDeps & RoutingDeps & {
+export type OperationRouteDeps = RoutingDeps & {
   registry: Registry;
   operations: Operations;
   idempotency: Idempotency;
@@ -25,7 +23,7 @@ export type OperationRouteDeps = BindDeps & RoutingDeps & {
 };
 
 /** Mounts images, speech, transcription and embeddings on the vendors' own paths. */
-export function operationCallRoutes(app: Hono<Env>, deps: OperationRouteDeps): void {
+export function operationCallRoutes(app: Endpoints, deps: OperationRouteDeps): void {
   passed(app, deps, contracts.unifiedEmbeddings, operations.embeddings, undefined);
   for (const kind of methodKinds) {
     passed(app, deps, contracts.unifiedGenerateOperations[kind], operations[kind], undefined);
@@ -44,13 +42,13 @@ type OperationContract = Contract<MethodParams | undefined, undefined>;
 type MethodParams = ReturnType<typeof generateMethod>["params"];
 
 function passed(
-  app: Hono<Env>,
+  app: Endpoints,
   deps: OperationRouteDeps,
   contract: OperationContract,
   operation: Operation,
   vendor: Vendor | undefined,
 ): void {
-  bind(app, contract, deps, async ({ caller, body, bodyText: text, form, params }) => {
+  app.bind(contract, async ({ caller, body, bodyText: text, form, params }) => {
     // The model of a method is in its path.
     const sent = form ? { form } : { body, text, model: params?.model };
     const { mediaInlineBytes } = deps.config;

@@ -1,16 +1,14 @@
 import { timingSafeEqual } from "node:crypto";
-import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import type { Secret } from "../../base/secret.ts";
 import { sha256Hex } from "../../base/hash.ts";
 import { Fault } from "../../shared/fault.ts";
-import { type BindDeps, bindPublic } from "../bind.ts";
-import type { Env } from "../request_context.ts";
+import type { Endpoints } from "../bind.ts";
 
 /** Mounts the probes and the metrics, which need no service key. */
 export function operationRoutes(
-  app: Hono<Env>,
-  deps: BindDeps & {
+  app: Endpoints,
+  deps: {
     ready: () => Promise<void>;
     metricsText: () => Promise<string>;
     metricsToken: Secret | undefined;
@@ -18,14 +16,14 @@ export function operationRoutes(
     trustProxy: boolean;
   },
 ): void {
-  bindPublic(app, contracts.livez, deps, () => ({ status: "ok" as const }));
-  bindPublic(app, contracts.readyz, deps, async () => {
+  app.bindPublic(contracts.livez, () => ({ status: "ok" as const }));
+  app.bindPublic(contracts.readyz, async () => {
     await deps.ready();
     return { status: "ok" as const };
   });
   // From a proxy on the same machine, which need not set a header, everybody comes from loopback.
   const asksAlways = deps.trustProxy || deps.metricsToken !== undefined;
-  bindPublic(app, contracts.metrics, deps, async ({ peerHost, header }) => {
+  app.bindPublic(contracts.metrics, async ({ peerHost, header }) => {
     const isNear = !asksAlways && isLoopback(peerHost) &&
       forwardedBy.every((name) => header(name) === undefined);
     if (!isNear && !holdsToken(header("authorization"), deps.metricsToken)) {

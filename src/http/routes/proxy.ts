@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import type { z } from "zod";
 import type { Contract } from "../../../contracts/kernel/contract.ts";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
@@ -12,12 +11,11 @@ import type { Dialect } from "../../dialects/kernel/dialect.ts";
 import { permitNamed } from "../../routing/permitted_route.ts";
 import type { RouteTable } from "../../routing/route.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
-import { bind, type BindDeps } from "../bind.ts";
+import type { Endpoints } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
-import type { Env } from "../request_context.ts";
 
 /** Dependencies of the endpoints that call vendors. */
-export type ProxyDeps = BindDeps & {
+export type ProxyDeps = {
   registry: Registry;
   routes: RouteTable;
   relay: Relay;
@@ -29,7 +27,7 @@ export type ProxyDeps = BindDeps & {
 };
 
 /** Mounts the endpoints that call vendors: the unified family and one family per vendor. */
-export function proxyRoutes(app: Hono<Env>, deps: ProxyDeps): void {
+export function proxyRoutes(app: Endpoints, deps: ProxyDeps): void {
   mountFamily(app, deps, undefined, {
     chat: contracts.unifiedChat,
     responses: contracts.unifiedResponses,
@@ -45,7 +43,7 @@ type FamilyContracts = Pick<ReturnType<typeof familyContracts>, DialectName>;
 
 /** `vendor` is undefined in the unified family, where the model's name selects it. */
 function mountFamily(
-  app: Hono<Env>,
+  app: Endpoints,
   deps: ProxyDeps,
   vendor: Vendor | undefined,
   family: FamilyContracts,
@@ -60,7 +58,7 @@ function mountFamily(
   if (family.messages) relayed(app, deps, family.messages.create, dialects.messages, vendor);
   if (family.generate) generated(app, deps, family.generate, dialects.generate, vendor);
   if (family.messages) {
-    bind(app, family.messages.count, deps, async ({ caller, body }) => ({
+    app.bind(family.messages.count, async ({ caller, body }) => ({
       reply: await deps.countTokens({ caller, dialect: dialects.messages, vendor, body }),
     }));
   }
@@ -80,36 +78,36 @@ type CreateContract = Contract<undefined, undefined, z.ZodType, z.ZodType>;
 
 /** An endpoint whose body holds everything. */
 function relayed(
-  app: Hono<Env>,
+  app: Endpoints,
   deps: ProxyDeps,
   contract: CreateContract,
   dialect: Dialect,
   vendor: Vendor | undefined,
 ): void {
-  bind(app, contract, deps, async ({ caller, body, bodyText }) => ({
-    reply: await idempotent(
-      deps.idempotency,
-      { caller, bodyText, permit: () => permit(deps, caller, vendor, body) },
-      () => deps.relay.send({ caller, dialect, vendor, body, bodyText }),
-    ),
+  app.bind(contract, async ({ caller, body, bodyText }) => ({
+    reply: await idempotent(deps.idempotency, {
+      caller,
+      bodyText,
+      permit: () => permit(deps, caller, vendor, body),
+    }, () => deps.relay.send({ caller, dialect, vendor, body, bodyText })),
   }));
 }
 
 /** The native endpoints have model and streaming in the path; the dialect reads them from the body. */
 function generated(
-  app: Hono<Env>,
+  app: Endpoints,
   deps: ProxyDeps,
   family: NonNullable<FamilyContracts["generate"]>,
   dialect: Dialect,
   vendor: Vendor | undefined,
 ): void {
-  bind(app, family.whole, deps, async ({ caller, params, body: sent, bodyText }) => {
+  app.bind(family.whole, async ({ caller, params, body: sent, bodyText }) => {
     const body = { ...sent, model: params.model, stream: false };
     const send = () => deps.relay.send({ caller, dialect, vendor, body, bodyText });
     const may = () => permit(deps, caller, vendor, body);
     return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit: may }, send) };
   });
-  bind(app, family.stream, deps, async ({ caller, params, query, body: sent, bodyText }) => {
+  app.bind(family.stream, async ({ caller, params, query, body: sent, bodyText }) => {
     const jsonArray = query.alt !== "sse" && query.$alt !== "sse";
     const body = { ...sent, model: params.model, stream: true };
     const send = () => deps.relay.send({ caller, dialect, vendor, body, bodyText, jsonArray });
@@ -119,7 +117,7 @@ function generated(
     };
     return { reply: await idempotent(deps.idempotency, { caller, bodyText, ...form }, send) };
   });
-  bind(app, family.count, deps, async ({ caller, params, body }) => ({
+  app.bind(family.count, async ({ caller, params, body }) => ({
     reply: await deps.countTokens({
       caller,
       dialect,

@@ -1,28 +1,26 @@
-import type { Hono } from "hono";
 import { documents, referenceFile } from "../../../contracts/data/status.ts";
 import { programFile } from "../../base/program_files.ts";
 import { Fault } from "../../shared/fault.ts";
-import { type BindDeps, bindPublic, type ReplyOutput } from "../bind.ts";
+import { type Endpoints, type ReplyOutput } from "../bind.ts";
 import { type AddressDeps, publicAddress } from "../own_address.ts";
-import type { Env } from "../request_context.ts";
 
 /** Mounts the OpenAPI document in both versions and the reference page; none needs a key. */
-export function referenceRoutes(app: Hono<Env>, deps: BindDeps & AddressDeps): void {
+export function referenceRoutes(app: Endpoints, deps: AddressDeps): void {
   for (
     const [contract, name] of [
       [documents.current, "openapi.json"],
       [documents.older, "openapi-3.0.json"],
     ] as const
   ) {
-    bindPublic(app, contract, deps, async ({ header }) => {
+    app.bindPublic(contract, async ({ header }) => {
       const text = await Deno.readTextFile(programFile(`openapi/${name}`));
       // A relative URL is resolved against the document's own URL.
       const servers = [{ url: publicAddress(deps, header) || "/", description: "This service" }];
       return bytes("application/json", JSON.stringify({ ...JSON.parse(text), servers }));
     });
   }
-  bindPublic(app, documents.reference, deps, async () => await page("page.html"));
-  bindPublic(app, referenceFile, deps, async ({ params, header }) => {
+  app.bindPublic(documents.reference, async () => await page("page.html"));
+  app.bindPublic(referenceFile, async ({ params, header }) => {
     if (params.file !== "page.html" && Object.hasOwn(types, params.file)) {
       return await page(params.file);
     }

@@ -1,15 +1,13 @@
-import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import type { Clock } from "../../base/clock.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import type { CreditSummary } from "../../credit/credit_summary.ts";
 import type { ApiKey } from "../../keys/api_key.ts";
-import { bind, type BindDeps } from "../bind.ts";
-import type { Env } from "../request_context.ts";
+import type { Endpoints } from "../bind.ts";
 
-export const serviceName = "llm-gateway";
+const serviceName = "llm-gateway";
 
-export type StatusRouteDeps = BindDeps & {
+export type StatusRouteDeps = {
   clock: Clock;
   version: string;
   /** Every scope that a key without any has. */
@@ -19,8 +17,8 @@ export type StatusRouteDeps = BindDeps & {
 };
 
 /** Mounts `GET /api/v1/status`, which verifies the key and says what it may do. */
-export function statusRoutes(app: Hono<Env>, deps: StatusRouteDeps): void {
-  bind(app, contracts.status, deps, async ({ caller }) => {
+export function statusRoutes(app: Endpoints, deps: StatusRouteDeps): void {
+  app.bind(contracts.status, async ({ caller }) => {
     const { account, key } = caller.principal;
     const summary = await deps.creditSummary(key);
     return {

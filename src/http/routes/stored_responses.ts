@@ -1,22 +1,20 @@
-import type { Hono } from "hono";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { Background } from "../../background/background.ts";
 import type { CallContext } from "../../relay/call_context.ts";
 import type { Registry } from "../../vendors/registry.ts";
-import { bind, type BindDeps, type ReplyOutput } from "../bind.ts";
-import type { Env } from "../request_context.ts";
+import { type Endpoints, type ReplyOutput } from "../bind.ts";
 
 /** Mounts the other operations on responses: retrieve, cancel and delete. */
 export function storedResponseRoutes(
-  app: Hono<Env>,
-  deps: BindDeps & { registry: Registry; background: Background },
+  app: Endpoints,
+  deps: { registry: Registry; background: Background },
 ): void {
   const { background } = deps;
   const families = deps.registry.all.map((vendor) => familyContracts(vendor.family).responses);
   for (const family of [contracts.unifiedResponses, ...families]) {
     if (!family) continue;
-    bind(app, family.get, deps, async ({ caller, params, query }) => {
+    app.bind(family.get, async ({ caller, params, query }) => {
       if (query.stream === "true") {
         throw new Fault("unsupported_parameter", {
           param: "stream",
@@ -25,10 +23,10 @@ export function storedResponseRoutes(
       }
       return found(await background.find(keyOf(caller, params)), params);
     });
-    bind(app, family.cancel, deps, async ({ caller, params }) => {
+    app.bind(family.cancel, async ({ caller, params }) => {
       return found(await background.cancel(keyOf(caller, params)), params);
     });
-    bind(app, family.remove, deps, async ({ caller, params }) => {
+    app.bind(family.remove, async ({ caller, params }) => {
       const id = params.response_id;
       if (!await background.remove(keyOf(caller, params))) throw notFound(id);
       return { id, object: "response" as const, deleted: true as const };

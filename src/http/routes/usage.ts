@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import type { UsageGroup } from "../../../contracts/data/usage.ts";
 import { contracts } from "../../../contracts/mod.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -16,10 +15,9 @@ import {
   type UsageReportDeps,
   type UsageReportRow,
 } from "../../usage/usage_report.ts";
-import { bind, type BindDeps } from "../bind.ts";
-import type { Env } from "../request_context.ts";
+import type { Endpoints } from "../bind.ts";
 
-export type UsageRouteDeps = BindDeps & UsageReportDeps & {
+export type UsageRouteDeps = UsageReportDeps & {
   flushRecords: FlushRecords;
   /** Credit as it is now, calls under way included. */
   credit: (accountId: number) => Promise<Credit>;
@@ -27,8 +25,8 @@ export type UsageRouteDeps = BindDeps & UsageReportDeps & {
 };
 
 /** Mounts sums of usage, and the account's credit. */
-export function usageRoutes(app: Hono<Env>, deps: UsageRouteDeps): void {
-  bind(app, contracts.getUsage, deps, async ({ caller, query, header }) => {
+export function usageRoutes(app: Endpoints, deps: UsageRouteDeps): void {
+  app.bind(contracts.getUsage, async ({ caller, query, header }) => {
     const accountId = caller.principal.account.id;
     const groups = [...new Set(query.group_by?.split(",") ?? [])] as UsageGroup[];
     const span = timeSpan(query);
@@ -49,7 +47,7 @@ export function usageRoutes(app: Hono<Env>, deps: UsageRouteDeps): void {
     };
   });
 
-  bind(app, contracts.getCredits, deps, async ({ caller }) => {
+  app.bind(contracts.getCredits, async ({ caller }) => {
     const accountId = caller.principal.account.id;
     await deps.flushRecords();
     const { year, month, day } = dateOf(deps.clock.now());

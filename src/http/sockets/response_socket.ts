@@ -6,7 +6,7 @@ import type { FrameChannel, FrameReceiver } from "../../base/frame_channel.ts";
 import { SseSplitter } from "../../base/sse.ts";
 import { finish, type Steps } from "../../base/steps.ts";
 import { errors } from "../../../contracts/kernel/errors.ts";
-import { Fault } from "../../shared/fault.ts";
+import { Fault, invalidValue } from "../../shared/fault.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { FoundEndpoint } from "../direct_endpoints.ts";
 import { asFault, errorReply } from "../errors.ts";
@@ -266,12 +266,7 @@ export class ResponseSocket implements FrameReceiver {
 
   /** Nothing is generated or charged; the next request continues the response that is answered. */
   #warmUp(frame: CreateFrame, itemsText: string | undefined): void {
-    if (itemsText === undefined) {
-      throw new Fault("invalid_value", {
-        param: "input",
-        message: "input: expected text, or a list of items.",
-      });
-    }
+    if (itemsText === undefined) throw invalidValue("input", "expected text, or a list of items");
     const id = `resp_${this.#deps.newId().replaceAll("-", "")}`;
     const createdAt = Math.floor(this.#deps.contexts.clock.now().getTime() / 1000);
     const events = this.#deps.frames.warmUp(frame, { id, createdAt });

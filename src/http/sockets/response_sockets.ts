@@ -3,7 +3,7 @@ import type { ByteGate } from "../../base/byte_gate.ts";
 import type { SocketHandler, SocketOffer } from "../../base/frame_channel.ts";
 import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import type { SocketFrames } from "../../dialects/kernel/socket_frames.ts";
-import { Fault } from "../../shared/fault.ts";
+import { Fault, overLimit } from "../../shared/fault.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { DirectEndpoints, FoundEndpoint } from "../direct_endpoints.ts";
 import { asFault, errorReply } from "../errors.ts";
@@ -131,10 +131,7 @@ async function refusalOf(
   }
   if ((open.get(context.principal!.account.id) ?? 0) < deps.maxPerAccount) return undefined;
   return refused(
-    new Fault("rate_limit_exceeded", {
-      message: `This account has ${deps.maxPerAccount} WebSockets open. Close one first.`,
-      retryAfterSeconds: 10,
-    }),
+    overLimit(`This account has ${deps.maxPerAccount} WebSockets open. Close one first.`, 10),
   );
 }
 

@@ -4,11 +4,9 @@
  * callers send the conversation itself, as over HTTP.
  */
 export interface SocketTurns {
-  /** Replaces what the socket remembers. */
   remember(socket: object, turn: SocketTurn): void;
   /** The socket's last turn if it has this id. */
   find(socket: object, responseId: string): SocketTurn | undefined;
-  /** The socket is closed. */
   drop(socket: object): void;
   /** Forgets the text of these calls. */
   forget(transactionIds: readonly string[]): void;

@@ -4,7 +4,7 @@ import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** Columns of an account, in the order that `readAccount` knows. */
-export const accountColumns = "id, name, tier, requests_per_minute, burst, created_at";
+const accountColumns = "id, name, tier, requests_per_minute, burst, created_at";
 
 export function createAccounts(database: Database): AccountStore {
   return {
@@ -52,7 +52,6 @@ export async function insertAccount(
   return readAccount(row!);
 }
 
-/** The account made at the first start. */
 export async function firstAccount(database: Queryable): Promise<Account | undefined> {
   const [row] = await database.query(
     `select ${accountColumns} from accounts order by id limit 1`,

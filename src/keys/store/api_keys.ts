@@ -107,7 +107,6 @@ async function changeKey(
   return row && readKey(row);
 }
 
-/** Hashes of all keys that are neither revoked nor expired. */
 export async function usableHashes(database: Queryable): Promise<string[]> {
   const rows = await database.query(
     `select hash from api_keys where revoked_at is null

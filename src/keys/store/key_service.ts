@@ -66,15 +66,11 @@ export function createKeyService(database: Database, analytics: LastUses): KeySe
   };
 }
 
-async function note(
-  tx: Queryable,
-  id: string,
-  { environment, replaces, madeBy = null }: {
-    environment: string;
-    replaces: string | null;
-    madeBy: string | null | undefined;
-  },
-): Promise<void> {
+async function note(tx: Queryable, id: string, { environment, replaces, madeBy = null }: {
+  environment: string;
+  replaces: string | null;
+  madeBy: string | null | undefined;
+}): Promise<void> {
   await tx.query(
     `insert into api_key_notes (api_key_id, environment, replaces, made_by)
      values ($1, $2, $3, $4)`,

@@ -9,15 +9,11 @@ import { credit } from "../../credit/store/ledger.ts";
  * Makes the first account and its key where there is no account yet. Of two processes that start
  * at once only one is told that it made them.
  */
-export async function ensureFirstAccount(
-  database: Database,
-  first: {
-    account: { name: string; tier: Tier; requestsPerMinute: number; burst: number };
-    key: Omit<NewApiKey, "accountId">;
-    /** Starting credit in nano-dollars. */
-    creditNanos: bigint;
-  },
-): Promise<{ account: Account; created: boolean }> {
+export async function ensureFirstAccount(database: Database, first: {
+  account: { name: string; tier: Tier; requestsPerMinute: number; burst: number };
+  key: Omit<NewApiKey, "accountId">;
+  creditNanos: bigint;
+}): Promise<{ account: Account; created: boolean }> {
   return await database.transaction(async (tx) => {
     await tx.query("select pg_advisory_xact_lock($1)", [firstAccountLock]);
     const existing = await firstAccount(tx);

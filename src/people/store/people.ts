@@ -86,16 +86,10 @@ async function remove(
 }
 
 /** Two owners who remove each other at the same moment are told apart by the account's lock. */
-function change(
-  database: Database,
-  accountId: number,
-  personId: string,
-  { staysOwner, audit }: {
-    staysOwner: boolean;
-    audit: ((person: Person) => AuditNote) | undefined;
-  },
-  act: (tx: Queryable) => Promise<void>,
-): Promise<Person | Refusal> {
+function change(database: Database, accountId: number, personId: string, { staysOwner, audit }: {
+  staysOwner: boolean;
+  audit: ((person: Person) => AuditNote) | undefined;
+}, act: (tx: Queryable) => Promise<void>): Promise<Person | Refusal> {
   return database.transaction(async (tx) => {
     await tx.query("select id from accounts where id = $1 for update", [accountId]);
     const [row] = await tx.query(

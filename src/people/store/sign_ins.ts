@@ -398,9 +398,7 @@ async function join(
     [newPersonId, sanitizeText(issuer), sanitizeText(subject), email, sanitizeText(name), now],
   );
   const personId = String(person!.id);
-  if (!membership) {
-    return { kind: "admitted", personId, accountId: Number(existing!.account_id) };
-  }
+  if (!membership) return { kind: "admitted", personId, accountId: Number(existing!.account_id) };
   const made = await tx.query(
     `insert into memberships (account_id, person_id, role, created_at) values ($1, $2, $3, $4)
      on conflict (account_id, person_id) do update set role = excluded.role

@@ -7,9 +7,7 @@ import { operatorSource } from "../table/prices_file.ts";
 export interface KnownDiscrepancy {
   /** All vendors when absent. */
   label?: string;
-  /** All models when absent. */
   models?: readonly string[];
-  /** All dimensions when absent. */
   dimensions?: readonly Dimension[];
   /** Only prompts of exactly this size. */
   promptTokens?: number;

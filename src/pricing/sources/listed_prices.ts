@@ -19,9 +19,13 @@ export function rowsFromAggregatorModels(label: string, body: unknown): PriceRow
     const top = isObject(model.top_provider) ? model.top_provider : {};
     const maxOutputTokens = limit(top.max_completion_tokens);
     const contextTokens = limit(model.context_length);
-    return [priceRow(
-      { label, model: id, source: `model list of ${label}`, ...contextTokens && { contextTokens } },
-      {
+    return [
+      priceRow({
+        label,
+        model: id,
+        source: `model list of ${label}`,
+        ...contextTokens && { contextTokens },
+      }, {
         rates: withOverrides(
           rates,
           overrides.filter((each) => threshold(each) === undefined),
@@ -30,8 +34,8 @@ export function rowsFromAggregatorModels(label: string, body: unknown): PriceRow
         contextTiers: tiersOf(rates, overrides, pricing),
         serviceTiers: {},
         ...maxOutputTokens && { maxOutputTokens },
-      },
-    )];
+      }),
+    ];
   });
 }
 

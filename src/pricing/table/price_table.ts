@@ -88,24 +88,21 @@ function above(threshold: number, prices: readonly string[]): PriceFields {
 const familyA = { label: "vendor-a", fallback: true };
 
 const vendorA = [
-  row(
-    familyA,
-    ["deepseek-ai/DeepSeek-V4-Pro", "deepseek-v4-pro"],
-    repository("2026-06-02"),
-    ["0.435", "0.87", "0.003625"],
-  ),
-  row(
-    familyA,
-    ["deepseek-ai/DeepSeek-V4-Flash", "deepseek-v4-flash"],
-    repository("2026-05-12"),
-    ["0.14", "0.28", "0.0028"],
-  ),
-  row(
-    familyA,
-    ["moonshotai/Kimi-K2.6", "kimi-k2.6"],
-    repository("2026-05-22"),
-    ["0.95", "4", "0.16"],
-  ),
+  row(familyA, ["deepseek-ai/DeepSeek-V4-Pro", "deepseek-v4-pro"], repository("2026-06-02"), [
+    "0.435",
+    "0.87",
+    "0.003625",
+  ]),
+  row(familyA, ["deepseek-ai/DeepSeek-V4-Flash", "deepseek-v4-flash"], repository("2026-05-12"), [
+    "0.14",
+    "0.28",
+    "0.0028",
+  ]),
+  row(familyA, ["moonshotai/Kimi-K2.6", "kimi-k2.6"], repository("2026-05-22"), [
+    "0.95",
+    "4",
+    "0.16",
+  ]),
 ];
 
 // Batch and flex at half, priority and fast at double the price are "typical", not verified for each

@@ -31,7 +31,6 @@ function factorFields(
   return entries.length === 0 ? {} : { [name]: Object.fromEntries(entries) };
 }
 
-/** Name of a dimension in `PRICES_FILE`. */
 export const dimensionWords = { ...millionNames, ...pieceNames, perImage: "per_image" } as const;
 
 /** A rate as `PRICES_FILE` writes it: USD per million where the dimension is counted so. */

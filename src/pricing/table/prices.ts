@@ -110,7 +110,6 @@ export function createPrices({ bundled, overrides = [], familyOf }: PriceSources
   };
 }
 
-/** The rows of the bundled table, each with its version. */
 export function bundledPrices(entries: readonly PriceEntry[] = priceTable): PriceRow[] {
   return entries.flatMap(({ label, models, source, checked_on: checkedOn, fallback, ...fields }) =>
     models.map((model) => {
@@ -138,9 +137,7 @@ function byModel(rows: readonly PriceRow[]): Map<string, PriceRow[]> {
 /** Of the rows valid at this time, the one that began last; of several, the last listed. */
 function latest(rows: readonly PriceRow[] | undefined, at: Date): PriceRow | undefined {
   let best: PriceRow | undefined;
-  for (const row of rows ?? []) {
-    if (validAt(row, at) && begin(row) >= begin(best)) best = row;
-  }
+  for (const row of rows ?? []) if (validAt(row, at) && begin(row) >= begin(best)) best = row;
   return best;
 }
 

@@ -4,7 +4,6 @@ import { interactionConditions } from "../filter_conditions.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
-/** A sample of the calls that match a query, always oldest first. */
 export async function sampleCalls(
   database: Queryable,
   { order, limit, exceptEndpoint, ...query }: SampleQuery,

@@ -8,15 +8,14 @@ export async function cohortSums(
   cohortIds: readonly string[],
   bounds?: CallBounds,
 ): Promise<CohortCallSums[]> {
-  const rows = await database.query(
-    sumsOf(bounds ? latestCalls : allCalls),
-    [accountId, cohortIds, ...(bounds ? [bounds.since, bounds.most] : [])],
-    { forceCustomPlan: true },
-  );
+  const rows = await database.query(sumsOf(bounds ? latestCalls : allCalls), [
+    accountId,
+    cohortIds,
+    ...(bounds ? [bounds.since, bounds.most] : []),
+  ], { forceCustomPlan: true });
   return rows.map(readCallSums);
 }
 
-/** A row of `sumsOf`. */
 export function readCallSums(row: SqlRow): CohortCallSums {
   return {
     cohortId: String(row.cohort_id),
@@ -92,7 +91,6 @@ const namesSql = `with recursive names as (
     where names.cohort_id is not null
   ) select cohort_id from names where cohort_id is not null limit $3`;
 
-/** What the latest calls of each cohort cost. */
 export async function cohortCosts(
   database: Queryable,
   accountId: number,

@@ -16,7 +16,6 @@ export async function addTombstone(database: Database, tombstone: Tombstone): Pr
   });
 }
 
-/** Calls in the scope, oldest first. */
 export async function matchedCalls(
   database: Queryable,
   scope: ErasureScope,
@@ -49,7 +48,6 @@ export async function matchedAmong(
   return rows.map(idOf);
 }
 
-/** Counts calls in the scope or with one of the ids. */
 export async function countMatched(
   database: Queryable,
   scope: ErasureScope,
@@ -103,10 +101,7 @@ export async function eraseAndRefuse(
  * Erases payloads and rows. A trigger removes media references with their payloads, and media with
  * the last reference.
  */
-export async function eraseCalls(
-  tx: Queryable,
-  calls: readonly CallKey[],
-): Promise<ErasedCalls> {
+export async function eraseCalls(tx: Queryable, calls: readonly CallKey[]): Promise<ErasedCalls> {
   const [media] = await tx.query(
     "select exists (select from media_refs where transaction_id = any($1::text[])) as named",
     [calls.map(({ transactionId }) => transactionId)],

@@ -16,7 +16,6 @@ import {
 } from "./interactions_list.ts";
 import { readSummary, selectedColumns } from "../columns.ts";
 
-/** Interactions for the dashboard. */
 export function createInteractionRepository(database: Queryable): InteractionRepository {
   return {
     page: (query) => page(database, query),

@@ -60,10 +60,12 @@ export async function listSessionCalls(
   sessionId: string,
   limit: number,
 ): Promise<{ calls: SessionCall[]; isAll: boolean }> {
-  const { text, values } = pageSql(
-    { accountId, filters: { session_id: [sessionId] }, order: "oldest", limit },
-    sessionColumns,
-  );
+  const { text, values } = pageSql({
+    accountId,
+    filters: { session_id: [sessionId] },
+    order: "oldest",
+    limit,
+  }, sessionColumns);
   const rows = await database.query(text, values, { forceCustomPlan: true });
   return { calls: rows.slice(0, limit).map(readSessionCall), isAll: rows.length <= limit };
 }
@@ -179,9 +181,7 @@ export function addFilters(
   for (const [column, value] of Object.entries(unindexedDefaults)) {
     const wanted = filters?.[column] ?? [];
     // The same expression as in the partial index.
-    if (wanted.length > 0 && !wanted.includes(value)) {
-      conditions.push(`i.${column} <> '${value}'`);
-    }
+    if (wanted.length > 0 && !wanted.includes(value)) conditions.push(`i.${column} <> '${value}'`);
   }
   if (costNanos?.min !== undefined) conditions.push(`i.cost_nanos >= ${bind(costNanos.min)}`);
   if (costNanos?.max !== undefined) conditions.push(`i.cost_nanos <= ${bind(costNanos.max)}`);

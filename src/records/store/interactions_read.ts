@@ -122,7 +122,6 @@ function pageSql(
     order by i.created_at, i.transaction_id`;
 }
 
-/** The same rows without their payloads. */
 function bareSql(selected: string, conditions: readonly string[], size: string): string {
   return `select ${selected}, i.created_at::text as row_time, i.transaction_id as row_id,
       0 as payload_bytes, null as request, null as response

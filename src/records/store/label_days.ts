@@ -18,11 +18,13 @@ const columns: Readonly<Record<UsageLabel, string>> = {
 export function createLabelRows(database: Queryable): LabelRows {
   return {
     async read({ accountId, span, from, to }, label) {
-      const rows = await database.query(
-        sumsSql(columns[label]),
-        [accountId, span, from, to, maxValuesADay],
-        { forceCustomPlan: true },
-      );
+      const rows = await database.query(sumsSql(columns[label]), [
+        accountId,
+        span,
+        from,
+        to,
+        maxValuesADay,
+      ], { forceCustomPlan: true });
       return rows.map(readStep);
     },
   };

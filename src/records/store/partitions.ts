@@ -21,10 +21,7 @@ export class Partitions {
    * Runs `write` for these rows; again if retention dropped a partition in the meantime, which it does
    * month by month, so that one pass may get in the way more than once. `write` must be all or nothing.
    */
-  async writing<T>(
-    rows: readonly { createdAt: Date }[],
-    write: () => Promise<T>,
-  ): Promise<T> {
+  async writing<T>(rows: readonly { createdAt: Date }[], write: () => Promise<T>): Promise<T> {
     for (let attempt = 1;; attempt++) {
       await this.#open(rows);
       try {
@@ -56,7 +53,6 @@ async function openMonth(database: Queryable, month: Date): Promise<void> {
   await database.query("select open_month($1)", [month]);
 }
 
-/** Creates the partitions of this month and the two after it. */
 export async function ensurePartitions(database: Queryable, now: Date): Promise<void> {
   for (const ahead of [0, 1, 2]) {
     await openMonth(database, new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead)));
@@ -177,7 +173,6 @@ function partitionOf(table: Partitioned, at: Date): string {
   return `${table}_${at.toISOString().slice(0, "2026-11".length).replace("-", "_")}`;
 }
 
-/** When the month of a partition begins and ends. */
 function spanOf(partition: string): [Date, Date] {
   const [year, month] = partition.slice(-"2026_11".length).split("_").map(Number);
   return [new Date(Date.UTC(year!, month! - 1)), new Date(Date.UTC(year!, month!))];

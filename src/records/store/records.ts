@@ -1,4 +1,4 @@
-import { Fault } from "../../shared/fault.ts";
+import { isStoreAway } from "../../shared/fault.ts";
 import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import type { Settlement } from "../../credit/ledger.ts";
 import { chargeOnce } from "../../credit/store/charge_once.ts";
@@ -27,7 +27,7 @@ export function createRecords(
     } catch (thrown) {
       const fault = asRowFault(thrown);
       // The charge is posted even if the row can't be stored.
-      if (analytics.sharesMain && rows.length === 1 && !isAway(fault)) {
+      if (analytics.sharesMain && rows.length === 1 && !isStoreAway(fault)) {
         await database.transaction((tx) => postCharges(tx, rows));
       }
       throw fault;
@@ -67,12 +67,12 @@ async function postCharges(
 
 /** Models that answered a call whose cost nobody knows, once a day each. */
 function unpricedModels(rows: readonly SettledCall[]): WebhookEvent[] {
-  return rows.filter(({ status, costNanos }) => status === "completed" && costNanos === null).map(
-    ({ accountId, vendor, model, createdAt: at }) => ({
-      ...{ accountId, at, type: "model.unpriced", data: { vendor, model } },
-      key: `unpriced ${vendor}/${model.slice(0, 200)} ${at.toISOString().slice(0, 10)}`,
-    }),
-  );
+  return rows.filter(({ status, costNanos }) => status === "completed" && costNanos === null).map((
+    { accountId, vendor, model, createdAt: at },
+  ) => ({
+    ...{ accountId, at, type: "model.unpriced", data: { vendor, model } },
+    key: `unpriced ${vendor}/${model.slice(0, 200)} ${at.toISOString().slice(0, 10)}`,
+  }));
 }
 
 function settlementOf(row: SettledCall): Settlement {
@@ -82,8 +82,4 @@ function settlementOf(row: SettledCall): Settlement {
     leaseId: row.leaseId ?? null,
     chargedNanos: row.chargedNanos,
   };
-}
-
-function isAway(thrown: unknown): boolean {
-  return thrown instanceof Fault && thrown.code === "store_unavailable";
 }

@@ -8,7 +8,7 @@ import { promptTokens } from "../../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../../dialects/kernel/tag_blocks.ts";
 import { demandOf, type ToolDemand } from "../../dialects/kernel/tool_demand.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
-import { Fault } from "../../shared/fault.ts";
+import { Fault, invalidValue } from "../../shared/fault.ts";
 import type { Interaction } from "../../shared/interaction.ts";
 import type { StoredResponseStore } from "../../shared/stored_response.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
@@ -28,7 +28,7 @@ import { countInSteps } from "../../base/heavy_json.ts";
 import { JsonCount } from "../../base/json_count.ts";
 import { parseInSteps } from "../../base/parse_in_steps.ts";
 import type { Steps } from "../../base/steps.ts";
-import { defined, invalidValue } from "../../dialects/kernel/fields.ts";
+import { defined } from "../../dialects/kernel/fields.ts";
 import { isRecord } from "../../dialects/kernel/json.ts";
 
 export interface PlanDeps {

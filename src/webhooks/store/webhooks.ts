@@ -70,9 +70,7 @@ export function createWebhookStore(
           Number(row.account_id)
         );
       const budgeted = wanting("budget.reached");
-      if (budgeted.length > 0) {
-        await database.transaction((tx) => noteBudgets(tx, now, budgeted));
-      }
+      if (budgeted.length > 0) await database.transaction((tx) => noteBudgets(tx, now, budgeted));
       if (wanting("credit.low").length > 0) await database.transaction((tx) => noteCredit(tx, now));
       await database.transaction((tx) => noteVendors(tx, down, now));
     },
@@ -132,11 +130,7 @@ async function list(
 }
 
 /** A period's percentages are claimed in the transaction that keeps their events. */
-async function noteBudgets(
-  tx: Queryable,
-  at: Date,
-  accountIds: readonly number[],
-): Promise<void> {
+async function noteBudgets(tx: Queryable, at: Date, accountIds: readonly number[]): Promise<void> {
   const reached = await claimReached(tx, at, accountIds);
   await enqueueEvents(
     tx,

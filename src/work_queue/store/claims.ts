@@ -3,7 +3,6 @@ import type { Database, SqlRow, SqlValue } from "../../database/database.ts";
 /** A table whose rows are work, and its columns that say who works on a row and until when. */
 export interface WorkTable {
   name: string;
-  /** The primary key. */
   key: string;
   /** The column that names a row for its worker; the key when absent. */
   id?: string;
@@ -80,13 +79,10 @@ export class Claims {
    * Renews claims on these rows of which a third has passed; gives the rows that are still held, by
    * their ids. `tokens` are those of the claims where these aren't named by their owner.
    */
-  async renew(
-    ids: readonly string[],
-    { tokens = ids.map(() => this.#workerId), returning }: {
-      tokens?: readonly string[];
-      returning?: string;
-    } = {},
-  ): Promise<Map<string, SqlRow>> {
+  async renew(ids: readonly string[], { tokens = ids.map(() => this.#workerId), returning }: {
+    tokens?: readonly string[];
+    returning?: string;
+  } = {}): Promise<Map<string, SqlRow>> {
     if (ids.length === 0) return new Map();
     const { name, key, id, owner, token = owner, until, claimMs } = this.#table;
     const ours = `(${id}, ${token}::text) in (select * from unnest($1::text[], $2::text[]))

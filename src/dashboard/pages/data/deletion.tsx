@@ -1,9 +1,14 @@
-import type { Hono } from "hono";
 import type { Child } from "hono/jsx";
 import { type Deletion, type DeletionState, totalOf } from "../../../erasure/deletion.ts";
 import { deletionBody } from "../../../erasure/deletion_body.ts";
 import { count } from "../../amounts.ts";
-import { NotFound, orNotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
+import {
+  NotFound,
+  orNotFound,
+  type PageContext,
+  type PageRequest,
+  type Routes,
+} from "../../bind.tsx";
 import {
   actionsColumn,
   Badge,
@@ -26,43 +31,34 @@ const address = "/dashboard/deletion";
 const pageRows = 50;
 
 /** Records erased for good: asked for, and what there is to show for it. */
-export function deletionRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
+export function deletionRoutes(app: Routes, ctx: PageContext): void {
+  app.get(address, "viewer", (request) => listPage(ctx, request));
   newDeletionRoutes(app, ctx);
-  app.get(
-    `${address}/csv`,
-    page(ctx, "viewer", (request) => {
-      const { id } = request.session.account;
-      const read = (after: Deletion | undefined, limit: number) =>
-        ctx.deletions.list(id, { limit, ...(after ? { after } : {}) });
-      return csvFile("deletions", columns, allPages(read));
-    }),
-  );
-  app.get(
-    `${address}/:id`,
-    page(ctx, "viewer", async (request) => {
-      const deletion = await find(ctx, request);
-      return {
-        title: deletion.state === "done" ? "Deletion receipt" : "Deletion under way",
-        section: "deletion",
-        scripts: ["refresh.js"],
-        body: receipt(deletion),
-      };
-    }),
-  );
-  app.get(
-    `${address}/:id/receipt.json`,
-    page(ctx, "viewer", async (request) => {
-      const deletion = await find(ctx, request);
-      if (deletion.completedAt === null) throw new NotFound();
-      return new Response(JSON.stringify(deletionBody(deletion), null, 2) + "\n", {
-        headers: {
-          "content-type": "application/json",
-          "content-disposition": `attachment; filename="deletion-${deletion.deletionId}.json"`,
-        },
-      });
-    }),
-  );
+  app.get(`${address}/csv`, "viewer", (request) => {
+    const { id } = request.session.account;
+    const read = (after: Deletion | undefined, limit: number) =>
+      ctx.deletions.list(id, { limit, ...(after ? { after } : {}) });
+    return csvFile("deletions", columns, allPages(read));
+  });
+  app.get(`${address}/:id`, "viewer", async (request) => {
+    const deletion = await find(ctx, request);
+    return {
+      title: deletion.state === "done" ? "Deletion receipt" : "Deletion under way",
+      section: "deletion",
+      scripts: ["refresh.js"],
+      body: receipt(deletion),
+    };
+  });
+  app.get(`${address}/:id/receipt.json`, "viewer", async (request) => {
+    const deletion = await find(ctx, request);
+    if (deletion.completedAt === null) throw new NotFound();
+    return new Response(JSON.stringify(deletionBody(deletion), null, 2) + "\n", {
+      headers: {
+        "content-type": "application/json",
+        "content-disposition": `attachment; filename="deletion-${deletion.deletionId}.json"`,
+      },
+    });
+  });
 }
 
 async function find(ctx: PageContext, request: PageRequest): Promise<Deletion> {

@@ -1,15 +1,13 @@
-import type { Hono } from "hono";
 import { callerUnreadTimeout, pulledStream } from "../../../base/pulled_stream.ts";
 import type { ExportJob, ExportState } from "../../../exports/export_job.ts";
 import { exportMediaType } from "../../../exports/export_spec.ts";
 import { bytes } from "../../amounts.ts";
 import {
-  action,
   NotFound,
   orNotFound,
-  page,
   type PageContext,
   type PageRequest,
+  type Routes,
 } from "../../bind.tsx";
 import {
   actionsColumn,
@@ -27,47 +25,37 @@ import { day } from "../../format.ts";
 import { Live } from "../../live.tsx";
 import { newExportRoutes, tableNames } from "./new_export.tsx";
 
-export const address = "/dashboard/exports";
+const address = "/dashboard/exports";
 
 /** Files of records: asked for, written in the background, fetched and deleted. */
-export function exportRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
+export function exportRoutes(app: Routes, ctx: PageContext): void {
+  app.get(address, "viewer", (request) => listPage(ctx, request));
   newExportRoutes(app, ctx);
   app.get(
     `${address}/csv`,
-    page(
-      ctx,
-      "viewer",
-      async (request) =>
-        csvFile("exports", columns, await ctx.exports.list(request.session.account.id)),
-    ),
+    "viewer",
+    async (request) =>
+      csvFile("exports", columns, await ctx.exports.list(request.session.account.id)),
   );
-  app.get(
-    `${address}/:id/file`,
-    page(ctx, "member", (request) => download(ctx, request), { ownLinksAt: address }),
-  );
-  app.get(
-    `${address}/:id/delete`,
-    page(ctx, "member", async (request) => {
-      const job = await find(ctx, request);
-      return {
-        title: isOpen(job) ? "Cancel export" : "Delete export",
-        section: "exports",
-        body: deleteForm(job, request),
-      };
-    }),
-  );
-  app.post(
-    `${address}/:id/delete`,
-    action(ctx, "member", async (_form, request) => {
-      const job = await find(ctx, request);
-      const { requestId } = job;
-      const note = request.note("export.deleted", describe(job), requestId);
-      await ctx.exports.remove(request.session.account.id, requestId, note);
-      const text = "The export is gone, and its file with it.";
-      return { to: address, notice: { kind: "done", text } };
-    }),
-  );
+  app.get(`${address}/:id/file`, "member", (request) => download(ctx, request), {
+    ownLinksAt: address,
+  });
+  app.get(`${address}/:id/delete`, "member", async (request) => {
+    const job = await find(ctx, request);
+    return {
+      title: isOpen(job) ? "Cancel export" : "Delete export",
+      section: "exports",
+      body: deleteForm(job, request),
+    };
+  });
+  app.post(`${address}/:id/delete`, "member", async (_form, request) => {
+    const job = await find(ctx, request);
+    const { requestId } = job;
+    const note = request.note("export.deleted", describe(job), requestId);
+    await ctx.exports.remove(request.session.account.id, requestId, note);
+    const text = "The export is gone, and its file with it.";
+    return { to: address, notice: { kind: "done", text } };
+  });
 }
 
 async function find(ctx: PageContext, request: PageRequest): Promise<ExportJob> {

@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import {
   type DataTable,
   dataTables,
@@ -11,12 +10,11 @@ import { anySelectors, erasureReason, selectionRequest } from "../../../erasure/
 import { validate } from "../../../shared/validate.ts";
 import { count, counted } from "../../amounts.ts";
 import {
-  action,
   type Outcome,
   type Page,
-  page,
   type PageContext,
   type PageRequest,
+  type Routes,
 } from "../../bind.tsx";
 import { Fact, Field, PostForm } from "../../components.tsx";
 import { submitOrExplain } from "../../faults.ts";
@@ -37,13 +35,14 @@ import { tableNames } from "./new_export.tsx";
 const address = "/dashboard/deletion";
 
 /** Deleting in two steps: what would go is counted first, and only then anything goes. */
-export function newDeletionRoutes(app: Hono, ctx: PageContext): void {
+export function newDeletionRoutes(app: Routes, ctx: PageContext): void {
   app.get(
     `${address}/new`,
-    page(ctx, "owner", (request) => formPage(request, { values: asked(request), fieldErrors: {} })),
+    "owner",
+    (request) => formPage(request, { values: asked(request), fieldErrors: {} }),
   );
-  app.post(`${address}/new`, action(ctx, "owner", (form, request) => dryRun(ctx, form, request)));
-  app.post(address, action(ctx, "owner", (form, request) => confirm(ctx, form, request)));
+  app.post(`${address}/new`, "owner", (form, request) => dryRun(ctx, form, request));
+  app.post(address, "owner", (form, request) => confirm(ctx, form, request));
 }
 
 /** As it is first shown: empty, or what a link asks for. */

@@ -1,15 +1,13 @@
-import type { Hono } from "hono";
 import { exportRequest } from "../../../../contracts/data/exports.ts";
 import type { ExportTable } from "../../../../contracts/data/export_tables.ts";
 import { readExportSpec } from "../../../exports/export_spec.ts";
 import { validate } from "../../../shared/validate.ts";
 import {
-  action,
   type Outcome,
   type Page,
-  page,
   type PageContext,
   type PageRequest,
+  type Routes,
 } from "../../bind.tsx";
 import { PostForm } from "../../components.tsx";
 import { submitOrExplain } from "../../faults.ts";
@@ -34,17 +32,13 @@ export const tableNames: Readonly<Record<ExportTable, string>> = {
   eval_results: "Evaluation results",
 };
 
-/** Asking for an export. */
-export function newExportRoutes(app: Hono, ctx: PageContext): void {
+export function newExportRoutes(app: Routes, ctx: PageContext): void {
   app.get(
     `${address}/new`,
-    page(
-      ctx,
-      "member",
-      (request) => formPage(ctx, request, { values: asked(request), fieldErrors: {} }),
-    ),
+    "member",
+    (request) => formPage(ctx, request, { values: asked(request), fieldErrors: {} }),
   );
-  app.post(`${address}/new`, action(ctx, "member", (form, request) => start(ctx, form, request)));
+  app.post(`${address}/new`, "member", (form, request) => start(ctx, form, request));
 }
 
 /** As it is first shown: the last thirty days, or what a link asks for. */

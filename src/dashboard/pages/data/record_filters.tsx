@@ -4,7 +4,7 @@ import type { Form } from "../../form.ts";
 import type { KeyVendor } from "../../deps.ts";
 
 /** How a call can have ended, as filters name it. */
-export const statuses: readonly Option[] = [
+const statuses: readonly Option[] = [
   ["completed", "Completed"],
   ["failed", "Failed"],
   ["truncated", "Cut by the vendor"],
@@ -21,12 +21,10 @@ const columns = [
 const field = (column: string) => `filter_${column}`;
 
 /** Which of the stored calls are meant, by their columns. */
-export function FilterFields(
-  { keys, vendors, ...shown }: Shown & {
-    keys: readonly KeyRow[];
-    vendors: readonly KeyVendor[];
-  },
-) {
+export function FilterFields({ keys, vendors, ...shown }: Shown & {
+  keys: readonly KeyRow[];
+  vendors: readonly KeyVendor[];
+}) {
   const isOpen = [...columns, "status"].some((column) =>
     (shown.values[field(column)]?.[0] ?? "") !== "" ||
     shown.fieldErrors[field(column)] !== undefined
@@ -68,7 +66,6 @@ export function FilterFields(
   );
 }
 
-/** The filters of a form, as the API takes them. */
 export function readFilters(form: Form): Record<string, string | string[]> {
   const single = columns.map((column) => [column, form.text(field(column))] as const)
     .filter(([, value]) => value !== "");
@@ -76,7 +73,6 @@ export function readFilters(form: Form): Record<string, string | string[]> {
   return { ...Object.fromEntries(single), ...(wanted.length > 0 ? { status: wanted } : {}) };
 }
 
-/** The field that a fault about filters belongs to. */
 export function filterField(param: string): string | undefined {
   const column = /^filters\.(\w+)/.exec(param)?.[1];
   return column === undefined ? undefined : field(column);

@@ -1,7 +1,6 @@
-import type { Hono } from "hono";
 import type { StoredMonth } from "../../../erasure/retention.ts";
 import { bytes, counted } from "../../amounts.ts";
-import { page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { Table } from "../../components.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { day, exactTime } from "../../format.ts";
@@ -12,42 +11,36 @@ const dayMs = 86_400_000;
 const address = "/dashboard/settings/retention";
 
 /** How long records stay, and when what is stored goes. */
-export function retentionRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    address,
-    page(ctx, "viewer", async (request) => {
-      const { oldest, months, showsSizes } = await readMonths(ctx, request);
-      const rules = rulesOf(ctx.retention);
-      return settingsPage(
-        "retention",
-        <>
-          <Rules rules={rules} now={request.now} />
-          <h2>What is stored</h2>
-          <p class="lead">
-            {oldest === undefined
-              ? "No call of this account is stored."
-              : `The oldest call of this account is of ${exactTime(oldest)}.`}
-          </p>
-          {months.length === 0
-            ? null
-            : <Months months={months} rules={rules} showsSizes={showsSizes} />}
-        </>,
-      );
-    }),
-  );
-  app.get(
-    `${address}/csv`,
-    page(ctx, "viewer", async (request) => {
-      const { months, showsSizes } = await readMonths(ctx, request);
-      const rules = rulesOf(ctx.retention);
-      return csvFile("stored-months", {
-        month: ({ month }: StoredMonth) => month.toISOString().slice(0, 7),
-        payloads_gone_by: ({ month }) => goneAt(month, rules.payload),
-        usage_gone_by: ({ month }) => goneAt(month, rules.usage),
-        ...(showsSizes ? sizeColumns : {}),
-      }, months);
-    }),
-  );
+export function retentionRoutes(app: Routes, ctx: PageContext): void {
+  app.get(address, "viewer", async (request) => {
+    const { oldest, months, showsSizes } = await readMonths(ctx, request);
+    const rules = rulesOf(ctx.retention);
+    return settingsPage(
+      "retention",
+      <>
+        <Rules rules={rules} now={request.now} />
+        <h2>What is stored</h2>
+        <p class="lead">
+          {oldest === undefined
+            ? "No call of this account is stored."
+            : `The oldest call of this account is of ${exactTime(oldest)}.`}
+        </p>
+        {months.length === 0
+          ? null
+          : <Months months={months} rules={rules} showsSizes={showsSizes} />}
+      </>,
+    );
+  });
+  app.get(`${address}/csv`, "viewer", async (request) => {
+    const { months, showsSizes } = await readMonths(ctx, request);
+    const rules = rulesOf(ctx.retention);
+    return csvFile("stored-months", {
+      month: ({ month }: StoredMonth) => month.toISOString().slice(0, 7),
+      payloads_gone_by: ({ month }) => goneAt(month, rules.payload),
+      usage_gone_by: ({ month }) => goneAt(month, rules.usage),
+      ...(showsSizes ? sizeColumns : {}),
+    }, months);
+  });
 }
 
 const sizeColumns: CsvColumns<StoredMonth> = {
@@ -127,13 +120,11 @@ function Rules({ rules, now }: { rules: RetentionRules; now: Date }) {
   );
 }
 
-function Months(
-  { months, rules, showsSizes }: {
-    months: readonly StoredMonth[];
-    rules: RetentionRules;
-    showsSizes: boolean;
-  },
-) {
+function Months({ months, rules, showsSizes }: {
+  months: readonly StoredMonth[];
+  rules: RetentionRules;
+  showsSizes: boolean;
+}) {
   const sizes = showsSizes
     ? [
       { title: "Usage, all accounts", class: "number" },

@@ -1,14 +1,12 @@
-import type { Hono } from "hono";
 import type { EvalResult, EvalRun } from "../../../evals/eval.ts";
 import { readResultCursor, resultCursor } from "../../../evals/eval_cursor.ts";
 import { count, usd } from "../../amounts.ts";
 import {
-  action,
   orNotFound,
   type Page,
-  page,
   type PageContext,
   type PageRequest,
+  type Routes,
 } from "../../bind.tsx";
 import { Badge, Fact, LinkLine, PostForm, Table, Tile, Time } from "../../components.tsx";
 import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
@@ -23,20 +21,17 @@ const address = "/dashboard/evals";
 const pageRows = 50;
 
 /** One evaluation: how far it is, and what came out. */
-export function evalRoutes(app: Hono, ctx: PageContext): void {
-  app.get(`${address}/:id`, page(ctx, "viewer", (request) => runPage(ctx, request)));
-  app.get(`${address}/:id/csv`, page(ctx, "viewer", (request) => resultsCsv(ctx, request)));
-  app.post(
-    `${address}/:id/cancel`,
-    action(ctx, "member", async (_form, request) => {
-      const run = await find(ctx, request);
-      const { evalRunId } = run;
-      const note = request.note("eval.cancelled", run.name ?? run.model);
-      await ctx.evals.cancel(request.session.account.id, evalRunId, note);
-      const text = "The evaluation makes no further calls. What came out so far stays.";
-      return { to: `${address}/${evalRunId}`, notice: { kind: "done", text } };
-    }),
-  );
+export function evalRoutes(app: Routes, ctx: PageContext): void {
+  app.get(`${address}/:id`, "viewer", (request) => runPage(ctx, request));
+  app.get(`${address}/:id/csv`, "viewer", (request) => resultsCsv(ctx, request));
+  app.post(`${address}/:id/cancel`, "member", async (_form, request) => {
+    const run = await find(ctx, request);
+    const { evalRunId } = run;
+    const note = request.note("eval.cancelled", run.name ?? run.model);
+    await ctx.evals.cancel(request.session.account.id, evalRunId, note);
+    const text = "The evaluation makes no further calls. What came out so far stays.";
+    return { to: `${address}/${evalRunId}`, notice: { kind: "done", text } };
+  });
 }
 
 async function find(ctx: PageContext, request: PageRequest): Promise<EvalRun> {
@@ -195,7 +190,6 @@ function filtersText({ filtersText: text }: EvalRun): string {
 
 const head = ["Question", "Stored answer", "New answer", "Verdict"];
 
-/** Everything that was judged of one stored call. */
 interface JudgedCall {
   transactionId: string;
   answerTransactionId: string | null;
@@ -216,7 +210,6 @@ function byCall(results: readonly EvalResult[]): JudgedCall[] {
   return calls;
 }
 
-/** What a call asked and was answered, in plain text. */
 interface ShownTexts {
   question: string | undefined;
   answer: string | undefined;

@@ -1,10 +1,10 @@
 import type { Grader } from "../../../../contracts/data/eval_request.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { invalidValue } from "../../../shared/fault.ts";
 import { type Option, SelectField, type Shown, TextArea, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 
 /** Graders that a form has room for; the API takes twenty. */
-export const graderSlots = [0, 1, 2, 3, 4] as const;
+const graderSlots = [0, 1, 2, 3, 4] as const;
 
 const types: readonly Option[] = [
   ["contains", "Contains a text"],
@@ -69,7 +69,6 @@ function GraderSlot({ slot, ...shown }: Shown & { slot: number }) {
   );
 }
 
-/** The slots of a form in which a grader was chosen. */
 export function usedSlots(form: Form): number[] {
   return graderSlots.filter((slot) => form.text(`grader${slot}_type`) !== "");
 }
@@ -100,7 +99,7 @@ function parseSchema(text: string, index: number): unknown {
     return JSON.parse(text);
   } catch {
     const param = `graders[${index}].schema`;
-    throw new Fault("invalid_value", { param, message: `${param}: expected JSON.` });
+    throw invalidValue(param, "expected JSON");
   }
 }
 
@@ -112,7 +111,6 @@ export function graderField(param: string, slots: readonly number[]): string | u
   return `grader${slot}_${field === "model" || field === "type" ? field : "text"}`;
 }
 
-/** A grader in a line. */
 export function graderText(grader: Grader): string {
   switch (grader.type) {
     case "exact":

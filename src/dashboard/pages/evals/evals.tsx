@@ -1,7 +1,6 @@
-import type { Hono } from "hono";
 import type { EvalCounts, EvalRun, EvalState } from "../../../evals/eval.ts";
 import { count, percent, usd } from "../../amounts.ts";
-import { type Page, page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { type Page, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import {
   Badge,
   Empty,
@@ -21,17 +20,14 @@ const address = "/dashboard/evals";
 const pageRows = 50;
 
 /** Evaluations: what was asked once, asked again of a model, and judged. */
-export function evalRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
-  app.get(
-    `${address}/csv`,
-    page(ctx, "viewer", (request) => {
-      const { id } = request.session.account;
-      const read = (after: EvalRun | undefined, limit: number) =>
-        ctx.evals.list(id, { limit, ...(after ? { after } : {}) });
-      return csvFile("evaluations", columns, allPages(read));
-    }),
-  );
+export function evalRoutes(app: Routes, ctx: PageContext): void {
+  app.get(address, "viewer", (request) => listPage(ctx, request));
+  app.get(`${address}/csv`, "viewer", (request) => {
+    const { id } = request.session.account;
+    const read = (after: EvalRun | undefined, limit: number) =>
+      ctx.evals.list(id, { limit, ...(after ? { after } : {}) });
+    return csvFile("evaluations", columns, allPages(read));
+  });
   newEvalRoutes(app, ctx);
   oneEvalRoutes(app, ctx);
 }

@@ -1,17 +1,15 @@
-import type { Hono } from "hono";
 import { evalRequest } from "../../../../contracts/data/evals.ts";
 import type { EvalEstimate } from "../../../evals/estimate_eval.ts";
 import type { Principal } from "../../../keys/api_key.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { invalidValue } from "../../../shared/fault.ts";
 import { keyState } from "../../../keys/key_service.ts";
 import { validate } from "../../../shared/validate.ts";
 import {
-  action,
   type Outcome,
   type Page,
-  page,
   type PageContext,
   type PageRequest,
+  type Routes,
 } from "../../bind.tsx";
 import { Empty, LinkLine, PostForm } from "../../components.tsx";
 import { counted, usd } from "../../amounts.ts";
@@ -29,16 +27,12 @@ import {
 
 const address = "/dashboard/evals";
 
-/** Asking for an evaluation. */
-export function newEvalRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    `${address}/new`,
-    page(ctx, "member", (request) => {
-      const values = { ...first, ...askedFilters(request.query) };
-      return formPage(ctx, request, { values, fieldErrors: {} });
-    }),
-  );
-  app.post(`${address}/new`, action(ctx, "member", (form, request) => start(ctx, form, request)));
+export function newEvalRoutes(app: Routes, ctx: PageContext): void {
+  app.get(`${address}/new`, "member", (request) => {
+    const values = { ...first, ...askedFilters(request.query) };
+    return formPage(ctx, request, { values, fieldErrors: {} });
+  });
+  app.post(`${address}/new`, "member", (form, request) => start(ctx, form, request));
 }
 
 /** As it is first shown. */
@@ -113,7 +107,7 @@ async function principalOf(
   const usable = await usableKeys(ctx, request);
   const found = usable.some(({ id }) => id === keyId) ? await ctx.principal(keyId) : undefined;
   if (found && found.account.id === request.session.account.id) return found;
-  throw new Fault("invalid_value", { param: "key", message: "key: choose one of these keys." });
+  throw invalidValue("key", "choose one of these keys");
 }
 
 async function usableKeys(ctx: PageContext, request: PageRequest) {

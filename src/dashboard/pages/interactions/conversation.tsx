@@ -10,16 +10,15 @@ import type {
 import { fitBlocks, fitTurns } from "./fit_turns.ts";
 import { count } from "../../amounts.ts";
 import { isAudible, isShowable, type MediaAddresses, type MediaPart } from "./media.ts";
+import { BoxedFact } from "../../components.tsx";
 
 type WithMedia = { media: MediaAddresses };
 
 /** Who said what, in order, with the answer at the end. */
-export function Conversation(
-  { detail, transcript, media }: WithMedia & {
-    detail: InteractionDetail;
-    transcript: Transcript;
-  },
-) {
+export function Conversation({ detail, transcript, media }: WithMedia & {
+  detail: InteractionDetail;
+  transcript: Transcript;
+}) {
   const { request, answers } = transcript;
   const fitting = request && fitTurns(request.turns);
   return (
@@ -54,12 +53,10 @@ export function Conversation(
 }
 
 /** What one call of a run added: what came in since the answer before, and its answer. */
-export function AddedTurns(
-  { turns, answers, media }: WithMedia & {
-    turns: readonly ShownTurn[] | undefined;
-    answers: readonly ShownAnswer[] | undefined;
-  },
-) {
+export function AddedTurns({ turns, answers, media }: WithMedia & {
+  turns: readonly ShownTurn[] | undefined;
+  answers: readonly ShownAnswer[] | undefined;
+}) {
   const fitting = turns && fitTurns(turns);
   return (
     <ol class="turns">
@@ -106,12 +103,10 @@ function NoAnswer({ detail: { response, summary } }: { detail: InteractionDetail
 }
 
 /** Settings and tools, which few look at each time. */
-function Asked(
-  { settings, tools }: {
-    settings: readonly { name: string; value: string }[];
-    tools: readonly ShownTool[];
-  },
-) {
+function Asked({ settings, tools }: {
+  settings: readonly { name: string; value: string }[];
+  tools: readonly ShownTool[];
+}) {
   const names = [
     ...(settings.length === 0 ? [] : [number(settings.length, "setting")]),
     ...(tools.length === 0 ? [] : [number(tools.length, "tool")]),
@@ -120,12 +115,7 @@ function Asked(
     <details class="asked">
       <summary>{names.join(", ")}</summary>
       <dl>
-        {settings.map(({ name, value }) => (
-          <div>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
+        {settings.map(({ name, value }) => <BoxedFact name={name}>{value}</BoxedFact>)}
       </dl>
       {tools.slice(0, 100).map(({ name, description, parameters }) => (
         <div class="tool">

@@ -2,7 +2,7 @@ import type { InteractionDetail } from "../../../records/interaction_repository.
 import type { CostLines } from "../../../repricing/cost_lines.ts";
 import type { Transcript } from "../../../records/transcript.ts";
 import { errors } from "../../../../contracts/kernel/errors.ts";
-import { Badge } from "../../components.tsx";
+import { Badge, BoxedFact } from "../../components.tsx";
 import { Conversation } from "./conversation.tsx";
 import { AttemptPanel, CostPanel, LabelPanel, TimingPanel, TokenPanel } from "./detail_panels.tsx";
 import { count } from "../../amounts.ts";
@@ -64,37 +64,24 @@ function Headline({ detail: { summary } }: { detail: InteractionDetail }) {
     (summary.inputTokens ?? 0) + (summary.outputTokens ?? 0);
   return (
     <dl class="headline">
-      <div>
-        <dt>Status</dt>
-        <dd>
-          <Badge tone={tone}>{label}</Badge>
-          {summary.httpStatus === null
-            ? null
-            : <span class="muted">{` HTTP ${summary.httpStatus}`}</span>}
-        </dd>
-      </div>
-      <div>
-        <dt>Cost</dt>
-        <dd>{summary.costNanos === null ? "No price known" : usd(summary.costNanos)}</dd>
-      </div>
-      <div>
-        <dt>Tokens</dt>
-        <dd>
-          {summary.inputTokens === null && summary.outputTokens === null ? "–" : count(tokens)}
-        </dd>
-      </div>
-      <div>
-        <dt>Latency</dt>
-        <dd>{duration(summary.latencyMs)}</dd>
-      </div>
-      <div>
-        <dt>First token</dt>
-        <dd>
-          {summary.timeToFirstTokenMs === null || !summary.stream
-            ? "–"
-            : duration(summary.timeToFirstTokenMs)}
-        </dd>
-      </div>
+      <BoxedFact name="Status">
+        <Badge tone={tone}>{label}</Badge>
+        {summary.httpStatus === null
+          ? null
+          : <span class="muted">{` HTTP ${summary.httpStatus}`}</span>}
+      </BoxedFact>
+      <BoxedFact name="Cost">
+        {summary.costNanos === null ? "No price known" : usd(summary.costNanos)}
+      </BoxedFact>
+      <BoxedFact name="Tokens">
+        {summary.inputTokens === null && summary.outputTokens === null ? "–" : count(tokens)}
+      </BoxedFact>
+      <BoxedFact name="Latency">{duration(summary.latencyMs)}</BoxedFact>
+      <BoxedFact name="First token">
+        {summary.timeToFirstTokenMs === null || !summary.stream
+          ? "–"
+          : duration(summary.timeToFirstTokenMs)}
+      </BoxedFact>
     </dl>
   );
 }

@@ -1,15 +1,13 @@
-import type { Hono } from "hono";
 import { dataTables } from "../../../erasure/deletion.ts";
 import type { InteractionDetail } from "../../../records/interaction_repository.ts";
 import type { Transcript } from "../../../records/transcript.ts";
 import {
-  action,
   NotFound,
   orNotFound,
   type Page,
-  page,
   type PageContext,
   type PageRequest,
+  type Routes,
 } from "../../bind.tsx";
 import { PostForm, Time } from "../../components.tsx";
 import { FormButtons } from "../../fields.tsx";
@@ -24,67 +22,55 @@ const readableChars = 4 * 1024 * 1024;
 const allChars = 256 * 1024 * 1024;
 
 /** One call: its page, its payloads as they are, its media, and its end. */
-export function interactionRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    `${listPath}/:id`,
-    page(ctx, "viewer", async (request) => {
-      const detail = await findCall(ctx, request, readableChars);
-      const [transcript, cost, names] = await Promise.all([
-        transcriptOf(ctx, detail),
-        ctx.interactions.costLines(detail),
-        ctx.interactions.keyNames(request.session.account.id),
-      ]);
-      const { accountId, transactionId, createdAt } = detail.summary;
-      const media = mediaAddresses(transcript, {
-        sign: (sha256) => ctx.interactions.mediaSigner.sign(accountId, sha256),
-        inline: (index) => `${listPath}/${transactionId}/media/${index}`,
-      });
-      return {
-        title: titleOf(detail, transcript),
-        section: "interactions",
-        lead: `${detail.summary.model}, ${exactTime(createdAt)}`,
-        action: <Actions detail={detail} request={request} />,
-        body: (
-          <DetailBody
-            {...{ detail, transcript, cost, names, media }}
-            seesPayloads={request.seesPayloads}
-            now={request.now}
-          />
-        ),
-      };
-    }),
-  );
-  app.get(`${listPath}/:id/raw/:side`, page(ctx, "viewer", (request) => rawAnswer(ctx, request)));
-  app.get(
-    `${listPath}/:id/media/:index`,
-    page(ctx, "viewer", (request) => mediaAnswer(ctx, request)),
-  );
-  app.get(
-    `${listPath}/:id/delete`,
-    page(ctx, "owner", async (request) => {
-      const detail = await findCall(ctx, request, 1);
-      return {
-        title: "Delete interaction",
-        section: "interactions",
-        body: <DeleteForm detail={detail} request={request} />,
-      };
-    }),
-  );
-  app.post(
-    `${listPath}/:id/delete`,
-    action(ctx, "owner", async (_form, request) => {
-      const { summary } = await findCall(ctx, request, 1);
-      const { deletionId } = await ctx.interactions.deletions.erase({
-        accountId: request.session.account.id,
-        tables: dataTables,
-        selectors: { transactionIds: [summary.transactionId] },
-        reason: "Deleted in the dashboard",
-      });
-      await request.record("interaction.deleted", summary.transactionId, `deletion ${deletionId}`);
-      const text = "The interaction is deleted, with all that was drawn from it.";
-      return { to: listPath, notice: { kind: "done", text } };
-    }),
-  );
+export function interactionRoutes(app: Routes, ctx: PageContext): void {
+  app.get(`${listPath}/:id`, "viewer", async (request) => {
+    const detail = await findCall(ctx, request, readableChars);
+    const [transcript, cost, names] = await Promise.all([
+      transcriptOf(ctx, detail),
+      ctx.interactions.costLines(detail),
+      ctx.interactions.keyNames(request.session.account.id),
+    ]);
+    const { accountId, transactionId, createdAt } = detail.summary;
+    const media = mediaAddresses(transcript, {
+      sign: (sha256) => ctx.interactions.mediaSigner.sign(accountId, sha256),
+      inline: (index) => `${listPath}/${transactionId}/media/${index}`,
+    });
+    return {
+      title: titleOf(detail, transcript),
+      section: "interactions",
+      lead: `${detail.summary.model}, ${exactTime(createdAt)}`,
+      action: <Actions detail={detail} request={request} />,
+      body: (
+        <DetailBody
+          {...{ detail, transcript, cost, names, media }}
+          seesPayloads={request.seesPayloads}
+          now={request.now}
+        />
+      ),
+    };
+  });
+  app.get(`${listPath}/:id/raw/:side`, "viewer", (request) => rawAnswer(ctx, request));
+  app.get(`${listPath}/:id/media/:index`, "viewer", (request) => mediaAnswer(ctx, request));
+  app.get(`${listPath}/:id/delete`, "owner", async (request) => {
+    const detail = await findCall(ctx, request, 1);
+    return {
+      title: "Delete interaction",
+      section: "interactions",
+      body: <DeleteForm detail={detail} request={request} />,
+    };
+  });
+  app.post(`${listPath}/:id/delete`, "owner", async (_form, request) => {
+    const { summary } = await findCall(ctx, request, 1);
+    const { deletionId } = await ctx.interactions.deletions.erase({
+      accountId: request.session.account.id,
+      tables: dataTables,
+      selectors: { transactionIds: [summary.transactionId] },
+      reason: "Deleted in the dashboard",
+    });
+    await request.record("interaction.deleted", summary.transactionId, `deletion ${deletionId}`);
+    const text = "The interaction is deleted, with all that was drawn from it.";
+    return { to: listPath, notice: { kind: "done", text } };
+  });
 }
 
 /** A call of the account; one that was answered just now may wait to be written. */

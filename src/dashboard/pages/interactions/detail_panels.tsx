@@ -5,7 +5,7 @@ import type { InteractionSummary } from "../../../shared/interaction.ts";
 import type { CostLine } from "../../../pricing/pricing.ts";
 import { millionNames } from "../../../pricing/usage_parts.ts";
 import type { CostLines } from "../../../repricing/cost_lines.ts";
-import { CopyButton, Time } from "../../components.tsx";
+import { BoxedFact, CopyButton, Time } from "../../components.tsx";
 import { count } from "../../amounts.ts";
 import { duration, usd } from "./figures.ts";
 import { type FilterName, listPath } from "./view.ts";
@@ -141,12 +141,7 @@ export function LabelPanel(facts: Facts) {
     <section class="facts">
       <h2>Call</h2>
       <dl>
-        {linesOf("call", facts).map(({ name, text }) => (
-          <div>
-            <dt>{name}</dt>
-            <dd>{text}</dd>
-          </div>
-        ))}
+        {linesOf("call", facts).map(({ name, text }) => <BoxedFact name={name}>{text}</BoxedFact>)}
       </dl>
     </section>
   );
@@ -268,14 +263,10 @@ export function CostPanel({ detail: { summary }, cost }: Detail & { cost: CostLi
             <dd>{usd(line.pico / 1000n)}</dd>
           </div>
         ))}
-        <div>
-          <dt>Cost</dt>
-          <dd>{summary.costNanos === null ? "No price known" : usd(summary.costNanos)}</dd>
-        </div>
-        <div>
-          <dt>Charged to the balance</dt>
-          <dd>{usd(summary.chargedNanos)}</dd>
-        </div>
+        <BoxedFact name="Cost">
+          {summary.costNanos === null ? "No price known" : usd(summary.costNanos)}
+        </BoxedFact>
+        <BoxedFact name="Charged to the balance">{usd(summary.chargedNanos)}</BoxedFact>
       </dl>
       <PriceSource summary={summary} cost={cost} />
     </section>

@@ -1,5 +1,4 @@
 import { pushAll } from "../../../base/lists.ts";
-import type { Hono } from "hono";
 import {
   columnsWithoutPayloads,
   type ExportFormat,
@@ -8,7 +7,7 @@ import {
 } from "../../../exports/export_spec.ts";
 import type { ListPosition } from "../../../shared/interaction.ts";
 import { callerUnreadTimeout, pulledStream } from "../../../base/pulled_stream.ts";
-import { page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { viewOf } from "./list_page.tsx";
 import { listPath, readView, type View } from "./view.ts";
 
@@ -17,29 +16,20 @@ const mostCalls = 10_000;
 /** Rows that are looked up at once for it. */
 const chunkRows = 1000;
 
-/**
- * What a view shows as a file: `/dashboard/interactions/export` with what was sent and received,
- * `/dashboard/interactions/csv` without, for viewers too.
- */
-export function interactionExportRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    `${listPath}/export`,
-    page(ctx, "member", async (request) => {
-      const format: ExportFormat = request.query("format") === "csv" ? "csv" : "json";
-      const view = readView(request.fields, request.now);
-      const answer = await fileOf(ctx, request, view, { format });
-      await request.record("interactions.exported", format.toUpperCase(), view.fields.toString());
-      return answer;
-    }, { ownLinksAt: listPath }),
-  );
-  app.get(
-    `${listPath}/csv`,
-    page(ctx, "viewer", (request) => {
-      const view = viewOf(request, new Map());
-      const columns = columnsWithoutPayloads("interactions");
-      return fileOf(ctx, request, view, { format: "csv", columns });
-    }),
-  );
+/** What a view shows as a file: `…/export` with contents, `…/csv` without, for viewers too. */
+export function interactionExportRoutes(app: Routes, ctx: PageContext): void {
+  app.get(`${listPath}/export`, "member", async (request) => {
+    const format: ExportFormat = request.query("format") === "csv" ? "csv" : "json";
+    const view = readView(request.fields, request.now);
+    const answer = await fileOf(ctx, request, view, { format });
+    await request.record("interactions.exported", format.toUpperCase(), view.fields.toString());
+    return answer;
+  }, { ownLinksAt: listPath });
+  app.get(`${listPath}/csv`, "viewer", (request) => {
+    const view = viewOf(request, new Map());
+    const columns = columnsWithoutPayloads("interactions");
+    return fileOf(ctx, request, view, { format: "csv", columns });
+  });
 }
 
 async function fileOf(
@@ -76,7 +66,6 @@ async function orderOf(
   return { ...plain, filters: { transaction_id: await idsOf(ctx, request, view) } };
 }
 
-/** Ids of the newest calls of a view. */
 async function idsOf(ctx: PageContext, request: PageRequest, view: View): Promise<string[]> {
   const ids: string[] = [];
   let after: ListPosition | undefined;

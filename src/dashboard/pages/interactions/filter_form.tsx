@@ -13,16 +13,14 @@ import {
 } from "./view.ts";
 
 /** The filters: a form that works by its address, and those that are on. */
-export function FilterForm(
-  { view, vendors, keyNames, seesPayloads, searched }: {
-    seesPayloads: boolean;
-    /** What stands in the search field. */
-    searched: string;
-    view: View;
-    vendors: readonly string[];
-    keyNames: ReadonlyMap<string, string>;
-  },
-) {
+export function FilterForm({ view, vendors, keyNames, seesPayloads, searched }: {
+  seesPayloads: boolean;
+  /** What stands in the search field. */
+  searched: string;
+  view: View;
+  vendors: readonly string[];
+  keyNames: ReadonlyMap<string, string>;
+}) {
   return (
     <search class="filters">
       <form method="get" action={listPath} class="filter-form">
@@ -90,15 +88,13 @@ function SearchField({ value, seesPayloads }: { value: string; seesPayloads: boo
   );
 }
 
-function Choice(
-  { view, name, label, any, options }: {
-    view: View;
-    name: string;
-    label: string;
-    any: string;
-    options: readonly (readonly [value: string, label: string])[];
-  },
-) {
+function Choice({ view, name, label, any, options }: {
+  view: View;
+  name: string;
+  label: string;
+  any: string;
+  options: readonly (readonly [value: string, label: string])[];
+}) {
   const chosen = view.fields.get(name) ?? "";
   // What the account had once may be in an address, though it is no choice any more.
   const all = chosen === "" || options.some(([value]) => value === chosen)
@@ -137,9 +133,7 @@ const rangeFields: readonly (readonly [name: string, label: string])[] = [
   ["latency_max", "Latency up to, ms"],
 ];
 
-function MoreFields(
-  { view, keyNames }: { view: View; keyNames: ReadonlyMap<string, string> },
-) {
+function MoreFields({ view, keyNames }: { view: View; keyNames: ReadonlyMap<string, string> }) {
   return (
     <>
       {textFilters.map((name) => <Input view={view} name={name} label={labelOf(name)} />)}
@@ -166,14 +160,12 @@ function MoreFields(
   );
 }
 
-function Input(
-  { view, name, label, ...attributes }: {
-    view: View;
-    name: string;
-    label: string;
-    inputmode?: "decimal";
-  },
-) {
+function Input({ view, name, label, ...attributes }: {
+  view: View;
+  name: string;
+  label: string;
+  inputmode?: "decimal";
+}) {
   return (
     <Labelled id={`filter-${name}`} label={label}>
       <input

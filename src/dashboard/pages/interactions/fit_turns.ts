@@ -31,9 +31,7 @@ function within(turns: readonly ShownTurn[], chars: number, most: number): Shown
 }
 
 /** The beginning of a long turn. */
-export function fitBlocks(
-  parts: readonly ShownPart[],
-): { parts: ShownPart[]; isWhole: boolean } {
+export function fitBlocks(parts: readonly ShownPart[]): { parts: ShownPart[]; isWhole: boolean } {
   let left = turnChars;
   let isWhole = true;
   const fitting: ShownPart[] = [];

@@ -1,8 +1,7 @@
-import type { Hono } from "hono";
 import type { InteractionListPage } from "../../../records/interaction_repository.ts";
 import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
 import { sha256Hex } from "../../../base/hash.ts";
-import { page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { ExportMenu, FilterForm } from "./filter_form.tsx";
 import { counted } from "../../amounts.ts";
 import { usd } from "./figures.ts";
@@ -14,59 +13,53 @@ import { listPath, readView, type View, viewAddress } from "./view.ts";
 const pageRows = 50;
 
 /** The list, and its first rows alone for the script that keeps it live. */
-export function interactionListRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    listPath,
-    page(ctx, "viewer", async (request) => {
-      if (hasBlanks(request.fields)) return toPlainAddress(request);
-      const { keyNames, vendors } = ctx.interactions;
-      const names = await keyNames(request.session.account.id);
-      const view = viewOf(request, names);
-      const [shown, totals, found] = await Promise.all([
-        readRows(ctx, request, view),
-        readTotals(ctx, request, view),
-        lookUpId(ctx, request),
-      ]);
-      const isFound = found !== undefined && found.refused.length + found.calls.length > 0;
-      return {
-        title: "Interactions",
-        section: "interactions",
-        lead: "Every call to a vendor, newest first.",
-        action: <ExportMenu view={view} isWhole={request.may("member")} />,
-        tabs: listTabs("calls"),
-        scripts: ["interactions.js"],
-        body: (
-          <>
-            <FilterForm
-              {...{ view, vendors, keyNames: names }}
-              seesPayloads={request.seesPayloads}
-              searched={searchedId(request)}
-            />
-            {isFound ? <FoundRequests found={found} names={names} now={request.now} /> : null}
-            {found && !isFound && !request.seesPayloads
-              ? <p class="notice notice-plain" role="status">{noneHasId}</p>
-              : null}
-            {isFound && shown.rows.length === 0 ? null : (
-              <>
-                {isFound ? <h2>All calls of this view</h2> : null}
-                {totals && <ListTotal totals={totals} />}
-                <InteractionTable view={view} shown={shown} now={request.now} />
-              </>
-            )}
-          </>
-        ),
-      };
-    }),
-  );
-  app.get(
-    `${listPath}/newest`,
-    page(ctx, "viewer", async (request) => {
-      const view = viewOf(request, new Map());
-      await ctx.interactions.flushRecords();
-      const { rows } = await readFrom(ctx, request, view, undefined);
-      return await newestRows(rows, request);
-    }),
-  );
+export function interactionListRoutes(app: Routes, ctx: PageContext): void {
+  app.get(listPath, "viewer", async (request) => {
+    if (hasBlanks(request.fields)) return toPlainAddress(request);
+    const { keyNames, vendors } = ctx.interactions;
+    const names = await keyNames(request.session.account.id);
+    const view = viewOf(request, names);
+    const [shown, totals, found] = await Promise.all([
+      readRows(ctx, request, view),
+      readTotals(ctx, request, view),
+      lookUpId(ctx, request),
+    ]);
+    const isFound = found !== undefined && found.refused.length + found.calls.length > 0;
+    return {
+      title: "Interactions",
+      section: "interactions",
+      lead: "Every call to a vendor, newest first.",
+      action: <ExportMenu view={view} isWhole={request.may("member")} />,
+      tabs: listTabs("calls"),
+      scripts: ["interactions.js"],
+      body: (
+        <>
+          <FilterForm
+            {...{ view, vendors, keyNames: names }}
+            seesPayloads={request.seesPayloads}
+            searched={searchedId(request)}
+          />
+          {isFound ? <FoundRequests found={found} names={names} now={request.now} /> : null}
+          {found && !isFound && !request.seesPayloads
+            ? <p class="notice notice-plain" role="status">{noneHasId}</p>
+            : null}
+          {isFound && shown.rows.length === 0 ? null : (
+            <>
+              {isFound ? <h2>All calls of this view</h2> : null}
+              {totals && <ListTotal totals={totals} />}
+              <InteractionTable view={view} shown={shown} now={request.now} />
+            </>
+          )}
+        </>
+      ),
+    };
+  });
+  app.get(`${listPath}/newest`, "viewer", async (request) => {
+    const view = viewOf(request, new Map());
+    await ctx.interactions.flushRecords();
+    const { rows } = await readFrom(ctx, request, view, undefined);
+    return await newestRows(rows, request);
+  });
 }
 
 const noneHasId =

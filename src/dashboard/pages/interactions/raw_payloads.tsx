@@ -45,14 +45,12 @@ export function RawPayloads({ detail }: { detail: InteractionDetail }) {
   );
 }
 
-function Payload(
-  { title, side, payload, id }: {
-    title: string;
-    side: "request" | "response";
-    payload: StoredPayload | null;
-    id: string;
-  },
-) {
+function Payload({ title, side, payload, id }: {
+  title: string;
+  side: "request" | "response";
+  payload: StoredPayload | null;
+  id: string;
+}) {
   if (payload === null) {
     return <p class="muted">{`${title}: none is stored. It never was, or its time is over.`}</p>;
   }

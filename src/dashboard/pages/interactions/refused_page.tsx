@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import { errors } from "../../../../contracts/kernel/errors.ts";
 import type { RefusalRecorder } from "../../../refusals/refusal_recorder.ts";
 import {
@@ -9,13 +8,12 @@ import {
   type RefusalStore,
 } from "../../../refusals/refusal.ts";
 import { count, counted } from "../../amounts.ts";
-import { page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { Empty, numberColumn, Older, Table, Tabs, Time } from "../../components.tsx";
 import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { listPath, viewAddress } from "./view.ts";
 
-/** What the page on refused calls works on. */
 export interface RefusalDeps {
   refusalStore: Pick<RefusalStore, "list" | "counts" | "total" | "hours">;
   refusalRecorder: Pick<RefusalRecorder, "flush">;
@@ -44,9 +42,9 @@ const spans = [
 ] as const;
 
 /** Requests that were refused before a vendor was asked: why, and whose they were. */
-export function refusedRoutes(app: Hono, ctx: PageContext): void {
-  app.get(refusedPath, page(ctx, "viewer", (request) => refusedPage(ctx, request)));
-  app.get(`${refusedPath}/csv`, page(ctx, "viewer", (request) => refusedCsv(ctx, request)));
+export function refusedRoutes(app: Routes, ctx: PageContext): void {
+  app.get(refusedPath, "viewer", (request) => refusedPage(ctx, request));
+  app.get(`${refusedPath}/csv`, "viewer", (request) => refusedCsv(ctx, request));
 }
 
 /** All refused requests of the view that are listed, or with `counts` the numbers of all. */
@@ -311,15 +309,13 @@ function without(params: URLSearchParams, name: string): URLSearchParams {
   return rest;
 }
 
-function Counts(
-  { view, name, label, rows, names }: {
-    view: RefusedView;
-    name: "code" | "key" | "model";
-    label: string;
-    rows: readonly RefusalValue[];
-    names: ReadonlyMap<string, string>;
-  },
-) {
+function Counts({ view, name, label, rows, names }: {
+  view: RefusedView;
+  name: "code" | "key" | "model";
+  label: string;
+  rows: readonly RefusalValue[];
+  names: ReadonlyMap<string, string>;
+}) {
   const nameOf = (value: string) => name === "key" ? names.get(value) ?? value : value;
   const more = (value: string) => ({ [name]: value, ...(value === "" ? { none: "" } : {}) });
   return (

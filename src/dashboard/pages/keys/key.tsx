@@ -1,9 +1,8 @@
-import type { Hono } from "hono";
 import { nanosToUsd } from "../../../base/money.ts";
 import { withoutEnd } from "../../../base/trim.ts";
 import { type KeyRow, keyState } from "../../../keys/key_service.ts";
 import { requiresOwner } from "../../../keys/scopes.ts";
-import { action, type Page, page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { type Page, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { Caps } from "../../caps.tsx";
 import { Badge, CopyButton, Fact, PostForm, Time } from "../../components.tsx";
 import { FormButtons, TextField } from "../../fields.tsx";
@@ -14,34 +13,28 @@ import { cap } from "./new_key_form.tsx";
 import { readKeyChange } from "./read_new_key.ts";
 
 /** One key: what it may do, and the form that changes its name and caps. */
-export function oneKeyRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    "/dashboard/keys/:id",
-    page(ctx, "viewer", async (request) => {
-      const key = await findKey(ctx, request);
-      return await keyPage(ctx, request, key, valuesOf(key), {});
-    }),
-  );
-  app.post(
-    "/dashboard/keys/:id",
-    action(ctx, "member", async (form, request) => {
-      const key = await keyInUse(ctx, request);
-      const { wanted, fieldErrors } = readKeyChange(form);
-      if (!wanted) {
-        const shown = await keyPage(ctx, request, key, form.values(), fieldErrors);
-        return { ...shown, status: 400 };
-      }
-      const note = request.note("api_key.changed", wanted.name, changeText(key, wanted));
-      const done = await ctx.keys.change(key.accountId, key.id, wanted, note);
-      ctx.keysChanged([key.id]);
-      return {
-        to: `/dashboard/keys/${key.id}`,
-        notice: done
-          ? { kind: "done", text: "Saved. Calls go by it at once." }
-          : { kind: "failed", text: "The key was revoked meanwhile." },
-      };
-    }),
-  );
+export function oneKeyRoutes(app: Routes, ctx: PageContext): void {
+  app.get("/dashboard/keys/:id", "viewer", async (request) => {
+    const key = await findKey(ctx, request);
+    return await keyPage(ctx, request, key, valuesOf(key), {});
+  });
+  app.post("/dashboard/keys/:id", "member", async (form, request) => {
+    const key = await keyInUse(ctx, request);
+    const { wanted, fieldErrors } = readKeyChange(form);
+    if (!wanted) {
+      const shown = await keyPage(ctx, request, key, form.values(), fieldErrors);
+      return { ...shown, status: 400 };
+    }
+    const note = request.note("api_key.changed", wanted.name, changeText(key, wanted));
+    const done = await ctx.keys.change(key.accountId, key.id, wanted, note);
+    ctx.keysChanged([key.id]);
+    return {
+      to: `/dashboard/keys/${key.id}`,
+      notice: done
+        ? { kind: "done", text: "Saved. Calls go by it at once." }
+        : { kind: "failed", text: "The key was revoked meanwhile." },
+    };
+  });
 }
 
 /** What is different, for the audit log. */
@@ -131,9 +124,7 @@ async function keyPage(
   };
 }
 
-function KeyFacts(
-  { row, spent, now }: { row: KeyRow; spent: KeySpend | undefined; now: Date },
-) {
+function KeyFacts({ row, spent, now }: { row: KeyRow; spent: KeySpend | undefined; now: Date }) {
   const state = keyState(row, now);
   return (
     <dl class="facts">

@@ -1,14 +1,12 @@
-import type { Hono } from "hono";
 import { mintKey } from "../../../keys/credential.ts";
 import { type KeyRow, type KeyState, keyState, rotationDue } from "../../../keys/key_service.ts";
 import {
-  action,
   NotFound,
   orNotFound,
   type Page,
-  page,
   type PageContext,
   type PageRequest,
+  type Routes,
 } from "../../bind.tsx";
 import {
   actionsColumn,
@@ -28,71 +26,52 @@ import { exactTime } from "../../format.ts";
 import { type KeySpend, keySpend, type SpendByKey } from "../../key_spend.ts";
 
 /** The list of keys; taking one back, and replacing one. */
-export function keyRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    "/dashboard/keys",
-    page(ctx, "viewer", async (request) => {
-      const keys = await ctx.keys.list(request.session.account.id);
-      const spent = await keySpend(ctx.spend, keys, request.now);
-      return {
-        title: "API Keys",
-        section: "keys",
-        lead: "One key for every application and environment, replaced every 90 days.",
-        action: request.may("member") ? createLink() : null,
-        body: keys.length === 0
-          ? <NoKeys may={request.may("member")} />
-          : keyTable(keys, spent, request),
-      };
-    }),
-  );
-  app.get(
-    "/dashboard/keys/csv",
-    page(ctx, "viewer", async (request) => {
-      const keys = await ctx.keys.list(request.session.account.id);
-      const spent = await keySpend(ctx.spend, keys, request.now);
-      return csvFile("api-keys", keyColumns(spent, request.now), keys);
-    }),
-  );
-  app.get(
-    "/dashboard/keys/:id/revoke",
-    page(ctx, "member", async (request) => {
-      const key = await keyInUse(ctx, request);
-      return { title: "Revoke key", section: "keys", body: revokeForm(key, request) };
-    }),
-  );
-  app.post(
-    "/dashboard/keys/:id/revoke",
-    action(ctx, "member", async (_form, request) => {
-      const key = await findKey(ctx, request);
-      const note = request.note("api_key.revoked", key.name, `${key.prefix}…`);
-      const isRevoked = await ctx.keys.revoke(request.session.account.id, key.id, note);
-      ctx.keysChanged([key.id]);
-      const text = isRevoked
-        ? `“${key.name}” is revoked. Calls with it are refused from now on.`
-        : `“${key.name}” was revoked before.`;
-      return { to: "/dashboard/keys", notice: { kind: "done", text } };
-    }),
-  );
-  app.get(
-    "/dashboard/keys/:id/rotate",
-    page(ctx, "member", async (request) => {
-      const key = await keyToReplace(ctx, request);
-      if (!mayRotate(key, request)) return ownersKey;
-      return { title: "Rotate key", section: "keys", body: rotateForm(key, request) };
-    }),
-  );
-  app.post(
-    "/dashboard/keys/:id/rotate",
-    action(ctx, "member", async (form, request) => {
-      const key = await keyToReplace(ctx, request);
-      if (!mayRotate(key, request)) return ownersKey;
-      const overlap = overlaps.find(({ value }) => value === form.text("overlap")) ?? overlaps[1];
-      return await rotate(ctx, request, key, overlap.ms);
-    }),
-  );
+export function keyRoutes(app: Routes, ctx: PageContext): void {
+  app.get("/dashboard/keys", "viewer", async (request) => {
+    const keys = await ctx.keys.list(request.session.account.id);
+    const spent = await keySpend(ctx.spend, keys, request.now);
+    return {
+      title: "API Keys",
+      section: "keys",
+      lead: "One key for every application and environment, replaced every 90 days.",
+      action: request.may("member") ? createLink() : null,
+      body: keys.length === 0
+        ? <NoKeys may={request.may("member")} />
+        : keyTable(keys, spent, request),
+    };
+  });
+  app.get("/dashboard/keys/csv", "viewer", async (request) => {
+    const keys = await ctx.keys.list(request.session.account.id);
+    const spent = await keySpend(ctx.spend, keys, request.now);
+    return csvFile("api-keys", keyColumns(spent, request.now), keys);
+  });
+  app.get("/dashboard/keys/:id/revoke", "member", async (request) => {
+    const key = await keyInUse(ctx, request);
+    return { title: "Revoke key", section: "keys", body: revokeForm(key, request) };
+  });
+  app.post("/dashboard/keys/:id/revoke", "member", async (_form, request) => {
+    const key = await findKey(ctx, request);
+    const note = request.note("api_key.revoked", key.name, `${key.prefix}…`);
+    const isRevoked = await ctx.keys.revoke(request.session.account.id, key.id, note);
+    ctx.keysChanged([key.id]);
+    const text = isRevoked
+      ? `“${key.name}” is revoked. Calls with it are refused from now on.`
+      : `“${key.name}” was revoked before.`;
+    return { to: "/dashboard/keys", notice: { kind: "done", text } };
+  });
+  app.get("/dashboard/keys/:id/rotate", "member", async (request) => {
+    const key = await keyToReplace(ctx, request);
+    if (!mayRotate(key, request)) return ownersKey;
+    return { title: "Rotate key", section: "keys", body: rotateForm(key, request) };
+  });
+  app.post("/dashboard/keys/:id/rotate", "member", async (form, request) => {
+    const key = await keyToReplace(ctx, request);
+    if (!mayRotate(key, request)) return ownersKey;
+    const overlap = overlaps.find(({ value }) => value === form.text("overlap")) ?? overlaps[1];
+    return await rotate(ctx, request, key, overlap.ms);
+  });
 }
 
-/** A key of the account that the path names. */
 export async function findKey(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
   return orNotFound(await ctx.keys.find(request.session.account.id, request.param("id")));
 }
@@ -142,9 +121,9 @@ async function rotate(ctx: PageContext, request: PageRequest, key: KeyRow, overl
     capDayNanos: key.capDayNanos,
     capMonthNanos: key.capMonthNanos,
     // A lifetime starts anew; an end that was set once lies as far ahead again.
-    expiresAt: key.expiresAt === null ? null : new Date(
-      request.now.getTime() + key.expiresAt.getTime() - key.createdAt.getTime(),
-    ),
+    expiresAt: key.expiresAt === null
+      ? null
+      : new Date(request.now.getTime() + key.expiresAt.getTime() - key.createdAt.getTime()),
     id: created.id,
     prefix: created.prefix,
     hash: created.hash,
@@ -287,7 +266,7 @@ function KeyLine(
 }
 
 /** The first scopes in full; a title has them all. */
-export function Scopes({ scopes }: { scopes: readonly string[] }) {
+function Scopes({ scopes }: { scopes: readonly string[] }) {
   if (scopes.length === 0) return <span class="muted">All</span>;
   const shown = scopes.slice(0, shownScopes);
   return (

@@ -1,9 +1,8 @@
-import type { Hono } from "hono";
 import type { CreditEntry } from "../../../credit/credit_history.ts";
 import type { KeyRow } from "../../../keys/key_service.ts";
 import type { Credit } from "../../../credit/ledger.ts";
 import { count, exactUsd, usd } from "../../amounts.ts";
-import { page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { numberColumn, Table, Tile, TimeCell } from "../../components.tsx";
 import { capsOf, keySpend, type SpendByKey } from "../../key_spend.ts";
 import { Caps } from "../../caps.tsx";
@@ -15,50 +14,41 @@ const address = "/dashboard/settings/limits";
 const shownEntries = 20;
 
 /** What the account may use: rate, credit, and what its keys may spend. */
-export function limitRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    address,
-    page(ctx, "viewer", async (request) => {
-      const { id } = request.session.account;
-      const [credit, entries, keys] = await Promise.all([
-        ctx.credit(id),
-        ctx.creditHistory.latest(id, shownEntries),
-        ctx.keys.list(id),
-      ]);
-      const capped = keys.filter(isCapped);
-      const spent = await keySpend(ctx.spend, capped, request.now);
-      return settingsPage(
-        "limits",
-        <>
-          <Rate request={request} />
-          <CreditPart
-            credit={credit}
-            entries={entries}
-            request={request}
-            adminCommand={ctx.adminCommand}
-          />
-          <CapsPart keys={capped} spent={spent} />
-        </>,
-      );
-    }),
-  );
-  app.get(
-    `${address}/credit/csv`,
-    page(ctx, "viewer", (request) => {
-      const { id } = request.session.account;
-      const read = (last: CreditEntry | undefined, limit: number) =>
-        ctx.creditHistory.latest(id, limit, last?.id);
-      return csvFile("credit", creditColumns, allPages(read));
-    }),
-  );
-  app.get(
-    `${address}/caps/csv`,
-    page(ctx, "viewer", async (request) => {
-      const keys = (await ctx.keys.list(request.session.account.id)).filter(isCapped);
-      const spent = await keySpend(ctx.spend, keys, request.now);
-      return csvFile("spend-caps", capColumns(spent), keys);
-    }),
-  );
+export function limitRoutes(app: Routes, ctx: PageContext): void {
+  app.get(address, "viewer", async (request) => {
+    const { id } = request.session.account;
+    const [credit, entries, keys] = await Promise.all([
+      ctx.credit(id),
+      ctx.creditHistory.latest(id, shownEntries),
+      ctx.keys.list(id),
+    ]);
+    const capped = keys.filter(isCapped);
+    const spent = await keySpend(ctx.spend, capped, request.now);
+    return settingsPage(
+      "limits",
+      <>
+        <Rate request={request} />
+        <CreditPart
+          credit={credit}
+          entries={entries}
+          request={request}
+          adminCommand={ctx.adminCommand}
+        />
+        <CapsPart keys={capped} spent={spent} />
+      </>,
+    );
+  });
+  app.get(`${address}/credit/csv`, "viewer", (request) => {
+    const { id } = request.session.account;
+    const read = (last: CreditEntry | undefined, limit: number) =>
+      ctx.creditHistory.latest(id, limit, last?.id);
+    return csvFile("credit", creditColumns, allPages(read));
+  });
+  app.get(`${address}/caps/csv`, "viewer", async (request) => {
+    const keys = (await ctx.keys.list(request.session.account.id)).filter(isCapped);
+    const spent = await keySpend(ctx.spend, keys, request.now);
+    return csvFile("spend-caps", capColumns(spent), keys);
+  });
 }
 
 function isCapped(key: KeyRow): boolean {
@@ -90,14 +80,12 @@ function Rate({ request }: { request: PageRequest }) {
   );
 }
 
-function CreditPart(
-  { credit: { balanceNanos, reservedNanos }, entries, request, adminCommand }: {
-    adminCommand: string;
-    credit: Credit;
-    entries: readonly CreditEntry[];
-    request: PageRequest;
-  },
-) {
+function CreditPart({ credit: { balanceNanos, reservedNanos }, entries, request, adminCommand }: {
+  adminCommand: string;
+  credit: Credit;
+  entries: readonly CreditEntry[];
+  request: PageRequest;
+}) {
   return (
     <>
       <h2>Credit</h2>

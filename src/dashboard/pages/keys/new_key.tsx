@@ -1,79 +1,66 @@
-import type { Hono } from "hono";
 import { agentLines, agentNames, agentTitles } from "../../../keys/agents.ts";
 import { mintKey } from "../../../keys/credential.ts";
 import type { KeyRow } from "../../../keys/key_service.ts";
 import { accountScopes, memberScopes } from "../../../keys/scopes.ts";
-import { action, orNotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { orNotFound, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { CopyButton, LinkLine, Snippet } from "../../components.tsx";
 import { exampleCall, exampleQuestion, exampleSnippets } from "./key_examples.ts";
 import { emptyForm, NewKeyForm } from "./new_key_form.tsx";
 import { readNewKey } from "./read_new_key.ts";
 
 /** Making a key, and seeing its value the one time. */
-export function newKeyRoutes(app: Hono, ctx: PageContext): void {
+export function newKeyRoutes(app: Routes, ctx: PageContext): void {
   app.get(
     "/dashboard/keys/new",
-    page(
-      ctx,
-      "member",
-      async (request) => formPage(request, await scopesFor(ctx, request), emptyForm, {}),
-    ),
+    "member",
+    async (request) => formPage(request, await scopesFor(ctx, request), emptyForm, {}),
   );
-  app.post(
-    "/dashboard/keys/new",
-    action(ctx, "member", async (form, request) => {
-      const scopes = await scopesFor(ctx, request);
-      const { wanted, fieldErrors } = readNewKey(
-        form,
-        scopes,
-        request.now,
-        request.may("owner"),
-        (name) => ctx.isModel(request.session.account.id, name),
-      );
-      if (!wanted) {
-        return { ...formPage(request, scopes, form.values(), fieldErrors), status: 400 };
-      }
-      const created = mintKey(ctx.clock);
-      const { environment, ...key } = wanted;
-      await ctx.keys.create({
-        ...key,
-        accountId: request.session.account.id,
-        id: created.id,
-        prefix: created.prefix,
-        hash: created.hash,
-      }, {
-        environment,
-        madeBy: request.session.person.id,
-        audit: request.note("api_key.created", key.name, `${created.prefix}…`),
-      });
-      return {
-        to: `/dashboard/keys/${created.id}/created`,
-        notice: { kind: "key", id: created.id, value: created.value.reveal() },
-      };
-    }),
-  );
-  app.get(
-    "/dashboard/keys/:id/created",
-    page(ctx, "member", async (request) => {
-      const key = orNotFound(await ctx.keys.find(request.session.account.id, request.param("id")));
-      const { notice } = request;
-      const value = notice?.kind === "key" && notice.id === key.id ? notice.value : undefined;
-      return {
-        title: key.name,
-        section: "keys",
-        body: value === undefined ? <ShownBefore prefix={key.prefix} /> : (
-          <ShownOnce
-            value={value}
-            snippets={snippetsOf(ctx, key, value)}
-            agents={agentSnippets(ctx, key, value)}
-          />
-        ),
-      };
-    }),
-  );
+  app.post("/dashboard/keys/new", "member", async (form, request) => {
+    const scopes = await scopesFor(ctx, request);
+    const { wanted, fieldErrors } = readNewKey(
+      form,
+      scopes,
+      request.now,
+      request.may("owner"),
+      (name) => ctx.isModel(request.session.account.id, name),
+    );
+    if (!wanted) return { ...formPage(request, scopes, form.values(), fieldErrors), status: 400 };
+    const created = mintKey(ctx.clock);
+    const { environment, ...key } = wanted;
+    await ctx.keys.create({
+      ...key,
+      accountId: request.session.account.id,
+      id: created.id,
+      prefix: created.prefix,
+      hash: created.hash,
+    }, {
+      environment,
+      madeBy: request.session.person.id,
+      audit: request.note("api_key.created", key.name, `${created.prefix}…`),
+    });
+    return {
+      to: `/dashboard/keys/${created.id}/created`,
+      notice: { kind: "key", id: created.id, value: created.value.reveal() },
+    };
+  });
+  app.get("/dashboard/keys/:id/created", "member", async (request) => {
+    const key = orNotFound(await ctx.keys.find(request.session.account.id, request.param("id")));
+    const { notice } = request;
+    const value = notice?.kind === "key" && notice.id === key.id ? notice.value : undefined;
+    return {
+      title: key.name,
+      section: "keys",
+      body: value === undefined ? <ShownBefore prefix={key.prefix} /> : (
+        <ShownOnce
+          value={value}
+          snippets={snippetsOf(ctx, key, value)}
+          agents={agentSnippets(ctx, key, value)}
+        />
+      ),
+    };
+  });
 }
 
-/** What the account's keys may have. */
 async function scopesFor(ctx: PageContext, request: PageRequest): Promise<string[]> {
   const { id } = request.session.account;
   return accountScopes(ctx.scopes, id === await ctx.operatorAccountId());
@@ -135,13 +122,11 @@ interface SnippetText {
   text: string;
 }
 
-function ShownOnce(
-  { value, snippets, agents }: {
-    value: string;
-    snippets: readonly SnippetText[];
-    agents: readonly SnippetText[];
-  },
-) {
+function ShownOnce({ value, snippets, agents }: {
+  value: string;
+  snippets: readonly SnippetText[];
+  agents: readonly SnippetText[];
+}) {
   return (
     <>
       <div class="panel panel-key">

@@ -27,7 +27,6 @@ interface FormProps extends Shown {
   isOwner: boolean;
 }
 
-/** All that a key may be given. */
 export function NewKeyForm({ csrf, scopes, isOwner, values, fieldErrors }: FormProps) {
   const shown = { values, fieldErrors };
   return (

@@ -11,8 +11,8 @@ export interface WantedKey extends Omit<NewApiKey, "id" | "accountId" | "prefix"
 }
 
 export const environments = ["production", "staging", "development", "CI/CD"] as const;
-export const onDisconnects: readonly OnDisconnect[] = ["cancel", "drain"];
-export const translationModes: readonly TranslationMode[] = ["default", "strict", "lenient"];
+const onDisconnects: readonly OnDisconnect[] = ["cancel", "drain"];
+const translationModes: readonly TranslationMode[] = ["default", "strict", "lenient"];
 
 /**
  * Reads the form; `wrong` says by field what to change, and then there is no `wanted`. What owners
@@ -48,7 +48,6 @@ export function readNewKey(
 /** What of a key can be changed later. */
 export type KeyChange = Pick<NewApiKey, "name" | "capDayNanos" | "capMonthNanos">;
 
-/** Reads the form of a key that is there. */
 export function readKeyChange(
   form: Form,
 ): { wanted?: KeyChange; fieldErrors: Record<string, string> } {

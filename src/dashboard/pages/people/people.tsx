@@ -1,13 +1,11 @@
-import type { Hono } from "hono";
 import { inviteeOf, makeInvitation, readEmail } from "../../../people/invitation.ts";
 import { type Person, type Refusal, type Role, roles } from "../../../people/person.ts";
 import {
-  action,
   NotFound,
   type Outcome,
-  page,
   type PageContext,
   type PageRequest,
+  type Routes,
 } from "../../bind.tsx";
 import { PostForm } from "../../components.tsx";
 import { FormButtons } from "../../fields.tsx";
@@ -21,72 +19,51 @@ import { settingsPage } from "../settings/settings_page.tsx";
 const address = "/dashboard/settings/people";
 
 /** Who belongs to the account, in which role, and who is invited. */
-export function peopleRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
-  app.get(
-    `${address}/csv`,
-    page(ctx, "viewer", async (request) =>
-      csvFile("people", {
-        name: ({ person }) => person.name,
-        email: ({ person }) => person.email,
-        role: ({ role }) => role,
-        sees_prompts: ({ role, payloads }) => role !== "viewer" || payloads,
-        last_sign_in_at: ({ signedInAt }) => signedInAt,
-      }, await ctx.people.list(request.session.account.id))),
-  );
-  app.get(
-    `${address}/invitations/csv`,
-    page(ctx, "viewer", async (request) =>
-      csvFile("invitations", {
-        email: ({ email }) => email,
-        role: ({ role }) => role,
-        ends_at: ({ expiresAt }) => expiresAt,
-      }, await ctx.people.invitations(request.session.account.id, request.now))),
-  );
-  app.post(
-    `${address}/invite`,
-    action(ctx, "owner", (form, request) => invite(ctx, form, request)),
-  );
-  app.post(
-    `${address}/invitations/:id/withdraw`,
-    action(ctx, "owner", async (_form, request) => {
-      const email = await ctx.people.withdraw(
-        request.session.account.id,
-        request.param("id"),
-        (email) => request.note("invitation.withdrawn", inviteeOf({ email })),
-      );
-      if (email === undefined) throw new NotFound();
-      const text = `The invitation of ${inviteeOf({ email })} is withdrawn.`;
-      return { to: address, notice: { kind: "done", text } };
-    }),
-  );
-  app.post(
-    `${address}/:id/role`,
-    action(ctx, "owner", (form, request) => change(ctx, form, request)),
-  );
-  app.get(
-    `${address}/:id/remove`,
-    page(ctx, "owner", async (request) => {
-      const all = await ctx.people.list(request.session.account.id);
-      const member = all.find(({ person }) => person.id === request.param("id"));
-      if (!member) throw new NotFound();
-      return {
-        title: "Remove person",
-        section: "settings",
-        body: (
-          <RemoveForm
-            person={member.person}
-            keys={await keysOf(ctx, request, member.person.id)}
-            csrf={request.csrf}
-          />
-        ),
-      };
-    }),
-  );
-  app.post(
-    `${address}/:id/remove`,
-    action(ctx, "owner", (form, request) => remove(ctx, form, request)),
-  );
+export function peopleRoutes(app: Routes, ctx: PageContext): void {
+  app.get(address, "viewer", (request) => listPage(ctx, request));
+  app.get(`${address}/csv`, "viewer", async (request) =>
+    csvFile("people", {
+      name: ({ person }) => person.name,
+      email: ({ person }) => person.email,
+      role: ({ role }) => role,
+      sees_prompts: ({ role, payloads }) => role !== "viewer" || payloads,
+      last_sign_in_at: ({ signedInAt }) => signedInAt,
+    }, await ctx.people.list(request.session.account.id)));
+  app.get(`${address}/invitations/csv`, "viewer", async (request) =>
+    csvFile("invitations", {
+      email: ({ email }) => email,
+      role: ({ role }) => role,
+      ends_at: ({ expiresAt }) => expiresAt,
+    }, await ctx.people.invitations(request.session.account.id, request.now)));
+  app.post(`${address}/invite`, "owner", (form, request) => invite(ctx, form, request));
+  app.post(`${address}/invitations/:id/withdraw`, "owner", async (_form, request) => {
+    const email = await ctx.people.withdraw(
+      request.session.account.id,
+      request.param("id"),
+      (email) => request.note("invitation.withdrawn", inviteeOf({ email })),
+    );
+    if (email === undefined) throw new NotFound();
+    const text = `The invitation of ${inviteeOf({ email })} is withdrawn.`;
+    return { to: address, notice: { kind: "done", text } };
+  });
+  app.post(`${address}/:id/role`, "owner", (form, request) => change(ctx, form, request));
+  app.get(`${address}/:id/remove`, "owner", async (request) => {
+    const all = await ctx.people.list(request.session.account.id);
+    const member = all.find(({ person }) => person.id === request.param("id"));
+    if (!member) throw new NotFound();
+    return {
+      title: "Remove person",
+      section: "settings",
+      body: (
+        <RemoveForm
+          person={member.person}
+          keys={await keysOf(ctx, request, member.person.id)}
+          csrf={request.csrf}
+        />
+      ),
+    };
+  });
+  app.post(`${address}/:id/remove`, "owner", (form, request) => remove(ctx, form, request));
 }
 
 async function remove(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
@@ -111,7 +88,6 @@ async function remove(ctx: PageContext, form: Form, request: PageRequest): Promi
   return { to: address, notice: { kind: "done", text } };
 }
 
-/** The keys in use that a person made. */
 async function keysOf(ctx: PageContext, request: PageRequest, personId: string): Promise<KeyRow[]> {
   const keys = await ctx.keys.list(request.session.account.id);
   return keys.filter((key) =>

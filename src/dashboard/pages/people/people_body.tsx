@@ -86,14 +86,12 @@ function InvitationLink({ request }: { request: PageRequest }) {
   );
 }
 
-function MemberLine(
-  { address, member, request, isOwner }: {
-    address: string;
-    member: Membership;
-    request: PageRequest;
-    isOwner: boolean;
-  },
-) {
+function MemberLine({ address, member, request, isOwner }: {
+  address: string;
+  member: Membership;
+  request: PageRequest;
+  isOwner: boolean;
+}) {
   const { person, role, payloads } = member;
   const current = role === "viewer" && payloads ? viewerWithPayloads : role;
   const isSelf = person.id === request.session.person.id;
@@ -137,14 +135,12 @@ function MemberLine(
   );
 }
 
-function InvitationLine(
-  { address, one, request, isOwner }: {
-    address: string;
-    one: Invitation;
-    request: PageRequest;
-    isOwner: boolean;
-  },
-) {
+function InvitationLine({ address, one, request, isOwner }: {
+  address: string;
+  one: Invitation;
+  request: PageRequest;
+  isOwner: boolean;
+}) {
   return (
     <tr>
       <td>{inviteeOf(one)}</td>
@@ -167,13 +163,11 @@ function InvitationLine(
   );
 }
 
-function InviteForm(
-  { address, csrf, fieldErrors }: {
-    address: string;
-    csrf: string;
-    fieldErrors: Props["fieldErrors"];
-  },
-) {
+function InviteForm({ address, csrf, fieldErrors }: {
+  address: string;
+  csrf: string;
+  fieldErrors: Props["fieldErrors"];
+}) {
   return (
     <>
       <h2>Invite somebody</h2>

@@ -1,13 +1,11 @@
-import type { Hono } from "hono";
 import type { Account } from "../../../keys/account.ts";
 import type { PlaygroundCalls, PlaygroundRequest } from "../../../playground/playground_calls.ts";
-import { action, type Page, page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { type Page, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { eventLines, figuresOf, type LineEvent } from "./answer.ts";
 import { codeOf } from "./code.ts";
 import { hasNoPrompt, maxTextLength, readTalk, type Talk } from "./talk.ts";
 import { PlaygroundBody, type Shown } from "./view.tsx";
 
-/** What the playground works on. */
 export interface PlaygroundDeps extends PlaygroundCalls {
   /** Models that the account can call at a known price, by vendor. */
   models: (accountId: number) => Promise<ModelGroup[]>;
@@ -25,42 +23,30 @@ const address = "/dashboard/playground";
 const maxFormBytes = 16 * maxTextLength;
 
 /** A conversation with a model, as a call of the account. */
-export function playgroundRoutes(app: Hono, ctx: PageContext): void {
+export function playgroundRoutes(app: Routes, ctx: PageContext): void {
   app.get(
     address,
-    page(
-      ctx,
-      "member",
-      async (request) => await playground(ctx, request, { talk: empty(request) }),
-    ),
+    "member",
+    async (request) => await playground(ctx, request, { talk: empty(request) }),
   );
-  app.post(
-    address,
-    action(ctx, "member", async (form, request) => {
-      const talk = readTalk(form);
-      if (isWrong(talk)) return { ...await playground(ctx, request, { talk }), status: 400 };
-      return await playground(ctx, request, await wholeAnswer(ctx, request, talk));
-    }, maxFormBytes),
-  );
-  app.post(
-    `${address}/stream`,
-    action(ctx, "member", (form, request) => {
-      const talk = readTalk(form);
-      const events = isWrong(talk) ? refused(talk) : answered(ctx, request, talk);
-      return new Response(eventLines(events), {
-        headers: { "content-type": "application/x-ndjson", "x-accel-buffering": "no" },
-      });
-    }, maxFormBytes),
-  );
-  app.post(
-    `${address}/code`,
-    action(ctx, "member", async (form, request) => {
-      const talk = readTalk(form);
-      const code = codeOf(ctx.baseUrl, ctx.playground.bodyOf(lastCall(talk.request)));
-      const prompt = form.text("prompt");
-      return await playground(ctx, request, { talk: unsaid(talk, prompt), prompt, code });
-    }, maxFormBytes),
-  );
+  app.post(address, "member", async (form, request) => {
+    const talk = readTalk(form);
+    if (isWrong(talk)) return { ...await playground(ctx, request, { talk }), status: 400 };
+    return await playground(ctx, request, await wholeAnswer(ctx, request, talk));
+  }, maxFormBytes);
+  app.post(`${address}/stream`, "member", (form, request) => {
+    const talk = readTalk(form);
+    const events = isWrong(talk) ? refused(talk) : answered(ctx, request, talk);
+    return new Response(eventLines(events), {
+      headers: { "content-type": "application/x-ndjson", "x-accel-buffering": "no" },
+    });
+  }, maxFormBytes);
+  app.post(`${address}/code`, "member", async (form, request) => {
+    const talk = readTalk(form);
+    const code = codeOf(ctx.baseUrl, ctx.playground.bodyOf(lastCall(talk.request)));
+    const prompt = form.text("prompt");
+    return await playground(ctx, request, { talk: unsaid(talk, prompt), prompt, code });
+  }, maxFormBytes);
 }
 
 async function playground(ctx: PageContext, request: PageRequest, shown: Shown): Promise<Page> {
@@ -102,11 +88,7 @@ function unsaid(talk: Talk, prompt: string): Talk {
   return { ...talk, request: { ...talk.request, turns: talk.request.turns.slice(0, -1) } };
 }
 
-function answered(
-  ctx: PageContext,
-  page: PageRequest,
-  talk: Talk,
-): AsyncIterable<LineEvent> {
+function answered(ctx: PageContext, page: PageRequest, talk: Talk): AsyncIterable<LineEvent> {
   const { account, person } = page.session;
   return figuresOf(ctx.playground.send({
     ...{ account: account satisfies Account, personId: person.id, request: talk.request },

@@ -11,7 +11,6 @@ export interface Talk {
   /** The numbers as they were typed. */
   temperature: string;
   maxTokens: string;
-  /** What is wrong, by field. */
   fieldErrors: Partial<Record<TalkField, string>>;
 }
 

@@ -107,14 +107,12 @@ function Conversation({ shown }: { shown: Shown }) {
   );
 }
 
-function Turn(
-  { role, text, reasoning, figures }: {
-    role: "user" | "assistant";
-    text: string;
-    reasoning?: string | undefined;
-    figures?: Figures | undefined;
-  },
-) {
+function Turn({ role, text, reasoning, figures }: {
+  role: "user" | "assistant";
+  text: string;
+  reasoning?: string | undefined;
+  figures?: Figures | undefined;
+}) {
   return (
     <article class={`turn turn-${role}`}>
       <h2>{role === "user" ? "You" : "Model"}</h2>

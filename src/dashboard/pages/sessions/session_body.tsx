@@ -1,7 +1,7 @@
 import type { ShownAnswer, ShownTurn } from "../../../records/transcript.ts";
 import type { SessionCall } from "../../../records/interaction_repository.ts";
 import { count, percent } from "../../amounts.ts";
-import { Badge, Time } from "../../components.tsx";
+import { Badge, BoxedFact, Time } from "../../components.tsx";
 import { AddedTurns } from "../interactions/conversation.tsx";
 import { payloadsNeeded } from "../interactions/detail_body.tsx";
 import { duration, endings, usd } from "../interactions/figures.ts";
@@ -100,12 +100,7 @@ function Headline({ calls, sums, savedNanos }: SessionProps) {
   ];
   return (
     <dl class="headline">
-      {facts.map(([name, value]) => (
-        <div>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
+      {facts.map(([name, value]) => <BoxedFact name={name}>{value}</BoxedFact>)}
     </dl>
   );
 }
@@ -136,9 +131,7 @@ function Losses({ calls }: { calls: readonly SessionCall[] }) {
   );
 }
 
-function Call(
-  { call, seesPayloads, now }: { call: ShownCall; seesPayloads: boolean; now: Date },
-) {
+function Call({ call, seesPayloads, now }: { call: ShownCall; seesPayloads: boolean; now: Date }) {
   const { summary, turns, answers, media, sums } = call;
   const { label, tone } = endings[summary.status];
   const losses = summary.translationLoss.length;

@@ -13,7 +13,6 @@ export interface RunSums {
   readonly unpriced: number;
 }
 
-/** The sums after each call, in order. */
 export function runningSums(calls: readonly SessionCall[]): RunSums[] {
   let sums: RunSums = {
     ...{ calls: 0, inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0 },

@@ -1,14 +1,13 @@
-import type { Hono } from "hono";
 import type { PriceRow } from "../../../pricing/pricing.ts";
 import type { ShownTurn, Transcript } from "../../../records/transcript.ts";
 import type { CallTexts, SessionCall } from "../../../records/interaction_repository.ts";
-import { NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { NotFound, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { mediaAddresses } from "../interactions/media.ts";
 import { listPath } from "../interactions/view.ts";
 import { SessionBody, type ShownCall } from "./session_body.tsx";
 import { cacheSavedNanos, runningSums } from "./session_money.ts";
 
-export const sessionPath = "/dashboard/session";
+const sessionPath = "/dashboard/session";
 
 /** Calls of a session that are added up; a longer one says so. */
 const mostCalls = 1_000;
@@ -18,51 +17,48 @@ const callsOfPage = 10;
 const payloadBytes = 1024 * 1024;
 
 /** An agent's run: the calls of one session in order, each with what it added. */
-export function sessionRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    sessionPath,
-    page(ctx, "viewer", async (request) => {
-      const id = request.query("id") ?? "";
-      if (id === "" || id.length > 500) throw new NotFound();
-      await ctx.interactions.flushRecords();
-      const { calls, isAll } = await ctx.interactions.interactions.sessionCalls(
-        request.session.account.id,
-        id,
-        mostCalls,
-      );
-      const [first] = calls;
-      if (first === undefined) throw new NotFound();
-      const sums = runningSums(calls);
-      const from = startOf(request.query("from"), calls.length);
-      const [savedNanos, contents] = await Promise.all([
-        savedBy(ctx, request, calls),
-        readContents(ctx, request, calls.slice(from, from + callsOfPage)),
-      ]);
-      const shown = contents.map((call, at): ShownCall => ({ ...call, sums: sums[from + at]! }));
-      return {
-        title: "Session",
-        section: "interactions",
-        lead: id,
-        body: (
-          <SessionBody
-            {...{
-              id,
-              calls,
-              isWhole: isAll,
-              savedNanos,
-              shown,
-              from,
-              callsOfPage,
-              now: request.now,
-            }}
-            sums={sums.at(-1)!}
-            seesPayloads={request.seesPayloads}
-            pathOf={(at) => `${sessionPath}?${new URLSearchParams({ id, from: String(at + 1) })}`}
-          />
-        ),
-      };
-    }),
-  );
+export function sessionRoutes(app: Routes, ctx: PageContext): void {
+  app.get(sessionPath, "viewer", async (request) => {
+    const id = request.query("id") ?? "";
+    if (id === "" || id.length > 500) throw new NotFound();
+    await ctx.interactions.flushRecords();
+    const { calls, isAll } = await ctx.interactions.interactions.sessionCalls(
+      request.session.account.id,
+      id,
+      mostCalls,
+    );
+    const [first] = calls;
+    if (first === undefined) throw new NotFound();
+    const sums = runningSums(calls);
+    const from = startOf(request.query("from"), calls.length);
+    const [savedNanos, contents] = await Promise.all([
+      savedBy(ctx, request, calls),
+      readContents(ctx, request, calls.slice(from, from + callsOfPage)),
+    ]);
+    const shown = contents.map((call, at): ShownCall => ({ ...call, sums: sums[from + at]! }));
+    return {
+      title: "Session",
+      section: "interactions",
+      lead: id,
+      body: (
+        <SessionBody
+          {...{
+            id,
+            calls,
+            isWhole: isAll,
+            savedNanos,
+            shown,
+            from,
+            callsOfPage,
+            now: request.now,
+          }}
+          sums={sums.at(-1)!}
+          seesPayloads={request.seesPayloads}
+          pathOf={(at) => `${sessionPath}?${new URLSearchParams({ id, from: String(at + 1) })}`}
+        />
+      ),
+    };
+  });
 }
 
 /** The page begins at a call; `from` counts them from 1. */

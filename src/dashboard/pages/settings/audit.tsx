@@ -1,6 +1,5 @@
-import type { Hono } from "hono";
 import type { AuditRow } from "../../../audit/audit.ts";
-import { page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { Empty, Older, Table, TimeCell } from "../../components.tsx";
 import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { settingsPage } from "./settings_page.tsx";
@@ -9,28 +8,22 @@ const address = "/dashboard/settings/audit";
 const pageRows = 50;
 
 /** Who did what, when. */
-export function auditRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    address,
-    page(ctx, "viewer", async (request) => {
-      const asked = request.query("before") ?? "";
-      const before = /^\d{1,18}$/.test(asked) ? BigInt(asked) : null;
-      const rows = await ctx.audit.list(request.session.account.id, {
-        before,
-        limit: pageRows + 1,
-      });
-      return settingsPage("audit", <AuditTable rows={rows} request={request} />);
-    }),
-  );
-  app.get(
-    `${address}/csv`,
-    page(ctx, "viewer", (request) => {
-      const { id } = request.session.account;
-      const read = (last: AuditRow | undefined, limit: number) =>
-        ctx.audit.list(id, { before: last?.id ?? null, limit });
-      return csvFile("audit-log", columns, allPages(read));
-    }),
-  );
+export function auditRoutes(app: Routes, ctx: PageContext): void {
+  app.get(address, "viewer", async (request) => {
+    const asked = request.query("before") ?? "";
+    const before = /^\d{1,18}$/.test(asked) ? BigInt(asked) : null;
+    const rows = await ctx.audit.list(request.session.account.id, {
+      before,
+      limit: pageRows + 1,
+    });
+    return settingsPage("audit", <AuditTable rows={rows} request={request} />);
+  });
+  app.get(`${address}/csv`, "viewer", (request) => {
+    const { id } = request.session.account;
+    const read = (last: AuditRow | undefined, limit: number) =>
+      ctx.audit.list(id, { before: last?.id ?? null, limit });
+    return csvFile("audit-log", columns, allPages(read));
+  });
 }
 
 const columns: CsvColumns<AuditRow> = {

@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import { parseUsd } from "../../../base/money.ts";
 import {
   BudgetError,
@@ -11,12 +10,11 @@ import {
 } from "../../../budgets/budget.ts";
 import { usd } from "../../amounts.ts";
 import {
-  action,
   type Outcome,
   type Page,
-  page,
   type PageContext,
   type PageRequest,
+  type Routes,
 } from "../../bind.tsx";
 import { actionsColumn, PostForm, Table } from "../../components.tsx";
 import { type FieldErrors, sentence } from "../../faults.ts";
@@ -35,14 +33,15 @@ import { settingsList } from "./settings_page.tsx";
 const address = "/dashboard/settings/budgets";
 
 /** What the account, its apps and its end users may spend: list, set, remove. */
-export function budgetRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
+export function budgetRoutes(app: Routes, ctx: PageContext): void {
+  app.get(address, "viewer", (request) => listPage(ctx, request));
   app.get(
     `${address}/new`,
-    page(ctx, "owner", (request) => formPage(request, { values: {}, fieldErrors: {} })),
+    "owner",
+    (request) => formPage(request, { values: {}, fieldErrors: {} }),
   );
-  app.post(`${address}/new`, action(ctx, "owner", (form, request) => set(ctx, form, request)));
-  removalRoutes(app, ctx, {
+  app.post(`${address}/new`, "owner", (form, request) => set(ctx, form, request));
+  removalRoutes(app, {
     ...{ address, noun: "budget", field: "id" },
     async find(id, request) {
       const all = await ctx.budgets.list(request.session.account.id);

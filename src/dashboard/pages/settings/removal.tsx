@@ -1,13 +1,5 @@
-import type { Hono } from "hono";
 import type { Child } from "hono/jsx";
-import {
-  action,
-  NotFound,
-  orNotFound,
-  page,
-  type PageContext,
-  type PageRequest,
-} from "../../bind.tsx";
+import { NotFound, orNotFound, type PageRequest, type Routes } from "../../bind.tsx";
 import { PostForm } from "../../components.tsx";
 import { FormButtons } from "../../fields.tsx";
 
@@ -28,38 +20,30 @@ export interface Removal<T> {
   done(value: string): string;
 }
 
-/** Owners remove. */
 export function removalRoutes<T extends object>(
-  app: Hono,
-  ctx: PageContext,
+  app: Routes,
   { address, noun, field, ...removal }: Removal<T>,
 ): void {
-  app.get(
-    `${address}/remove`,
-    page(ctx, "owner", async (request) => {
-      const value = request.query(field) ?? "";
-      const found = orNotFound(await removal.find(value, request));
-      return {
-        title: `Remove ${noun}`,
-        section: "settings",
-        body: (
-          <PostForm action={`${address}/remove`} csrf={request.csrf} class="panel">
-            <input type="hidden" name={field} value={value} />
-            <p>{removal.consequence(found)}</p>
-            <FormButtons back={address} tone="danger">Remove</FormButtons>
-          </PostForm>
-        ),
-      };
-    }),
-  );
-  app.post(
-    `${address}/remove`,
-    action(ctx, "owner", async (form, request) => {
-      const value = form.text(field);
-      if (!await removal.remove(value, request)) throw new NotFound();
-      return { to: address, notice: { kind: "done", text: removal.done(value) } };
-    }),
-  );
+  app.get(`${address}/remove`, "owner", async (request) => {
+    const value = request.query(field) ?? "";
+    const found = orNotFound(await removal.find(value, request));
+    return {
+      title: `Remove ${noun}`,
+      section: "settings",
+      body: (
+        <PostForm action={`${address}/remove`} csrf={request.csrf} class="panel">
+          <input type="hidden" name={field} value={value} />
+          <p>{removal.consequence(found)}</p>
+          <FormButtons back={address} tone="danger">Remove</FormButtons>
+        </PostForm>
+      ),
+    };
+  });
+  app.post(`${address}/remove`, "owner", async (form, request) => {
+    const value = form.text(field);
+    if (!await removal.remove(value, request)) throw new NotFound();
+    return { to: address, notice: { kind: "done", text: removal.done(value) } };
+  });
 }
 
 /** In a row of the list; `name` is read out behind "Remove". */

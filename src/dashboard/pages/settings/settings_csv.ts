@@ -1,41 +1,31 @@
-import type { Hono } from "hono";
 import { budgetScopeText, limitAt, type StoredBudget } from "../../../budgets/budget.ts";
 import type { VirtualModelDefinition } from "../../../routing/virtual_model.ts";
 import type { Webhook } from "../../../webhooks/webhook.ts";
-import { page, type PageContext } from "../../bind.tsx";
+import { type PageContext, type Routes } from "../../bind.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 
 const settings = "/dashboard/settings";
 
 /** The tables of budgets, webhooks and virtual models as files. */
-export function settingsCsvRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    `${settings}/budgets/csv`,
-    page(ctx, "viewer", async ({ session, now }) =>
-      csvFile("budgets", {
-        ...budgetColumns,
-        limit_usd: (budget) => ({ nanos: limitAt(budget, now) }),
-      }, await ctx.budgets.list(session.account.id))),
-  );
+export function settingsCsvRoutes(app: Routes, ctx: PageContext): void {
+  app.get(`${settings}/budgets/csv`, "viewer", async ({ session, now }) =>
+    csvFile("budgets", {
+      ...budgetColumns,
+      limit_usd: (budget) => ({ nanos: limitAt(budget, now) }),
+    }, await ctx.budgets.list(session.account.id)));
   app.get(
     `${settings}/webhooks/csv`,
     // Addresses may hold secrets, as on their page.
-    page(
-      ctx,
-      "owner",
-      async ({ session }) =>
-        csvFile("webhooks", webhookColumns, await ctx.webhooks.list(session.account.id)),
-    ),
+    "owner",
+    async ({ session }) =>
+      csvFile("webhooks", webhookColumns, await ctx.webhooks.list(session.account.id)),
   );
-  app.get(
-    `${settings}/models/csv`,
-    page(ctx, "viewer", async ({ session }) => {
-      const own = await ctx.virtualModels.list(session.account.id);
-      const names = new Set(own.map(({ name }) => name));
-      const ofService = ctx.virtualModels.listOfService().filter(({ name }) => !names.has(name));
-      return csvFile("virtual-models", modelColumns, [...own, ...ofService]);
-    }),
-  );
+  app.get(`${settings}/models/csv`, "viewer", async ({ session }) => {
+    const own = await ctx.virtualModels.list(session.account.id);
+    const names = new Set(own.map(({ name }) => name));
+    const ofService = ctx.virtualModels.listOfService().filter(({ name }) => !names.has(name));
+    return csvFile("virtual-models", modelColumns, [...own, ...ofService]);
+  });
 }
 
 const budgetColumns: CsvColumns<StoredBudget> = {

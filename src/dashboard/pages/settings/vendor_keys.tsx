@@ -1,14 +1,12 @@
-import type { Hono } from "hono";
 import { messageOf } from "../../../shared/fault.ts";
 import { parseVendorKey, type StoredVendorKey } from "../../../keys/vendor_key.ts";
 import {
-  action,
   NotFound,
   orNotFound,
   type Outcome,
-  page,
   type PageContext,
   type PageRequest,
+  type Routes,
 } from "../../bind.tsx";
 import { Badge, PostForm, Time } from "../../components.tsx";
 import { FormButtons } from "../../fields.tsx";
@@ -19,43 +17,34 @@ import { settingsPage } from "./settings_page.tsx";
 const address = "/dashboard/settings/vendor-keys";
 
 /** Accounts' own keys at vendors: set, test, replace, remove. A value is never shown again. */
-export function vendorKeyRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request, {})));
-  app.post(`${address}/:vendor`, action(ctx, "owner", (form, request) => set(ctx, form, request)));
-  app.post(
-    `${address}/:vendor/test`,
-    action(ctx, "owner", async (_form, request) => {
-      const vendor = vendorOf(ctx, request);
-      const key = orNotFound(await ctx.storedVendorKey(request.session.account.id, vendor.label));
-      const test = await ctx.testVendorKey(vendor.label, key);
-      const kind = test.kind === "works" ? "done" : "failed";
-      return { to: address, notice: { kind, text: `${vendor.label}: ${verdict(test)}` } };
-    }),
-  );
-  app.get(
-    `${address}/:vendor/remove`,
-    page(ctx, "owner", async (request) => {
-      const vendor = vendorOf(ctx, request);
-      const stored = await storedKeys(ctx, request);
-      if (!stored.has(vendor.label)) throw new NotFound();
-      return {
-        title: "Remove vendor API key",
-        section: "settings",
-        body: <RemoveForm vendor={vendor} csrf={request.csrf} />,
-      };
-    }),
-  );
-  app.post(
-    `${address}/:vendor/remove`,
-    action(ctx, "owner", async (_form, request) => {
-      const { label } = vendorOf(ctx, request);
-      const note = request.note("vendor_key.removed", label);
-      await ctx.vendorKeys.remove(request.session.account.id, label, note);
-      await ctx.vendorKeysChanged();
-      const text = `The key of ${label} is removed. Calls to it use the service's key and credit.`;
-      return { to: address, notice: { kind: "done", text } };
-    }),
-  );
+export function vendorKeyRoutes(app: Routes, ctx: PageContext): void {
+  app.get(address, "viewer", (request) => listPage(ctx, request, {}));
+  app.post(`${address}/:vendor`, "owner", (form, request) => set(ctx, form, request));
+  app.post(`${address}/:vendor/test`, "owner", async (_form, request) => {
+    const vendor = vendorOf(ctx, request);
+    const key = orNotFound(await ctx.storedVendorKey(request.session.account.id, vendor.label));
+    const test = await ctx.testVendorKey(vendor.label, key);
+    const kind = test.kind === "works" ? "done" : "failed";
+    return { to: address, notice: { kind, text: `${vendor.label}: ${verdict(test)}` } };
+  });
+  app.get(`${address}/:vendor/remove`, "owner", async (request) => {
+    const vendor = vendorOf(ctx, request);
+    const stored = await storedKeys(ctx, request);
+    if (!stored.has(vendor.label)) throw new NotFound();
+    return {
+      title: "Remove vendor API key",
+      section: "settings",
+      body: <RemoveForm vendor={vendor} csrf={request.csrf} />,
+    };
+  });
+  app.post(`${address}/:vendor/remove`, "owner", async (_form, request) => {
+    const { label } = vendorOf(ctx, request);
+    const note = request.note("vendor_key.removed", label);
+    await ctx.vendorKeys.remove(request.session.account.id, label, note);
+    await ctx.vendorKeysChanged();
+    const text = `The key of ${label} is removed. Calls to it use the service's key and credit.`;
+    return { to: address, notice: { kind: "done", text } };
+  });
 }
 
 /** A key is tried before it is stored: a wrong one would stop the account's calls. */

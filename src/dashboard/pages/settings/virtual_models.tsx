@@ -1,17 +1,15 @@
-import type { Hono } from "hono";
 import {
   type VirtualModelDefinition,
   VirtualModelError,
   virtualModelLimits,
 } from "../../../routing/virtual_model.ts";
 import {
-  action,
   orNotFound,
   type Outcome,
   type Page,
-  page,
   type PageContext,
   type PageRequest,
+  type Routes,
 } from "../../bind.tsx";
 import { actionsColumn, Badge, PostForm, Table, TimeCell } from "../../components.tsx";
 import { type FieldErrors, sentence } from "../../faults.ts";
@@ -32,32 +30,24 @@ import { settingsList } from "./settings_page.tsx";
 const address = "/dashboard/settings/models";
 
 /** Names that stand for several models: list, make, change, remove. */
-export function virtualModelRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
+export function virtualModelRoutes(app: Routes, ctx: PageContext): void {
+  app.get(address, "viewer", (request) => listPage(ctx, request));
   app.get(
     `${address}/new`,
-    page(ctx, "owner", (request) => formPage(ctx, request, "new", { values: {}, fieldErrors: {} })),
+    "owner",
+    (request) => formPage(ctx, request, "new", { values: {}, fieldErrors: {} }),
   );
-  app.post(
-    `${address}/new`,
-    action(ctx, "owner", (form, request) => set(ctx, form, request, "new")),
-  );
-  app.get(
-    `${address}/change`,
-    page(ctx, "owner", async (request) => {
-      const { name, definition } = await modelOf(ctx, request, request.query("name"));
-      const values = { name: [name], ...valuesOf(definition) };
-      return formPage(ctx, request, "change", { values, fieldErrors: {} });
-    }),
-  );
-  app.post(
-    `${address}/change`,
-    action(ctx, "owner", async (form, request) => {
-      await modelOf(ctx, request, form.text("name"));
-      return await set(ctx, form, request, "change");
-    }),
-  );
-  removalRoutes(app, ctx, {
+  app.post(`${address}/new`, "owner", (form, request) => set(ctx, form, request, "new"));
+  app.get(`${address}/change`, "owner", async (request) => {
+    const { name, definition } = await modelOf(ctx, request, request.query("name"));
+    const values = { name: [name], ...valuesOf(definition) };
+    return formPage(ctx, request, "change", { values, fieldErrors: {} });
+  });
+  app.post(`${address}/change`, "owner", async (form, request) => {
+    await modelOf(ctx, request, form.text("name"));
+    return await set(ctx, form, request, "change");
+  });
+  removalRoutes(app, {
     ...{ address, noun: "virtual model", field: "name" },
     find: (name, request) => modelOf(ctx, request, name),
     consequence: ({ name }) => (

@@ -1,15 +1,13 @@
 import { webhookEvents } from "../../../../contracts/admin/webhooks.ts";
-import type { Hono } from "hono";
 import { parseUsd } from "../../../base/money.ts";
 import { type Webhook, WebhookError, webhookLimits } from "../../../webhooks/webhook.ts";
 import {
-  action,
   NotFound,
   type Outcome,
   type Page,
-  page,
   type PageContext,
   type PageRequest,
+  type Routes,
 } from "../../bind.tsx";
 import { actionsColumn, LinkLine, PostForm, Table } from "../../components.tsx";
 import { type FieldErrors, sentence } from "../../faults.ts";
@@ -21,14 +19,15 @@ import { settingsList } from "./settings_page.tsx";
 const address = "/dashboard/settings/webhooks";
 
 /** Where the account's events are sent to: list, add, test, remove. Owners only: addresses may hold secrets. */
-export function webhookRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "owner", (request) => listPage(ctx, request)));
+export function webhookRoutes(app: Routes, ctx: PageContext): void {
+  app.get(address, "owner", (request) => listPage(ctx, request));
   app.get(
     `${address}/new`,
-    page(ctx, "owner", (request) => formPage(request, { values: {}, fieldErrors: {} })),
+    "owner",
+    (request) => formPage(request, { values: {}, fieldErrors: {} }),
   );
-  app.post(`${address}/new`, action(ctx, "owner", (form, request) => add(ctx, form, request)));
-  removalRoutes(app, ctx, {
+  app.post(`${address}/new`, "owner", (form, request) => add(ctx, form, request));
+  removalRoutes(app, {
     ...{ address, noun: "webhook", field: "id" },
     async find(id, request) {
       const all = await ctx.webhooks.list(request.session.account.id);
@@ -45,15 +44,12 @@ export function webhookRoutes(app: Hono, ctx: PageContext): void {
     },
     done: () => "The webhook is removed.",
   });
-  app.post(
-    `${address}/test`,
-    action(ctx, "owner", async (form, request) => {
-      const { id: accountId } = request.session.account;
-      if (!await ctx.webhooks.test(form.text("id"), accountId)) throw new NotFound();
-      const text = "webhook.test is sent. Load this page again to see whether it arrived.";
-      return { to: address, notice: { kind: "done", text } };
-    }),
-  );
+  app.post(`${address}/test`, "owner", async (form, request) => {
+    const { id: accountId } = request.session.account;
+    if (!await ctx.webhooks.test(form.text("id"), accountId)) throw new NotFound();
+    const text = "webhook.test is sent. Load this page again to see whether it arrived.";
+    return { to: address, notice: { kind: "done", text } };
+  });
 }
 
 async function add(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {

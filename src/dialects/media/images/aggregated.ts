@@ -1,5 +1,6 @@
 import type { EncodedImages, ImageAsk, ImageCodec } from "../../kernel/image_codec.ts";
-import { invalidValue, optionalField } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import { dataUrl } from "../../kernel/media_source.ts";
 import { checkAnySize, sizeText } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";

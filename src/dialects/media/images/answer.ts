@@ -1,4 +1,4 @@
-import { Fault } from "../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { Usage } from "../../../shared/usage.ts";
 import type { GeneratedImage, ImageAnswer } from "../../kernel/image_codec.ts";
 import { optionalField } from "../../kernel/fields.ts";
@@ -14,7 +14,7 @@ export function readImageList(
   isBlocked: (entry: JsonRecord) => boolean = () => false,
 ): ImageAnswer {
   if (!isRecord(json) || !Array.isArray(json.data)) {
-    throw new Fault("upstream_invalid_response", { note: "an answer without a list of images" });
+    throw unreadableAnswer("an answer without a list of images");
   }
   const entries = json.data.filter(isRecord);
   const images = entries.filter((entry) => !isBlocked(entry)).flatMap(readImage);
@@ -41,7 +41,6 @@ export function readImage(entry: JsonRecord): GeneratedImage[] {
   return address === undefined || address.startsWith("data:") ? [] : [{ url: address, ...revised }];
 }
 
-/** Usage in tokens, and the cost that the vendor reports. */
 export function readImageUsage(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
   if (miscounts(raw, "input_tokens", "prompt_tokens", "output_tokens", "completion_tokens")) {

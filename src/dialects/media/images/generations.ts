@@ -7,7 +7,8 @@ import type {
   ImageStreamReader,
   VendorBody,
 } from "../../kernel/image_codec.ts";
-import { invalidValue, optionalField } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { notAllowed, type PixelSize, sizeText } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
@@ -30,7 +31,6 @@ interface Family {
   readonly begins: string;
   readonly sizes: Sizes;
   readonly promptChars: number;
-  /** Most images of one call. */
   readonly most: number;
   /** Accepts output format, background, moderation and streaming; always returns base64. */
   readonly isModern: boolean;
@@ -96,7 +96,7 @@ function encode(ask: ImageAsk): EncodedImages {
 }
 
 /** Splits a number of images into calls of at most `most`. */
-export function sizeShares(count: number, most: number): number[] {
+function sizeShares(count: number, most: number): number[] {
   const calls = Math.ceil(count / most);
   return Array.from({ length: calls }, (_, index) => Math.min(most, count - index * most));
 }

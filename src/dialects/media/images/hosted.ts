@@ -1,5 +1,6 @@
 import type { EncodedImages, ImageAsk, ImageCodec } from "../../kernel/image_codec.ts";
-import { invalidValue, optionalField } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import {
   checkAnySize,
   notAllowed,
@@ -26,9 +27,7 @@ function encode(ask: ImageAsk): EncodedImages {
   if (ask.references.length > 0) {
     throw invalidValue("images", "this vendor does not support image editing");
   }
-  if (ask.format === "webp") {
-    throw notAllowed("output_format", "this vendor has", ["png", "jpeg"]);
-  }
+  if (ask.format === "webp") throw notAllowed("output_format", "this vendor has", ["png", "jpeg"]);
   checkAnySize(ask.size);
   const size = sizeOf(ask);
   const body = withOptions(

@@ -1,4 +1,4 @@
-import { invalidValue } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
 import type { ImageAsk } from "../../kernel/image_codec.ts";
 import {
   nearest,

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { imageRequest } from "../../../../contracts/media/images.ts";
-import { invalidValue } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
 import type { ImageAsk, Reference } from "../../kernel/image_codec.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import { base64Source, mediaSource } from "../../kernel/media_source.ts";

@@ -5,10 +5,9 @@ import { pictureFacts } from "../../../base/picture_facts.ts";
 import { optionalField } from "../../kernel/fields.ts";
 import type { GeneratedImage } from "../../kernel/image_codec.ts";
 import { base64Bytes, dataUrl } from "../../kernel/media_source.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 
-/** What an image answer is written from. */
 export interface ImageAnswerFacts {
   created: number;
   provider: string;
@@ -69,7 +68,7 @@ export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recor
 function hashOf(data: string): string {
   const bytes = base64Bytes(data);
   if (bytes) return sha256Hex(bytes);
-  throw new Fault("upstream_invalid_response", { note: "a picture that is no base64" });
+  throw unreadableAnswer("a picture that is no base64");
 }
 
 /** Headers are at the start, though a JPEG may have a preview before its own. */

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { locate } from "../../../base/json_text.ts";
 import { estimateTokens, inputTokenBound } from "../../../shared/token_estimate.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 import type { Loss } from "../../kernel/canonical_request.ts";
 import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -31,9 +31,7 @@ class EmbeddingReader implements AnswerReader {
   /** Reads only the usage: an answer may be megabytes of numbers. */
   whole(text: string): void {
     const data = isJson(text) ? locate(text, ["data"]) : undefined;
-    if (!data || text[data.start] !== "[") {
-      throw new Fault("upstream_invalid_response", { note: "an answer without embeddings" });
-    }
+    if (!data || text[data.start] !== "[") throw unreadableAnswer("an answer without embeddings");
     this.#sawAnswer = true;
     const usage = locate(text, ["usage"]);
     if (usage) this.#usage = readEmbeddingUsage(JSON.parse(text.slice(usage.start, usage.end)));
@@ -44,7 +42,7 @@ class EmbeddingReader implements AnswerReader {
   }
 
   bytes(): void {
-    throw new Fault("upstream_invalid_response", { note: "an answer that is no JSON" });
+    throw unreadableAnswer("an answer that is no JSON");
   }
 
   outcome(): Outcome | undefined {
@@ -66,7 +64,6 @@ function isJson(text: string): boolean {
   }
 }
 
-/** The estimated tokens of text, or the number of token ids. */
 export function inputTokens(input: unknown): number {
   if (typeof input === "string") return estimateTokens(input);
   if (typeof input === "number") return 1;

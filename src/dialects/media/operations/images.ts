@@ -1,5 +1,5 @@
 import { estimateTokens, inputTokenBound, maxImageTokens } from "../../../shared/token_estimate.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage, ImageCount, PriceRow } from "../../../pricing/pricing.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
@@ -35,7 +35,6 @@ const shared = {
   reader: (request: OperationRequest) => new ImageReader(request),
 } as const;
 
-/** Text to images. */
 export const imageGenerations: Operation = { ...shared, kind: "imageGenerations" };
 
 /** Images to images, with the same answers. */
@@ -76,7 +75,6 @@ function kindOf(...sources: readonly JsonRecord[]): Omit<ImageCount, "count"> {
 
 class ImageReader implements AnswerReader {
   readonly #request: OperationRequest;
-  /** The completed images of a stream. */
   readonly #completed: JsonRecord[] = [];
   #partials = 0;
   #answer: JsonRecord | undefined;
@@ -89,7 +87,7 @@ class ImageReader implements AnswerReader {
   whole(text: string): void {
     const answer = parsedRecord(withoutPictures(text));
     if (!answer || !Array.isArray(answer.data)) {
-      throw new Fault("upstream_invalid_response", { note: "an answer without pictures" });
+      throw unreadableAnswer("an answer without pictures");
     }
     const data = answer.data.filter(isRecord);
     // A refusal with a success status.
@@ -116,7 +114,7 @@ class ImageReader implements AnswerReader {
   }
 
   bytes(): void {
-    throw new Fault("upstream_invalid_response", { note: "an answer that is no JSON" });
+    throw unreadableAnswer("an answer that is no JSON");
   }
 
   outcome(

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { audioSeconds, pcmSeconds } from "../../../base/audio_length.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import { estimateTokens, inputTokenBound } from "../../../shared/token_estimate.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
 import { asString, count, isRecord, miscounts } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
@@ -16,7 +16,6 @@ const mediaFields: readonly MediaField[] = [
   { key: "data", mimeType: "content_type" },
 ];
 
-/** Text to speech. */
 export const speech: Operation = {
   kind: "speech",
   name: "speech",
@@ -43,7 +42,7 @@ export function speechTokens(seconds: number): number {
 }
 
 /** Audio as the record stores it. */
-export function soundRecord(sound: Uint8Array, contentType: string): string {
+function soundRecord(sound: Uint8Array, contentType: string): string {
   return JSON.stringify({
     content_type: contentType,
     bytes: sound.length,
@@ -67,7 +66,6 @@ function likelySeconds(text: string, speed: unknown): number {
   return characters(text) / 14 / (typeof speed === "number" && speed > 0 ? speed : 1);
 }
 
-/** Most bytes of one answer that are stored in its record. */
 const maxStoredBytes = 32 * 1024 * 1024;
 
 class SpeechReader implements AnswerReader {
@@ -84,7 +82,7 @@ class SpeechReader implements AnswerReader {
   }
 
   whole(): void {
-    throw new Fault("upstream_invalid_response", { note: "an answer that is no sound" });
+    throw unreadableAnswer("an answer that is no sound");
   }
 
   bytes(piece: Uint8Array, contentType: string): void {

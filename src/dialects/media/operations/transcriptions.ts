@@ -1,7 +1,7 @@
 import { audioSeconds } from "../../../base/audio_length.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import { estimateTokens } from "../../../shared/token_estimate.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
@@ -62,9 +62,7 @@ class TranscriptReader implements AnswerReader {
       return;
     }
     const answer = parsedRecord(text);
-    if (!answer) {
-      throw new Fault("upstream_invalid_response", { note: "an answer that is no JSON" });
-    }
+    if (!answer) throw unreadableAnswer("an answer that is no JSON");
     this.#text = asString(answer.text) ?? "";
     this.#read(answer);
   }
@@ -86,7 +84,7 @@ class TranscriptReader implements AnswerReader {
   }
 
   bytes(): void {
-    throw new Fault("upstream_invalid_response", { note: "an answer that is no text" });
+    throw unreadableAnswer("an answer that is no text");
   }
 
   outcome({ price }: { isComplete: boolean; price: PriceRow | undefined }): Outcome | undefined {

@@ -1,7 +1,6 @@
 import type { z } from "zod";
 import type { speechRequest } from "../../../../contracts/media/speech.ts";
-import { Fault } from "../../../shared/fault.ts";
-import { invalidValue } from "../../kernel/fields.ts";
+import { Fault, invalidValue } from "../../../shared/fault.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import type { SpeechAsk } from "../../kernel/speech_codec.ts";
 

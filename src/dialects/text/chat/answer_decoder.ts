@@ -1,4 +1,4 @@
-import { Fault } from "../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
@@ -7,17 +7,14 @@ import { ChoiceReader } from "./answer/choice_reader.ts";
 import { isErrorReason, readFailure } from "./finish_reason.ts";
 import { readUsage } from "./usage.ts";
 
-/** Events of a whole chat answer. */
 export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalEvent[] {
   // Some vendors wrap their errors in an array.
   const json: unknown = Array.isArray(answer) ? answer[0] : answer;
-  if (!isRecord(json)) {
-    throw new Fault("upstream_invalid_response", { note: "answer is no object" });
-  }
+  if (!isRecord(json)) throw unreadableAnswer("answer is no object");
   if (carriesError(json)) return [{ type: "error", error: readVendorError(json, undefined) }];
   const choices: unknown = json.choices;
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
-    throw new Fault("upstream_invalid_response", { note: "answer has no choices" });
+    throw unreadableAnswer("answer has no choices");
   }
   const failed = choices.find((one) => isErrorReason(one.finish_reason));
   if (failed) return [{ type: "error", error: readFailure(failed, json) }];

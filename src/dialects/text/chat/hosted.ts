@@ -109,7 +109,6 @@ function alternatives(models: unknown): HostedTool[] {
   });
 }
 
-/** Files in the vendor's account that messages refer to. */
 function filesOf(messages: unknown): VendorState[] {
   if (!Array.isArray(messages)) return [];
   return messages.flatMap((message: unknown, index): VendorState[] => {

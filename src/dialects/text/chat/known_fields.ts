@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
-import type { KnownFieldSet } from "../../kernel/other_fields.ts";
+import { all, type KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchType } from "../../kernel/web_search.ts";
 
@@ -45,12 +45,7 @@ const assistant: KnownFieldSet = {
   refusal: true,
   tool_calls: call,
   function_call: { name: true, arguments: true },
-  annotations: true,
-  reasoning_content: true,
-  reasoning: true,
-  reasoning_details: true,
-  thinking_blocks: true,
-  audio: true,
+  ...all("annotations reasoning_content reasoning reasoning_details thinking_blocks audio"),
   ...knownMark,
 };
 
@@ -63,13 +58,7 @@ const ofRole: Readonly<Record<string, KnownFieldSet>> = {
   function: { role: true, content: part, name: true, ...knownMark },
 };
 
-const ofFunction: KnownFieldSet = {
-  name: true,
-  description: true,
-  parameters: true,
-  strict: true,
-  ...knownMark,
-};
+const ofFunction: KnownFieldSet = { ...all("name description parameters strict"), ...knownMark };
 
 const location: KnownFieldSet = { city: true, country: true, region: true, timezone: true };
 
@@ -77,10 +66,7 @@ const search: KnownFieldSet = {
   type: true,
   search_context_size: true,
   user_location: { type: true, approximate: location, ...location },
-  allowed_domains: true,
-  blocked_domains: true,
-  excluded_domains: true,
-  max_uses: true,
+  ...all("allowed_domains blocked_domains excluded_domains max_uses"),
   ...knownMark,
 };
 
@@ -95,29 +81,12 @@ const toolName: KnownFieldSet = { type: true, function: named, custom: named, na
 
 /** What the decoder reads of a chat request. */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
-  model: true,
-  stream: true,
-  max_completion_tokens: true,
-  max_tokens: true,
-  temperature: true,
-  top_p: true,
-  top_k: true,
-  n: true,
-  stop: true,
-  frequency_penalty: true,
-  presence_penalty: true,
-  logit_bias: true,
-  logprobs: true,
-  top_logprobs: true,
-  seed: true,
-  parallel_tool_calls: true,
-  reasoning_effort: true,
-  verbosity: true,
-  service_tier: true,
-  metadata: true,
-  user: true,
-  safety_identifier: true,
-  prompt_cache_key: true,
+  ...all(
+    "model stream max_completion_tokens max_tokens temperature top_p top_k n stop " +
+      "frequency_penalty presence_penalty logit_bias logprobs top_logprobs seed " +
+      "parallel_tool_calls reasoning_effort verbosity service_tier metadata user safety_identifier " +
+      "prompt_cache_key",
+  ),
   messages: ({ role }) => ofRole[String(role)] ?? undefined,
   tools: (tool) => isSearchType(tool.type) ? search : isVendorTool(tool) ? undefined : ofTool,
   web_search_options: search,

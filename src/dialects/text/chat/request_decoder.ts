@@ -9,7 +9,8 @@ import type {
   ToolChoice,
   UnsupportedField,
 } from "../../kernel/canonical_request.ts";
-import { defined, invalidValue, oneOf } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
+import { defined, oneOf } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { readMessages } from "./request/decode_messages.ts";
@@ -22,7 +23,6 @@ import { isVendorTool, knownFields } from "./known_fields.ts";
 /** Reads a chat request into the canonical form. Null is "not set". */
 export const decodeRequest = atOnce(decodeRequestSteps);
 
-/** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const unsupported = [
@@ -75,7 +75,6 @@ function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Req
   });
 }
 
-/** The request field that each setting is read from. */
 const fieldNames: Readonly<Record<SettingName, readonly string[]>> = {
   toolChoice: ["tool_choice", "function_call"],
   parallelToolCalls: ["parallel_tool_calls"],

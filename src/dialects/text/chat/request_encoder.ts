@@ -25,7 +25,6 @@ const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
  */
 export const encodeRequest = atOnce(encodeRequestSteps);
 
-/** The same in steps. */
 export function* encodeRequestSteps(
   asked: CanonicalRequest,
   target: Target,

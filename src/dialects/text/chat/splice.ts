@@ -10,7 +10,7 @@ import {
 import { greatest, pushAll } from "../../../base/lists.ts";
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { FallbackField, RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
-import { invalidValue } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { modelAndTagEdits, requestMembers, storeEdits } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
@@ -45,7 +45,6 @@ function hasOlderLimit(request: JsonRecord): boolean {
 /** The request's text for a chat-style vendor: model, usage flag, tags and limit exchanged. */
 export const spliceRequest = atOnce(spliceRequestSteps);
 
-/** The same in steps. */
 export function* spliceRequestSteps(
   bodyText: string,
   facts: RequestFacts,
@@ -132,7 +131,6 @@ function firstText(content: unknown, message: number): LocatedText | undefined {
   return { text: part.text, path: ["messages", message, "content", index, "text"] };
 }
 
-/** The tool demand of a request that is passed through. */
 export function readToolDemand(body: unknown): ToolDemand {
   const { tools, functions, reasoning_effort: effort }: Record<string, unknown> = isRecord(body)
     ? body

@@ -21,7 +21,6 @@ import { writeUsage } from "./usage.ts";
 
 interface OpenBlock {
   content: BlockKind;
-  /** Index of the tool call within its choice. */
   toolIndex: number;
   empty: boolean;
   /** Pieces of media, sent in one chunk when the block ends. */
@@ -39,7 +38,6 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
   return new ChatStreamEncoder(context);
 }
 
-/** Writes a streamed chat answer. */
 class ChatStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
   readonly #id: string;

@@ -1,6 +1,8 @@
 import type { Usage } from "../../../shared/usage.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import { count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
+import { sumOfKnown, wholeInput, wholeOutput } from "../../kernel/reported_tokens.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
 /** Reads a chat `usage` object; undefined when it holds no numbers. */
@@ -17,8 +19,8 @@ export function readUsage(raw: unknown, quirks: DialectQuirks): Usage | undefine
   const reasoning = count(outputDetails.reasoning_tokens);
   const input = wholeInput(prompt ?? 0, cacheRead);
   const output = wholeOutput({
-    prompt: prompt ?? 0,
-    completion: completion ?? 0,
+    input: prompt ?? 0,
+    output: completion ?? 0,
     reasoning: reasoning ?? 0,
     total: count(raw.total_tokens),
     additive: quirks.additiveReasoning === true,
@@ -26,14 +28,14 @@ export function readUsage(raw: unknown, quirks: DialectQuirks): Usage | undefine
   return {
     input,
     output,
-    ...present("cacheRead", cacheRead),
-    ...present("cacheWrite", count(promptDetails.cache_write_tokens)),
-    ...present("audioInput", count(promptDetails.audio_tokens)),
-    ...present("imageInput", count(promptDetails.image_tokens)),
-    ...present("reasoning", reasoning),
-    ...present("audioOutput", count(outputDetails.audio_tokens)),
-    ...present("imageOutput", count(outputDetails.image_tokens)),
-    ...present("webSearches", webSearches(raw)),
+    ...optionalField("cacheRead", cacheRead),
+    ...optionalField("cacheWrite", count(promptDetails.cache_write_tokens)),
+    ...optionalField("audioInput", count(promptDetails.audio_tokens)),
+    ...optionalField("imageInput", count(promptDetails.image_tokens)),
+    ...optionalField("reasoning", reasoning),
+    ...optionalField("audioOutput", count(outputDetails.audio_tokens)),
+    ...optionalField("imageOutput", count(outputDetails.image_tokens)),
+    ...optionalField("webSearches", webSearches(raw)),
     ...vendorCost(raw.cost),
     raw,
   };
@@ -45,47 +47,18 @@ function webSearches(raw: JsonRecord): number | undefined {
   return isRecord(reported) ? count(reported.web_search_requests) || undefined : undefined;
 }
 
-/**
- * A vendor that reports more cached tokens than prompt tokens doesn't include them in the prompt.
- */
-function wholeInput(prompt: number, cacheRead: number | undefined): number {
-  return cacheRead !== undefined && cacheRead > prompt ? prompt + cacheRead : prompt;
-}
-
-/**
- * Some vendors report reasoning beside the completion; it is added only if their total confirms it.
- */
-function wholeOutput(
-  reported: {
-    prompt: number;
-    completion: number;
-    reasoning: number;
-    total: number | undefined;
-    additive: boolean;
-  },
-): number {
-  if (!reported.additive || reported.total === reported.prompt + reported.completion) {
-    return reported.completion;
-  }
-  return reported.completion + reported.reasoning;
-}
-
-function present<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {
-  return value === undefined ? {} : { [key]: value } as { [P in K]?: number };
-}
-
 /** Writes usage as a chat `usage` object; totals are recomputed, never copied. */
 export function writeUsage(usage: Usage): Record<string, unknown> {
   const promptDetails = {
-    ...named("cached_tokens", usage.cacheRead),
-    ...named("cache_write_tokens", sum(usage.cacheWrite, usage.cacheWriteLong)),
-    ...named("audio_tokens", usage.audioInput),
-    ...named("image_tokens", usage.imageInput),
+    ...optionalField("cached_tokens", usage.cacheRead),
+    ...optionalField("cache_write_tokens", sumOfKnown(usage.cacheWrite, usage.cacheWriteLong)),
+    ...optionalField("audio_tokens", usage.audioInput),
+    ...optionalField("image_tokens", usage.imageInput),
   };
   const completionDetails = {
-    ...named("reasoning_tokens", usage.reasoning),
-    ...named("audio_tokens", usage.audioOutput),
-    ...named("image_tokens", usage.imageOutput),
+    ...optionalField("reasoning_tokens", usage.reasoning),
+    ...optionalField("audio_tokens", usage.audioOutput),
+    ...optionalField("image_tokens", usage.imageOutput),
   };
   return {
     prompt_tokens: usage.input,
@@ -99,12 +72,4 @@ export function writeUsage(usage: Usage): Record<string, unknown> {
       ? {}
       : { server_tool_use_details: { web_search_requests: usage.webSearches } }),
   };
-}
-
-function sum(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined ? b : a + (b ?? 0);
-}
-
-function named(key: string, value: number | undefined): Record<string, number> {
-  return value === undefined ? {} : { [key]: value };
 }

@@ -1,4 +1,4 @@
-import { Fault } from "../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { isRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
@@ -13,14 +13,12 @@ export function decodeAnswer(json: unknown): CanonicalEvent[] {
   const reader = new AnswerReader();
   const events: CanonicalEvent[] = [];
   for (const element of elements) {
-    if (!isRecord(element)) {
-      throw new Fault("upstream_invalid_response", { note: "answer is no object" });
-    }
+    if (!isRecord(element)) throw unreadableAnswer("answer is no object");
     if (carriesError(element)) {
       return [...events, { type: "error", error: readVendorError(element, undefined) }];
     }
     if (Array.isArray(element.candidates) && !element.candidates.every(isRecord)) {
-      throw new Fault("upstream_invalid_response", { note: "a candidate is no object" });
+      throw unreadableAnswer("a candidate is no object");
     }
     reader.read(element, events);
     if (events.some(({ type }) => type === "error")) return events;
@@ -28,7 +26,7 @@ export function decodeAnswer(json: unknown): CanonicalEvent[] {
   const before = events.length;
   reader.close(events, true);
   if (!events.slice(before).some(({ type }) => type === "finish")) {
-    throw new Fault("upstream_invalid_response", { note: "answer has no candidates" });
+    throw unreadableAnswer("answer has no candidates");
   }
   return events;
 }

@@ -1,5 +1,5 @@
 import type { Counting } from "../../kernel/dialect.ts";
-import { invalidValue } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
 import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { bareModel, countTokensPath } from "./models.ts";
 import { Fields } from "./request/fields.ts";

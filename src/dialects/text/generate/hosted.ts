@@ -43,9 +43,7 @@ export function hostedWork(body: unknown): HostedWork {
     if (isRecord(tool)) readTool(tool, `tools[${index}]`, tools, state);
   }
   const contents = Array.isArray(request.contents) ? request.contents : [request.contents];
-  for (const [index, content] of contents.entries()) {
-    filesIn(content, `contents[${index}]`, state);
-  }
+  for (const [index, content] of contents.entries()) filesIn(content, `contents[${index}]`, state);
   const system = keyOf(request, "systemInstruction");
   if (system !== undefined) filesIn(request[system], system, state);
   const key = keyOf(request, "serviceTier") ?? "serviceTier";
@@ -64,7 +62,6 @@ function readTool(tool: JsonRecord, at: string, tools: HostedTool[], state: Vend
   }
 }
 
-/** Files in the vendor's account, in parts and in function results. */
 function filesIn(content: unknown, path: string, state: VendorState[]): void {
   const parts = isRecord(content) && Array.isArray(content.parts) ? content.parts : [];
   for (const [index, part] of parts.entries()) {

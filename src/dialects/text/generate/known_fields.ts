@@ -1,4 +1,4 @@
-import type { KnownFieldSet } from "../../kernel/other_fields.ts";
+import { all, type KnownFieldSet } from "../../kernel/other_fields.ts";
 
 const inlineData: KnownFieldSet = { mimeType: true, data: true, displayName: true };
 const fileData: KnownFieldSet = { mimeType: true, fileUri: true, displayName: true };
@@ -61,10 +61,7 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   systemInstruction: { role: true, parts: { text: true, cacheControl } },
   tools: {
     functionDeclarations: {
-      name: true,
-      description: true,
-      parameters: true,
-      parametersJsonSchema: true,
+      ...all("name description parameters parametersJsonSchema"),
       cacheControl,
     },
     "*": true,

@@ -17,7 +17,6 @@ import { camelCase, Fields } from "./request/fields.ts";
  */
 export const decodeRequest = atOnce(decodeRequestSteps);
 
-/** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = new Fields(body as JsonRecord, "");
   const unsupported: UnsupportedField[] = [];

@@ -15,7 +15,6 @@ import { markPath } from "../../kernel/read_cache_mark.ts";
  */
 export const encodeRequest = atOnce(encodeRequestSteps);
 
-/** The same in steps. */
 export function* encodeRequestSteps(
   request: CanonicalRequest,
   target: Target,
@@ -67,11 +66,8 @@ function writeTier(request: CanonicalRequest, losses: Loss[]): Record<string, un
   return {};
 }
 
-/**
- * All cache marks of a request as losses, since the dialect has none: those on tools, system texts,
- * parts of turns, and parts of tool results.
- */
-export function* cacheLosses(request: CanonicalRequest): Steps<Loss[]> {
+/** All cache marks as losses, since the dialect has none. */
+function* cacheLosses(request: CanonicalRequest): Steps<Loss[]> {
   const losses: Loss[] = [];
   const look = (one: { path: string; cache?: CacheMark }) => {
     if (one.cache === undefined) return;

@@ -35,7 +35,6 @@ export function readRequest(body: unknown): RequestFacts {
  */
 export const spliceRequest = atOnce(spliceRequestSteps);
 
-/** The same in steps. */
 export function* spliceRequestSteps(
   bodyText: string,
   facts: RequestFacts,

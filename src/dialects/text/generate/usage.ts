@@ -1,5 +1,7 @@
 import type { Usage } from "../../../shared/usage.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
+import { sumOfKnown } from "../../kernel/reported_tokens.ts";
 
 /**
  * Reads `usageMetadata`; undefined when it holds no numbers. Thinking tokens are reported beside
@@ -15,20 +17,23 @@ export function readUsage(
   const thoughts = count(raw.thoughtsTokenCount);
   if (prompt === undefined && candidates === undefined && thoughts === undefined) return undefined;
   const input = (kind: string) =>
-    sum(modality(raw.promptTokensDetails, kind), modality(raw.toolUsePromptTokensDetails, kind));
+    sumOfKnown(
+      modality(raw.promptTokensDetails, kind),
+      modality(raw.toolUsePromptTokensDetails, kind),
+    );
   const tier = asString(raw.serviceTier);
   const cacheRead = count(raw.cachedContentTokenCount);
   return {
     // A prompt that isn't reported has at least its cached tokens.
     input: Math.max((prompt ?? 0) + (count(raw.toolUsePromptTokenCount) ?? 0), cacheRead ?? 0),
     output: (candidates ?? 0) + (thoughts ?? 0),
-    ...present("cacheRead", cacheRead),
-    ...present("audioInput", input("AUDIO")),
-    ...present("cachedAudioInput", modality(raw.cacheTokensDetails, "AUDIO")),
-    ...present("imageInput", input("IMAGE")),
-    ...present("reasoning", thoughts),
-    ...present("audioOutput", modality(raw.candidatesTokensDetails, "AUDIO")),
-    ...present("imageOutput", modality(raw.candidatesTokensDetails, "IMAGE")),
+    ...optionalField("cacheRead", cacheRead),
+    ...optionalField("audioInput", input("AUDIO")),
+    ...optionalField("cachedAudioInput", modality(raw.cacheTokensDetails, "AUDIO")),
+    ...optionalField("imageInput", input("IMAGE")),
+    ...optionalField("reasoning", thoughts),
+    ...optionalField("audioOutput", modality(raw.candidatesTokensDetails, "AUDIO")),
+    ...optionalField("imageOutput", modality(raw.candidatesTokensDetails, "IMAGE")),
     ...hosted,
     ...(tier === undefined ? {} : { serviceTier: tier }),
     raw,
@@ -47,8 +52,8 @@ export function writeUsage(usage: Usage): Record<string, unknown> {
     promptTokenCount: usage.input,
     candidatesTokenCount: visible,
     totalTokenCount: usage.input + usage.output,
-    ...named("cachedContentTokenCount", usage.cacheRead),
-    ...named("thoughtsTokenCount", thoughts),
+    ...optionalField("cachedContentTokenCount", usage.cacheRead),
+    ...optionalField("thoughtsTokenCount", thoughts),
     ...details("promptTokensDetails", usage.input, usage.audioInput, usage.imageInput),
     ...details("cacheTokensDetails", usage.cacheRead ?? 0, usage.cachedAudioInput, undefined),
     ...details("candidatesTokensDetails", visible, usage.audioOutput, usage.imageOutput),
@@ -76,16 +81,4 @@ function details(
   if (audio !== undefined) list.push({ modality: "AUDIO", tokenCount: audio });
   if (image !== undefined) list.push({ modality: "IMAGE", tokenCount: image });
   return { [name]: list };
-}
-
-function sum(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined ? b : a + (b ?? 0);
-}
-
-function present<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {
-  return value === undefined ? {} : { [key]: value } as { [P in K]?: number };
-}
-
-function named(key: string, value: number | undefined): Record<string, number> {
-  return value === undefined ? {} : { [key]: value };
 }

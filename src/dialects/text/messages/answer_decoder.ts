@@ -1,18 +1,13 @@
-import { Fault } from "../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { isRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
 
-/** Events of a whole messages answer. */
 export function decodeAnswer(json: unknown): CanonicalEvent[] {
-  if (!isRecord(json)) {
-    throw new Fault("upstream_invalid_response", { note: "answer is no object" });
-  }
+  if (!isRecord(json)) throw unreadableAnswer("answer is no object");
   if (carriesError(json)) return [{ type: "error", error: readVendorError(json, undefined) }];
-  if (!Array.isArray(json.content)) {
-    throw new Fault("upstream_invalid_response", { note: "answer has no content" });
-  }
+  if (!Array.isArray(json.content)) throw unreadableAnswer("answer has no content");
   const events: CanonicalEvent[] = [];
   const reader = new AnswerReader();
   reader.start(json, events);

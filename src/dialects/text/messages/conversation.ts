@@ -6,7 +6,7 @@ import {
   type TextRange,
 } from "../../../base/json_text.ts";
 import type { Conversation } from "../../kernel/dialect.ts";
-import { invalidValue, missingField } from "../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../shared/fault.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /** A request's body as a value and as text. */
@@ -101,7 +101,6 @@ function whole(bodyText: string): TextRange {
   return locate(bodyText, []) as TextRange;
 }
 
-/** The stored answer as a message of the conversation. */
 function answerTurn(answer: unknown): JsonRecord {
   return { role: "assistant", content: isRecord(answer) ? answer.content : [] };
 }
@@ -122,11 +121,8 @@ interface Thread {
   previousId?: string;
 }
 
-/**
- * The request's thread; undefined if it has none. Throws `invalid_value` or
- * `missing_required_field`, naming the field.
- */
-export function threadOf(body: unknown): Thread | undefined {
+/** Undefined if it has no thread. Throws `invalid_value` or `missing_required_field`. */
+function threadOf(body: unknown): Thread | undefined {
   const thread = isRecord(body) ? body.thread : undefined;
   if (thread === undefined || thread === null) return undefined;
   if (!isRecord(thread)) throw invalidValue("thread", "expected an object");

@@ -1,5 +1,5 @@
 import type { JsonRecord } from "../../kernel/json.ts";
-import { fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts";
+import { all, fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isPlaceholder, isSearchTool } from "./request/decode_tools.ts";
 
@@ -45,15 +45,9 @@ const answered: KnownFieldSet = { type: true, text: true, cache_control, citatio
  * What the decoder reads of a messages request. Blocks and tools of other kinds are reported whole.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
-  model: true,
-  max_tokens: true,
-  stop_sequences: true,
-  stream: true,
-  temperature: true,
-  top_p: true,
-  top_k: true,
-  service_tier: true,
-  cache_control: true,
+  ...all(
+    "model max_tokens stop_sequences stream temperature top_p top_k service_tier cache_control",
+  ),
   system: text,
   messages: ({ role }) => ({
     role: true,
@@ -76,20 +70,9 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
 };
 
 const search: KnownFieldSet = {
-  type: true,
-  name: true,
-  allowed_domains: true,
-  blocked_domains: true,
-  max_uses: true,
+  ...all("type name allowed_domains blocked_domains max_uses"),
   user_location: { type: true, city: true, country: true, region: true, timezone: true },
   cache_control,
 };
 
-const tool: KnownFieldSet = {
-  type: true,
-  name: true,
-  description: true,
-  input_schema: true,
-  strict: true,
-  cache_control,
-};
+const tool: KnownFieldSet = { ...all("type name description input_schema strict"), cache_control };

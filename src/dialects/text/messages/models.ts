@@ -16,9 +16,7 @@ export function modelFacts(model: string): ModelFacts {
   return best?.facts ?? (name.includes("claude") ? unknownClaude : unknownModel);
 }
 
-/** What one model accepts. */
 export interface ModelFacts {
-  /** Limit of the output in tokens, if known. */
   maxOutputTokens: number | undefined;
   /** `output_config.format` and strict tools. */
   structuredOutput: boolean;
@@ -36,7 +34,6 @@ export interface ModelFacts {
   off: "disabled" | "between_tools" | undefined;
   /** `tool_choice` any and tool. */
   forcedTools: boolean;
-  /** The vendor's own web search. */
   webSearch: boolean;
   /** The vendor doesn't cache prompts of fewer tokens. */
   leastCached: number;
@@ -74,7 +71,7 @@ const third: ModelFacts = {
 };
 
 /** Part of a model's name → what it accepts. */
-export const messagesModels: readonly (readonly [string, ModelFacts])[] = [
+const messagesModels: readonly (readonly [string, ModelFacts])[] = [
   ["sonnet-5-5", { ...newest, off: "between_tools", forcedTools: false }],
   ["opus-5-5", { ...newest, forcedTools: false }],
   ["haiku-5-5", { ...newest, off: "disabled" }],
@@ -110,7 +107,7 @@ export const messagesModels: readonly (readonly [string, ModelFacts])[] = [
 ];
 
 /** For a newer model of the family. */
-export const unknownClaude: ModelFacts = fifth;
+const unknownClaude: ModelFacts = fifth;
 
 /** For another maker's model behind the dialect: what every such server accepts. */
-export const unknownModel: ModelFacts = { ...generation40, maxOutputTokens: undefined };
+const unknownModel: ModelFacts = { ...generation40, maxOutputTokens: undefined };

@@ -13,7 +13,8 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
-import { defined, invalidValue, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
+import { invalidValue } from "../../../shared/fault.ts";
+import { defined, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { isEmptyValue, otherFields } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
@@ -24,7 +25,6 @@ import { knownFields } from "./known_fields.ts";
 /** Reads a messages request into the canonical form. Null is "not set". */
 export const decodeRequest = atOnce(decodeRequestSteps);
 
-/** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const unsupported = [

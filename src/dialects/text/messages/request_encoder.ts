@@ -18,7 +18,6 @@ import { modelFacts } from "./models.ts";
  */
 export const encodeRequest = atOnce(encodeRequestSteps);
 
-/** The same in steps. */
 export function* encodeRequestSteps(
   request: CanonicalRequest,
   target: Target,

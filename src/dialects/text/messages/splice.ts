@@ -29,7 +29,6 @@ export function readRequest(body: unknown): RequestFacts {
 /** The request's text for a vendor of this dialect: model and tag lines exchanged. */
 export const spliceRequest = atOnce(spliceRequestSteps);
 
-/** The same in steps. */
 export function* spliceRequestSteps(
   bodyText: string,
   facts: RequestFacts,

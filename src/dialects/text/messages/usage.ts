@@ -1,6 +1,7 @@
 import type { Usage } from "../../../shared/usage.ts";
 import { defined } from "../../kernel/fields.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
+import { sumOfKnown } from "../../kernel/reported_tokens.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
 /**
@@ -119,14 +120,13 @@ function readWrites(raw: JsonRecord): Pick<Tokens, "cacheWrite" | "cacheWriteLon
 }
 
 function add(a: Tokens, b: Tokens): Tokens {
-  const sum = (x: number | undefined, y: number | undefined) => x === undefined ? y : x + (y ?? 0);
   return {
     input: a.input + b.input,
     output: a.output + b.output,
     ...defined({
-      cacheRead: sum(a.cacheRead, b.cacheRead),
-      cacheWrite: sum(a.cacheWrite, b.cacheWrite),
-      cacheWriteLong: sum(a.cacheWriteLong, b.cacheWriteLong),
+      cacheRead: sumOfKnown(a.cacheRead, b.cacheRead),
+      cacheWrite: sumOfKnown(a.cacheWrite, b.cacheWrite),
+      cacheWriteLong: sumOfKnown(a.cacheWriteLong, b.cacheWriteLong),
     }),
   };
 }

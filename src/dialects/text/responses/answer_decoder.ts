@@ -1,5 +1,5 @@
 import { pushAll } from "../../../base/lists.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { isRecord } from "../../kernel/json.ts";
@@ -8,16 +8,13 @@ import { readFailure } from "./answer/failure.ts";
 import { OutputReader } from "./answer/output_reader.ts";
 import { endingEvents, isFailed, startEvent } from "./answer/response_reader.ts";
 
-/** Events of a whole response object. */
 export function decodeAnswer(json: unknown, quirks: DialectQuirks): CanonicalEvent[] {
-  if (!isRecord(json)) {
-    throw new Fault("upstream_invalid_response", { note: "answer is no object" });
-  }
+  if (!isRecord(json)) throw unreadableAnswer("answer is no object");
   if (isFailed(json) || carriesError(json)) {
     return [{ type: "error", error: readFailure(carriesError(json) ? json : { error: {} }) }];
   }
   if (!Array.isArray(json.output) && json.object !== "response") {
-    throw new Fault("upstream_invalid_response", { note: "answer has no output" });
+    throw unreadableAnswer("answer has no output");
   }
   const reader = new OutputReader();
   const events: CanonicalEvent[] = [startEvent(json)];

@@ -1,7 +1,6 @@
 import { changeMembers, splice, topLevelMembers } from "../../../base/json_text.ts";
-import { Fault } from "../../../shared/fault.ts";
+import { Fault, invalidValue } from "../../../shared/fault.ts";
 import type { BackgroundForm } from "../../kernel/dialect.ts";
-import { invalidValue } from "../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { writeFailure } from "./answer/failure.ts";
 import { responseObject } from "./answer/response_object.ts";

@@ -1,5 +1,5 @@
 import type { JsonRecord } from "../../kernel/json.ts";
-import { fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts";
+import { all, fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchType } from "../../kernel/web_search.ts";
 
@@ -9,15 +9,7 @@ const ofPart: Readonly<Record<string, KnownFieldSet>> = {
   output_text: { type: true, text: true, annotations: true, logprobs: true, ...knownMark },
   refusal: { type: true, refusal: true },
   input_image: { type: true, image_url: true, file_id: true, detail: true, ...knownMark },
-  input_file: {
-    type: true,
-    file_data: true,
-    file_url: true,
-    file_id: true,
-    filename: true,
-    detail: true,
-    ...knownMark,
-  },
+  input_file: { ...all("type file_data file_url file_id filename detail"), ...knownMark },
   input_audio: { type: true, input_audio: { data: true, format: true } },
 };
 
@@ -34,11 +26,7 @@ const itemFields: Readonly<Record<string, KnownFieldSet>> = {
 
 const call: KnownFieldSet = {
   ...itemFields,
-  call_id: true,
-  name: true,
-  namespace: true,
-  arguments: true,
-  input: true,
+  ...all("call_id name namespace arguments input"),
   ...knownMark,
 };
 const output: KnownFieldSet = {
@@ -62,14 +50,7 @@ const ofItem: Readonly<Record<string, KnownFieldSet>> = {
 };
 
 const ofTool: Readonly<Record<string, KnownFieldSet>> = {
-  function: {
-    type: true,
-    name: true,
-    description: true,
-    parameters: true,
-    strict: true,
-    ...knownMark,
-  },
+  function: { ...all("type name description parameters strict"), ...knownMark },
   custom: { type: true, name: true, description: true, format: true, ...knownMark },
 };
 
@@ -85,11 +66,7 @@ const search: KnownFieldSet = {
   external_web_access: true,
   filters: { allowed_domains: true, blocked_domains: true },
   user_location: { type: true, city: true, country: true, region: true, timezone: true },
-  search_context_size: true,
-  allowed_domains: true,
-  blocked_domains: true,
-  excluded_domains: true,
-  max_uses: true,
+  ...all("search_context_size allowed_domains blocked_domains excluded_domains max_uses"),
   ...knownMark,
 };
 
@@ -110,21 +87,10 @@ const ofChoice: Readonly<Record<string, KnownFieldSet>> = {
  * kinds are reported whole.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
-  model: true,
-  instructions: true,
-  stream: true,
-  store: true,
-  previous_response_id: true,
-  max_output_tokens: true,
-  temperature: true,
-  top_p: true,
-  parallel_tool_calls: true,
-  include: true,
-  service_tier: true,
-  metadata: true,
-  user: true,
-  safety_identifier: true,
-  prompt_cache_key: true,
+  ...all(
+    "model instructions stream store previous_response_id max_output_tokens temperature top_p " +
+      "parallel_tool_calls include service_tier metadata user safety_identifier prompt_cache_key",
+  ),
   input: (item) => fieldsOf(ofItem, item.type ?? "message"),
   text: {
     format: { type: true, name: true, description: true, schema: true, strict: true },

@@ -8,16 +8,8 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
-import {
-  booleanAt,
-  defined,
-  invalidValue,
-  missingField,
-  numberAt,
-  objectAt,
-  oneOf,
-  textAt,
-} from "../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../shared/fault.ts";
+import { booleanAt, defined, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { effortLevels } from "../../kernel/reasoning.ts";
@@ -33,7 +25,6 @@ import { knownFields } from "./known_fields.ts";
  */
 export const decodeRequest = atOnce(decodeRequestSteps);
 
-/** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const offered = offeredTools(request);
@@ -95,7 +86,6 @@ function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Req
   });
 }
 
-/** The request field that each setting is read from. */
 const fieldNames: Readonly<Partial<Record<SettingName, string>>> = {
   toolChoice: "tool_choice",
   parallelToolCalls: "parallel_tool_calls",

@@ -27,7 +27,6 @@ const leastOutputTokens = 16;
  */
 export const encodeRequest = atOnce(encodeRequestSteps);
 
-/** The same in steps. */
 export function* encodeRequestSteps(
   asked: CanonicalRequest,
   target: Target,

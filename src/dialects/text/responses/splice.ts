@@ -14,7 +14,6 @@ import { statelessEdits } from "./conversation/stateless.ts";
  */
 export const spliceRequest = atOnce(spliceRequestSteps);
 
-/** The same in steps. */
 export function* spliceRequestSteps(
   bodyText: string,
   facts: RequestFacts,

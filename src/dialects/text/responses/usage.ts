@@ -1,7 +1,9 @@
 import type { Usage } from "../../../shared/usage.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { imageToolUsage, readHostedUsage } from "./answer/hosted_usage.ts";
+import { wholeInput, wholeOutput } from "../../kernel/reported_tokens.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
 /** Reads the usage of a response object; undefined when it holds no numbers. */
@@ -25,13 +27,13 @@ export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | 
       total: count(raw.total_tokens),
       additive: quirks.additiveReasoning === true,
     }),
-    ...named("cacheRead", cacheRead),
+    ...optionalField("cacheRead", cacheRead),
     ...cacheWrites(inputDetails),
-    ...named("audioInput", count(inputDetails.audio_tokens)),
-    ...named("imageInput", count(inputDetails.image_tokens)),
-    ...named("reasoning", reasoning),
-    ...named("audioOutput", count(outputDetails.audio_tokens)),
-    ...named("imageOutput", count(outputDetails.image_tokens)),
+    ...optionalField("audioInput", count(inputDetails.audio_tokens)),
+    ...optionalField("imageInput", count(inputDetails.image_tokens)),
+    ...optionalField("reasoning", reasoning),
+    ...optionalField("audioOutput", count(outputDetails.audio_tokens)),
+    ...optionalField("imageOutput", count(outputDetails.image_tokens)),
     ...readHostedUsage(response, raw),
     ...tier(response),
     ...vendorCost(raw.cost),
@@ -41,10 +43,7 @@ export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | 
 }
 
 /** Tokens of the image tool's model are added: the usage covers both models. */
-function withImages(
-  usage: Usage,
-  images: { model: string; usage: Usage } | undefined,
-): Usage {
+function withImages(usage: Usage, images: { model: string; usage: Usage } | undefined): Usage {
   if (!images) return usage;
   const sum = (name: "cacheRead" | "imageInput" | "imageOutput") => {
     const added = images.usage[name];
@@ -61,27 +60,6 @@ function withImages(
   };
 }
 
-/** A vendor that reports more cached tokens than input tokens doesn't include them in the input. */
-function wholeInput(input: number, cacheRead: number | undefined): number {
-  return cacheRead !== undefined && cacheRead > input ? input + cacheRead : input;
-}
-
-/** Some vendors report reasoning beside the output; it is added only if their total confirms it. */
-function wholeOutput(
-  reported: {
-    input: number;
-    output: number;
-    reasoning: number;
-    total: number | undefined;
-    additive: boolean;
-  },
-): number {
-  if (!reported.additive || reported.total === reported.input + reported.output) {
-    return reported.output;
-  }
-  return reported.output + reported.reasoning;
-}
-
 /** `cache_write_tokens` is the total; the details split it by lifetime. */
 function cacheWrites(details: JsonRecord): { cacheWrite?: number; cacheWriteLong?: number } {
   const sum = count(details.cache_write_tokens);
@@ -91,17 +69,13 @@ function cacheWrites(details: JsonRecord): { cacheWrite?: number; cacheWriteLong
   const long = count(parts.ttl_12h_tokens);
   const short = count(parts.ttl_30m_tokens) ??
     (sum === undefined ? undefined : Math.max(0, sum - (long ?? 0)));
-  return { ...named("cacheWrite", short), ...named("cacheWriteLong", long) };
+  return { ...optionalField("cacheWrite", short), ...optionalField("cacheWriteLong", long) };
 }
 
 function tier(response: JsonRecord): { serviceTier?: string } {
   const serviceTier = asString(response.service_tier);
   // `auto` is what was requested, not what was used.
   return serviceTier === undefined || serviceTier === "auto" ? {} : { serviceTier };
-}
-
-function named<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {
-  return value === undefined ? {} : { [key]: value } as { [P in K]?: number };
 }
 
 /** Writes usage with all the keys that the schema requires; totals are recomputed. */

@@ -5,14 +5,12 @@ interface KnownCall {
   name: string | undefined;
 }
 
-/** Tells which tool call of a choice a fragment belongs to. */
 export class CallIndexes {
   readonly #calls: ReadonlyMap<number, KnownCall>;
   /** Index on the wire → the call that its fragments belong to now. */
   readonly #movedTo = new Map<number, number>();
   /** Calls of an unknown kind, which the caller can't have offered as tools. */
   readonly #unsupported = new Set<number>();
-  /** The first call of each id. */
   readonly #byId = new Map<string, number>();
   #highest = -1;
   #last = -1;

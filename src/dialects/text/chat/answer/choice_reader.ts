@@ -143,7 +143,6 @@ export class ChoiceReader {
     if (kind === "text") this.#allText.add(text);
   }
 
-  /** The open block of this kind, after closing one of another kind. */
   #textBlock(kind: "text" | "reasoning" | "refusal", events: CanonicalEvent[]): number {
     if (this.#open?.kind !== kind) {
       this.#closeText(events);

@@ -1,5 +1,5 @@
 import type { BlockKind, Citation } from "../../../kernel/canonical.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asString, count, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { mediaSource } from "../../../kernel/media_source.ts";
 import type { TextUnits } from "../../../kernel/text_units.ts";
 
@@ -23,8 +23,8 @@ function rangeOf(
   text: TextUnits,
   from: number,
 ): { start: number | undefined; end: number | undefined } {
-  const start = index(cited.start_index);
-  const end = index(cited.end_index);
+  const start = count(cited.start_index);
+  const end = count(cited.end_index);
   const isKnown = start !== undefined && end !== undefined && end > 0 &&
     text.unitsAt(start) >= from;
   return isKnown
@@ -70,16 +70,10 @@ export function readImages(delta: JsonRecord): { content: Media; data: string }[
 }
 
 /** Audio of a message, or a piece of it in a delta. Its transcript is the answer's text. */
-export function readAudio(
-  delta: JsonRecord,
-):
+export function readAudio(delta: JsonRecord):
   | { id: string | undefined; data: string | undefined; transcript: string | undefined }
   | undefined {
   if (!isRecord(delta.audio)) return undefined;
   const { id, data, transcript } = delta.audio;
   return { id: asString(id), data: asString(data), transcript: asString(transcript) };
-}
-
-function index(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined;
 }

@@ -8,7 +8,6 @@ export function asksOldShape(body: unknown): boolean {
   return isRecord(body) && Array.isArray(body.functions) && !Array.isArray(body.tools);
 }
 
-/** A whole answer with the first call of each choice as `function_call`. */
 export function inOldShape(answer: JsonRecord): JsonRecord {
   const choices = Array.isArray(answer.choices) ? answer.choices.filter(isRecord) : [];
   return { ...answer, choices: choices.map(choiceInOldShape) };

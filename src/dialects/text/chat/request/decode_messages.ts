@@ -8,7 +8,7 @@ import type {
   Turn,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
 import { carriedSignature } from "../../../kernel/reasoning.ts";
@@ -39,9 +39,7 @@ export function* readMessages(
       // Clients put the cache mark on the message (opencode) as well as on its parts.
       const turn = { ...read, parts: markLast(read.parts, readCacheMark(message, path, false)) };
       turns.push(turn);
-      for (const part of turn.parts) {
-        if (part.type === "tool-call") calls.set(part.name, part.id);
-      }
+      for (const part of turn.parts) if (part.type === "tool-call") calls.set(part.name, part.id);
     }
     yield;
   }

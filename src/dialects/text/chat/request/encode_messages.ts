@@ -10,8 +10,8 @@ import type {
   Turn,
 } from "../../../kernel/canonical_request.ts";
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
-import { dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
+import { audioFormat, dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 
 type Message = Record<string, unknown>;
 
@@ -22,11 +22,7 @@ interface Writing {
   losses: Loss[];
 }
 
-/** Writes the conversation as chat messages. */
-export function* writeMessages(
-  request: CanonicalRequest,
-  writing: Writing,
-): Steps<Message[]> {
+export function* writeMessages(request: CanonicalRequest, writing: Writing): Steps<Message[]> {
   yield;
   requireResults(request.turns);
   yield;
@@ -189,11 +185,6 @@ function mediaOf(
     case "file":
       return { type: "file", file: { file_data: url, filename: part.name ?? "file" } };
   }
-}
-
-function audioFormat(mimeType: string): "wav" | "mp3" | undefined {
-  if (mimeType.includes("wav")) return "wav";
-  return /mp3|mpeg/.test(mimeType) ? "mp3" : undefined;
 }
 
 function textOf(parts: readonly Part[]): string[] {

@@ -12,7 +12,6 @@ import { mapsCount, searchCount } from "./grounding.ts";
 import { modelTraits } from "../models.ts";
 import { readUsage } from "../usage.ts";
 
-/** Reads the elements of an answer, whole or streamed. */
 export class AnswerReader {
   readonly #candidates = new Map<number, CandidateReader>();
   readonly #nextBlock = { value: 0 };

@@ -5,9 +5,7 @@ import { sseComment } from "../../../kernel/sse_comment.ts";
 import { canonicalStatus } from "../../../../../contracts/kernel/error_bodies.ts";
 import { errors } from "../../../../../contracts/kernel/errors.ts";
 
-/** How the elements of a stream are framed as text. */
 export interface Framing {
-  /** Frames one element, given as JSON text. */
   element(json: string): string;
   /** After the last element. */
   close(): string;
@@ -75,7 +73,7 @@ export function failedStream(framing: Framing, fault: Fault): string {
  * The `error` object inside a stream. Google's clients throw if `code` is a status of 400–599, those of
  * Python and Go only if it is a number; our own code is the `reason`.
  */
-export function streamErrorBody(fault: Fault): Record<string, unknown> {
+function streamErrorBody(fault: Fault): Record<string, unknown> {
   const { status, type } = errors[fault.code];
   return {
     error: {

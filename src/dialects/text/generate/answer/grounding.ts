@@ -29,7 +29,6 @@ export function readCitations(candidate: JsonRecord, text: string): Citation[] {
   return [...supported, ...loose, ...recitations(candidate.citationMetadata, offset)];
 }
 
-/** The number of web searches in a candidate's grounding; undefined if there are none. */
 export function searchCount(candidate: JsonRecord): number | undefined {
   const grounding = candidate.groundingMetadata;
   if (!isRecord(grounding)) return undefined;
@@ -78,10 +77,7 @@ export function writeGrounding(
   };
 }
 
-function writeCitations(
-  citations: readonly Citation[],
-  text: string,
-): Record<string, unknown> {
+function writeCitations(citations: readonly Citation[], text: string): Record<string, unknown> {
   const first = new Map<string, Citation>();
   for (const one of citations) if (!first.has(one.url)) first.set(one.url, one);
   const indexes = new Map([...first.keys()].map((url, index) => [url, index]));

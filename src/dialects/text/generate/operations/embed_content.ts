@@ -7,11 +7,10 @@ import {
 } from "../../../../base/json_text.ts";
 import { finish } from "../../../../base/steps.ts";
 import { estimateTokens, inputTokenBound } from "../../../../shared/token_estimate.ts";
-import { Fault } from "../../../../shared/fault.ts";
+import { invalidValue, unreadableAnswer } from "../../../../shared/fault.ts";
 import type { BillableUsage } from "../../../../pricing/pricing.ts";
 import { bareModel } from "../models.ts";
 import { readUsage } from "../usage.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import type {
   AnswerReader,
@@ -102,7 +101,7 @@ class VectorReader implements AnswerReader {
     const answer = parsedRecord(text);
     const made = answer?.[this.#member];
     if (this.#member === "embedding" ? !isRecord(made) : !Array.isArray(made)) {
-      throw new Fault("upstream_invalid_response", { note: "an answer without embeddings" });
+      throw unreadableAnswer("an answer without embeddings");
     }
     this.#sawAnswer = true;
     this.#usage = readUsage(answer?.usageMetadata);
@@ -113,7 +112,7 @@ class VectorReader implements AnswerReader {
   }
 
   bytes(): void {
-    throw new Fault("upstream_invalid_response", { note: "an answer that is no JSON" });
+    throw unreadableAnswer("an answer that is no JSON");
   }
 
   outcome(): Outcome | undefined {

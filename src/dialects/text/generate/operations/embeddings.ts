@@ -1,4 +1,4 @@
-import { Fault } from "../../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../../shared/fault.ts";
 import { count, isRecord } from "../../../kernel/json.ts";
 import { bareModel } from "../models.ts";
 
@@ -26,12 +26,12 @@ export function batchRequest(
 /** The vectors of the answer, in the order of the texts, and the tokens if they are reported. */
 export function readBatch(answer: unknown): { vectors: number[][]; tokens: number | undefined } {
   if (!isRecord(answer) || !Array.isArray(answer.embeddings)) {
-    throw new Fault("upstream_invalid_response", { note: "an answer without embeddings" });
+    throw unreadableAnswer("an answer without embeddings");
   }
   const vectors = answer.embeddings.map((one: unknown) => {
     const values: unknown = isRecord(one) ? one.values : undefined;
     if (!Array.isArray(values) || !values.every((value) => typeof value === "number")) {
-      throw new Fault("upstream_invalid_response", { note: "an embedding that is no vector" });
+      throw unreadableAnswer("an embedding that is no vector");
     }
     return values as number[];
   });

@@ -1,4 +1,4 @@
-import { Fault } from "../../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../../shared/fault.ts";
 import { optionalField } from "../../../kernel/fields.ts";
 import type { EncodedImages, ImageAnswer, ImageAsk } from "../../../kernel/image_codec.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
@@ -61,9 +61,7 @@ export function encodeContent(
 
 /** Drafts are marked as thoughts and left out. */
 export function decodeContent(json: unknown): ImageAnswer {
-  if (!isRecord(json)) {
-    throw new Fault("upstream_invalid_response", { note: "an answer that is no object" });
-  }
+  if (!isRecord(json)) throw unreadableAnswer("an answer that is no object");
   const [candidate] = Array.isArray(json.candidates) ? json.candidates.filter(isRecord) : [];
   const images = partsOf(candidate).flatMap((part) => {
     const data = isRecord(part.inlineData)

@@ -1,4 +1,5 @@
-import { invalidValue, optionalField } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
+import { optionalField } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { notAllowed } from "../../../kernel/picture_shape.ts";
 import {
@@ -18,7 +19,6 @@ import { isBlocked, readFinishReason } from "../finish_reason.ts";
 import { upstreamPath } from "../models.ts";
 import { readUsage } from "../usage.ts";
 
-/** Google's models that answer with speech. */
 export const generateSpeechCodec: SpeechCodec = {
   hasModel: (model) => /\btts\b/.test(model),
   encode,

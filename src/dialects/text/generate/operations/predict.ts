@@ -1,5 +1,5 @@
 import { inputTokenBound } from "../../../../shared/token_estimate.ts";
-import { Fault } from "../../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../../shared/fault.ts";
 import { withoutPictures } from "../../../kernel/picture_text.ts";
 import { imageTokens } from "../../../kernel/image_tokens.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
@@ -70,7 +70,7 @@ class PictureReader implements AnswerReader {
   whole(text: string): void {
     const answer = parsedRecord(withoutPictures(text));
     if (!answer || !(answer.predictions === undefined || Array.isArray(answer.predictions))) {
-      throw new Fault("upstream_invalid_response", { note: "an answer without pictures" });
+      throw unreadableAnswer("an answer without pictures");
     }
     const made: unknown[] = answer.predictions ?? [];
     this.#pictures = made.filter((one) => isRecord(one) && "bytesBase64Encoded" in one).length;
@@ -81,7 +81,7 @@ class PictureReader implements AnswerReader {
   }
 
   bytes(): void {
-    throw new Fault("upstream_invalid_response", { note: "an answer that is no JSON" });
+    throw unreadableAnswer("an answer that is no JSON");
   }
 
   outcome({ price }: { price: PriceRow | undefined }): Outcome | undefined {

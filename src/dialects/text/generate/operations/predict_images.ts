@@ -1,5 +1,5 @@
-import { Fault } from "../../../../shared/fault.ts";
-import { invalidValue, optionalField } from "../../../kernel/fields.ts";
+import { invalidValue, unreadableAnswer } from "../../../../shared/fault.ts";
+import { optionalField } from "../../../kernel/fields.ts";
 import type { EncodedImages, ImageAnswer, ImageAsk } from "../../../kernel/image_codec.ts";
 import { asString, isRecord } from "../../../kernel/json.ts";
 import { standardBase64 } from "../../../kernel/media_source.ts";
@@ -8,7 +8,6 @@ import { withOptions } from "../../../kernel/vendor_options.ts";
 import { pathOf } from "../models.ts";
 
 const ratios = ["1:1", "3:4", "4:3", "9:16", "16:9"];
-/** Most images of one call. */
 const most = 4;
 
 const decided = ["instances", "parameters.sampleCount", "parameters.imageSize"];
@@ -24,9 +23,7 @@ export function encodePredict(
       `${ask.model} does not support image editing; gemini image models do`,
     );
   }
-  if (ask.format === "webp") {
-    throw notAllowed("output_format", "this model has", ["png", "jpeg"]);
-  }
+  if (ask.format === "webp") throw notAllowed("output_format", "this model has", ["png", "jpeg"]);
   const { ratio, resolution } = asRatio(ask, { ratios, resolutions: resolutionsOf(ask.model) });
   const type = ask.format ?? (ask.compression === undefined ? undefined : "jpeg");
   const parameters = {
@@ -75,9 +72,7 @@ function resolutionsOf(model: string): readonly Resolution[] {
 
 /** Withheld images are missing, or an entry gives the reason. */
 export function decodePredict(json: unknown): ImageAnswer {
-  if (!isRecord(json)) {
-    throw new Fault("upstream_invalid_response", { note: "an answer that is no object" });
-  }
+  if (!isRecord(json)) throw unreadableAnswer("an answer that is no object");
   const entries = Array.isArray(json.predictions) ? json.predictions.filter(isRecord) : [];
   const images = entries.flatMap((entry) => {
     const data = standardBase64(asString(entry.bytesBase64Encoded) ?? "");

@@ -5,7 +5,7 @@ import type {
   RequestSettings,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { knownConfig } from "../known_fields.ts";
 import { Fields } from "./fields.ts";
@@ -80,9 +80,7 @@ function jsonFormat(schema: Readonly<Record<string, unknown>>): OutputFormat {
   return { type: "json-schema", name: "response", schema, strict: false };
 }
 
-function readThinking(
-  thinking: Fields | undefined,
-): Reasoning | undefined {
+function readThinking(thinking: Fields | undefined): Reasoning | undefined {
   if (!thinking) return undefined;
   const budget = thinking.number("thinkingBudget");
   const level = thinking.string("thinkingLevel")?.toUpperCase();

@@ -6,7 +6,7 @@ import type {
   TextPart,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue, missingField } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { base64Source, plainMime, standardBase64 } from "../../../kernel/media_source.ts";
 import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
@@ -21,7 +21,7 @@ export interface PartContext {
 }
 
 /** A part has exactly one of these members. */
-export const dataMembers = [
+const dataMembers = [
   "text",
   "inlineData",
   "fileData",
@@ -80,7 +80,6 @@ export function readPart(part: Fields, member: DataMember, context: PartContext)
   }
 }
 
-/** The signature beside a part's data. */
 export function readSignature(part: Fields): { opaque?: Opaque } {
   const value = carriedSignature(part.string("thoughtSignature"));
   return value === undefined

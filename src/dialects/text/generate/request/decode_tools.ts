@@ -4,7 +4,7 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue, missingField } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { type Fields } from "./fields.ts";
@@ -65,9 +65,7 @@ function readFunction(declaration: Fields): Tool {
 }
 
 /** `toolConfig.functionCallingConfig`. */
-export function readToolChoice(
-  request: Fields,
-): { choice: ToolChoice | undefined; path: string } {
+export function readToolChoice(request: Fields): { choice: ToolChoice | undefined; path: string } {
   const config = request.object("toolConfig");
   const calling = config?.object("functionCallingConfig");
   return { choice: calling && choiceOf(calling), path: calling?.path ?? "" };

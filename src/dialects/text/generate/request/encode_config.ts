@@ -12,7 +12,6 @@ import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import { lowerSchema } from "./schema_lowering.ts";
 
 export interface EncodedConfig {
-  /** `generationConfig`. */
   config: Record<string, unknown>;
   /** An instruction for the model where no field exists. */
   instruction: string | undefined;

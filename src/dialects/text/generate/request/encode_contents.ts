@@ -1,5 +1,5 @@
 import { flatMapInSteps, type Steps } from "../../../../base/steps.ts";
-import { Fault } from "../../../../shared/fault.ts";
+import { Fault, invalidValue } from "../../../../shared/fault.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -11,7 +11,6 @@ import type {
   ToolResultPart,
   Turn,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
 import { innerJson, isRecord } from "../../../kernel/json.ts";
 import { leftOutNote } from "../../../kernel/media_source.ts";
 import { signatureSentinel } from "../../../kernel/reasoning.ts";
@@ -66,9 +65,7 @@ export function* writeContents(
     if (parts.length > 0) contents.push({ role: turn.role === "user" ? "user" : "model", parts });
   }
   if (calls.length > 0) throw missingResults(calls);
-  if (contents[0]?.role === "model") {
-    contents.unshift({ role: "user", parts: [{ text: opening }] });
-  }
+  if (contents[0]?.role === "model") contents.unshift({ role: "user", parts: [{ text: opening }] });
   return {
     contents,
     system: [...request.system, ...hoisted].filter(({ text }) => text !== ""),
@@ -105,9 +102,7 @@ function isWritable(part: Part): boolean {
 
 function systemTexts(turn: Turn): SystemText[] {
   return turn.parts.map((part) => {
-    if (part.type !== "text") {
-      throw invalidValue(part.path, "a system text was expected");
-    }
+    if (part.type !== "text") throw invalidValue(part.path, "a system text was expected");
     return { text: part.text, path: part.path };
   });
 }
@@ -137,9 +132,7 @@ function matchResults(
     return [{ call, result }];
   });
   const [stray] = left;
-  if (stray) {
-    throw invalidValue(stray.path, `no call before it has the id '${stray.callId}'`);
-  }
+  if (stray) throw invalidValue(stray.path, `no call before it has the id '${stray.callId}'`);
   if (unanswered.length > 0) throw missingResults(unanswered, path);
   return answered;
 }

@@ -61,16 +61,13 @@ export function planSearch(
 }
 
 /** `tools` and `toolConfig`; neither for a request without tools, which the vendor refuses. */
-export function* writeTools(
-  request: CanonicalRequest,
-  { traits, search, aliasOf, losses, room }: {
-    traits: ModelTraits;
-    search: WebSearch | undefined;
-    aliasOf: (name: string) => string;
-    losses: Loss[];
-    room: SchemaBudget;
-  },
-): Steps<Record<string, unknown>> {
+export function* writeTools(request: CanonicalRequest, { traits, search, aliasOf, losses, room }: {
+  traits: ModelTraits;
+  search: WebSearch | undefined;
+  aliasOf: (name: string) => string;
+  losses: Loss[];
+  room: SchemaBudget;
+}): Steps<Record<string, unknown>> {
   const searching = search ? [{ googleSearch: {} }] : [];
   if (request.tools.length === 0) return search ? { tools: searching } : {};
   if (request.parallelToolCalls === false) {

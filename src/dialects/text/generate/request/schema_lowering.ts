@@ -1,6 +1,5 @@
-import { Fault } from "../../../../shared/fault.ts";
+import { Fault, invalidValue } from "../../../../shared/fault.ts";
 import type { Loss } from "../../../kernel/canonical_request.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { inlineRefs, type SchemaBudget } from "../../../kernel/schema_refs.ts";
 import { below, schemaSubset } from "./schema_subset.ts";

@@ -1,4 +1,4 @@
-import { Fault } from "../../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../../shared/fault.ts";
 import type {
   BlockDeltaEvent,
   BlockEndEvent,
@@ -96,9 +96,7 @@ export class BlockQueue {
     if (!events) return;
     if (event.type === "block-delta") {
       this.#waitingChars += event.text.length;
-      if (this.#waitingChars > maxWaiting) {
-        throw new Fault("upstream_invalid_response", { note: "too many blocks open at once" });
-      }
+      if (this.#waitingChars > maxWaiting) throw unreadableAnswer("too many blocks open at once");
     }
     events.push(event);
   }

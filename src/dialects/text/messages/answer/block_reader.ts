@@ -8,7 +8,6 @@ import { readSearchBlock } from "./search_blocks.ts";
 const maxGathered = 32 * 1024 * 1024;
 /** Most sources of one text. */
 const maxCitations = 20_000;
-/** Most blocks open at once. */
 const maxOpen = 1_000;
 
 interface WordsBlock {
@@ -42,7 +41,6 @@ export class BlockReader {
   #gathered = 0;
   readonly #open = new Map<number, OpenBlock>();
 
-  /** A block of a whole answer. */
   whole(value: unknown, events: CanonicalEvent[]): void {
     this.start(-1, value, events);
     this.stop(-1, events);
@@ -183,10 +181,7 @@ export class BlockReader {
   }
 
   /** A source covers the whole text of its block. */
-  #emitSources(
-    { block, citations, length }: WordsBlock,
-    events: CanonicalEvent[],
-  ): void {
+  #emitSources({ block, citations, length }: WordsBlock, events: CanonicalEvent[]): void {
     if (block === undefined) return;
     const range = length === 0 ? {} : { start: 0, end: length };
     for (const citation of citations) {

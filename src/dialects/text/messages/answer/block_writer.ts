@@ -19,7 +19,6 @@ export interface BlockStyle {
  * first text, so that none is empty.
  */
 export class BlockWriter {
-  /** Whether the block's start was written. */
   isOpen = false;
   /** How many blocks the caller gets for it: another vendor's search may become two. */
   count = 1;
@@ -104,7 +103,6 @@ export class BlockWriter {
     return this.isOpen ? text + sseEvent({ type: "content_block_stop", index: last }) : text;
   }
 
-  /** Writes the blocks of a search and closes all but the last. */
   #search(index: number, blocks: readonly Readonly<Record<string, unknown>>[]): string {
     this.count = blocks.length;
     return blocks.map((block, offset) => {

@@ -6,7 +6,7 @@ import type {
   SystemText,
   Turn,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 
 /** A non-empty turn; its neighbours have the other role. */
 export interface ArrangedTurn {

@@ -1,7 +1,7 @@
 import { sha256Hex } from "../../../../base/hash.ts";
 import type { ToolCallPart, ToolResultPart } from "../../../kernel/canonical_request.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 
 /** The id that each call and result is written with. */
 export type CallIds = ReadonlyMap<ToolCallPart | ToolResultPart, string>;

@@ -1,11 +1,11 @@
 import { Buffer } from "node:buffer";
 import type { MediaPart, TextPart } from "../../../kernel/canonical_request.ts";
-import { invalidValue, objectAt, stringAt, textAt } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
+import { objectAt, stringAt, textAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, standardBase64 } from "../../../kernel/media_source.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 
-/** An `image` block. */
 export function readImage(block: JsonRecord, path: string): MediaPart {
   const source = sourceOf(block, path);
   return {

@@ -1,5 +1,6 @@
 import type { Tool, UnsupportedField, WebSearch } from "../../../kernel/canonical_request.ts";
-import { defined, invalidValue, objectAt, stringAt, textAt } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
+import { defined, objectAt, stringAt, textAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { withLocalRefs } from "../../../kernel/schema_refs.ts";

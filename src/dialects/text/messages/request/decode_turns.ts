@@ -8,7 +8,8 @@ import type {
   Turn,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue, missingField, stringAt } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
+import { stringAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readDocument, readImage, readSearchResult } from "./decode_media.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
@@ -107,10 +108,7 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
   }
 }
 
-function readPlain(
-  block: JsonRecord,
-  path: string,
-): (TextPart | MediaPart)[] {
+function readPlain(block: JsonRecord, path: string): (TextPart | MediaPart)[] {
   switch (block.type) {
     case "text": {
       const text = stringAt(block, "text", `${path}.text`);

@@ -5,7 +5,6 @@ import type { ModelFacts } from "../models.ts";
 import { strictSchema } from "./strict_schema.ts";
 import { toolSchema } from "./tool_schema.ts";
 
-/** How the requested output format reaches the vendor. */
 export interface FormatPlan {
   /** `output_config.format`. */
   native?: JsonRecord;

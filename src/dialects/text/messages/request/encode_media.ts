@@ -37,10 +37,7 @@ const imageTypes: ReadonlySet<string> = new Set([
   "image/webp",
 ]);
 
-function writeData(
-  part: MediaPart,
-  source: { mimeType: string; data: string },
-): Block | undefined {
+function writeData(part: MediaPart, source: { mimeType: string; data: string }): Block | undefined {
   const { mimeType, data } = source;
   if (imageTypes.has(mimeType)) {
     return { type: "image", source: { type: "base64", media_type: mimeType, data } };

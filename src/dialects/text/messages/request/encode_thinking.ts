@@ -24,17 +24,12 @@ const budgets: Readonly<Record<string, number>> = {
   xhigh: 32_768,
 };
 
-export function planThinking(
-  request: CanonicalRequest,
-  facts: ModelFacts,
-  at: {
-    /** The model's limit of output tokens, if known. */
-    limit: number | undefined;
-    isForced: boolean;
-    turns: readonly ArrangedTurn[];
-  },
-  losses: Loss[],
-): ThinkingPlan {
+export function planThinking(request: CanonicalRequest, facts: ModelFacts, at: {
+  /** The model's limit of output tokens, if known. */
+  limit: number | undefined;
+  isForced: boolean;
+  turns: readonly ArrangedTurn[];
+}, losses: Loss[]): ThinkingPlan {
   const maxTokens = maxTokensOf(request, at.limit);
   const lose = () => losses.push({ path: request.paths.reasoning ?? "reasoning", weight: "hint" });
   const wish = requestedReasoning(request.reasoning);

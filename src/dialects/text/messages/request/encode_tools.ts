@@ -1,5 +1,5 @@
 import { pushAll } from "../../../../base/lists.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
 import { isRecord } from "../../../kernel/json.ts";
@@ -27,13 +27,11 @@ export interface ToolPlan {
 /** Older models accept at most 64 characters. */
 const acceptedName = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** Name of the vendor's web search among the tools. */
 const searchName = "web_search";
 
 export interface ToolContext {
   facts: ModelFacts;
   format: FormatPlan;
-  /** The web search to offer. */
   search: WebSearch | undefined;
   marks: CacheMarks;
   losses: Loss[];
@@ -102,7 +100,6 @@ function writeSearch(search: WebSearch, losses: Loss[]): Record<string, unknown>
   };
 }
 
-/** Names of the tools that the conversation called. */
 function usedNames(request: CanonicalRequest): string[] {
   const names = new Set<string>();
   for (const { parts } of request.turns) {
@@ -142,10 +139,7 @@ interface Writing {
   room: SchemaBudget;
 }
 
-function writeTool(
-  tool: Tool,
-  writing: Writing,
-): Record<string, unknown> {
+function writeTool(tool: Tool, writing: Writing): Record<string, unknown> {
   const name = writing.aliasOf(tool.name);
   const written = tool.type === "custom"
     ? { name, ...writeCustom(tool) }
@@ -185,14 +179,11 @@ function writeCustom(tool: Tool): Record<string, unknown> {
 
 type Choice = Record<string, unknown> & { type: string };
 
-function writeChoice(
-  request: CanonicalRequest,
-  { jsonTool, aliasOf, search }: {
-    jsonTool: string | undefined;
-    aliasOf: (name: string) => string;
-    search: WebSearch | undefined;
-  },
-): Choice | undefined {
+function writeChoice(request: CanonicalRequest, { jsonTool, aliasOf, search }: {
+  jsonTool: string | undefined;
+  aliasOf: (name: string) => string;
+  search: WebSearch | undefined;
+}): Choice | undefined {
   const { toolChoice, parallelToolCalls } = request;
   const serial = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};
   const [only, ...others] = toolChoice?.names ?? [];

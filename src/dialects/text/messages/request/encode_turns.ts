@@ -8,7 +8,7 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 import { innerJson, isRecord } from "../../../kernel/json.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
 import type { CacheMarks } from "./cache_marks.ts";
@@ -23,11 +23,7 @@ export interface TurnContext {
   losses: Loss[];
 }
 
-/** The arranged turns as messages. */
-export function* writeTurns(
-  turns: readonly ArrangedTurn[],
-  context: TurnContext,
-): Steps<Block[]> {
+export function* writeTurns(turns: readonly ArrangedTurn[], context: TurnContext): Steps<Block[]> {
   const ids = pairCalls(turns);
   const messages: Block[] = [];
   for (const { role, parts } of turns) {

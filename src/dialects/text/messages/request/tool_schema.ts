@@ -1,4 +1,4 @@
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { SchemaBudget, SchemaRefs } from "../../../kernel/schema_refs.ts";
 

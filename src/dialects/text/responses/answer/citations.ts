@@ -1,5 +1,5 @@
 import type { Citation } from "../../../kernel/canonical.ts";
-import { asString, isRecord } from "../../../kernel/json.ts";
+import { asString, count, isRecord } from "../../../kernel/json.ts";
 import type { TextUnits } from "../../../kernel/text_units.ts";
 
 /**
@@ -10,10 +10,10 @@ export function readCitation(annotation: unknown, text: TextUnits): Citation | u
   if (!isRecord(annotation) || annotation.type !== "url_citation") return undefined;
   const url = asString(annotation.url);
   if (url === undefined) return undefined;
-  const end = index(annotation.end_index);
+  const end = count(annotation.end_index);
   // The schema requires both numbers, so an empty range stands for an unknown one.
   const hasRange = end !== undefined && end > 0;
-  const start = hasRange ? index(annotation.start_index) : undefined;
+  const start = hasRange ? count(annotation.start_index) : undefined;
   return {
     url,
     title: asString(annotation.title),
@@ -31,8 +31,4 @@ export function writeCitation(citation: Citation, text: TextUnits): Record<strin
     start_index: text.pointsAt(citation.start ?? 0),
     end_index: text.pointsAt(citation.end ?? 0),
   };
-}
-
-function index(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined;
 }

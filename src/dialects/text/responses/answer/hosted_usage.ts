@@ -1,5 +1,7 @@
 import type { Usage } from "../../../../shared/usage.ts";
+import { optionalField } from "../../../kernel/fields.ts";
 import { asString, count, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { sumOfKnown } from "../../../kernel/reported_tokens.ts";
 import { defaultImageModel } from "../hosted.ts";
 
 type HostedCounts = Pick<
@@ -28,7 +30,7 @@ export function readHostedUsage(response: JsonRecord, raw: JsonRecord): HostedCo
     ...named("xSearches", count(details.x_search_calls) ?? ofType("x_search_call").length),
     ...named(
       "fileSearches",
-      sum(details.file_search_calls, details.document_search_calls) ??
+      sumOfKnown(count(details.file_search_calls), count(details.document_search_calls)) ??
         ofType("file_search_call").length,
     ),
     ...named("codeSessions", count(details.code_interpreter_calls) ?? containers(output)),
@@ -59,9 +61,7 @@ function containers(output: readonly JsonRecord[]): number {
  * Tokens of the image tool, which `usage` excludes, and the model that generated the images: the
  * answer repeats its tools with the settings that applied.
  */
-export function imageToolUsage(
-  response: JsonRecord,
-): { model: string; usage: Usage } | undefined {
+export function imageToolUsage(response: JsonRecord): { model: string; usage: Usage } | undefined {
   const images = isRecord(response.tool_usage) ? response.tool_usage.image_gen : undefined;
   if (!isRecord(images)) return undefined;
   const input = count(images.input_tokens) ?? 0;
@@ -84,11 +84,6 @@ export function imageToolUsage(
   };
 }
 
-function sum(one: unknown, other: unknown): number | undefined {
-  const [a, b] = [count(one), count(other)];
-  return a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);
-}
-
 function named<K extends string>(key: K, value: number): { [P in K]?: number } {
-  return value === 0 ? {} : { [key]: value } as { [P in K]?: number };
+  return optionalField(key, value || undefined);
 }

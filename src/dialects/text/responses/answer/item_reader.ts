@@ -14,9 +14,7 @@ import { VendorItemReader } from "./read_vendor_item.ts";
 export interface ItemReader {
   /** The item of its `added` event. */
   open(item: JsonRecord, events: CanonicalEvent[]): void;
-  /** A stream event within the item. */
   piece(event: JsonRecord, events: CanonicalEvent[]): void;
-  /** The whole item. */
   finish(item: JsonRecord, events: CanonicalEvent[]): void;
   /** The answer has ended, or was cut. */
   close(events: CanonicalEvent[]): void;

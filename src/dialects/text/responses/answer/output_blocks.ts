@@ -7,7 +7,6 @@ import { writeCitation } from "./citations.ts";
 import { writeEnvelope } from "../conversation/envelope.ts";
 import { writeLogprobs } from "./logprobs.ts";
 
-/** An output item, or a part of one, under construction. */
 export type Item = Record<string, unknown>;
 
 /** Emits an event of the open item, adding the item's id and index. */

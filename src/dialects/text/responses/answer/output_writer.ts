@@ -1,4 +1,4 @@
-import { Fault } from "../../../../shared/fault.ts";
+import { unreadableAnswer } from "../../../../shared/fault.ts";
 import type {
   BlockDeltaEvent,
   BlockKind,
@@ -131,9 +131,7 @@ export class OutputWriter {
 
   #delta(event: BlockDeltaEvent): void {
     this.#chars += event.text.length;
-    if (this.#chars > maxChars) {
-      throw new Fault("upstream_invalid_response", { note: "answer is larger than the cap" });
-    }
+    if (this.#chars > maxChars) throw unreadableAnswer("answer is larger than the cap");
     this.#block!.writer.delta(event.text, event.logprobs);
   }
 
@@ -178,7 +176,7 @@ export class OutputWriter {
 }
 
 /** Another vendor's web search as the item of its `added` event. */
-export function newSearch({ queries = [] }: SearchWork, mint: (prefix: string) => string): Item {
+function newSearch({ queries = [] }: SearchWork, mint: (prefix: string) => string): Item {
   return {
     id: mint("ws_"),
     type: "web_search_call",
@@ -188,7 +186,7 @@ export function newSearch({ queries = [] }: SearchWork, mint: (prefix: string) =
 }
 
 /** Adds the search's results. */
-export function addSources(item: Item, results: NonNullable<SearchWork["results"]>): void {
+function addSources(item: Item, results: NonNullable<SearchWork["results"]>): void {
   const sources = results.map(({ url }) => ({ type: "url", url }));
   item.action = { ...item.action as Item, sources };
 }

@@ -34,10 +34,12 @@ export class VendorItemReader implements ItemReader {
       return;
     }
     const mimeType = `image/${asString(item.output_format) ?? "png"}`;
-    const block = this.#blocks.start(
-      { kind: "media", media: "image", mimeType, id: asString(item.id) },
-      events,
-    );
+    const block = this.#blocks.start({
+      kind: "media",
+      media: "image",
+      mimeType,
+      id: asString(item.id),
+    }, events);
     events.push({ type: "block-delta", choice: 0, block, text: picture });
     this.#blocks.end(block, events);
   }

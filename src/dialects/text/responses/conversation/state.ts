@@ -1,4 +1,4 @@
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /** An input or output item in this dialect's words. */

@@ -4,7 +4,8 @@ import type {
   TextPart,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
-import { defined, invalidValue, missingField, textAt } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
+import { defined, textAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";

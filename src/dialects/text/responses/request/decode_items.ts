@@ -8,7 +8,8 @@ import type {
   Turn,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
-import { defined, invalidValue, missingField, textAt } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
+import { defined, textAt } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import type { FlatNames } from "../../../kernel/namespaces.ts";
@@ -23,7 +24,6 @@ export interface Conversation {
   unsupported: UnsupportedField[];
 }
 
-/** The conversation as far as it is read. */
 interface Reading extends Conversation {
   readonly names: FlatNames;
 }

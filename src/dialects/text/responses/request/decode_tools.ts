@@ -5,7 +5,8 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../../kernel/canonical_request.ts";
-import { booleanAt, defined, invalidValue, missingField, textAt } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
+import { booleanAt, defined, textAt } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import type { FlatNames } from "../../../kernel/namespaces.ts";
@@ -116,7 +117,7 @@ function readToolFormat(format: unknown, path: string): unknown {
   return type === "grammar" ? { type, grammar } : format;
 }
 
-export function nameOf(tool: JsonRecord, path: string): string {
+function nameOf(tool: JsonRecord, path: string): string {
   const name = textAt(tool, "name", `${path}.name`);
   if (name === undefined) throw missingField(`${path}.name`);
   return name;

@@ -14,7 +14,7 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
 import { innerJson } from "../../../kernel/json.ts";
-import { dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
+import { audioFormat, dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 import { requirePairs } from "./pairing.ts";
 
 type Item = Record<string, unknown>;
@@ -231,9 +231,4 @@ function writeMedia(part: MediaPart, losses: Loss[]): Item[] {
 function leftOut(part: MediaPart, losses: Loss[]): Item[] {
   losses.push({ path: part.path, weight: "meaning" });
   return [{ type: "input_text", text: leftOutNote(part) }];
-}
-
-function audioFormat(mimeType: string): "wav" | "mp3" | undefined {
-  if (mimeType.includes("wav")) return "wav";
-  return /mp3|mpeg/.test(mimeType) ? "mp3" : undefined;
 }

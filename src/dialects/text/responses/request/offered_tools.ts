@@ -1,6 +1,7 @@
 import { mostOf } from "../../../../../contracts/kernel/common.ts";
 import type { Steps } from "../../../../base/steps.ts";
-import { invalidValue, missingField, textAt } from "../../../kernel/fields.ts";
+import { invalidValue, missingField } from "../../../../shared/fault.ts";
+import { textAt } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { FlatNames } from "../../../kernel/namespaces.ts";
 

@@ -1,5 +1,5 @@
 import type { Turn } from "../../../kernel/canonical_request.ts";
-import { invalidValue } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
 
 /**
  * Requires an output after every tool call and a call before every output: vendors refuse other

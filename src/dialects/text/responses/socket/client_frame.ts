@@ -1,6 +1,6 @@
 import { itemsAt, type Members, topLevelMembersSteps } from "../../../../base/json_text.ts";
 import type { Steps } from "../../../../base/steps.ts";
-import { Fault } from "../../../../shared/fault.ts";
+import { Fault, invalidValue } from "../../../../shared/fault.ts";
 import type { ClientFrame, CreateFrame } from "../../../kernel/socket_frames.ts";
 
 /** Members of a frame that are no part of a request over HTTP. */
@@ -27,11 +27,10 @@ export function* readClientFrame(text: string): Steps<ClientFrame> {
       return { kind: "cancel", responseId: idOf(text, top, "response_id") };
     default:
       if (!isJson(text)) throw noObject();
-      throw new Fault("invalid_value", {
-        param: "type",
-        message:
-          "type: a frame is 'response.create' with the fields of POST …/responses, 'response.steer' or 'response.cancel'.",
-      });
+      throw invalidValue(
+        "type",
+        "a frame is 'response.create' with the fields of POST …/responses, 'response.steer' or 'response.cancel'",
+      );
   }
 }
 
@@ -59,10 +58,7 @@ function createFrame(text: string, top: Members): CreateFrame {
   }
   const streamId = memberOf(text, top, "stream_id");
   if (streamId !== undefined && !isStreamId(streamId)) {
-    throw new Fault("invalid_value", {
-      param: "stream_id",
-      message: "stream_id: a string of 1 to 200 characters.",
-    });
+    throw invalidValue("stream_id", "a string of 1 to 200 characters");
   }
   const members = new Map<string, string>();
   for (const [name, { valueStart, valueEnd }] of top.members) {

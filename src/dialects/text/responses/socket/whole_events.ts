@@ -108,13 +108,7 @@ function writePart(part: JsonRecord, content_index: number, item: JsonRecord, em
 }
 
 /** A text in one piece, and what says that it is over. */
-function writeText(
-  name: string,
-  text: string,
-  done: JsonRecord,
-  at: JsonRecord,
-  emit: Emit,
-): void {
+function writeText(name: string, text: string, done: JsonRecord, at: JsonRecord, emit: Emit): void {
   if (text !== "") emit(`${name}.delta`, { ...at, delta: text });
   emit(`${name}.done`, { ...at, ...done });
 }
