@@ -176,6 +176,28 @@ Deno.test("a message of the role system changes the effort, by its beta alone", 
   });
 });
 
+Deno.test("the format has its former name by its beta alone", async () => {
+  await withClient(async (client) => {
+    const format = { type: "json_schema", schema: { type: "object", additionalProperties: false } };
+    const body = ask("x", { output_format: format });
+    const { max_tokens: _, ...counted } = body;
+    const refused = /output_format: Extra inputs are not permitted/;
+    await assert.rejects(client.messages.create(body), refused);
+    await assert.rejects(client.messages.countTokens(counted as never), refused);
+    const headers = { "anthropic-beta": "x-1, structured-outputs-2025-11-13" };
+    for (const version of [OLDER, {}]) {
+      const { content } = await client.messages.create(body, {
+        headers: { ...headers, ...version },
+      });
+      assert.match(JSON.stringify(content), /"text":"\{\}"/);
+    }
+    const { input_tokens } = await client.messages.countTokens(counted as never, { headers });
+    assert.ok(input_tokens > 0);
+    const open = ask("x", { output_format: { ...format, schema: { type: "object" } } });
+    await assert.rejects(client.messages.create(open, { headers }), /output_config.format.schema/);
+  });
+});
+
 Deno.test("structured output, stop sequences, refusals and token counts", async () => {
   await withClient(async (client) => {
     const schema = {

@@ -6,11 +6,11 @@ import { type Counts } from "./chat_vendor.ts";
 import { admit, bodyOf, type Exchange, headerNames } from "./exchange.ts";
 import { asNumber, asObject, asText, type JsonObject, parseJson } from "./json.ts";
 import { countCached, countUncached, type PromptTokens } from "./messages_cache.ts";
-import { checkMessages, checkParameters, thinkingSeal } from "./messages_checks.ts";
+import { checkMessages, checkParameters, rulesByBeta, thinkingSeal } from "./messages_checks.ts";
 import { MESSAGES_MODELS, type MessagesModel } from "./messages_models.ts";
 import { invalid, require } from "./messages_problems.ts";
 import { readMessagesPrompt } from "./messages_prompt.ts";
-import { BODY, COUNT_BODY, SAMPLING } from "./messages_rules.ts";
+import { BODY, BODY_BETAS, COUNT_BODY, SAMPLING } from "./messages_rules.ts";
 import { citedBlocks, searchBlocks, searchIds } from "./messages_search.ts";
 import { messagesScript } from "./messages_stream.ts";
 import { type Output, think } from "./model.ts";
@@ -23,8 +23,14 @@ const VERSIONS = [OLDER_VERSION, "2026-10-21"];
 export function createMessage(exchange: Exchange): Promise<Response> {
   const version = versionOf(exchange);
   const rules = version === OLDER_VERSION ? { ...BODY, ...SAMPLING } : BODY;
-  const body = require(bodyOf(exchange), rules, "");
+  const ofBetas = rulesByBeta(BODY_BETAS, exchange.headers);
+  const body = underTodaysName(require(bodyOf(exchange), { ...rules, ...ofBetas }, ""));
   return answerMessages(exchange, body, findMessagesModel(body.model));
+}
+
+function underTodaysName({ output_format, ...body }: JsonObject): JsonObject {
+  if ((output_format ?? null) === null) return body;
+  return { ...body, output_config: { ...asObject(body.output_config), format: output_format } };
 }
 
 /** Answers a request whose fields are checked; `moreUsage` stands beside the standard counts. */
@@ -58,7 +64,8 @@ export async function answerMessages(
 
 export function countTokens(exchange: Exchange): Response {
   versionOf(exchange);
-  const body = require(bodyOf(exchange), COUNT_BODY, "");
+  const ofBetas = rulesByBeta(BODY_BETAS, exchange.headers);
+  const body = underTodaysName(require(bodyOf(exchange), { ...COUNT_BODY, ...ofBetas }, ""));
   const model = findMessagesModel(body.model);
   checkMessages(body, model, exchange.headers);
   return Response.json({ input_tokens: countUncached(body) });

@@ -16,6 +16,7 @@ import {
   TOOL_CHOICE,
 } from "./messages_rules.ts";
 import { checkResultBlock, checkSearchTool, isSearchTool, searchIds } from "./messages_search.ts";
+import { type Rules } from "./rules.ts";
 import { isSealOf } from "./seals.ts";
 
 /** The kind of seal on a model's thinking: some bind it to the model. */
@@ -40,9 +41,14 @@ export function checkMessages(body: JsonObject, model: MessagesModel, headers: H
   checkThinkingFirst(body, messages);
 }
 
-function systemRules(headers: Headers) {
+function systemRules(headers: Headers): Rules {
+  return { ...MESSAGE, ...rulesByBeta(SYSTEM_MESSAGE_BETAS, headers) };
+}
+
+/** The rules of the betas that a request names. */
+export function rulesByBeta(table: Readonly<Record<string, Rules>>, headers: Headers): Rules {
   const betas = (headers.get("anthropic-beta") ?? "").split(",").map((one) => one.trim());
-  return Object.assign({}, MESSAGE, ...betas.map((beta) => SYSTEM_MESSAGE_BETAS[beta] ?? {}));
+  return Object.assign({}, ...betas.map((beta) => table[beta] ?? {}));
 }
 
 function checkMessage(

@@ -51,6 +51,15 @@ export const BODY = {
   mcp_servers: list,
 } satisfies Record<keyof MessageCreateParamsBase | "context_management" | "mcp_servers", Rule>;
 
+/** `output_config.format` as it was called before, in the vendor's types still. */
+const formerFormat = { output_format: object } satisfies Record<string, Rule>;
+
+/** Fields that the body has by a beta. */
+export const BODY_BETAS: Readonly<Record<string, Record<string, Rule>>> = {
+  "structured-outputs-2025-11-13": formerFormat,
+  "structured-outputs-2025-12-15": formerFormat,
+};
+
 /** Exist only under the older version header. */
 export const SAMPLING = {
   temperature: { is: "number", min: 0, max: 1 },

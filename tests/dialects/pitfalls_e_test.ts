@@ -3,6 +3,7 @@ import assert from "@std/assert";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { bytesOf, type Passage, readWhole, relayStream, writeWhole } from "./translated.ts";
+import { cross, hello } from "./crossing.ts";
 import { chatAnswer, said, told, toolDelta, wire } from "./pitfall_answers.ts";
 import type { Payload } from "./recordings.ts";
 
@@ -189,4 +190,25 @@ Deno.test("pitfall 121: a character split between reads stays whole", () => {
   );
   const pieces = Array.from(bytes, (_, at) => bytes.subarray(at, at + 1));
   assert.equal(relayStream(passage, pieces).answer.choices[0]?.parts[0]?.text, "🙂é");
+});
+
+Deno.test("LiteLLM's references, which lack their #, name a tool's definitions for every vendor", () => {
+  const home = { type: "object", properties: { city: { type: "string" } } };
+  const person = { type: "object", properties: { home: { $ref: "/$defs/Home" } } };
+  const body = {
+    max_tokens: 9,
+    messages: hello,
+    tools: [{ name: "json_tool_call", input_schema: { ...person, $defs: { Home: home } } }],
+  };
+  const sent = (to: Passage["vendor"], model: string) =>
+    JSON.stringify(cross({ from: "messages", to, model, body }).body.tools);
+  for (const to of ["chat", "responses"] as const) {
+    assert.match(sent(to, "gpt-5.6-sol"), /"home":\{"\$ref":"#\/\$defs\/Home"\}/);
+  }
+  for (const model of ["gemini-3.8-flash", "gemini-2.0-flash"]) {
+    assert.match(
+      sent("generate", model),
+      /"home":\{"type":"(object|OBJECT)","properties":\{"city"/,
+    );
+  }
 });

@@ -67,6 +67,10 @@ export const clients: readonly Client[] = [
     "langchain-anthropic==1.7.7",
     "langchain-google-genai==4.4.2",
   ], ["chat", "responses", "messages", "generate"]),
+  // The newest whose `certifi` PyPI's mirror had.
+  python("litellm", ["litellm==1.106.2", "mcp==2.3.0"], [
+    ...["chat", "responses", "messages", "generate"] as const,
+  ]),
   python("google-adk-python", ["google-adk==2.13.0"], ["generate"]),
   python("llama-index-python", [
     "llama-index-llms-openai-like==0.8.1",
@@ -74,6 +78,9 @@ export const clients: readonly Client[] = [
     "llama-index-embeddings-openai-like==0.4.0",
     "llama-index-embeddings-google-genai==0.6.0",
   ], ["chat", "generate"]),
+  python("semantic-kernel", ["semantic-kernel[anthropic,google]==1.45.0"], [
+    ...["chat", "messages", "generate"] as const,
+  ]),
   node("ai-sdk", [
     "ai@7.0.173",
     "@ai-sdk/openai@4.0.118",
@@ -94,5 +101,5 @@ export const clients: readonly Client[] = [
   go("genai-go", "google.golang.org/genai@v1.77.0", ["generate"]),
   java("openai-java", "com.openai:openai-java:4.101.0", ["chat", "responses"]),
   java("anthropic-java", "com.anthropic:anthropic-java:3.12.0", ["messages"]),
-  java("google-genai-java", "com.google.genai:google-genai:1.70.0", ["generate"]),
+  java("google-genai-java", "com.google.genai:google-genai:2.0.0", ["generate"]),
 ];

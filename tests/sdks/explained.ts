@@ -29,6 +29,13 @@ export const explanations: readonly Explanation[] = [
       "it sends JSON Schema as `responseSchema`, in which Google takes no list of types, so no " +
       "`nullable()`",
   },
+  {
+    ...{ client: "semantic-kernel", lane: "generate", model: flash },
+    features: ["tools"],
+    why:
+      "it writes a function's name with `-` into the call that it sends back and with `__` into " +
+      "the result, and Google wants one name",
+  },
 ];
 
 /** The explanations of a cell. */

@@ -58,6 +58,32 @@ export function inlineRefs(root: JsonRecord, room: SchemaBudget = new SchemaBudg
   }
 }
 
+/**
+ * The schema with references like `/$defs/A` written `#/$defs/A`, where the document has that: they
+ * name another document, which no vendor reads. LiteLLM writes them into tools, for Claude.
+ */
+export function withLocalRefs(root: JsonRecord): JsonRecord {
+  const refs = new SchemaRefs(root);
+  const lacksMark = (ref: unknown) =>
+    typeof ref === "string" && ref.startsWith("/") && refs.resolve(ref) === undefined &&
+    refs.resolve(`#${ref}`) !== undefined;
+  const isConcerned = schemasIn(root).some(({ $ref }) => lacksMark($ref));
+  if (!isConcerned) return root;
+  const written = (schema: JsonRecord, depth: number): JsonRecord => {
+    if (depth > maxDepth) return schema;
+    const { $ref } = schema;
+    return Object.fromEntries(
+      Object.entries(schema).map(([key, value]) => [
+        key,
+        key === "$ref" && lacksMark($ref)
+          ? `#${$ref}`
+          : mapSchemas(key, value, (inner) => written(inner, depth + 1)),
+      ]),
+    );
+  };
+  return written(root, 0);
+}
+
 /** Resolves the references of one document; anchors and ids are indexed once. */
 export class SchemaRefs {
   readonly #root: JsonRecord;
@@ -84,27 +110,45 @@ export class SchemaRefs {
     return local.startsWith("#") ? this.#byAnchor!.get(local.slice(1)) : this.#byId!.get(local);
   }
 
-  /** Iterative, since callers may nest arbitrarily deep. */
   #index(): void {
     const anchors = new Map<unknown, JsonRecord>();
     const ids = new Map<unknown, JsonRecord>();
-    const open: unknown[] = [this.#root];
-    while (open.length > 0) {
-      const schema = open.pop();
-      if (!isRecord(schema)) continue;
+    for (const schema of schemasIn(this.#root)) {
       if (!anchors.has(schema.$anchor)) anchors.set(schema.$anchor, schema);
       if (!ids.has(schema.$id)) ids.set(schema.$id, schema);
-      for (const [key, value] of Object.entries(schema)) {
-        const isMap = schemaMapKeywords.has(key) && isRecord(value);
-        if (!isMap && !schemaKeywords.has(key)) continue;
-        for (const one of isMap ? Object.values(value) : Array.isArray(value) ? value : [value]) {
-          open.push(one);
-        }
-      }
     }
     this.#byAnchor = anchors;
     this.#byId = ids;
   }
+}
+
+/** The schema and all in it. Iterative, since callers may nest arbitrarily deep. */
+function* schemasIn(root: JsonRecord): Generator<JsonRecord> {
+  const open: unknown[] = [root];
+  while (open.length > 0) {
+    const schema = open.pop();
+    if (!isRecord(schema)) continue;
+    yield schema;
+    for (const [key, value] of Object.entries(schema)) {
+      const isMap = schemaMapKeywords.has(key) && isRecord(value);
+      if (!isMap && !schemaKeywords.has(key)) continue;
+      for (const one of isMap ? Object.values(value) : Array.isArray(value) ? value : [value]) {
+        open.push(one);
+      }
+    }
+  }
+}
+
+/** A member of a schema, with `change` made to the schemas that it holds. */
+function mapSchemas(
+  key: string,
+  value: unknown,
+  change: (schema: JsonRecord) => JsonRecord,
+): unknown {
+  const one = (inner: unknown) => isRecord(inner) ? change(inner) : inner;
+  if (schemaKeywords.has(key)) return Array.isArray(value) ? value.map(one) : one(value);
+  if (!schemaMapKeywords.has(key) || !isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, one(inner)]));
 }
 
 /** Members whose value is a schema or a list of schemas. */
@@ -176,24 +220,10 @@ class Inliner {
     return Object.fromEntries(
       Object.entries(node)
         .filter(([key]) => key !== "$defs" && key !== "definitions")
-        .map(([key, value]) => [key, this.#member(key, value, depth)]),
+        .map((
+          [key, value],
+        ) => [key, mapSchemas(key, value, (inner) => this.schema(inner, depth + 1))]),
     );
-  }
-
-  #member(key: string, value: unknown, depth: number): unknown {
-    if (schemaKeywords.has(key)) {
-      return Array.isArray(value)
-        ? value.map((one) => this.#value(one, depth))
-        : this.#value(value, depth);
-    }
-    if (!schemaMapKeywords.has(key) || !isRecord(value)) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [name, this.#value(one, depth)]),
-    );
-  }
-
-  #value(value: unknown, depth: number): unknown {
-    return isRecord(value) ? this.schema(value, depth + 1) : value;
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { inlineRefs, SchemaBudget, SchemaRefs } from "./schema_refs.ts";
+import { inlineRefs, SchemaBudget, SchemaRefs, withLocalRefs } from "./schema_refs.ts";
 
 function isRecursive(schema: Readonly<Record<string, unknown>>): boolean {
   return inlineRefs(schema).problem === "recursive";
@@ -59,6 +59,38 @@ Deno.test("what only looks like a reference stays: property names, enums, defaul
     enum: [{ $ref: "#/nowhere" }],
   };
   assert.deepEqual(inlineRefs(schema).schema, schema);
+});
+
+Deno.test("a reference that lacks its # becomes one into the document, where that has it", () => {
+  const home = { type: "object", properties: { next: { $ref: "/$defs/Home" } } };
+  const schema = {
+    $defs: { Home: home, N: { $id: "/$defs/Other", type: "number" }, Other: {} },
+    properties: {
+      home: { $ref: "/$defs/Home", title: "Home" },
+      all: { anyOf: [{ $ref: "/$defs/Home" }, { type: "null" }] },
+      other: { $ref: "/$defs/Other" },
+      nothing: { $ref: "/$defs/Nothing" },
+      local: { $ref: "#/$defs/Home" },
+      $ref: { type: "string", default: { $ref: "/$defs/Home" } },
+    },
+  };
+  assert.deepEqual(withLocalRefs(schema), {
+    $defs: {
+      Home: { type: "object", properties: { next: { $ref: "#/$defs/Home" } } },
+      N: schema.$defs.N,
+      Other: {},
+    },
+    properties: {
+      ...schema.properties,
+      home: { $ref: "#/$defs/Home", title: "Home" },
+      all: { anyOf: [{ $ref: "#/$defs/Home" }, { type: "null" }] },
+    },
+  });
+  const untouched = { $defs: { A: {} }, properties: { a: { $ref: "#/$defs/A" } } };
+  assert.equal(withLocalRefs(untouched), untouched);
+  let deep: Record<string, unknown> = { $ref: "/$defs/A" };
+  for (let level = 0; level < 5000; level++) deep = { items: deep };
+  assert.ok(withLocalRefs({ $defs: { A: {} }, ...deep }));
 });
 
 Deno.test("a reference to nothing, or to another document, is not followed", () => {

@@ -93,6 +93,39 @@ Deno.test("results without ids find their calls by name, whatever their order", 
   assert.deepEqual(answered, ids.toReversed());
 });
 
+Deno.test("results without ids that name no call answer the calls that are left, in order", () => {
+  const answered = (names: readonly string[], ...results: object[]) => {
+    const asked = names.map((name) => ({ functionCall: { name } }));
+    const { turns } = decode({
+      contents: [
+        { role: "model", parts: [{ functionCall: { name: "before" } }] },
+        { role: "model", parts: asked },
+        { role: "user", parts: results.map((one) => ({ functionResponse: one })) },
+      ],
+    });
+    const ids = turns[1]!.parts.map((part) => part.type === "tool-call" && part.id);
+    return turns[2]!.parts.map((part) =>
+      part.type === "tool-result" && [ids.indexOf(part.callId), part.name]
+    );
+  };
+  const left = answered(["a-f", "b", "a-g"], { name: "a__f" }, { name: "a__g" }, { name: "b" });
+  assert.deepEqual(left, [[0, "a-f"], [2, "a-g"], [1, "b"]]);
+  assert.deepEqual(answered(["b", "a-f"], { name: "a__f" }, { name: "b" }), [[1, "a-f"], [0, "b"]]);
+  const param = "contents[2].parts[0].functionResponse";
+  for (
+    const [names, ...results] of [
+      [["a-f", "a-g"], { name: "a__f" }],
+      [["a-f"], { name: "a__f" }, { name: "a__g" }],
+      [["a-f"], { name: "a__f", id: "unknown" }],
+    ] as const
+  ) {
+    assert.throws(
+      () => answered(names, ...results),
+      (thrown: unknown) => thrown instanceof Fault && thrown.param === param,
+    );
+  }
+});
+
 Deno.test("settings with a neutral form are read, with the caller's paths", () => {
   const request = decode({
     generationConfig: {

@@ -104,10 +104,17 @@ interface PendingCall {
   isAnswered: boolean;
 }
 
+/** A result that says neither by id nor by name which call it answers. */
+class Stray {
+  constructor(readonly part: Fields) {}
+}
+
 class ContentReader {
   readonly #context: PartContext;
   readonly #pending = new PendingCalls();
   #index = -1;
+  /** The latest content with calls. */
+  #latest: { index: number; calls: PendingCall[] } = { index: -1, calls: [] };
 
   constructor(context: PartContext) {
     this.#context = context;
@@ -119,18 +126,22 @@ class ContentReader {
     if (!["user", "model", "function", ""].includes(role)) {
       throw invalidValue(content.at("role"), "expected 'user' or 'model'");
     }
-    const parts = content.objects("parts").flatMap((part, index): Part[] => {
+    const parts = content.objects("parts").flatMap((part, index): (Part | Stray)[] => {
       const member = dataMember(part);
       if (member === undefined) {
         this.#context.unsupported.push({ path: part.path, value: part.record, weight: "meaning" });
         return [];
       }
       if (member === "functionCall") return [this.#call(part, index)];
-      if (member === "functionResponse") return [this.#result(part)];
+      if (member === "functionResponse") return [this.#answered(part)];
       const read = readPart(part, member, this.#context);
       return read ? [read] : [];
     });
-    return { role: role === "model" ? "assistant" : "user", parts, path: content.path };
+    return {
+      role: role === "model" ? "assistant" : "user",
+      parts: this.#adopted(parts),
+      path: content.path,
+    };
   }
 
   #call(part: Fields, index: number): ToolCallPart {
@@ -140,7 +151,10 @@ class ContentReader {
     const callerId = call.string("id") || undefined;
     const hash = sha256Hex(JSON.stringify([this.#index, index, name]));
     const id = callerId ?? `call_${hash.slice(0, 24)}`;
-    this.#pending.add({ callerId, id, name, isAnswered: false });
+    const pending = { callerId, id, name, isAnswered: false };
+    this.#pending.add(pending);
+    if (this.#latest.index !== this.#index) this.#latest = { index: this.#index, calls: [] };
+    this.#latest.calls.push(pending);
     return {
       type: "tool-call",
       id,
@@ -153,16 +167,32 @@ class ContentReader {
     };
   }
 
-  #result(part: Fields): ToolResultPart {
+  #answered(part: Fields): ToolResultPart | Stray {
     const result = part.object("functionResponse")!;
-    const name = result.string("name") ?? "";
-    const call = this.#pending.take(result.string("id") || undefined, name);
-    if (!call) {
-      throw invalidValue(
-        part.at("functionResponse"),
-        "expected a function call of this name before it",
-      );
-    }
+    const id = result.string("id") || undefined;
+    const call = this.#pending.take(id, result.string("name") ?? "");
+    if (call) return this.#result(part, call);
+    if (id === undefined) return new Stray(part);
+    throw strayResult(part);
+  }
+
+  /**
+   * Strays answer the latest calls that are left, in order, if there are as many of them: Semantic
+   * Kernel gives a call and its result two names.
+   */
+  #adopted(parts: readonly (Part | Stray)[]): Part[] {
+    const left = this.#latest.calls.filter(({ isAnswered }) => !isAnswered);
+    const strays = parts.filter((part) => part instanceof Stray);
+    if (strays.length === 0) return parts as Part[];
+    if (strays.length !== left.length) throw strayResult(strays[0]!.part);
+    for (const call of left) call.isAnswered = true;
+    return parts.map((part) =>
+      part instanceof Stray ? this.#result(part.part, left.shift()!) : part
+    );
+  }
+
+  #result(part: Fields, call: PendingCall): ToolResultPart {
+    const result = part.object("functionResponse")!;
     const response = result.object("response")?.record ?? {};
     const media = result.objects("parts").map((one) => this.#media(one));
     const { text, isError } = resultText(response, media.length > 0);
@@ -184,6 +214,13 @@ class ContentReader {
     if (part.has("fileData")) return readFile(part, this.#context);
     throw invalidValue(part.path, "expected inlineData or fileData");
   }
+}
+
+function strayResult(part: Fields): Error {
+  return invalidValue(
+    part.at("functionResponse"),
+    "expected a function call of this name before it",
+  );
 }
 
 /** The text of a result: its only string under a conventional key, else its JSON. */

@@ -3,6 +3,7 @@ import { invalidValue } from "../../../../shared/fault.ts";
 import { defined, objectAt, stringAt, textAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import { withLocalRefs } from "../../../kernel/schema_refs.ts";
 import { readSearchTool } from "../../../kernel/web_search.ts";
 
 /** The web search's type, of any version. */
@@ -46,12 +47,13 @@ export function readTools(
 }
 
 function readTool(tool: JsonRecord, path: string): Tool {
+  const schema = objectAt(tool, "input_schema", `${path}.input_schema`);
   return {
     type: "function",
     name: stringAt(tool, "name", `${path}.name`),
     ...defined({
       description: textAt(tool, "description", `${path}.description`),
-      parameters: objectAt(tool, "input_schema", `${path}.input_schema`),
+      parameters: schema && withLocalRefs(schema),
       strict: typeof tool.strict === "boolean" ? tool.strict : undefined,
     }),
     ...readCacheMark(tool, path),
