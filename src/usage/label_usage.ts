@@ -9,7 +9,7 @@ import type {
 } from "./label_step.ts";
 import type { LabelSumStore } from "./label_sums.ts";
 import { halvesOf, rankSums, recordSums } from "./packed_step.ts";
-import { KeptTotals, type RankTotals } from "./kept_totals.ts";
+import { HeldTotals, type RankTotals } from "./held_totals.ts";
 import { type HeldSums, ShownValues } from "./shown_values.ts";
 import type { UsageQuery, UsageValue } from "./usage_sums.ts";
 import { ValueSlots } from "./value_slots.ts";
@@ -71,7 +71,7 @@ class HeldUsage implements LabelUsage {
   /** The one that was read first comes first. */
   readonly #steps = new Map<string, HeldStep>();
   readonly #slots = new Map<string, ValueSlots>();
-  readonly #totals = new Map<ValueSlots, KeptTotals>();
+  readonly #totals = new Map<ValueSlots, HeldTotals>();
   #bytes = 0;
 
   constructor(
@@ -108,7 +108,7 @@ class HeldUsage implements LabelUsage {
   }
 
   #totalsOf(slots: ValueSlots, steps: readonly HeldSums[], { span }: UsageQuery): RankTotals {
-    const totals = this.#totals.get(slots) ?? new KeptTotals();
+    const totals = this.#totals.get(slots) ?? new HeldTotals();
     this.#totals.set(slots, totals);
     // Of the newest day there are hours, in objects of this look alone.
     return totals.of(slots.length, steps, ({ rest }) => rest.isStored && rest.span === span);

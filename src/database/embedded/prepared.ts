@@ -73,11 +73,11 @@ export class PreparedStatements {
   }
 
   async #prepared(text: string): Promise<Statement> {
-    const known = this.#statements.get(text);
-    if (known) {
+    const existing = this.#statements.get(text);
+    if (existing) {
       this.#statements.delete(text);
-      this.#statements.set(text, known);
-      return known;
+      this.#statements.set(text, existing);
+      return existing;
     }
     const statement = await this.#prepare(text);
     this.#statements.set(text, statement);

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { Random } from "../../tests/support/random.ts";
-import { KeptTotals } from "./kept_totals.ts";
+import { HeldTotals } from "./held_totals.ts";
 import { rankSums } from "./packed_step.ts";
 import type { HeldSums } from "./shown_values.ts";
 
@@ -28,33 +28,33 @@ function recount(steps: readonly HeldSums[]) {
   return { calls, costs };
 }
 
-const isKept = ({ rest }: HeldSums) => rest.isStored;
+const isHeld = ({ rest }: HeldSums) => rest.isStored;
 
 Deno.test("totals are those of the steps, whichever come and go from one look to the next", () => {
   const random = new Random(20261123);
-  const totals = new KeptTotals();
+  const totals = new HeldTotals();
   let steps: HeldSums[] = [];
   for (let look = 0; look < 300; look++) {
     if (look % 40 === 39) steps = [];
     if (random.below(4) === 0) steps.splice(random.below(steps.length + 1), 1);
     for (let more = random.below(3); more > 0; more--) steps.push(anyStep(random, true));
     const asked = [...steps, anyStep(random, false)].sort(() => random.below(2) - 0.5);
-    assert.deepEqual(totals.of(numbers, asked, isKept), recount(asked));
+    assert.deepEqual(totals.of(numbers, asked, isHeld), recount(asked));
   }
 });
 
 Deno.test("steps of the last look are not added up again", () => {
   const random = new Random(1);
-  const totals = new KeptTotals();
-  const kept = [anyStep(random, true), anyStep(random, true)];
-  const before = totals.of(numbers, kept, isKept);
-  assert.ok(kept.every((step) => totals.has(step)));
+  const totals = new HeldTotals();
+  const held = [anyStep(random, true), anyStep(random, true)];
+  const before = totals.of(numbers, held, isHeld);
+  assert.ok(held.every((step) => totals.has(step)));
   const newest = anyStep(random, false);
-  const expected = recount([...kept, newest]);
+  const expected = recount([...held, newest]);
   // Who looked at them would see it.
-  for (const { slots } of kept) slots.fill(0);
-  assert.deepEqual(totals.of(numbers, [newest, ...kept], isKept), expected);
+  for (const { slots } of held) slots.fill(0);
+  assert.deepEqual(totals.of(numbers, [newest, ...held], isHeld), expected);
   assert.ok(!totals.has(newest));
-  assert.deepEqual(totals.of(numbers, kept, isKept), before, "what was given is the caller's");
+  assert.deepEqual(totals.of(numbers, held, isHeld), before, "what was given is the caller's");
   assert.equal(totals.bytes, 16 * numbers);
 });

@@ -10,7 +10,7 @@ export interface RankTotals {
  * Sums over the steps of the last look, so that the next one at the same time adds those that changed
  * alone: over 90 days half a million numbers, to which a call adds those of its hour.
  */
-export class KeptTotals {
+export class HeldTotals {
   #steps: ReadonlySet<HeldSums> = new Set();
   #totals: RankTotals = emptyTotals(0);
 
@@ -18,24 +18,24 @@ export class KeptTotals {
     return 2 * this.#totals.calls.byteLength;
   }
 
-  /** Whether the step is in the sums that are kept. */
+  /** Whether the step is in the sums that are held. */
   has(step: HeldSums): boolean {
     return this.#steps.has(step);
   }
 
-  /** `length`: how many numbers there are. `isKept` says which steps a next look may have again. */
+  /** `length`: how many numbers there are. `isHeld` says which steps a next look may have again. */
   of(
     length: number,
     steps: readonly HeldSums[],
-    isKept: (step: HeldSums) => boolean,
+    isHeld: (step: HeldSums) => boolean,
   ): RankTotals {
     const asked = new Set(steps);
-    const lacking = steps.filter((step) => isKept(step) && !this.#steps.has(step)).length;
+    const lacking = steps.filter((step) => isHeld(step) && !this.#steps.has(step)).length;
     if (!this.#steps.isSubsetOf(asked) || lacking > this.#steps.size) {
-      const kept = steps.filter(isKept);
+      const held = steps.filter(isHeld);
       this.#totals = emptyTotals(length);
-      for (const step of kept) add(this.#totals, step);
-      this.#steps = new Set(kept);
+      for (const step of held) add(this.#totals, step);
+      this.#steps = new Set(held);
     }
     const totals = emptyTotals(length);
     totals.calls.set(this.#totals.calls);
