@@ -116,8 +116,8 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
   },
   {
     what: /^@electric-sql\/pglite(\/|$)/,
-    // The second one makes the image that a release ships; the service never runs it.
-    may: /^src\/database\/embedded\/(worker|image\/build)\.ts$/,
+    // The last one makes the image that a release ships; the service never runs it.
+    may: /^src\/database\/embedded\/(worker|prepared|image\/build)\.ts$/,
     instead: "use Database; only src/database/embedded/worker.ts knows the embedded database",
   },
   {
