@@ -86,7 +86,7 @@ async function openDirectory(directory: string, image: string): Promise<PGlite> 
   if (!await exists(`${directory}/PG_VERSION`)) {
     const fresh = `${directory}.new`;
     await Deno.remove(fresh, { recursive: true }).catch(() => {});
-    await unpackImage(new URL(image), fresh);
+    unpackImage(new URL(image), fresh);
     await Deno.rename(fresh, directory);
   }
   return await PGlite.create(directory, {
