@@ -15,14 +15,14 @@ type Addressed = Pick<Contract, "method" | "path" | "aliases">;
  */
 export function createNearestEndpoint(families: readonly VendorFamily[]): NearestEndpoint {
   // Made for the first wrong path: a start needs none of it.
-  let known: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  let endpoints: ReadonlyMap<string, ReadonlySet<string>> | undefined;
   const familyOf = new Map(
     families.flatMap((family) =>
       [family.label, ...family.aliases].map((name) => [name, family] as const)
     ),
   );
   return (method, path) => {
-    const methodsByPath = known ??= endpointsOf(families);
+    const methodsByPath = endpoints ??= endpointsOf(families);
     const asked = path.length > 1 ? path.replace(/\/$/, "") : path;
     const methods = methodsByPath.get(asked);
     if (methods) return ` Did you mean ${[...methods].join(" or ")} ${asked}?`;

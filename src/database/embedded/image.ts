@@ -4,7 +4,7 @@ import { gunzipSync } from "node:zlib";
  * Unpacks a new database's files into a directory, which is created. It takes a tenth of the time of
  * `initdb`, and half the time of loading the image through PGlite. The image is a tar archive from
  * PGlite's `dumpDataDir`: folders and plain files with short names. For the database's own thread,
- * which has nothing else to do: a thousand small files cost twice as much by the event loop.
+ * which has nothing else to do: a thousand small files cost nearly twice as much by the event loop.
  */
 export function unpackImage(image: URL, directory: string): void {
   const archive = gunzipSync(Deno.readFileSync(image));
