@@ -3,7 +3,7 @@ import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createExportSource } from "../../src/exports/store/export_source.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
-import { writePayloads, writeRecords } from "../../src/records/store/interactions.ts";
+import { writeCalls, writeRecords } from "../../src/records/store/interactions.ts";
 import { onBothDatabases, onPostgres } from "../support/databases.ts";
 import { collect, interaction, newAccount } from "./samples.ts";
 
@@ -72,7 +72,7 @@ onPostgres(
     const mayCommit = Promise.withResolvers<void>();
     const writing = database.transaction(async (tx) => {
       const rows = [interaction(accountId, "txn_open", { createdAt: now() })];
-      await writeRecords(tx, rows, ["rows"], await writePayloads(rows));
+      await writeRecords(tx, rows, ["rows"], await writeCalls(rows));
       begun.resolve();
       await mayCommit.promise;
     });
