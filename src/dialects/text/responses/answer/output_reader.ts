@@ -64,8 +64,8 @@ export class OutputReader {
   #find(type: string, itemId: unknown, event: JsonRecord): ItemReader {
     const id = asString(itemId);
     const idKey = id === undefined ? undefined : `${type} ${id}`;
-    const known = idKey === undefined ? undefined : this.#byId.get(idKey);
-    if (known) return known.reader;
+    const named = idKey === undefined ? undefined : this.#byId.get(idKey);
+    if (named) return named.reader;
     const index = typeof event.output_index === "number"
       ? `${type} ${event.output_index}`
       : undefined;
