@@ -4,6 +4,7 @@ export interface Cell {
   name: string;
   title: string;
   connections: number;
+  isStreamed: boolean;
   /** Whether the caller speaks another dialect than the vendor. */
   isTranslated: boolean;
   /** The body by the model's name, in the caller's dialect. */
@@ -33,6 +34,7 @@ function cell(
     name,
     title,
     connections,
+    isStreamed: streamed,
     isTranslated,
     body: (named) => bodyOf({ model: named, ...more }, content),
     vendorBody: bodyOf({ model, ...more }, content),

@@ -2,6 +2,7 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { joinBytes } from "../../src/base/bytes.ts";
+import { SseSplitter } from "../../src/base/sse.ts";
 import type { StreamDecoder } from "../../src/dialects/kernel/dialect.ts";
 import { Meter } from "../../src/relay/meter.ts";
 import { passThrough } from "../../src/relay/plan/pass_through.ts";
@@ -40,6 +41,29 @@ for (const vendor of names) {
     }
   });
 }
+
+Deno.test("of an event that fails in its second choice the first adds nothing to the run", () => {
+  const event = (content: string, reason: string) => {
+    const choices = [
+      { index: 0, delta: { content }, finish_reason: null },
+      { index: 1, delta: {}, finish_reason: reason },
+    ];
+    return new TextEncoder().encode(`data: ${JSON.stringify({ choices })}\n\n`);
+  };
+  const decoder = dialects.chat.createStreamDecoder({}, 2);
+  const learned = [event("some ", "stop"), event("other ", "length")];
+  for (const bytes of learned) {
+    decoder.decode(new SseSplitter({ maxEventBytes: 4096 }).push(bytes)[0]!);
+  }
+  const first = event("words ", "stop");
+  const run = decoder.decodeRun!(joinBytes([first, event("more ", "error")]));
+  assert.equal(run.length, first.length);
+  assert.deepEqual(
+    run.events,
+    [{ type: "block-delta", choice: 0, block: 0, text: "words " }],
+  );
+  assert.deepEqual(run.failure?.events.map(({ type }) => type), ["error"]);
+});
 
 /** Returns how many runs there were. */
 function checkSame(vendor: Name, what: string, frames: Uint8Array[], random: Random): number {

@@ -60,18 +60,18 @@ class ChatStreamDecoder implements StreamDecoder {
   }
 
   decodeRun(bytes: Uint8Array): DecodedRun {
-    return decodeRun(this.#similar, bytes, (json) => this.#take(json));
+    return decodeRun(this.#similar, bytes, (json, events) => this.#take(json, events));
   }
 
-  #take(parsed: unknown): DecodedEvent {
+  #take(parsed: unknown, events: CanonicalEvent[] = []): DecodedEvent {
     let json = parsed;
     // Some vendors wrap their errors in an array.
     if (Array.isArray(json) && isRecord(json[0]) && carriesError(json[0])) json = json[0];
     if (!isRecord(json)) return nothing;
     // After the end marker only usage may follow.
-    if (this.#done) return isUsageAlone(json) ? this.#chunk(json) : nothing;
+    if (this.#done) return isUsageAlone(json) ? this.#chunk(json, events) : nothing;
     if (carriesError(json)) return this.#fail(json);
-    return this.#chunk(json);
+    return this.#chunk(json, events);
   }
 
   end(): { events: CanonicalEvent[]; complete: boolean } {
@@ -90,8 +90,7 @@ class ChatStreamDecoder implements StreamDecoder {
     return !this.#failed && choices.length >= least && choices.every((one) => one.finished);
   }
 
-  #chunk(json: JsonRecord): DecodedEvent {
-    const events: CanonicalEvent[] = [];
+  #chunk(json: JsonRecord, events: CanonicalEvent[]): DecodedEvent {
     if (!this.#started) {
       this.#started = true;
       events.push({
@@ -102,7 +101,8 @@ class ChatStreamDecoder implements StreamDecoder {
       });
     }
     const choices = Array.isArray(json.choices) ? json.choices : [];
-    for (const [position, choice] of choices.entries()) {
+    for (let position = 0; position < choices.length; position++) {
+      const choice: unknown = choices[position];
       if (!isRecord(choice)) continue;
       if (isErrorReason(choice.finish_reason)) return this.#failWith(readFailure(choice, json));
       this.#choice(choiceIndex(choice.index, position)).read(choice, events);

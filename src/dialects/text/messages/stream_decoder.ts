@@ -42,15 +42,15 @@ class MessagesStreamDecoder implements StreamDecoder {
   }
 
   decodeRun(bytes: Uint8Array): DecodedRun {
-    return decodeRun(this.#similar, bytes, (json) => this.#event(json));
+    return decodeRun(this.#similar, bytes, (json, events) => this.#event(json, undefined, events));
   }
 
-  #event(json: unknown, event?: SseEvent): DecodedEvent {
+  #event(json: unknown, event?: SseEvent, events: CanonicalEvent[] = []): DecodedEvent {
     if (!isRecord(json)) return nothing;
     const type = asString(json.type) ?? event?.event;
     if (type === "error" || carriesError(json)) return this.#fail(json);
     try {
-      return this.#take(type, json);
+      return this.#take(type, json, events);
     } catch (thrown) {
       if (!(thrown instanceof UnreadableBlocks)) throw thrown;
       return this.#fail(invalid(`The stream can't be followed: ${thrown.message}.`));
@@ -63,8 +63,7 @@ class MessagesStreamDecoder implements StreamDecoder {
     return { events, complete: !this.#failed && this.#reader.finished };
   }
 
-  #take(type: string | undefined, json: JsonRecord): DecodedEvent {
-    const events: CanonicalEvent[] = [];
+  #take(type: string | undefined, json: JsonRecord, events: CanonicalEvent[]): DecodedEvent {
     const reader = this.#reader;
     const index = typeof json.index === "number" ? json.index : 0;
     switch (type) {

@@ -58,15 +58,15 @@ class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   decodeRun(bytes: Uint8Array): DecodedRun {
-    return decodeRun(this.#similar, bytes, (json) => this.#event(json));
+    return decodeRun(this.#similar, bytes, (json, events) => this.#event(json, undefined, events));
   }
 
-  #event(json: unknown, event?: SseEvent): DecodedEvent {
+  #event(json: unknown, event?: SseEvent, events: CanonicalEvent[] = []): DecodedEvent {
     if (!isRecord(json)) return nothing;
     // Some servers name the type in the `event:` line only.
     const record = json.type === undefined ? { ...json, type: event?.event } : json;
     if (record.type === "error" || carriesError(record)) return this.#fail(record);
-    return this.#read(record);
+    return this.#read(record, events);
   }
 
   end(): { events: CanonicalEvent[]; complete: boolean } {
@@ -75,8 +75,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
     return { events, complete: this.#state === "complete" };
   }
 
-  #read(json: JsonRecord): DecodedEvent {
-    const events: CanonicalEvent[] = [];
+  #read(json: JsonRecord, events: CanonicalEvent[]): DecodedEvent {
     switch (json.type) {
       case "response.created":
       case "response.queued":
@@ -105,7 +104,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
       }
     }
     if (this.#output.isTooLong) return this.#fail(invalid("The answer has too many items."));
-    return { ...nothing, events };
+    return { events, usageOnly: false, terminal: false };
   }
 
   #start(response: JsonRecord, events: CanonicalEvent[]): void {

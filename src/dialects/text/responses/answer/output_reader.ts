@@ -64,12 +64,13 @@ export class OutputReader {
   #find(type: string, itemId: unknown, event: JsonRecord): ItemReader {
     const id = asString(itemId);
     const idKey = id === undefined ? undefined : `${type} ${id}`;
+    const named = idKey === undefined ? undefined : this.#byId.get(idKey);
+    if (named) return named.reader;
     const index = typeof event.output_index === "number"
       ? `${type} ${event.output_index}`
       : undefined;
-    const existing = (idKey === undefined ? undefined : this.#byId.get(idKey)) ??
-      // Some servers give an item a new id with each event: its type and position identify it then.
-      (index === undefined ? undefined : this.#byIndex.get(index)) ??
+    // Some servers give an item a new id with each event: its type and position identify it then.
+    const existing = (index === undefined ? undefined : this.#byIndex.get(index)) ??
       (idKey === undefined && index === undefined ? this.#lastOf.get(type) : undefined);
     if (existing) return existing.reader;
     const made = { type, reader: itemReader(type, this.#blocks) };
