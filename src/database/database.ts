@@ -23,7 +23,19 @@ export interface Queryable {
     values?: readonly SqlValue[],
     options?: QueryOptions,
   ): Promise<Row[]>;
+  /**
+   * The same rows as the server's own bytes: each value is its text in UTF-8, in the order of the
+   * select. No strings are made of them. Absent where the driver has only strings (embedded).
+   */
+  queryBytes?(
+    text: string,
+    values: readonly SqlValue[],
+    options?: QueryOptions,
+  ): Promise<BytesRow[]>;
 }
+
+/** See `Queryable.queryBytes`. Views of a larger buffer: whoever keeps one keeps that too. */
+export type BytesRow = readonly (Uint8Array<ArrayBuffer> | null)[];
 
 export interface QueryOptions {
   /**

@@ -19,7 +19,17 @@ async function ids(database: Database, accountId: number, snapshot: string, more
   const source = sourceOf(database);
   const rows = (await collect(source.read(query))).flat();
   assert.equal(await source.count(query), rows.length, "count agrees with read");
-  return rows.map(([id]) => id);
+  const found = rows.map((row) => row[0]);
+  if (table === "interactions" && database.queryBytes) {
+    const form = { format: "json", columns: ["transaction_id"], before: "", after: "" } as const;
+    // A payload that may be cut would make its row cells.
+    const lines = await collect(source.read({ ...query, withoutPayloads: true }, form));
+    const named = lines.flat().map((line) =>
+      JSON.parse(new TextDecoder().decode(line as Uint8Array)).transaction_id
+    );
+    assert.deepEqual(named, found, "lines agree with cells");
+  }
+  return found;
 }
 
 interface Query {
