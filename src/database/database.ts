@@ -24,17 +24,19 @@ export interface Queryable {
     options?: QueryOptions,
   ): Promise<Row[]>;
   /**
-   * The same rows as the server's own bytes: each value is its text in UTF-8, in the order of the
-   * select. No strings are made of them. Absent where the driver has only strings (embedded).
+   * Gives each row as it arrives, in the server's own bytes: each value is its text in UTF-8, in the
+   * order of the select. No strings are made of them. `onRow` must not throw. Absent where the
+   * driver has only strings (embedded).
    */
-  queryBytes?(
+  eachRow?(
     text: string,
     values: readonly SqlValue[],
+    onRow: (row: BytesRow) => void,
     options?: QueryOptions,
-  ): Promise<BytesRow[]>;
+  ): Promise<void>;
 }
 
-/** See `Queryable.queryBytes`. Views of a larger buffer: whoever keeps one keeps that too. */
+/** See `Queryable.eachRow`. Values are views of a larger buffer: whoever keeps one keeps that too. */
 export type BytesRow = readonly (Uint8Array<ArrayBuffer> | null)[];
 
 export interface QueryOptions {

@@ -1,6 +1,6 @@
 import { createGcHint } from "../base/gc_hint.ts";
 import type { ExportTable } from "../../contracts/data/export_tables.ts";
-import type { LineForm } from "../records/analytics_store.ts";
+import type { LineForm, WrittenLines } from "../records/analytics_store.ts";
 import { type Cells, csvHeader, csvWriter, jsonWriter } from "./row_writers.ts";
 import type { ExportSpec } from "./export_spec.ts";
 import type { ExportSource } from "./export_source.ts";
@@ -11,8 +11,8 @@ export interface ExportWork extends ExportSpec {
   snapshot: string;
 }
 
-/** Lines are gathered into pieces of this many bytes; a longer line is a piece of its own. */
-const pieceBytes = 128 * 1024;
+/** Parts are gathered into pieces of this many bytes; a longer one is a piece of its own. */
+const pieceBytes = 64 * 1024;
 
 /**
  * The export's bytes in pieces, read on demand: at most a few pages of rows and one piece are in
@@ -23,14 +23,12 @@ export async function* exportBytes(
   work: ExportWork,
   onRows: (rows: number) => void = () => {},
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const encoder = new TextEncoder();
   const gcHint = createGcHint(gcHintEveryBytes);
   let piece = new Uint8Array(pieceBytes);
   let filled = 0;
   let rows = 0;
-  for await (const { parts, areRows } of exportParts(source, work)) {
-    for (const part of parts) {
-      const bytes = typeof part === "string" ? encoder.encode(part) : part;
+  for await (const parts of exportParts(source, work)) {
+    for (const { bytes, rows: more } of parts) {
       if (filled > 0 && filled + bytes.length > pieceBytes) {
         yield piece.subarray(0, filled);
         gcHint.left(filled);
@@ -38,15 +36,15 @@ export async function* exportBytes(
         piece = new Uint8Array(pieceBytes);
         filled = 0;
       }
-      if (areRows) rows++;
-      if (bytes.length > pieceBytes) {
-        yield bytes;
-        gcHint.left(bytes.length);
-        onRows(rows);
-      } else {
+      rows += more;
+      if (bytes.length <= pieceBytes) {
         piece.set(bytes, filled);
         filled += bytes.length;
+        continue;
       }
+      yield bytes;
+      gcHint.left(bytes.length);
+      onRows(rows);
     }
   }
   yield piece.subarray(0, filled);
@@ -56,13 +54,8 @@ export async function* exportBytes(
 /** Suggest a minor GC after so many bytes: a fast export leaves them quicker than V8 counts them. */
 const gcHintEveryBytes = 4 * 1024 * 1024;
 
-type Part = string | Uint8Array<ArrayBuffer>;
-
-/** Parts that follow each other: rows, or what stands between them. */
-interface Parts {
-  parts: Iterable<Part>;
-  areRows: boolean;
-}
+/** Parts that follow each other: lines, or what stands between them, which has no rows. */
+type Parts = Iterable<WrittenLines>;
 
 async function* exportParts(source: ExportSource, work: ExportWork): AsyncGenerator<Parts> {
   const { tables, format, rawCells } = work;
@@ -103,9 +96,9 @@ async function* jsonArray(
     ...(columns ? { columns } : {}),
   } as const;
   let isFirst = true;
-  for await (const { parts, areRows } of rowsOf(source, work, table, form)) {
+  for await (const parts of rowsOf(source, work, table, form)) {
     // No comma before the first row.
-    yield { parts: isFirst ? withoutFirstByte(parts) : parts, areRows };
+    yield isFirst ? withoutFirstByte(parts) : parts;
     isFirst = false;
   }
   yield between("\n]");
@@ -130,8 +123,7 @@ async function* rowsOf(
   for await (const rows of pages) {
     if (rows.length === 0) continue;
     // Written one by one as they are asked for, since together they may be long.
-    const parts = Iterator.from(rows).map((row) => row instanceof Uint8Array ? row : write(row));
-    yield { parts, areRows: true };
+    yield Iterator.from(rows).map((row) => "bytes" in row ? row : line(write(row)));
   }
 }
 
@@ -146,12 +138,20 @@ function hasPayloads(columns: readonly string[] | undefined): boolean {
   return columns === undefined || columns.includes("request") || columns.includes("response");
 }
 
-const between = (text: string): Parts => ({ parts: [text], areRows: false });
+const encoder = new TextEncoder();
 
-function* withoutFirstByte(parts: Iterable<Part>): Generator<Part> {
+function line(text: string): WrittenLines {
+  return { bytes: encoder.encode(text), rows: 1 };
+}
+
+function between(text: string): Parts {
+  return [{ bytes: encoder.encode(text), rows: 0 }];
+}
+
+function* withoutFirstByte(parts: Parts): Generator<WrittenLines> {
   let isFirst = true;
-  for (const part of parts) {
-    yield isFirst ? part.slice(1) : part;
+  for (const { bytes, rows } of parts) {
+    yield { bytes: isFirst ? bytes.subarray(1) : bytes, rows };
     isFirst = false;
   }
 }

@@ -56,7 +56,7 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
    * The rows of `read` for an export, some at a time: as lines of this form where the store writes
    * them itself, else, and without a form, as cells of all columns. Any row may be either.
    */
-  readLines(query: InteractionQuery, form?: LineForm): AsyncIterable<readonly ExportedLine[]>;
+  readLines(query: InteractionQuery, form?: LineForm): AsyncIterable<readonly ExportedLines[]>;
   /** How many rows `read` would return. */
   count(query: InteractionQuery): Promise<number>;
   /** A name for the present state of the store, for `InteractionQuery.snapshot`. */
@@ -125,8 +125,14 @@ export type LineForm =
     columns?: readonly string[];
   };
 
-/** A line in UTF-8, or cells that are still to be written. */
-export type ExportedLine = Uint8Array<ArrayBuffer> | readonly Cell[];
+/** Lines that follow each other, in UTF-8. */
+export interface WrittenLines {
+  bytes: Uint8Array<ArrayBuffer>;
+  rows: number;
+}
+
+/** Lines as they are, or the cells of a row that is still to be written. */
+export type ExportedLines = WrittenLines | readonly Cell[];
 
 /** Operations that can be part of a transaction of the main database. */
 export interface AnalyticsTransaction {

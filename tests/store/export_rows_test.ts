@@ -130,7 +130,7 @@ onBothDatabases(
 );
 
 /** The database as a driver shows it that has no bytes: rows come as cells. */
-function withoutBytes({ queryBytes: _, ...database }: Database): Database {
+function withoutBytes({ eachRow: _, ...database }: Database): Database {
   return database;
 }
 
@@ -171,11 +171,11 @@ onPostgres("the lines of PostgreSQL are those of this process, byte by byte", as
     let fromDatabase = 0;
     const watched: Database = {
       ...database,
-      async queryBytes(...args) {
-        const found = await database.queryBytes!(...args);
-        fromDatabase += found.filter(([line]) => line !== null).length;
-        return found;
-      },
+      eachRow: (text, values, onRow, options) =>
+        database.eachRow!(text, values, (row) => {
+          if (row[0] !== null) fromDatabase++;
+          onRow(row);
+        }, options),
     };
     const read = await exported(watched, accountId, format, options);
     assert.equal(read, await exported(withoutBytes(database), accountId, format, options), what);
@@ -200,13 +200,13 @@ onPostgres(
     let asked = 0;
     const erasing: Database = {
       ...database,
-      async queryBytes(...args) {
+      async eachRow(...args) {
         if (++asked === 2) {
           await database.query(
             "delete from interactions where transaction_id = 'txn_2'",
           );
         }
-        return await database.queryBytes!(...args);
+        return await database.eachRow!(...args);
       },
     };
     const read = JSON.parse(await exported(erasing, accountId, "json"));
@@ -240,12 +240,15 @@ onBothDatabases(
     const watched = observed(database, (found) => {
       add(found.map((row) => `${row.request ?? ""}${row.response ?? ""}`.length));
     });
-    if (database.queryBytes) {
-      watched.queryBytes = async (...args) => {
-        const found = await database.queryBytes!(...args);
-        // The other columns of a row have up to a KiB.
-        add(found.map(([line]) => Math.max(0, (line?.length ?? 0) - 1024)));
-        return found;
+    if (database.eachRow) {
+      watched.eachRow = async (text, values, onRow, options) => {
+        const lengths: number[] = [];
+        await database.eachRow!(text, values, (row) => {
+          // The other columns of a row have up to a KiB.
+          lengths.push(Math.max(0, (row[0]?.length ?? 0) - 1024));
+          onRow(row);
+        }, options);
+        add(lengths);
       };
     }
     const read = JSON.parse(await exported(watched, accountId, "json"));

@@ -74,8 +74,8 @@ function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Data
   return {
     kind: "postgres",
     query: (text, values, options) => pool.use((session) => session.query(text, values, options)),
-    queryBytes: (text, values, options) =>
-      pool.use((session) => session.queryBytes(text, values, options)),
+    eachRow: (text, values, onRow, options) =>
+      pool.use((session) => session.eachRow(text, values, onRow, options)),
     transaction: (work) => pool.use(async (session) => transact(await session.begin(), work)),
     async ping() {
       await pool.use((session) => session.query("select 1"));
@@ -152,12 +152,15 @@ class Session implements Connection {
     return this.#watched(() => this.#run(text, values, options)) as Promise<Row[]>;
   }
 
-  queryBytes(
+  async eachRow(
     text: string,
     values: readonly SqlValue[],
+    onRow: (row: BytesRow) => void,
     options: QueryOptions = {},
-  ): Promise<BytesRow[]> {
-    return this.#watched(() => this.#bound(text, values, options).raw()) as Promise<BytesRow[]>;
+  ): Promise<void> {
+    await this.#watched(() =>
+      this.#bound(text, values, options).raw().forEach((row) => onRow(row as unknown as BytesRow))
+    );
   }
 
   async #watched<T>(run: () => PromiseLike<T>): Promise<T> {

@@ -1,11 +1,12 @@
 import { chunks } from "../../database/chunks.ts";
-import type { BytesRow, Queryable, SqlValue } from "../../database/database.ts";
+import type { BytesRow, Queryable } from "../../database/database.ts";
 import type { InteractionQuery } from "../../shared/interaction.ts";
-import type { ExportedLine, LineForm } from "../analytics_store.ts";
+import type { ExportedLines, LineForm, WrittenLines } from "../analytics_store.ts";
 import { type Cell, exportedArrays, exportedCells, type ExportedRow } from "../columns.ts";
 import { hasUsualColumns, lineSql } from "./interaction_line_sql.ts";
 import {
   heldBytes,
+  type Page,
   type PageRows,
   payloadBytesSql,
   readInteractionCells,
@@ -15,51 +16,122 @@ import {
 
 /**
  * Rows for an export. PostgreSQL writes the lines, and they go on as the bytes that they came as:
- * as strings, payloads were most of what the garbage collector moved. Its own is more than one
- * process, and none of them serves calls. The embedded database, whose one thread also writes the
- * records of calls, gives cells.
+ * as strings, payloads were most of what the garbage collector moved. Its processes serve no calls.
+ * The embedded database, whose one thread also writes the records of calls, gives cells.
  */
 export function readInteractionLines(
   database: Queryable,
   query: InteractionQuery,
   form?: LineForm,
-): AsyncIterable<readonly ExportedLine[]> {
-  return form && database.queryBytes
-    ? readLines(database, database.queryBytes.bind(database), query, form)
+): AsyncIterable<readonly ExportedLines[]> {
+  return form && database.eachRow
+    ? readLines(database, database.eachRow.bind(database), query, form)
     : readInteractionCells(database, query);
 }
 
+type EachRow = NonNullable<Queryable["eachRow"]>;
+
 async function* readLines(
   database: Queryable,
-  queryBytes: NonNullable<Queryable["queryBytes"]>,
+  eachRow: EachRow,
   query: InteractionQuery,
   form: LineForm,
-): AsyncGenerator<ExportedLine[]> {
+): AsyncGenerator<ExportedLines[]> {
   const line = lineSql(form);
   // Statements of chosen columns are as many as callers like, and a session keeps what it prepares.
   const options = { forceCustomPlan: !hasUsualColumns(form) };
-  const pages = readPages<BytesRow>(query, {
-    ask: (rows, values) => queryBytes(pageSql(line, rows), values, options),
-    cursorOf: keyOf,
-    bytesOf: (row) => row[0]?.length ?? laterBytes(row),
+  const pages = readPages(query, async (parts, values) => {
+    const page = new LinePage();
+    await eachRow(pageSql(line, parts), values, (row) => page.add(row), options);
+    return page.whole();
   });
+  const isLater = (item: PageItem): item is LaterRow => "key" in item;
   for await (const { rows } of pages) {
-    for (const some of chunks(rows, laterBytes, heldBytes)) {
-      const later = some.filter((row) => row[0] === null);
-      const isCut = (row: BytesRow) => textOf(row[4]!) === "t";
-      const lines = await linesOf(
-        (values) => queryBytes(laterSql(line), values, options),
-        later.filter((row) => !isCut(row)),
-      );
-      const cells = await cellsOf(database, later.filter(isCut));
-      yield some.flatMap((row): ExportedLine[] => {
-        if (row[0]) return [row[0]];
-        const name = nameOf(keyOf(row));
-        const found = lines.get(name) ?? cells.get(name);
-        // It was erased in between.
+    for (const some of chunks(rows, (item) => isLater(item) ? item.bytes : 0, heldBytes)) {
+      const later = some.filter(isLater);
+      const asked = later.filter(({ isTruncated }) => !isTruncated);
+      const lines = new Map<string, WrittenLines>();
+      if (asked.length > 0) {
+        await eachRow(laterSql(line), keysOf(asked), ([bytes, time, id]) => {
+          lines.set(nameOf({ time: textOf(time!), id: textOf(id!) }), { bytes: bytes!, rows: 1 });
+        }, options);
+      }
+      const cells = await cellsOf(database, later.filter(({ isTruncated }) => isTruncated));
+      yield some.flatMap((item): ExportedLines[] => {
+        if (!isLater(item)) return [item];
+        const found = lines.get(nameOf(item.key)) ?? cells.get(nameOf(item.key));
+        // Without one it was erased in between.
         return found ? [found] : [];
       });
     }
+  }
+}
+
+/** A row of a page whose line or cells are still to be read. */
+interface LaterRow {
+  key: RowKey;
+  /** Of its payloads. */
+  bytes: number;
+  isTruncated: boolean;
+}
+
+type PageItem = WrittenLines | LaterRow;
+
+/** Lines are gathered into buffers of this many bytes; a longer line has one of its own. */
+const bufferBytes = 128 * 1024;
+
+/**
+ * Gathers the lines of a page as its rows arrive: what the driver makes of each is garbage at once,
+ * which costs nothing, while a thousand rows that are kept are copied by each collection.
+ */
+class LinePage {
+  readonly #items: PageItem[] = [];
+  #buffer = new Uint8Array(0);
+  #filled = 0;
+  #rows = 0;
+  #last: BytesRow | undefined;
+  #count = 0;
+  #bytes = 0;
+
+  add(row: BytesRow): void {
+    const [line] = row;
+    this.#last = row;
+    this.#count++;
+    if (line) return this.#addLine(line);
+    this.#closeBuffer();
+    const later = readLater(row);
+    this.#items.push(later);
+    this.#bytes += later.bytes;
+  }
+
+  whole(): Page<PageItem[]> {
+    this.#closeBuffer();
+    return {
+      rows: this.#items,
+      count: this.#count,
+      payloadBytes: this.#bytes,
+      ...(this.#last ? { last: keyOf(this.#last) } : {}),
+    };
+  }
+
+  #addLine(line: Uint8Array<ArrayBuffer>): void {
+    if (this.#filled + line.length > this.#buffer.length) {
+      this.#closeBuffer();
+      this.#buffer = new Uint8Array(Math.max(bufferBytes, line.length));
+    }
+    this.#buffer.set(line, this.#filled);
+    this.#filled += line.length;
+    this.#bytes += line.length;
+    this.#rows++;
+  }
+
+  /** The lines so far are an item; the rest of the buffer takes the next ones. */
+  #closeBuffer(): void {
+    if (this.#rows === 0) return;
+    this.#items.push({ bytes: this.#buffer.subarray(0, this.#filled), rows: this.#rows });
+    this.#buffer = this.#buffer.subarray(this.#filled);
+    this.#filled = 0;
+    this.#rows = 0;
   }
 }
 
@@ -108,18 +180,9 @@ function laterSql(selected: string): string {
     ) as p on true`;
 }
 
-async function linesOf(
-  ask: (values: SqlValue[]) => Promise<BytesRow[]>,
-  rows: readonly BytesRow[],
-): Promise<Map<string, Uint8Array<ArrayBuffer>>> {
-  if (rows.length === 0) return new Map();
-  const found = await ask(keysOf(rows));
-  return new Map(found.map((row) => [nameOf(keyOf(row)), row[0]!]));
-}
-
 async function cellsOf(
   database: Queryable,
-  rows: readonly BytesRow[],
+  rows: readonly LaterRow[],
 ): Promise<Map<string, readonly Cell[]>> {
   if (rows.length === 0) return new Map();
   const selected = `${exportedArrays}, p.request, p.response`;
@@ -130,22 +193,25 @@ async function cellsOf(
   ]));
 }
 
-function keysOf(rows: readonly BytesRow[]): string[][] {
-  const keys = rows.map(keyOf);
-  return [keys.map(({ id }) => id), keys.map(({ time }) => time)];
+function keysOf(rows: readonly LaterRow[]): string[][] {
+  return [rows.map(({ key }) => key.id), rows.map(({ key }) => key.time)];
 }
 
 function keyOf([, time, id]: BytesRow): RowKey {
   return { time: textOf(time!), id: textOf(id!) };
 }
 
-function nameOf({ time, id }: RowKey): string {
-  return `${time} ${id}`;
+function readLater(row: BytesRow): LaterRow {
+  const [, , , bytes, isTruncated] = row;
+  return {
+    key: keyOf(row),
+    bytes: Number(textOf(bytes!)),
+    isTruncated: textOf(isTruncated!) === "t",
+  };
 }
 
-/** Bytes of payloads that are still to be read. */
-function laterBytes(row: BytesRow): number {
-  return row[0] ? 0 : Number(textOf(row[3]!));
+function nameOf({ time, id }: RowKey): string {
+  return `${time} ${id}`;
 }
 
 const decoder = new TextDecoder();

@@ -48,10 +48,15 @@ async function* readWhole(
   query: InteractionQuery,
   selected: string,
 ): AsyncGenerator<SqlRow[]> {
-  const pages = readPages<SqlRow>(query, {
-    ask: (rows, values) => database.query(pageSql(selected, rows), values),
-    cursorOf: (row) => ({ time: String(row.row_time), id: String(row.row_id) }),
-    bytesOf: payloadBytes,
+  const pages = readPages(query, async (parts, values) => {
+    const rows = await database.query(pageSql(selected, parts), values);
+    const last = rows.at(-1);
+    return {
+      rows,
+      count: rows.length,
+      payloadBytes: rows.reduce((sum, row) => sum + payloadBytes(row), 0),
+      ...(last ? { last: { time: String(last.row_time), id: String(last.row_id) } } : {}),
+    };
   });
   for await (const { rows, inlineBytes } of pages) {
     const bytesLater = (row: SqlRow) => payloadBytes(row) > inlineBytes ? payloadBytes(row) : 0;
@@ -77,11 +82,14 @@ export interface PageRows {
   inlineBytes?: string;
 }
 
-interface PageReader<Row> {
-  ask(rows: PageRows, values: readonly SqlValue[]): Promise<Row[]>;
-  cursorOf(row: Row): RowKey;
+/** A page of rows, and what the next one is asked for by. */
+export interface Page<Rows> {
+  rows: Rows;
+  count: number;
   /** About how many bytes its payloads have. */
-  bytesOf(row: Row): number;
+  payloadBytes: number;
+  /** Absent: it has no rows. */
+  last?: RowKey;
 }
 
 /**
@@ -89,10 +97,10 @@ interface PageReader<Row> {
  * page takes as long as reading hundreds of rows, so pages are long where payloads are short; a page
  * holds the payloads that are below its rows' even share of `heldBytes`.
  */
-export async function* readPages<Row>(
+export async function* readPages<Rows>(
   query: InteractionQuery,
-  { ask, cursorOf, bytesOf }: PageReader<Row>,
-): AsyncGenerator<{ rows: Row[]; inlineBytes: number }> {
+  ask: (rows: PageRows, values: readonly SqlValue[]) => Promise<Page<Rows>>,
+): AsyncGenerator<{ rows: Rows; inlineBytes: number }> {
   const { conditions, values } = readConditions(query);
   const askPage = (size: number, after?: RowKey) => {
     const bound = [...values];
@@ -112,13 +120,13 @@ export async function* readPages<Row>(
     return page;
   };
   let size = firstRows;
-  for (let next: Promise<Row[]> | undefined = askPage(size); next;) {
-    const rows: Row[] = await next;
+  for (let next: Promise<Page<Rows>> | undefined = askPage(size); next;) {
+    const page: Page<Rows> = await next;
     const inlineBytes = inlineOf(size);
-    const isLast = rows.length < size;
-    size = sizeAfter(rows, bytesOf);
-    next = isLast ? undefined : askPage(size, cursorOf(rows.at(-1)!));
-    yield { rows, inlineBytes };
+    const isLast = page.count < size;
+    size = sizeAfter(page);
+    next = isLast ? undefined : askPage(size, page.last);
+    yield { rows: page.rows, inlineBytes };
   }
 }
 
@@ -127,9 +135,8 @@ function inlineOf(size: number): number {
 }
 
 /** So many that most payloads will come with their rows, if they are as these are. */
-function sizeAfter<Row>(rows: readonly Row[], bytesOf: (row: Row) => number): number {
-  const bytes = rows.reduce((sum, row) => sum + bytesOf(row), 0);
-  const fitting = heldBytes * rows.length / (2 * Math.max(1, bytes));
+function sizeAfter({ count, payloadBytes }: Page<unknown>): number {
+  const fitting = heldBytes * count / (2 * Math.max(1, payloadBytes));
   return Math.floor(Math.min(mostRows, Math.max(leastRows, fitting)));
 }
 
