@@ -1,6 +1,6 @@
 import { createGcHint } from "../base/gc_hint.ts";
 import type { ExportTable } from "../../contracts/data/export_tables.ts";
-import type { LineForm, WrittenLines } from "../records/analytics_store.ts";
+import type { ExportedLines, LineForm, WrittenLines } from "../records/analytics_store.ts";
 import { type Cells, csvHeader, csvWriter, jsonWriter } from "./row_writers.ts";
 import type { ExportSpec } from "./export_spec.ts";
 import type { ExportSource } from "./export_source.ts";
@@ -11,8 +11,8 @@ export interface ExportWork extends ExportSpec {
   snapshot: string;
 }
 
-/** Parts are gathered into pieces of this many bytes; a longer one is a piece of its own. */
-const pieceBytes = 64 * 1024;
+/** Parts are gathered into pieces of this many bytes. */
+const pieceBytes = 128 * 1024;
 
 /**
  * The export's bytes in pieces, read on demand: at most a few pages of rows and one piece are in
@@ -29,30 +29,31 @@ export async function* exportBytes(
   let rows = 0;
   for await (const parts of exportParts(source, work)) {
     for (const { bytes, rows: more } of parts) {
-      if (filled > 0 && filled + bytes.length > pieceBytes) {
-        yield piece.subarray(0, filled);
+      // Copied, since the source uses its buffers again.
+      for (let at = 0; at < bytes.length;) {
+        const part = bytes.subarray(at, at + pieceBytes - filled);
+        piece.set(part, filled);
+        at += part.length;
+        filled += part.length;
+        if (filled < pieceBytes) continue;
+        yield piece;
         gcHint.left(filled);
         onRows(rows);
         piece = new Uint8Array(pieceBytes);
         filled = 0;
       }
       rows += more;
-      if (bytes.length <= pieceBytes) {
-        piece.set(bytes, filled);
-        filled += bytes.length;
-        continue;
-      }
-      yield bytes;
-      gcHint.left(bytes.length);
-      onRows(rows);
     }
   }
   yield piece.subarray(0, filled);
   onRows(rows);
 }
 
-/** Suggest a minor GC after so many bytes: a fast export leaves them quicker than V8 counts them. */
-const gcHintEveryBytes = 4 * 1024 * 1024;
+/**
+ * Suggest a minor GC after so many bytes: a fast export leaves them quicker than V8 counts them. More
+ * often costs more than it gives: V8 then marked its whole heap about twice as often.
+ */
+const gcHintEveryBytes = 16 * 1024 * 1024;
 
 /** Parts that follow each other: lines, or what stands between them, which has no rows. */
 type Parts = Iterable<WrittenLines>;
@@ -122,9 +123,34 @@ async function* rowsOf(
   }, form);
   for await (const rows of pages) {
     if (rows.length === 0) continue;
-    // Written one by one as they are asked for, since together they may be long.
-    yield Iterator.from(rows).map((row) => "bytes" in row ? row : line(write(row)));
+    yield writtenLines(rows, write);
   }
+}
+
+/** Cells become lines as they are asked for, since together they may be long. */
+function* writtenLines(
+  some: readonly ExportedLines[],
+  write: (cells: Cells) => string,
+): Generator<WrittenLines> {
+  let text = "";
+  let rows = 0;
+  const written = () => {
+    const lines = { bytes: encoder.encode(text), rows };
+    text = "";
+    rows = 0;
+    return lines;
+  };
+  for (const one of some) {
+    if ("bytes" in one) {
+      if (rows > 0) yield written();
+      yield one;
+    } else {
+      text += write(one);
+      rows++;
+      if (text.length >= pieceBytes) yield written();
+    }
+  }
+  if (rows > 0) yield written();
 }
 
 /** Writes cells as a line of this form. */
@@ -139,10 +165,6 @@ function hasPayloads(columns: readonly string[] | undefined): boolean {
 }
 
 const encoder = new TextEncoder();
-
-function line(text: string): WrittenLines {
-  return { bytes: encoder.encode(text), rows: 1 };
-}
 
 function between(text: string): Parts {
   return [{ bytes: encoder.encode(text), rows: 0 }];

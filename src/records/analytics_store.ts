@@ -125,7 +125,7 @@ export type LineForm =
     columns?: readonly string[];
   };
 
-/** Lines that follow each other, in UTF-8. */
+/** Lines that follow each other, in UTF-8. The bytes are valid until the next are asked for. */
 export interface WrittenLines {
   bytes: Uint8Array<ArrayBuffer>;
   rows: number;

@@ -40,14 +40,15 @@ async function* readLines(
   const line = lineSql(form);
   // Statements of chosen columns are as many as callers like, and a session keeps what it prepares.
   const options = { forceCustomPlan: !hasUsualColumns(form) };
+  const free: Uint8Array<ArrayBuffer>[] = [];
   const pages = readPages(query, async (parts, values) => {
-    const page = new LinePage();
+    const page = new LinePage(free);
     await eachRow(pageSql(line, parts), values, (row) => page.add(row), options);
     return page.whole();
   });
   const isLater = (item: PageItem): item is LaterRow => "key" in item;
-  for await (const { rows } of pages) {
-    for (const some of chunks(rows, (item) => isLater(item) ? item.bytes : 0, heldBytes)) {
+  for await (const { rows: page } of pages) {
+    for (const some of chunks(page.items, (item) => isLater(item) ? item.bytes : 0, heldBytes)) {
       const later = some.filter(isLater);
       const asked = later.filter(({ isTruncated }) => !isTruncated);
       const lines = new Map<string, WrittenLines>();
@@ -64,6 +65,7 @@ async function* readLines(
         return found ? [found] : [];
       });
     }
+    page.release();
   }
 }
 
@@ -82,16 +84,24 @@ const bufferBytes = 128 * 1024;
 
 /**
  * Gathers the lines of a page as its rows arrive: what the driver makes of each is garbage at once,
- * which costs nothing, while a thousand rows that are kept are copied by each collection.
+ * which costs nothing. Its buffers live as long as a page is worked on, so that V8 would take them
+ * for old, and marked its whole heap every ten MiB to be rid of them: they are used again.
  */
 class LinePage {
-  readonly #items: PageItem[] = [];
+  readonly items: PageItem[] = [];
+  readonly #free: Uint8Array<ArrayBuffer>[];
+  readonly #used: Uint8Array<ArrayBuffer>[] = [];
   #buffer = new Uint8Array(0);
   #filled = 0;
   #rows = 0;
   #last: BytesRow | undefined;
   #count = 0;
   #bytes = 0;
+
+  /** `free`: buffers of earlier pages of the same export. */
+  constructor(free: Uint8Array<ArrayBuffer>[]) {
+    this.#free = free;
+  }
 
   add(row: BytesRow): void {
     const [line] = row;
@@ -100,14 +110,19 @@ class LinePage {
     if (line) return this.#addLine(line);
     this.#closeBuffer();
     const later = readLater(row);
-    this.#items.push(later);
+    this.items.push(later);
     this.#bytes += later.bytes;
   }
 
-  whole(): Page<PageItem[]> {
+  /** Nobody reads its lines any more. */
+  release(): void {
+    this.#free.push(...this.#used.splice(0));
+  }
+
+  whole(): Page<LinePage> {
     this.#closeBuffer();
     return {
-      rows: this.#items,
+      rows: this,
       count: this.#count,
       payloadBytes: this.#bytes,
       ...(this.#last ? { last: keyOf(this.#last) } : {}),
@@ -117,7 +132,7 @@ class LinePage {
   #addLine(line: Uint8Array<ArrayBuffer>): void {
     if (this.#filled + line.length > this.#buffer.length) {
       this.#closeBuffer();
-      this.#buffer = new Uint8Array(Math.max(bufferBytes, line.length));
+      this.#buffer = this.#takeBuffer(line.length);
     }
     this.#buffer.set(line, this.#filled);
     this.#filled += line.length;
@@ -125,10 +140,17 @@ class LinePage {
     this.#rows++;
   }
 
+  #takeBuffer(leastBytes: number): Uint8Array<ArrayBuffer> {
+    if (leastBytes > bufferBytes) return new Uint8Array(leastBytes);
+    const buffer = this.#free.pop() ?? new Uint8Array(bufferBytes);
+    this.#used.push(buffer);
+    return buffer;
+  }
+
   /** The lines so far are an item; the rest of the buffer takes the next ones. */
   #closeBuffer(): void {
     if (this.#rows === 0) return;
-    this.#items.push({ bytes: this.#buffer.subarray(0, this.#filled), rows: this.#rows });
+    this.items.push({ bytes: this.#buffer.subarray(0, this.#filled), rows: this.#rows });
     this.#buffer = this.#buffer.subarray(this.#filled);
     this.#filled = 0;
     this.#rows = 0;
