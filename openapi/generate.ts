@@ -4,12 +4,12 @@ import { buildDocument, type DocumentVersion } from "./document.ts";
 
 /** The document in both versions and the client's generated half: names and texts. */
 export async function generateFiles(): Promise<ReadonlyMap<string, string>> {
+  const built = new Map(
+    [...documents].map(([name, openapi]) => [name, buildDocument(openapi, manifest.version)]),
+  );
   const files = new Map<string, string>();
-  for (const [name, openapi] of documents) {
-    const document = buildDocument(openapi, manifest.version);
-    files.set(name, JSON.stringify(document, null, 1) + "\n");
-  }
-  for (const [name, text] of await clientFiles(buildDocument("3.1.0", manifest.version))) {
+  for (const [name, document] of built) files.set(name, JSON.stringify(document, null, 1) + "\n");
+  for (const [name, text] of await clientFiles(built.get("openapi.json")!)) {
     files.set(generated + name, text);
   }
   return files;

@@ -3,6 +3,7 @@
  * JavaScript, the files that it reads, a command `demeter`, and a `deno.json` with its tasks.
  */
 import {
+  embeddedImage,
   programFiles,
   programFolders,
   programModules,
@@ -16,22 +17,27 @@ const repository = new URL("../", import.meta.url);
 /** Makes the bundle in a folder, which is emptied first; the path ends without a slash. */
 export async function bundle(folder: string): Promise<void> {
   await Deno.remove(folder, { recursive: true }).catch(() => {});
-  await run(["bundle", "--quiet", "--no-check", "--platform=deno", "--code-splitting"], folder);
+  const bundling = ["bundle", "--quiet", "--no-check", "--platform=deno", "--code-splitting"];
+  await run([...bundling, `--outdir=${folder}`, "program.ts", ...programModules]);
   await addFilesOfPackages(folder);
   for (const path of [...programFiles, ...await filesIn(programFolders)]) {
     await copy(new URL(path, repository), `${folder}/${path}`);
   }
+  // In place of the empty one: a first start has nothing to migrate then.
+  await run(["run", "-A", "--frozen", imageBuilder, `${folder}/${embeddedImage}`]);
   await Deno.writeTextFile(`${folder}/deno.json`, settings());
   await Deno.writeTextFile(`${folder}/demeter`, launcher(), { mode: 0o755 });
 }
 
-async function run(args: readonly string[], folder: string): Promise<void> {
+const imageBuilder = "src/database/embedded/image/build.ts";
+
+async function run(args: readonly string[]): Promise<void> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: [...args, `--outdir=${folder}`, "program.ts", ...programModules],
+    args: [...args],
     cwd: repository,
     env: { NO_COLOR: "1" },
   }).output();
-  if (!success) throw new Error(`deno bundle failed:\n${new TextDecoder().decode(stderr)}`);
+  if (!success) throw new Error(`deno ${args[0]} failed:\n${new TextDecoder().decode(stderr)}`);
 }
 
 /**

@@ -8,10 +8,13 @@ export const programFolders: readonly string[] = [
   "src/http/reference",
 ];
 
+/** Of a new embedded database; a package has it with all migrations. */
+export const embeddedImage = "src/database/embedded/image/pglite-0.5.16.tar.gz";
+
 export const programFiles: readonly string[] = [
   "openapi/openapi.json",
   "openapi/openapi-3.0.json",
-  "src/database/embedded/image/pglite-0.5.16.tar.gz",
+  embeddedImage,
   "LICENSE",
 ];
 

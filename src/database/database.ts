@@ -42,7 +42,7 @@ export type BytesRow = readonly (Uint8Array<ArrayBuffer> | null)[];
 export interface QueryOptions {
   /**
    * Plans the statement for these values (`plan_cache_mode = force_custom_plan`): a cached generic plan
-   * misjudges skewed values. The embedded database caches no plans.
+   * misjudges skewed values.
    */
   forceCustomPlan?: boolean;
 }

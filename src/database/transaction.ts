@@ -1,4 +1,4 @@
-import type { Queryable, SqlRow, SqlValue } from "./database.ts";
+import type { Queryable, SqlRow } from "./database.ts";
 
 export interface OpenTransaction extends Queryable {
   commit(): Promise<void>;
@@ -18,18 +18,18 @@ export async function transact<T>(
   let failed: { thrown: unknown } | undefined;
   let hasEnded = false;
   let previous: Promise<unknown> = Promise.resolve();
-  const run = async <Row extends SqlRow>(text: string, values?: readonly SqlValue[]) => {
+  const run = async <Row extends SqlRow>(...statement: Parameters<Queryable["query"]>) => {
     if (hasEnded) throw new Error("the transaction has ended already");
     try {
-      return await transaction.query<Row>(text, values);
+      return await transaction.query<Row>(...statement);
     } catch (thrown) {
       failed ??= { thrown };
       throw thrown;
     }
   };
   const tx: Queryable = {
-    query<Row extends SqlRow>(text: string, values?: readonly SqlValue[]) {
-      const rows = previous.then(() => run<Row>(text, values));
+    query<Row extends SqlRow>(...statement: Parameters<Queryable["query"]>) {
+      const rows = previous.then(() => run<Row>(...statement));
       previous = rows.catch(() => {});
       return rows;
     },

@@ -14,26 +14,19 @@ type Addressed = Pick<Contract, "method" | "path" | "aliases">;
  * path with another method; the path with its version, or below `/chat/v1`; the path with a slip.
  */
 export function createNearestEndpoint(families: readonly VendorFamily[]): NearestEndpoint {
-  const methodsByPath = new Map<string, Set<string>>();
-  const all = [contracts, ...families.map(familyContracts)].flatMap(addressedIn);
-  for (const { method, path, aliases = [] } of all) {
-    for (const one of [path, ...aliases]) {
-      if (one.includes("{")) continue;
-      const methods = methodsByPath.get(one) ?? new Set();
-      methodsByPath.set(one, methods.add(method.toUpperCase()));
-    }
-  }
-  const paths = [...methodsByPath.keys()];
+  // Made for the first wrong path: a start needs none of it.
+  let known: ReadonlyMap<string, ReadonlySet<string>> | undefined;
   const familyOf = new Map(
     families.flatMap((family) =>
       [family.label, ...family.aliases].map((name) => [name, family] as const)
     ),
   );
   return (method, path) => {
+    const methodsByPath = known ??= endpointsOf(families);
     const asked = path.length > 1 ? path.replace(/\/$/, "") : path;
     const methods = methodsByPath.get(asked);
     if (methods) return ` Did you mean ${[...methods].join(" or ")} ${asked}?`;
-    const candidates = [...versioned(asked), ...nearestNames(asked, paths)];
+    const candidates = [...versioned(asked), ...nearestNames(asked, [...methodsByPath.keys()])];
     const found = candidates.find((one) => methodsByPath.get(one)?.has(method)) ??
       candidates.find((one) => methodsByPath.has(one));
     if (found === undefined) return "";
@@ -49,6 +42,20 @@ export function createNearestEndpoint(families: readonly VendorFamily[]): Neares
       why === "" ? "?" : "."
     }`;
   };
+}
+
+/** The methods of each path without parameters. */
+function endpointsOf(families: readonly VendorFamily[]): Map<string, Set<string>> {
+  const methodsByPath = new Map<string, Set<string>>();
+  const all = [contracts, ...families.map(familyContracts)].flatMap(addressedIn);
+  for (const { method, path, aliases = [] } of all) {
+    for (const one of [path, ...aliases]) {
+      if (one.includes("{")) continue;
+      const methods = methodsByPath.get(one) ?? new Set();
+      methodsByPath.set(one, methods.add(method.toUpperCase()));
+    }
+  }
+  return methodsByPath;
 }
 
 /** The same endpoint where it is: `/openai/chat/completions` and `/chat/completions` lack `/v1`. */

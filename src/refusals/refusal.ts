@@ -68,8 +68,11 @@ export interface RefusalStore {
   add(rows: readonly RefusedRequest[], counts: readonly RefusalCount[]): Promise<void>;
   /** The latest first. */
   list(query: RefusalPageQuery): Promise<RefusalRow[]>;
-  /** Refused calls of models by hour, in their order; hours without any lack. */
-  hours(span: RefusalSpan): Promise<{ at: Date; refused: number }[]>;
+  /**
+   * Refused calls of models by the times at which steps begin, the first one that of the span: in
+   * their order, steps without any lack.
+   */
+  steps(span: RefusalSpan, starts: readonly Date[]): Promise<{ at: Date; refused: number }[]>;
   /** Refused requests by each value of a dimension, the most first. */
   counts(
     span: RefusalSpan & RefusalFilter,

@@ -1,4 +1,5 @@
 import { pushAll } from "../base/lists.ts";
+import { Turns } from "../base/turns.ts";
 import type { GcHint } from "../base/gc_hint.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 import { bareInteraction, type InteractionStore, type SettledCall } from "../shared/interaction.ts";
@@ -68,7 +69,9 @@ export function storePayloads(
     async insert(rows) {
       let chunk: SettledCall[] = [];
       let units = 0;
+      const turns = new Turns();
       for (const row of rows) {
+        await turns.pause();
         const size = (row.requestText?.length ?? 0) + (row.responseText?.length ?? 0) +
           mediaBytes([row]);
         if (chunk.length > 0 && units + size > chunkUnits) {

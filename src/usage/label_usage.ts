@@ -9,6 +9,7 @@ import type {
 } from "./label_step.ts";
 import type { LabelSumStore } from "./label_sums.ts";
 import { halvesOf, rankSums, recordSums } from "./packed_step.ts";
+import { HeldTotals, type RankTotals } from "./held_totals.ts";
 import { type HeldSums, ShownValues } from "./shown_values.ts";
 import type { UsageQuery, UsageValue } from "./usage_sums.ts";
 import { ValueSlots } from "./value_slots.ts";
@@ -70,6 +71,7 @@ class HeldUsage implements LabelUsage {
   /** The one that was read first comes first. */
   readonly #steps = new Map<string, HeldStep>();
   readonly #slots = new Map<string, ValueSlots>();
+  readonly #totals = new Map<ValueSlots, HeldTotals>();
   #bytes = 0;
 
   constructor(
@@ -95,7 +97,7 @@ class HeldUsage implements LabelUsage {
   async #values(query: UsageQuery, of: StepsOf, slots: ValueSlots, limit: number) {
     for (let attempt = 1;; attempt++) {
       const steps = await this.#read(query, of, slots, attempt < maxAttempts);
-      const { shown, all } = dearest(slots, steps, limit);
+      const { shown, all } = dearest(slots, this.#totalsOf(slots, steps, query), limit);
       const values = await new ShownValues(this.deps.labelSums, slots, steps, shown).read();
       if (values) {
         this.#weigh(steps);
@@ -103,6 +105,13 @@ class HeldUsage implements LabelUsage {
       }
       for (const { rest } of steps) if (rest.isStored) this.#forget(keyOf(rest, rest.at));
     }
+  }
+
+  #totalsOf(slots: ValueSlots, steps: readonly HeldSums[], { span }: UsageQuery): RankTotals {
+    const totals = this.#totals.get(slots) ?? new HeldTotals();
+    this.#totals.set(slots, totals);
+    // Of the newest day there are hours, in objects of this look alone.
+    return totals.of(slots.length, steps, ({ rest }) => rest.isStored && rest.span === span);
   }
 
   *#heldOf(slots: ValueSlots): Iterable<Uint32Array> {
@@ -188,6 +197,8 @@ class HeldUsage implements LabelUsage {
     const held = this.#steps.get(key);
     if (!held) return;
     this.#steps.delete(key);
+    // They would keep it in memory.
+    if (this.#totals.get(held.slots)?.has(held.step)) this.#totals.delete(held.slots);
     held.slots.release(held.step.slots.length);
     this.#bytes -= held.bytes;
   }
@@ -208,8 +219,12 @@ class HeldUsage implements LabelUsage {
     for (;;) {
       let bytes = this.#bytes;
       for (const [group, slots] of this.#slots) {
-        if (slots.isIdle) this.#slots.delete(group);
-        else bytes += slots.bytes;
+        if (!slots.isIdle) {
+          bytes += slots.bytes + (this.#totals.get(slots)?.bytes ?? 0);
+          continue;
+        }
+        this.#slots.delete(group);
+        this.#totals.delete(slots);
       }
       const oldest = this.#steps.keys().next().value;
       if (oldest === undefined || bytes <= this.maxBytes) return;
@@ -259,8 +274,7 @@ function runsOf(
 }
 
 /** Numbers of the values by cost, then by calls. */
-function dearest(slots: ValueSlots, steps: readonly HeldSums[], limit: number) {
-  const { calls, costs } = totals(slots, steps);
+function dearest(slots: ValueSlots, { calls, costs }: RankTotals, limit: number) {
   const found: number[] = [];
   for (let slot = 0; slot < calls.length; slot++) {
     if (calls[slot]! > 0) found.push(slot);
@@ -271,24 +285,6 @@ function dearest(slots: ValueSlots, steps: readonly HeldSums[], limit: number) {
     (a, b) => costs[b]! - costs[a]! || calls[b]! - calls[a]! || slots.compare(a, b),
   );
   return { shown, all: found.length };
-}
-
-/** By number of the value; in one loop, which meets each value once. */
-function totals({ length }: ValueSlots, steps: readonly HeldSums[]) {
-  const [calls, costs] = [new Float64Array(length), new Float64Array(length)];
-  for (const { slots, sums } of steps) {
-    const [ofCalls, ofCosts] = [sums.calls, sums.costNanos];
-    for (let at = 0; at < slots.length; at++) {
-      const slot = slots[at]!;
-      calls[slot]! += ofCalls[at]!;
-      costs[slot]! += ofCosts[at]!;
-    }
-    for (const [at, added] of sums.more) {
-      calls[slots[at]!]! += added.calls;
-      costs[slots[at]!]! += added.costNanos;
-    }
-  }
-  return { calls, costs };
 }
 
 /** The first ones in an order, without sorting all: of a hundred thousand that takes ten times as long. */

@@ -34,7 +34,7 @@ export interface UsageSums {
 }
 
 export interface UsageStep extends UsageSums {
-  /** The beginning of the hour or day. */
+  /** The beginning of the hour, day or step. */
   at: Date;
 }
 
@@ -57,8 +57,11 @@ export interface UsageQuery {
 
 /** Sums of calls, kept as they are written. Implemented in `src/usage/store/usage_sums.ts`. */
 export interface UsageStore {
-  /** Hours or days that had calls, in their order, calls whose records are erased included. */
-  steps(query: UsageQuery): Promise<UsageStep[]>;
+  /**
+   * Hours or days that had calls, in their order, calls whose records are erased included. `starts`:
+   * steps that begin at these times instead, the first one where the query does.
+   */
+  steps(query: UsageQuery, starts?: readonly Date[]): Promise<UsageStep[]>;
   /** The hour of the account's oldest stored call. */
   firstHour(accountId: number): Promise<Date | undefined>;
   /** Hours or days that have stored calls, each with a text that changes whenever its calls do. */

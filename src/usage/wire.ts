@@ -17,7 +17,7 @@ export function createFairLabelSums(reads: FairReads): LabelSumStore {
 export function createFairUsage(reads: FairReads): UsageStore {
   const of = (accountId: number) => createUsageSums(reads.of(accountId));
   return {
-    steps: (query) => of(query.accountId).steps(query),
+    steps: (query, ...args) => of(query.accountId).steps(query, ...args),
     firstHour: (accountId) => of(accountId).firstHour(accountId),
     storedSteps: (query) => of(query.accountId).storedSteps(query),
     erased: (query) => of(query.accountId).erased(query),

@@ -87,11 +87,14 @@ async function withService(
     ...(database ? { DATABASE_URL: database.url } : {}),
     ...more,
   };
-  let service = await startTestService({ env });
-  const { key } = service;
-  /** With the service stopped for it, so that all is calm. */
+  const first = await startTestService({ env });
+  let running: Promise<TestService> | undefined = Promise.resolve(first);
+  const stop = async () => await (await running)?.stop();
+  const service = () => running ??= startTestService({ env });
+  /** With the service stopped for it, so that all is calm; who asks it next starts it again. */
   const stored = async () => {
-    await service.stop();
+    await stop();
+    running = undefined;
     const url = database && new Secret(database.url);
     const opened = await openDatabase(url, dataDir);
     const [row] = await opened.query(
@@ -100,25 +103,25 @@ async function withService(
     );
     await opened.close();
     const inFiles = database ? Number(row!.bytes) + sizeOf(dataDir) : sizeOf(dataDir);
-    service = await startTestService({ env });
     return { media: Number(row!.media), bytes: inFiles };
   };
   try {
-    await test({ ...service, ...forwarded(() => service, key) }, stored);
+    await test({ ...first, ...forwarded(service, first.key) }, stored);
   } finally {
-    await service.stop();
+    await stop();
     await vendor.close();
     await database?.drop();
   }
 }
 
 /** What the service of the moment answers, to the key of the first. */
-function forwarded(service: () => TestService, key: string): Partial<TestService> {
+function forwarded(service: () => Promise<TestService>, key: string): Partial<TestService> {
   const authorization = `Bearer ${key}`;
   return {
-    rows: (filters = {}) => service().rows(filters, key),
-    post: (path, body, headers = {}) => service().post(path, body, { authorization, ...headers }),
-    fetch: (path, init) => service().fetch(path, init),
+    rows: async (filters = {}) => await (await service()).rows(filters, key),
+    post: async (path, body, headers = {}) =>
+      await (await service()).post(path, body, { authorization, ...headers }),
+    fetch: async (path, init) => await (await service()).fetch(path, init),
     key,
   };
 }

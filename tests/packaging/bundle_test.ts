@@ -1,7 +1,11 @@
 import assert from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
-import { bundle } from "../../packaging/bundle.ts";
+import { embeddedImage } from "../../packaging/contents.ts";
 import { packForNpm } from "../../packaging/npm.ts";
+import { openEmbedded } from "../../src/database/embedded/embedded.ts";
+import { unpackImage } from "../../src/database/embedded/image.ts";
+import { migrate } from "../../src/database/migrate.ts";
+import { readMigrations } from "../../src/database/migration_file.ts";
 import { startFakeVendor } from "../support/fake_vendor.ts";
 import { wholeAnswer } from "../support/service_scripted.ts";
 import { startBucket } from "../support/bucket.ts";
@@ -9,6 +13,7 @@ import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { isThere } from "../support/is_there.ts";
+import { putBundle } from "./put_bundle.ts";
 
 /**
  * The bundle alone, started as services and containers do: that command lets it read itself and its
@@ -18,7 +23,7 @@ const directory = temporaryDirectory("bundle");
 const folder = `${directory}/program`;
 // The demo keeps its data below DATA_DIR.
 const dataDir = `${directory}/demo`;
-await bundle(folder);
+await putBundle(folder);
 const executable = `${folder}/demeter`;
 const cwd = `${directory}/empty`;
 await Deno.mkdir(cwd);
@@ -97,6 +102,25 @@ Deno.test({
       await database.drop();
     }
   },
+});
+
+Deno.test("a new database of the bundle has all of its migrations", async () => {
+  const fresh = `${directory}/fresh`;
+  unpackImage(new URL(embeddedImage, `file://${folder}/`), fresh);
+  const database = await openEmbedded(fresh);
+  try {
+    const migrations = await readMigrations(new URL("migrations/", `file://${folder}/`));
+    assert.ok(migrations.length > 0);
+    assert.deepEqual(await migrate(database, migrations), []);
+    // Nothing else tells it from one that a start has migrated: the next release's step follows.
+    const next = { version: 9999, name: "next", sql: "create table next ()" };
+    assert.deepEqual(
+      await migrate(database, [...migrations, { ...next, phase: "expand" }]),
+      ["next"],
+    );
+  } finally {
+    await database.close();
+  }
 });
 
 Deno.test("the bundle says its version, and how it is used", async () => {

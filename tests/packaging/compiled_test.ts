@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import assert from "@std/assert";
-import { bundle } from "../../packaging/bundle.ts";
 import { compile } from "../../packaging/compile.ts";
 import { runFlags } from "../../packaging/contents.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
+import { putBundle } from "./put_bundle.ts";
 
 /**
  * The runtime of compiled programs can't be had everywhere; `deno` itself stands in for it, which
@@ -13,7 +13,7 @@ const directory = temporaryDirectory("compiled");
 const folder = `${directory}/bundle`;
 
 Deno.test("the compiled program holds every file of the bundle, byte by byte", async () => {
-  await bundle(folder);
+  await putBundle(folder);
   await compile(folder, `${directory}/program`, undefined, { DENORT_BIN: Deno.execPath() });
   const { metadata, files } = readCompiled(await Deno.readFile(`${directory}/program`));
   const expected = await filesBelow(folder);

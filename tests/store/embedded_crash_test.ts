@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
 import type { Database } from "../../src/database/database.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
+import { copyMigrated } from "../support/new_database.ts";
 import { Child, withFolder } from "./children.ts";
 
 /** `KILLS` asks for more of them. */
@@ -32,6 +33,7 @@ async function contents(database: Database): Promise<unknown[]> {
 
 Deno.test("when the thread dies what waits is refused, and the next query opens the database again", () =>
   withFolder(async (folder) => {
+    await copyMigrated(`${folder}/database`);
     const { database, workers } = await openWatched(`${folder}/database`);
     await database.query("create table things (x int); insert into things values (1)");
     const inside = Promise.withResolvers<void>();
@@ -59,6 +61,7 @@ Deno.test("when the thread dies what waits is refused, and the next query opens 
 
 Deno.test("after a disk that took nothing more the database works again by itself", () =>
   withFolder(async (folder) => {
+    await copyMigrated(`${folder}/database`);
     const database = await openEmbedded(`${folder}/database`);
     await database.query("create table things (x int); insert into things values (1); checkpoint");
     const log = `${folder}/database/pg_wal`;
@@ -110,6 +113,7 @@ Deno.test("a process that is killed while it writes loses nothing that it was to
 
 Deno.test("closing doesn't wait for a transaction for ever", () =>
   withFolder(async (folder) => {
+    await copyMigrated(`${folder}/database`);
     const database = await openEmbedded(`${folder}/database`);
     const forever = Promise.withResolvers<void>();
     const stuck = database.transaction(() => forever.promise);

@@ -2,11 +2,14 @@ import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
 import type { Database } from "../../src/database/database.ts";
 import { embeddedImage, openEmbedded } from "../../src/database/embedded/embedded.ts";
+import { copyMigrated } from "../support/new_database.ts";
 import { withFolder } from "./children.ts";
 
 const isAway = (thrown: unknown) => thrown instanceof Fault && thrown.code === "store_unavailable";
 
+/** Opens the database of a folder; a new one is a copy, which is faster than making it. */
 async function open(folder: string): Promise<Database> {
+  await Deno.stat(`${folder}/database`).catch(() => copyMigrated(`${folder}/database`));
   const database = await openEmbedded(`${folder}/database`);
   await database.query("create table if not exists things (x int)");
   return database;
@@ -24,8 +27,6 @@ Deno.test("what was written is there after closing and opening again", () =>
     const second = await open(folder);
     assert.deepEqual(await contents(second), [1]);
     await second.close();
-    const names = [...Deno.readDirSync(folder)].map(({ name }) => name);
-    assert.deepEqual(names, ["database"], "nothing is left of making it");
   }));
 
 Deno.test("a closed database refuses queries, and closing again is no error", () =>
@@ -48,6 +49,88 @@ Deno.test("the event loop goes on while a query works", () =>
     assert.ok(turns >= 5, `${turns} turns`);
   }));
 
+const preparedSql = "select statement, generic_plans, custom_plans from pg_prepared_statements";
+
+async function preparedLike(database: Database, text: string) {
+  const all = await database.query(preparedSql, [], { forceCustomPlan: true });
+  return all.filter(({ statement }) => String(statement).includes(text));
+}
+
+Deno.test("a statement that is repeated is parsed once, and planned for all values in the end", () =>
+  withFolder(async (folder) => {
+    const database = await open(folder);
+    await database.query("insert into things values ($1)", [7]);
+    const rows = [];
+    for (let run = 0; run < 10; run++) {
+      rows.push(
+        ...await database.query("select x, x::bigint as big from things where x > $1", [run]),
+      );
+    }
+    await database.transaction(async (tx) => {
+      rows.push(...await tx.query("select x, x::bigint as big from things where x > $1", [0]));
+    });
+    assert.deepEqual(rows, Array.from({ length: 8 }, () => ({ x: 7, big: 7n })));
+    const [found, ...others] = await preparedLike(database, "as big");
+    assert.deepEqual(others, []);
+    assert.equal(found?.custom_plans, 5n);
+    assert.equal(found?.generic_plans, 6n);
+    await database.query("select x as custom from things", [], { forceCustomPlan: true });
+    await database.transaction((tx) =>
+      tx.query("select x as custom from things", [], { forceCustomPlan: true })
+    );
+    assert.deepEqual(await preparedLike(database, "as custom"), []);
+    await database.close();
+  }));
+
+Deno.test("statements are parsed anew after a change of tables and after an error", () =>
+  withFolder(async (folder) => {
+    const database = await open(folder);
+    await database.query("create unique index on things (x)");
+    const add = (x: number) => database.query("insert into things values ($1)", [x]);
+    await add(1);
+    for (let run = 0; run < 3; run++) await assert.rejects(add(1), { code: "23505" });
+    await assert.rejects(
+      database.transaction((tx) => tx.query("insert into things values ($1)", [1])),
+      { code: "23505" },
+    );
+    await add(2);
+    const read = (text: string) => database.query(text, []);
+    assert.deepEqual(await read("select * from things order by x"), [{ x: 1 }, { x: 2 }]);
+    await database.query("alter table things add y int default 3");
+    assert.deepEqual((await read("select * from things order by x"))[0], { x: 1, y: 3 });
+    await database.query("alter table things alter y type text", []);
+    assert.deepEqual((await read("select * from things order by x"))[0], { x: 1, y: "3" });
+    await assert.rejects(database.transaction(async (tx) => {
+      await tx.query("alter table things drop y");
+      assert.deepEqual((await tx.query("select * from things order by x", []))[0], { x: 1 });
+      throw new Error("changed its mind");
+    }));
+    // What was parsed amid the change has to fail, once.
+    await read("select * from things order by x").catch(() => {});
+    assert.deepEqual((await read("select * from things order by x"))[0], { x: 1, y: "3" });
+    await database.close();
+  }));
+
+Deno.test("plans are made anew when tables have grown, and statements are kept in bounds", () =>
+  withFolder(async (folder) => {
+    const database = await open(folder);
+    const look = () => database.query("select x as grown from things where x = $1", [1]);
+    for (let run = 0; run < 10; run++) await look();
+    assert.equal((await preparedLike(database, "as grown"))[0]?.generic_plans, 5n);
+    const million = "1".repeat(1_000_000);
+    for (let run = 0; run < 5; run++) {
+      await database.query("insert into things select length($1::text)", [million]);
+    }
+    await look();
+    assert.equal((await preparedLike(database, "as grown"))[0]?.generic_plans, 0n);
+    for (let nth = 0; nth < 320; nth++) await database.query(`select ${nth} as many`, []);
+    const kept = await preparedLike(database, "");
+    assert.equal(kept.length, 300);
+    assert.ok(kept.some(({ statement }) => statement === "select 319 as many"));
+    assert.ok(!kept.some(({ statement }) => statement === "select 10 as many"));
+    await database.close();
+  }));
+
 Deno.test("a directory that is no database is refused in one line and left as it is", () =>
   withFolder(async (folder) => {
     await Deno.mkdir(`${folder}/database`);
@@ -67,6 +150,8 @@ Deno.test("an empty directory, and what a killed start left, are filled", () =>
     const database = await open(folder);
     assert.deepEqual(await contents(database), []);
     await database.close();
+    const names = [...Deno.readDirSync(folder)].map(({ name }) => name);
+    assert.deepEqual(names, ["database"], "nothing is left of making it");
   }));
 
 Deno.test("a damaged database is refused in one line", () =>

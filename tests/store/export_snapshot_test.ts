@@ -5,7 +5,7 @@ import type { Cells } from "../../src/exports/row_writers.ts";
 import type { WrittenLines } from "../../src/records/analytics_store.ts";
 import { createExportSource } from "../../src/exports/store/export_source.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
-import { writePayloads, writeRecords } from "../../src/records/store/interactions.ts";
+import { writeCalls, writeRecords } from "../../src/records/store/interactions.ts";
 import { onBothDatabases, onPostgres } from "../support/databases.ts";
 import { collect, interaction, newAccount } from "./samples.ts";
 
@@ -87,7 +87,7 @@ onPostgres(
     const mayCommit = Promise.withResolvers<void>();
     const writing = database.transaction(async (tx) => {
       const rows = [interaction(accountId, "txn_open", { createdAt: now() })];
-      await writeRecords(tx, rows, ["rows"], await writePayloads(rows));
+      await writeRecords(tx, rows, ["rows"], await writeCalls(rows));
       begun.resolve();
       await mayCommit.promise;
     });

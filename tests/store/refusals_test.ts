@@ -21,7 +21,7 @@ function refusal(accountId: number, more: Partial<RefusedRequest> = {}): Refused
 }
 
 eachDatabase(
-  "refused calls are listed, counted by hour, and go after 30 days",
+  "refused calls are listed, counted by steps of time, and go after 30 days",
   async (database) => {
     const [ours, theirs] = [await newAccount(database), await newAccount(database, "theirs")];
     const store = createRefusalStore(database);
@@ -62,8 +62,15 @@ eachDatabase(
       { value: "invalid_value", refused: 20 },
       { value: "rate_limit_exceeded", refused: 10 },
     ]);
-    const hours = await store.hours(query);
-    assert.equal(hours.reduce((sum, { refused }) => sum + refused, 0), 15);
+    const starts = [query.from, new Date(now.getTime() - 10 * day), new Date(now.getTime() - day)];
+    const steps = await store.steps(query, starts);
+    assert.deepEqual(steps.map(({ at }) => at), starts);
+    assert.equal(steps.reduce((sum, { refused }) => sum + refused, 0), 15);
+    const [first, second, third] = starts;
+    assert.deepEqual(
+      await store.steps({ ...query, to: third! }, [first!, second!]),
+      steps.slice(0, 2),
+    );
     assert.equal((await store.list({ ...query, limit: 5, requestId: "id 3" })).length, 1);
     assert.equal((await store.list({ ...query, limit: 5, requestId: "theirs" })).length, 0);
     assert.equal((await store.list({ ...query, limit: 5, model: "" })).length, 1);

@@ -2,9 +2,12 @@
 import assert from "@std/assert";
 import type { Interaction } from "../../src/shared/interaction.ts";
 import {
+  addUsage,
+  noUsage,
   type UsagePart,
   type UsageQuery,
   type UsageStore,
+  type UsageSums,
   usageSumColumns,
 } from "../../src/usage/usage_sums.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -55,6 +58,14 @@ async function valuesAgree(store: UsageStore, accountId: number, part: UsagePart
   const calls = (of: readonly { calls: number }[]) => of.reduce((sum, one) => sum + one.calls, 0);
   assert.ok(calls(steps) > 0);
   assert.equal(calls(values), calls(steps));
+  // Steps of any length are the hours that lie in them.
+  const starts = [0, 1, 30, 200].map((hours) => new Date(some.from.getTime() + hours * hour));
+  const inSteps = starts.map((at, nth) => ({
+    ...steps.filter((one) => one.at >= at && one.at < (starts[nth + 1] ?? some.to))
+      .reduce<UsageSums>(addUsage, noUsage),
+    at,
+  }));
+  assert.deepEqual(await store.steps(some, starts), inSteps.filter((step) => step.calls > 0));
 }
 
 /** A call as any may be. */

@@ -1,6 +1,6 @@
 import { programFile } from "../../base/program_files.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
-import type { Database, Queryable, SqlRow, SqlValue } from "../database.ts";
+import type { Database, Queryable, SqlRow } from "../database.ts";
 import { embeddedAway, EmbeddedThread } from "./thread.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
@@ -30,8 +30,8 @@ export async function openEmbedded(directory: string): Promise<Database> {
       }); restore it from a backup, or set DATA_DIR to another directory.`,
     );
   }
-  const query = async <Row extends SqlRow>(text: string, values?: readonly SqlValue[]) =>
-    await runOn<Row>(await threads.live(), undefined, text, values);
+  const query = async <Row extends SqlRow>(...statement: Statement) =>
+    await runOn<Row>(await threads.live(), undefined, ...statement);
   return {
     kind: "embedded",
     query,
@@ -50,6 +50,8 @@ export async function openEmbedded(directory: string): Promise<Database> {
     },
   };
 }
+
+type Statement = Parameters<Queryable["query"]>;
 
 /** The current worker; replaced when it has died. */
 class Threads {
@@ -89,17 +91,16 @@ class Threads {
 async function runOn<Row extends SqlRow>(
   thread: EmbeddedThread,
   tx: number | undefined,
-  text: string,
-  values: readonly SqlValue[] | undefined,
+  ...[text, values, { forceCustomPlan = false } = {}]: Statement
 ): Promise<Row[]> {
-  return (await thread.ask({ kind: "query", tx, text, values })).rows as Row[];
+  return (await thread.ask({ kind: "query", tx, text, values, forceCustomPlan })).rows as Row[];
 }
 
 async function begin(thread: EmbeddedThread): Promise<OpenTransaction> {
   const { tx } = await thread.ask({ kind: "begin" });
   if (tx === undefined) throw new Error("The embedded database began no transaction.");
   return {
-    query: (text, values) => runOn(thread, tx, text, values),
+    query: (...statement) => runOn(thread, tx, ...statement),
     async commit() {
       await thread.ask({ kind: "commit", tx });
     },

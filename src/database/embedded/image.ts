@@ -1,17 +1,18 @@
+import { gunzipSync } from "node:zlib";
+
 /**
  * Unpacks a new database's files into a directory, which is created. It takes a tenth of the time of
  * `initdb`, and half the time of loading the image through PGlite. The image is a tar archive from
- * PGlite's `dumpDataDir`: folders and plain files with short names.
+ * PGlite's `dumpDataDir`: folders and plain files with short names. For the database's own thread,
+ * which has nothing else to do: a thousand small files cost twice as much by the event loop.
  */
-export async function unpackImage(image: URL, directory: string): Promise<void> {
-  const packed = new Blob([await Deno.readFile(image)]).stream();
-  const unpacked = packed.pipeThrough(new DecompressionStream("gzip"));
-  const archive = new Uint8Array(await new Response(unpacked).arrayBuffer());
-  await Deno.mkdir(directory, { recursive: true, mode: 0o700 });
+export function unpackImage(image: URL, directory: string): void {
+  const archive = gunzipSync(Deno.readFileSync(image));
+  Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
   for (const { name, isFolder, mode, content } of entriesOf(archive)) {
     const path = `${directory}/${name}`;
-    if (isFolder) await Deno.mkdir(path, { recursive: true, mode });
-    else await Deno.writeFile(path, content, { createNew: true, mode });
+    if (isFolder) Deno.mkdirSync(path, { recursive: true, mode });
+    else Deno.writeFileSync(path, content, { createNew: true, mode });
   }
 }
 

@@ -3,7 +3,7 @@ import { unpackImage } from "./image.ts";
 
 async function withArchive(
   entries: readonly Uint8Array[],
-  test: (image: URL, to: string) => Promise<void>,
+  test: (image: URL, to: string) => void | Promise<void>,
 ) {
   const folder = await Deno.makeTempDir();
   try {
@@ -40,7 +40,7 @@ Deno.test("folders and files are unpacked with their contents and modes", async 
     entry("/PG_VERSION", "0", "18\n"),
   ];
   await withArchive([...entries, entry("/empty", "0")], async (image, to) => {
-    await unpackImage(image, to);
+    unpackImage(image, to);
     assert.equal(await Deno.readTextFile(`${to}/base/1`), long);
     assert.equal(await Deno.readTextFile(`${to}/PG_VERSION`), "18\n");
     assert.equal((await Deno.stat(`${to}/empty`)).size, 0);
@@ -51,8 +51,8 @@ Deno.test("folders and files are unpacked with their contents and modes", async 
 
 Deno.test("entries that would leave the directory, and links, are refused", async () => {
   for (const bad of [entry("../outside", "0", "x"), entry("/link", "2")]) {
-    await withArchive([bad], async (image, to) => {
-      await assert.rejects(unpackImage(image, to), /unknown kind/);
+    await withArchive([bad], (image, to) => {
+      assert.throws(() => unpackImage(image, to), /unknown kind/);
     });
   }
 });

@@ -9,6 +9,7 @@ export type Ask =
     tx: number | undefined;
     text: string;
     values: readonly SqlValue[] | undefined;
+    forceCustomPlan: boolean;
   }
   | { id: number; kind: "begin" }
   | { id: number; kind: "commit"; tx: number }

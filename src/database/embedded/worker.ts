@@ -1,8 +1,9 @@
-import { PGlite } from "@electric-sql/pglite";
+import { PGlite, type Transaction } from "@electric-sql/pglite";
 import { messageOf } from "../../shared/fault.ts";
 import { parseArray } from "../arrays.ts";
 import type { SqlRow } from "../database.ts";
 import { unpackImage } from "./image.ts";
+import { mayChangeTables, PreparedStatements } from "./prepared.ts";
 import type { Ask, EmbeddedMessage } from "./protocol.ts";
 
 /**
@@ -14,15 +15,17 @@ const scope = globalThis as unknown as {
   postMessage(message: EmbeddedMessage): void;
 };
 
+type Statement = Pick<Extract<Ask, { kind: "query" }>, "text" | "values" | "forceCustomPlan">;
+
 /** An open transaction; `end` commits or rolls back. */
 interface OpenTransaction {
-  query(text: string, values: readonly unknown[] | undefined): Promise<SqlRow[]>;
+  query(statement: Statement): Promise<SqlRow[]>;
   end(commit: boolean): Promise<void>;
 }
 
 function createWorker() {
   const transactions = new Map<number, OpenTransaction>();
-  let database: PGlite | undefined;
+  let database: OpenDatabase | undefined;
   let next = 1;
 
   const open = () => {
@@ -33,17 +36,17 @@ function createWorker() {
   async function answer(ask: Ask): Promise<{ rows: SqlRow[]; tx?: number }> {
     switch (ask.kind) {
       case "open":
-        database = await openDirectory(ask.directory, ask.image);
+        database = new OpenDatabase(await openDirectory(ask.directory, ask.image));
         return { rows: [] };
       case "query": {
         const rows = ask.tx === undefined
-          ? await run(open(), ask.text, ask.values)
-          : await transactionOf(transactions, ask.tx).query(ask.text, ask.values);
+          ? await open().query(ask)
+          : await transactionOf(transactions, ask.tx).query(ask);
         return { rows };
       }
       case "begin": {
         const tx = next++;
-        transactions.set(tx, await begin(open()));
+        transactions.set(tx, await open().begin());
         return { rows: [], tx };
       }
       case "commit":
@@ -83,7 +86,7 @@ async function openDirectory(directory: string, image: string): Promise<PGlite> 
   if (!await exists(`${directory}/PG_VERSION`)) {
     const fresh = `${directory}.new`;
     await Deno.remove(fresh, { recursive: true }).catch(() => {});
-    await unpackImage(new URL(image), fresh);
+    unpackImage(new URL(image), fresh);
     await Deno.rename(fresh, directory);
   }
   return await PGlite.create(directory, {
@@ -91,40 +94,68 @@ async function openDirectory(directory: string, image: string): Promise<PGlite> 
   });
 }
 
-/** A transaction that stays open between messages. Other queries wait until it has ended. */
-function begin(database: PGlite): Promise<OpenTransaction> {
-  return new Promise((opened, failed) => {
-    const ending = Promise.withResolvers<boolean>();
-    const done = database.transaction(async (tx) => {
-      opened({
-        query: (text, values) => run(tx, text, values),
-        async end(commit) {
-          ending.resolve(commit);
-          await done;
-        },
-      });
-      if (!await ending.promise) await tx.rollback();
-    });
-    done.catch(failed);
-  });
-}
+class OpenDatabase {
+  readonly #database: PGlite;
+  readonly #prepared: PreparedStatements;
 
-/** The database or a transaction. */
-type Runner = Pick<PGlite, "query" | "exec">;
-
-async function run(
-  runner: Runner,
-  text: string,
-  values: readonly unknown[] | undefined,
-): Promise<SqlRow[]> {
-  if (values === undefined) {
-    // Several statements, as in migrations; returns the rows of the last one.
-    const results = await runner.exec(text, { parsers });
-    return (results.at(-1)?.rows ?? []) as SqlRow[];
+  constructor(database: PGlite) {
+    this.#database = database;
+    this.#prepared = new PreparedStatements(database, { parsers, serializers });
   }
-  return (await runner.query(text, [...values], { parsers, serializers })).rows as SqlRow[];
-}
 
+  /** Waits until no transaction is open. */
+  async query(statement: Statement): Promise<SqlRow[]> {
+    await this.#database._checkReady();
+    return await this.#run(statement);
+  }
+
+  /** A transaction that stays open between messages. Other queries wait until it has ended. */
+  begin(): Promise<OpenTransaction> {
+    return new Promise((opened, failed) => {
+      const ending = Promise.withResolvers<boolean>();
+      const done = this.#database.transaction(async (tx) => {
+        opened({
+          query: (statement) => this.#run(statement, tx),
+          async end(commit) {
+            ending.resolve(commit);
+            await done;
+          },
+        });
+        if (!await ending.promise) await tx.rollback();
+      });
+      done.catch(failed);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#database.close();
+  }
+
+  async #run(
+    { text, values, forceCustomPlan }: Statement,
+    tx?: Transaction,
+  ): Promise<SqlRow[]> {
+    const runner = tx ?? this.#database;
+    if (values === undefined) {
+      // Several statements, as in migrations; returns the rows of the last one.
+      const results = await runner.exec(text, { parsers });
+      if (results.some(({ command }) => mayChangeTables(command))) {
+        await this.#alone(tx, () => this.#prepared.forget());
+      }
+      return (results.at(-1)?.rows ?? []) as SqlRow[];
+    }
+    if (forceCustomPlan) {
+      return (await runner.query(text, [...values], { parsers, serializers })).rows as SqlRow[];
+    }
+    return await this.#alone(tx, () => this.#prepared.query(text, values));
+  }
+
+  /** While no other statement runs, and outside of a transaction none is open. */
+  #alone<T>(tx: Transaction | undefined, work: () => Promise<T>): Promise<T> {
+    const alone = () => this.#database.runExclusive(work);
+    return tx ? alone() : this.#database._runExclusiveTransaction(alone);
+  }
+}
 /**
  * `int8` is always a bigint, as in the other driver; 1016 is its array. Bytes (17) have their own
  * codec: PGlite's makes a string of each byte, which takes a second and 100 MB for an image of 4 MiB.

@@ -192,9 +192,9 @@ class Session implements Connection {
     };
     await this.query("begin");
     return {
-      query: async (text, values) => {
+      query: async (...statement) => {
         check();
-        return await this.query(text, values);
+        return await this.query(...statement);
       },
       commit: async () => {
         check();

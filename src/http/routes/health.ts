@@ -1,4 +1,5 @@
-import { contracts, familyContracts } from "../../../contracts/mod.ts";
+import { familyHealth } from "../../../contracts/data/health.ts";
+import { contracts } from "../../../contracts/mod.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Catalogue, Probe } from "../../vendors/catalogue.ts";
 import type { TargetHealth } from "../../routing/target_health.ts";
@@ -40,7 +41,7 @@ export function healthRoutes(
     };
   });
   for (const vendor of deps.registry.all) {
-    app.bind(familyContracts(vendor.family).health, () => check(vendor));
+    app.bind(familyHealth(vendor.family), () => check(vendor));
   }
 }
 

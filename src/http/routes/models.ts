@@ -1,4 +1,5 @@
-import { contracts, familyContracts } from "../../../contracts/mod.ts";
+import { familyModel, familyModels } from "../../../contracts/calls/models.ts";
+import { contracts } from "../../../contracts/mod.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { Log } from "../../base/log.ts";
 import { didYouMean } from "../../base/nearest_names.ts";
@@ -51,13 +52,12 @@ function familyRoutes(
   deps: { catalogue: Catalogue },
   vendor: Vendor,
 ): void {
-  const { models: list, model: single } = familyContracts(vendor.family);
   const dialect = vendor.family.dialects[0] ?? "chat";
-  app.bind(list, async () => {
+  app.bind(familyModels(vendor.family), async () => {
     const models = await deps.catalogue.models(vendor);
     return { object: "list" as const, ...shapes[dialect](vendor, models) };
   });
-  app.bind(single, async ({ params }) => {
+  app.bind(familyModel(vendor.family), async ({ params }) => {
     const { model } = resolveOnFamily(vendor, params.model);
     const models = await deps.catalogue.models(vendor);
     const found = modelNamed(models, model, params.model);

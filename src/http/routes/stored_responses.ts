@@ -1,4 +1,5 @@
-import { contracts, familyContracts } from "../../../contracts/mod.ts";
+import { responsesContracts } from "../../../contracts/calls/responses.ts";
+import { contracts } from "../../../contracts/mod.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { Background } from "../../background/background.ts";
 import type { CallContext } from "../../relay/call_context.ts";
@@ -11,9 +12,9 @@ export function storedResponseRoutes(
   deps: { registry: Registry; background: Background },
 ): void {
   const { background } = deps;
-  const families = deps.registry.all.map((vendor) => familyContracts(vendor.family).responses);
-  for (const family of [contracts.unifiedResponses, ...families]) {
-    if (!family) continue;
+  const families = deps.registry.all.map(({ family }) => family)
+    .filter(({ dialects }) => dialects.includes("responses"));
+  for (const family of [contracts.unifiedResponses, ...families.map(responsesContracts)]) {
     app.bind(family.get, async ({ caller, params, query }) => {
       if (query.stream === "true") {
         throw new Fault("unsupported_parameter", {

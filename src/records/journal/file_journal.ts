@@ -12,9 +12,11 @@ import { refuseCrowding, Relief } from "./relief.ts";
 import { OpenCalls, type PendingEnd, refused, silentObserver, SpilledRecords } from "./state.ts";
 import { Segment } from "./segment.ts";
 
+/**
+ * So much stays on disk of calls that the store has. To replace a file keeps a call waiting: for the
+ * old one's removal, the new one's first blocks and its name in the folder.
+ */
 const defaultSegmentBytes = 4 * 1024 * 1024;
-/** A finished file of this size is replaced by a new one, so that little stays on disk. */
-const compactBytes = 1024 * 1024;
 const intervalMs = 10;
 
 /** The journal as numbered files in a folder. */
@@ -392,8 +394,7 @@ export class FileJournal implements Journal {
     }
     this.#relief.look();
     const only = this.#segments.length === 1 ? this.#segments[0] : undefined;
-    const fewBytes = this.#isNearlyFull ? 1 : Math.min(compactBytes, this.#maxBytes / 8);
-    if (!only?.isDone || only.bytes < fewBytes) return;
+    if (!only?.isDone || only.bytes < (this.#isNearlyFull ? 1 : this.#segmentBytes)) return;
     this.#drop(this.#segments.pop()!);
   }
 

@@ -27,7 +27,7 @@ import {
   matchedCalls,
 } from "./erase.ts";
 import { createInteractionRepository } from "./interaction_repository.ts";
-import { writePayloads, writeRecords, type WrittenPayloads } from "./interactions.ts";
+import { writeCalls, writeRecords, type WrittenCalls } from "./interactions.ts";
 import { listInteractions } from "./interactions_list.ts";
 import { countInteractions, readInteractions } from "./interactions_read.ts";
 import { readInteractionLines } from "./interaction_lines.ts";
@@ -54,12 +54,12 @@ export function createAnalyticsStore(
   };
   const writing = async (
     rows: readonly SettledCall[],
-    write: (tx: Queryable, payloads: WrittenPayloads) => Promise<string[]>,
+    write: (tx: Queryable, written: WrittenCalls) => Promise<string[]>,
   ) => {
-    const payloads = await writePayloads(rows);
+    const written = await writeCalls(rows);
     const erased = await partitions.writing(
       rows,
-      () => database.transaction((tx) => write(tx, payloads)),
+      () => database.transaction((tx) => write(tx, written)),
     );
     if (erased.length > 0) await onDropped?.(erased);
   };
@@ -70,8 +70,8 @@ export function createAnalyticsStore(
     }
     await writing(
       rows,
-      (tx, payloads) =>
-        writeRecords(tx, rows, sharesMain ? ["rows", "retained"] : ["rows"], payloads),
+      (tx, written) =>
+        writeRecords(tx, rows, sharesMain ? ["rows", "retained"] : ["rows"], written),
     );
   };
   return {
@@ -84,8 +84,8 @@ export function createAnalyticsStore(
       if (!sharesMain) return await insert(await main.transaction(prepare));
       await writing(
         rows,
-        async (tx, payloads) =>
-          await writeRecords(tx, await prepare(tx), ["rows", "retained"], payloads),
+        async (tx, written) =>
+          await writeRecords(tx, await prepare(tx), ["rows", "retained"], written),
       );
     },
     list: (query) => listInteractions(database, query),

@@ -1,6 +1,8 @@
 import type { SettledCall } from "../../shared/interaction.ts";
+import { pushAll } from "../../base/lists.ts";
+import { Turns } from "../../base/turns.ts";
 import { searchKeys } from "../search_tokens.ts";
-import type { Queryable } from "../../database/database.ts";
+import type { Queryable, SqlRow } from "../../database/database.ts";
 import { columns, writeRow } from "../columns.ts";
 import { dropBackground } from "../../background/store/background_end.ts";
 import { insertStoredResponses } from "../../relay/conversation/store/stored_responses.ts";
@@ -19,43 +21,45 @@ import { unstoredCalls } from "../../usage/store/usage_sums.ts";
 /** Which parts of records a database holds. */
 export type RecordPart = "rows" | "retained";
 
-/** Payloads with their search words as JSON text, by the id of their call. */
-export type WrittenPayloads = ReadonlyMap<string, string>;
-
-/** So many payloads are written in one turn of the event loop, which takes less than a millisecond. */
-const payloadsInTurn = 16;
-
-/** Before the transaction, in which they would be waited for, and in turns: calls go on meanwhile. */
-export async function writePayloads(rows: readonly SettledCall[]): Promise<WrittenPayloads> {
-  const written = new Map<string, string>();
-  for (const row of rows) {
-    if (written.size % payloadsInTurn === payloadsInTurn - 1) await nextTurn();
-    written.set(row.transactionId, JSON.stringify(writePayload(row)));
-  }
-  return written;
+/** A call's row and its payloads with their search words, as the JSON texts that are inserted. */
+interface WrittenCall {
+  readonly call: SettledCall;
+  readonly row: string;
+  readonly payloads: string;
 }
 
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+/** By the ids of the calls. */
+export type WrittenCalls = ReadonlyMap<string, WrittenCall>;
+
+/** Before the transaction, in which they would be waited for, and in turns: calls go on meanwhile. */
+export async function writeCalls(calls: readonly SettledCall[]): Promise<WrittenCalls> {
+  const written = new Map<string, WrittenCall>();
+  const turns = new Turns();
+  for (const call of calls) {
+    await turns.pause();
+    const payloads = JSON.stringify(writePayload(call));
+    written.set(call.transactionId, { call, row: writeRow(call), payloads });
+  }
+  return written;
 }
 
 /**
  * Writes rows with payloads and media, stored responses, or both, as part of a transaction. Existing
  * rows stay as they are. Rows that a deletion covers are left out; their ids are returned. The rows'
- * partitions must exist (`Partitions`). `payloads`: of all rows that are written.
+ * partitions must exist (`Partitions`). `written`: of all rows that are written.
  */
 export async function writeRecords(
   tx: Queryable,
   calls: readonly SettledCall[],
   parts: readonly RecordPart[],
-  payloads: WrittenPayloads,
+  written: WrittenCalls,
 ): Promise<string[]> {
   const { rows, erased, newlyErased } = await withoutErased(tx, calls);
   if (erased.length > 0 && parts.includes("retained")) await dropBackground(tx, erased);
   if (parts.includes("rows")) {
     const unstored = await unstoredCalls(tx, newlyErased);
     // Last: all writers share the rows of sums, so they are locked as briefly as possible.
-    await changeUsage(tx, [...unstored, ...await insertRows(tx, rows, payloads)]);
+    await changeUsage(tx, [...unstored, ...await insertRows(tx, rows, written)]);
   }
   if (rows.length > 0 && parts.includes("retained")) await insertStoredResponses(tx, rows);
   return erased;
@@ -64,17 +68,34 @@ export async function writeRecords(
 /** Returns the newly inserted rows; existing rows are not counted again. */
 async function insertRows(
   tx: Queryable,
-  rows: readonly SettledCall[],
-  payloads: WrittenPayloads,
+  calls: readonly SettledCall[],
+  written: WrittenCalls,
 ): Promise<UsageChange[]> {
-  if (rows.length === 0) return [];
-  const inserted = await tx.query(insertUsage, [`[${rows.map(writeRow).join(",")}]`]);
-  for (const some of chunks(rows, payloadLength, sentCharacters)) {
-    const texts = some.map(({ transactionId }) => payloads.get(transactionId)!);
-    await tx.query(insertPayloads, [`[${texts.join(",")}]`]);
-  }
-  await insertMedia(tx, rows);
+  if (calls.length === 0) return [];
+  const inserted = await inStatements(tx, insertUsage, calls.map((call) => rowOf(call, written)));
+  const payloads = calls.map(({ transactionId }) => written.get(transactionId)!.payloads);
+  await inStatements(tx, insertPayloads, payloads);
+  await insertMedia(tx, calls);
   return addedCalls(inserted);
+}
+
+/** What was written before the transaction, unless the call has changed in it. */
+function rowOf(call: SettledCall, written: WrittenCalls): string {
+  const early = written.get(call.transactionId)!;
+  return early.call === call ? early.row : writeRow(call);
+}
+
+/** The rows that all the statements return. */
+async function inStatements(
+  tx: Queryable,
+  statement: string,
+  texts: readonly string[],
+): Promise<SqlRow[]> {
+  const returned: SqlRow[] = [];
+  for (const some of chunks(texts, ({ length }) => length, sentCharacters)) {
+    pushAll(returned, await tx.query(statement, [`[${some.join(",")}]`]));
+  }
+  return returned;
 }
 
 const columnNames = columns.map(({ name }) => name).join(", ");
@@ -92,12 +113,8 @@ const insertPayloads =
       request text, response text, words bigint[], vendor_error text)
   on conflict do nothing`;
 
-/** Max characters of payloads in one statement, far below PostgreSQL's gigabyte. */
-const sentCharacters = 8 * 1024 * 1024;
-
-function payloadLength({ requestText, responseText }: SettledCall): number {
-  return (requestText?.length ?? 0) + (responseText?.length ?? 0);
-}
+/** Max characters of one statement: the driver encodes them in one turn of the event loop. */
+const sentCharacters = 256 * 1024;
 
 function writePayload(row: SettledCall): Record<string, unknown> {
   return {

@@ -15,7 +15,7 @@ import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { listPath, viewAddress } from "./view.ts";
 
 export interface RefusalDeps {
-  refusalStore: Pick<RefusalStore, "list" | "counts" | "total" | "hours">;
+  refusalStore: Pick<RefusalStore, "list" | "counts" | "total" | "steps">;
   refusalRecorder: Pick<RefusalRecorder, "flush">;
 }
 

@@ -100,41 +100,36 @@ export async function loadOverview(
   const query = queryOf(accountId, range);
   const { from, to } = range;
   const dearest = readValues(deps, query, part, shownValues);
-  const both = deps.usage.steps({ ...query, from: range.before });
+  const steps = stepsOf(range).map((step) => ({ ...step, ...noUsage, refused: 0 }));
+  // Of the time before, only the sums are shown.
+  const starts = [range.before, ...steps.map((step) => step.from)];
+  const both = deps.usage.steps({ ...query, from: range.before }, starts);
   const [
     ...[allSteps, refusals, erased, { values, all }, users, credit, dailyNanos, tokensLeft, keys]
   ] = await Promise.all([
     both,
-    refusalStore.hours({ accountId, from: range.before, to }),
+    refusalStore.steps({ accountId, from: range.before, to }, starts),
     deps.usage.erased(query),
     dearest,
     part === "user" ? dearest : readValues(deps, query, "user", shownValues),
     deps.credit(accountId),
-    dailyCharge(deps.usage, { ...query, from: range.before }, both, now),
+    dailyCharge(deps.usage, accountId, { range, steps: both, now }),
     deps.tokensLeft(accountId),
     deps.keys.list(accountId),
   ]);
   const caps = await capUses(deps, keys, now);
-  const shown = allSteps.filter(({ at }) => at >= from);
-  const steps = stepsOf(range).map((step) => ({ ...step, ...noUsage, refused: 0 }));
-  for (const one of shown) {
-    const at = stepOf(range, one.at.getTime());
-    steps[at] = { ...steps[at]!, ...addUsage(steps[at]!, one) };
-  }
-  let refusedBefore = 0;
-  for (const { at, refused } of refusals) {
-    if (at < from) refusedBefore += refused;
-    else steps[stepOf(range, at.getTime())]!.refused += refused;
-  }
+  const previous: AskedSums = { ...noUsage, refused: 0 };
+  const sumsAt = (at: Date) => at < from ? previous : steps[stepOf(range, at.getTime())]!;
+  for (const { at, ...sums } of allSteps) Object.assign(sumsAt(at), sums);
+  for (const { at, refused } of refusals) sumsAt(at).refused = refused;
   const total: AskedSums = {
     ...steps.reduce<UsageSums>(addUsage, noUsage),
     refused: steps.reduce((sum, { refused }) => sum + refused, 0),
   };
-  const before = allSteps.filter(({ at }) => at < from).reduce<UsageSums>(addUsage, noUsage);
   const apart = losesErased(part) ? erased : undefined;
   return {
     total,
-    previous: { ...before, refused: refusedBefore },
+    previous,
     steps,
     erased,
     part,
@@ -186,17 +181,16 @@ function less(
  */
 async function dailyCharge(
   usage: UsageStore,
-  asked: UsageQuery,
-  askedSteps: Promise<UsageStep[]>,
-  now: Date,
+  accountId: number,
+  { range, steps, now }: { range: Range; steps: Promise<UsageStep[]>; now: Date },
 ): Promise<bigint | undefined> {
   const today = Math.floor(now.getTime() / dayMs) * dayMs;
   const from = new Date(today - 6 * dayMs);
   const to = new Date(today + dayMs);
-  const isAsked = asked.span === "day" && asked.from <= from && asked.to >= to;
+  const isAsked = range.step === "day" && range.from <= from && range.to >= to;
   const days = isAsked
-    ? (await askedSteps).filter(({ at }) => at >= from && at < to)
-    : await usage.steps({ ...asked, span: "day", from, to });
+    ? (await steps).filter(({ at }) => at >= from && at < to)
+    : await usage.steps({ accountId, span: "day", from, to });
   const charged = days.filter(({ chargedNanos }) => chargedNanos > 0n);
   if (charged.length === 0) return undefined;
   const sum = charged.reduce((nanos, { chargedNanos }) => nanos + chargedNanos, 0n);

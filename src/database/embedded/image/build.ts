@@ -1,11 +1,39 @@
 import { PGlite } from "@electric-sql/pglite";
-import { embeddedImage } from "../embedded.ts";
+import { programFile } from "../../../base/program_files.ts";
+import { migrate } from "../../migrate.ts";
+import { readMigrations } from "../../migration_file.ts";
+import { embeddedImage, openEmbedded } from "../embedded.ts";
 
 /**
- * Makes the image of a new embedded database again: `deno run -A src/database/embedded/image/build.ts`. To be
- * done whenever the version of PGlite changes.
+ * Makes the image of a new embedded database: `deno task embedded-image`, to be done whenever the
+ * version of PGlite changes. With a path it makes there the one that packages carry in its place,
+ * which has all migrations: to apply them is more than half of a first start.
  */
-const database = await PGlite.create();
-const image = await database.dumpDataDir("gzip");
-await Deno.writeFile(embeddedImage, new Uint8Array(await image.arrayBuffer()));
-await database.close();
+async function main([path]: readonly string[]): Promise<void> {
+  const image = path === undefined
+    ? await dumped(await PGlite.create())
+    : await inFolder(async (directory) => {
+      const database = await openEmbedded(directory);
+      await migrate(database, await readMigrations(programFile("migrations/")));
+      await database.close();
+      return await dumped(await PGlite.create(directory));
+    });
+  await Deno.writeFile(path ?? embeddedImage, new Uint8Array(await image.arrayBuffer()));
+}
+
+async function dumped(database: PGlite): Promise<Blob> {
+  const image = await database.dumpDataDir("gzip");
+  await database.close();
+  return image;
+}
+
+async function inFolder<T>(work: (directory: string) => Promise<T>): Promise<T> {
+  const folder = await Deno.makeTempDir({ prefix: "demeter-image-" });
+  try {
+    return await work(`${folder}/database`);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+await main(Deno.args);

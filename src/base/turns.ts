@@ -1,0 +1,28 @@
+import { type Clock, systemClock } from "./clock.ts";
+
+/** Shorter than a call's own work: a call that waits for a turn of each kind hardly notices. */
+const turnMs = 0.2;
+
+/**
+ * For work on behalf of many calls that no call waits for, such as a batch of records: with
+ * `await turns.pause()` between its parts it keeps the event loop for one turn at a time.
+ */
+export class Turns {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  #sinceMs: number;
+
+  constructor(clock: Pick<Clock, "monotonicMs"> = systemClock) {
+    this.#clock = clock;
+    this.#sinceMs = clock.monotonicMs();
+  }
+
+  /** Lets other work run if this turn is over; undefined while it is not. */
+  pause(): Promise<void> | undefined {
+    return this.#clock.monotonicMs() - this.#sinceMs < turnMs ? undefined : this.#next();
+  }
+
+  async #next(): Promise<void> {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    this.#sinceMs = this.#clock.monotonicMs();
+  }
+}

@@ -1,0 +1,180 @@
+import { type messages, parse, type PGlite, protocol } from "@electric-sql/pglite";
+import { pushAll } from "../../base/lists.ts";
+import type { SqlRow } from "../database.ts";
+
+/** Kept at most; the service has fewer texts that it repeats. */
+const maxStatements = 300;
+/** Plans are made anew when values of so many bytes, and a fifth of all so far, came since. */
+const leastGrowth = 4 * 1024 * 1024;
+
+type Parser = (value: string) => unknown;
+type Serializer = (value: unknown) => string;
+
+/** How values of a type are read and written, by its OID; what is not named is PGlite's. */
+export interface TypeCodecs {
+  parsers: Readonly<Record<number, Parser>>;
+  serializers: Readonly<Record<number, Serializer>>;
+}
+
+interface Statement {
+  name: string;
+  parameters: readonly number[];
+  columns: readonly { name: string; parse: Parser | undefined }[];
+}
+
+/**
+ * Statements that the database has parsed, and plans as PostgreSQL does for a session's prepared
+ * statements: for the values at first, once for all values where that is as good. PGlite's `query`
+ * parses and plans a text each time, which for most of ours takes longer than to run it. Who calls
+ * has the database to itself.
+ */
+export class PreparedStatements {
+  /** By text; the one that was used longest ago comes first. */
+  readonly #statements = new Map<string, Statement>();
+  readonly #database: PGlite;
+  readonly #codecs: TypeCodecs;
+  #nextName = 1;
+  /** Bytes of values so far, and of them those that were there when the plans began to be made. */
+  #bytes = 0;
+  #bytesBefore = 0;
+
+  constructor(database: PGlite, codecs: TypeCodecs) {
+    this.#database = database;
+    this.#codecs = codecs;
+  }
+
+  async query(text: string, values: readonly unknown[]): Promise<SqlRow[]> {
+    await this.#forgetOutgrown();
+    const statement = await this.#prepared(text);
+    try {
+      return await this.#run(statement, values);
+    } catch (thrown) {
+      // The next one is parsed anew, as it must be where the type of a column has changed.
+      this.#statements.delete(text);
+      await this.#close([statement]);
+      throw thrown;
+    }
+  }
+
+  /** Parses all anew; after statements that may have changed tables. */
+  async forget(): Promise<void> {
+    const all = [...this.#statements.values()];
+    this.#statements.clear();
+    this.#bytesBefore = this.#bytes;
+    await this.#close(all);
+  }
+
+  /**
+   * A plan for a small table may read it whole, and would go on to while the table grows: nothing
+   * but new statistics would have PostgreSQL look at its size again.
+   */
+  async #forgetOutgrown(): Promise<void> {
+    if (this.#bytes - this.#bytesBefore > leastGrowth + this.#bytesBefore / 5) await this.forget();
+  }
+
+  async #prepared(text: string): Promise<Statement> {
+    const existing = this.#statements.get(text);
+    if (existing) {
+      this.#statements.delete(text);
+      this.#statements.set(text, existing);
+      return existing;
+    }
+    const statement = await this.#prepare(text);
+    this.#statements.set(text, statement);
+    if (this.#statements.size > maxStatements) {
+      const [oldest, least] = this.#statements.entries().next().value!;
+      this.#statements.delete(oldest);
+      await this.#close([least]);
+    }
+    return statement;
+  }
+
+  async #prepare(text: string): Promise<Statement> {
+    const name = `s${this.#nextName++}`;
+    const messages = await this.#send(
+      protocol.serialize.parse({ name, text }),
+      protocol.serialize.describe({ type: "S", name }),
+    );
+    const fields = messages.find(isRowDescription)?.fields ?? [];
+    return {
+      name,
+      parameters: parse.parseDescribeStatementResults(messages),
+      columns: fields.map(({ name, dataTypeID }) => ({
+        name,
+        parse: this.#codecs.parsers[dataTypeID] ?? this.#database.parsers[dataTypeID],
+      })),
+    };
+  }
+
+  async #run(
+    { name, parameters, columns }: Statement,
+    values: readonly unknown[],
+  ): Promise<SqlRow[]> {
+    const written = values.map((value, at) => this.#write(value, parameters[at]!));
+    for (const text of written) this.#bytes += text?.length ?? 0;
+    const messages = await this.#send(
+      protocol.serialize.bind({ statement: name, values: written }),
+      protocol.serialize.execute(),
+    );
+    const done = messages.find(isCommandComplete)?.text;
+    if (mayChangeTables(done)) await this.forget();
+    return messages.filter(isDataRow).map(({ fields }) =>
+      Object.fromEntries(columns.map(({ name, parse }, at) => {
+        const value = fields[at] ?? null;
+        return [name, value === null || !parse ? value : parse(value)];
+      }))
+    );
+  }
+
+  #write(value: unknown, type: number): string | null {
+    if (value === null || value === undefined) return null;
+    const write = this.#codecs.serializers[type] ?? this.#database.serializers[type];
+    return write ? write(value) : String(value);
+  }
+
+  async #close(statements: readonly Statement[]): Promise<void> {
+    if (statements.length === 0) return;
+    await this.#send(
+      ...statements.map(({ name }) => protocol.serialize.close({ type: "S", name })),
+    );
+  }
+
+  /**
+   * What the database answers, or its first error: it skips what follows that up to the sync, which
+   * ends each round.
+   */
+  async #send(...messages: Uint8Array[]): Promise<Message[]> {
+    const received: Message[] = [];
+    const failures: unknown[] = [];
+    for (const message of [...messages, protocol.serialize.sync()]) {
+      try {
+        pushAll(received, await this.#database.execProtocolStream(message, { syncToFs: false }));
+      } catch (thrown) {
+        failures.push(thrown);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+    return received;
+  }
+}
+
+type Message = messages.BackendMessage;
+
+const harmless = /^(SELECT|INSERT|UPDATE|DELETE|MERGE)\b/;
+
+/** By what the database says of a statement that it has run, such as `ALTER TABLE`. */
+export function mayChangeTables(done: string | undefined): boolean {
+  return done !== undefined && !harmless.test(done);
+}
+
+function isCommandComplete(message: Message): message is messages.CommandCompleteMessage {
+  return message.name === "commandComplete";
+}
+
+function isRowDescription(message: Message): message is messages.RowDescriptionMessage {
+  return message.name === "rowDescription";
+}
+
+function isDataRow(message: Message): message is messages.DataRowMessage {
+  return message.name === "dataRow";
+}
