@@ -11,7 +11,7 @@ export interface ExportWork extends ExportSpec {
   snapshot: string;
 }
 
-/** Parts are gathered into pieces of this many bytes. */
+/** Lines are gathered into pieces of this many bytes. */
 const pieceBytes = 128 * 1024;
 
 /**
@@ -27,8 +27,8 @@ export async function* exportBytes(
   let piece = new Uint8Array(pieceBytes);
   let filled = 0;
   let rows = 0;
-  for await (const parts of exportParts(source, work)) {
-    for (const { bytes, rows: more } of parts) {
+  for await (const lines of exportLines(source, work)) {
+    for (const { bytes, rows: more } of lines) {
       // Copied, since the source uses its buffers again.
       for (let at = 0; at < bytes.length;) {
         const part = bytes.subarray(at, at + pieceBytes - filled);
@@ -52,10 +52,10 @@ export async function* exportBytes(
 /** Suggest a minor GC after so many bytes: a fast export leaves them quicker than V8 counts them. */
 const gcHintEveryBytes = 4 * 1024 * 1024;
 
-/** Parts that follow each other: lines, or what stands between them, which has no rows. */
-type Parts = Iterable<WrittenLines>;
+/** Rows in their order, or what stands between them, which has no rows. */
+type Lines = Iterable<WrittenLines>;
 
-async function* exportParts(source: ExportSource, work: ExportWork): AsyncGenerator<Parts> {
+async function* exportLines(source: ExportSource, work: ExportWork): AsyncGenerator<Lines> {
   const { tables, format, rawCells } = work;
   const chosen = work.columns ? { columns: work.columns } : {};
   if (format === "csv") {
@@ -84,7 +84,7 @@ async function* jsonArray(
   source: ExportSource,
   work: ExportWork,
   table: ExportTable,
-): AsyncGenerator<Parts> {
+): AsyncGenerator<Lines> {
   yield between("[");
   const { columns } = work;
   const form = {
@@ -94,9 +94,9 @@ async function* jsonArray(
     ...(columns ? { columns } : {}),
   } as const;
   let isFirst = true;
-  for await (const parts of rowsOf(source, work, table, form)) {
+  for await (const lines of rowsOf(source, work, table, form)) {
     // No comma before the first row.
-    yield isFirst ? withoutFirstByte(parts) : parts;
+    yield isFirst ? withoutFirstByte(lines) : lines;
     isFirst = false;
   }
   yield between("\n]");
@@ -107,7 +107,7 @@ async function* rowsOf(
   { accountId, start, end, filters, snapshot, columns }: ExportWork,
   table: ExportTable,
   form: LineForm,
-): AsyncGenerator<Parts> {
+): AsyncGenerator<Lines> {
   const write = lineWriter(table, form);
   const pages = source.read({
     table,
@@ -132,10 +132,10 @@ function* writtenLines(
   let text = "";
   let rows = 0;
   const written = () => {
-    const lines = { bytes: encoder.encode(text), rows };
+    const result = { bytes: encoder.encode(text), rows };
     text = "";
     rows = 0;
-    return lines;
+    return result;
   };
   for (const one of some) {
     if ("bytes" in one) {
@@ -163,13 +163,13 @@ function hasPayloads(columns: readonly string[] | undefined): boolean {
 
 const encoder = new TextEncoder();
 
-function between(text: string): Parts {
+function between(text: string): Lines {
   return [{ bytes: encoder.encode(text), rows: 0 }];
 }
 
-function* withoutFirstByte(parts: Parts): Generator<WrittenLines> {
+function* withoutFirstByte(lines: Lines): Generator<WrittenLines> {
   let isFirst = true;
-  for (const { bytes, rows } of parts) {
+  for (const { bytes, rows } of lines) {
     yield { bytes: isFirst ? bytes.subarray(1) : bytes, rows };
     isFirst = false;
   }

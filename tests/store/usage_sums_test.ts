@@ -7,8 +7,8 @@ import {
   type UsagePart,
   type UsageQuery,
   type UsageStore,
-  type UsageSums,
   usageSumColumns,
+  type UsageSums,
 } from "../../src/usage/usage_sums.ts";
 import type { Database } from "../../src/database/database.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";

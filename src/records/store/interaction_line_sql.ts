@@ -96,8 +96,8 @@ function literal(text: string): string {
 }
 
 /** Whether a form has the columns that exports have when nobody chooses: all, or all but payloads. */
-export function hasUsualColumns({ columns: chosen }: LineForm): boolean {
+export function hasDefaultColumns({ columns: chosen }: LineForm): boolean {
   if (chosen === undefined) return true;
-  const usual = lineColumns.filter(({ sql }) => !sql.startsWith("p."));
-  return chosen.join() === usual.map(({ name }) => name).join();
+  const bare = lineColumns.filter(({ sql }) => !sql.startsWith("p."));
+  return chosen.join() === bare.map(({ name }) => name).join();
 }

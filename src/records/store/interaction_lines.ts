@@ -1,17 +1,18 @@
+import { pushAll } from "../../base/lists.ts";
 import { chunks } from "../../database/chunks.ts";
 import type { BytesRow, Queryable } from "../../database/database.ts";
 import type { InteractionQuery } from "../../shared/interaction.ts";
 import type { ExportedLines, LineForm, WrittenLines } from "../analytics_store.ts";
 import { type Cell, exportedArrays, exportedCells, type ExportedRow } from "../columns.ts";
-import { hasUsualColumns, lineSql } from "./interaction_line_sql.ts";
+import { hasDefaultColumns, lineSql } from "./interaction_line_sql.ts";
 import {
   heldBytes,
-  type Page,
   type PageRows,
   payloadBytesSql,
   readInteractionCells,
   readPages,
   type RowKey,
+  type RowPage,
 } from "./interactions_read.ts";
 
 /**
@@ -39,7 +40,7 @@ async function* readLines(
 ): AsyncGenerator<ExportedLines[]> {
   const line = lineSql(form);
   // Statements of chosen columns are as many as callers like, and a session keeps what it prepares.
-  const options = { forceCustomPlan: !hasUsualColumns(form) };
+  const options = { forceCustomPlan: !hasDefaultColumns(form) };
   const free: Uint8Array<ArrayBuffer>[] = [];
   const pages = readPages(query, async (parts, values) => {
     const page = new LinePage(free);
@@ -49,15 +50,15 @@ async function* readLines(
   const isLater = (item: PageItem): item is LaterRow => "key" in item;
   for await (const { rows: page } of pages) {
     for (const some of chunks(page.items, (item) => isLater(item) ? item.bytes : 0, heldBytes)) {
-      const later = some.filter(isLater);
-      const asked = later.filter(({ isTruncated }) => !isTruncated);
+      const missing = some.filter(isLater);
+      const asked = missing.filter(({ isTruncated }) => !isTruncated);
       const lines = new Map<string, WrittenLines>();
       if (asked.length > 0) {
         await eachRow(laterSql(line), keysOf(asked), ([bytes, time, id]) => {
           lines.set(nameOf({ time: textOf(time!), id: textOf(id!) }), { bytes: bytes!, rows: 1 });
         }, options);
       }
-      const cells = await cellsOf(database, later.filter(({ isTruncated }) => isTruncated));
+      const cells = await cellsOf(database, missing.filter(({ isTruncated }) => isTruncated));
       yield some.flatMap((item): ExportedLines[] => {
         if (!isLater(item)) return [item];
         const found = lines.get(nameOf(item.key)) ?? cells.get(nameOf(item.key));
@@ -109,17 +110,17 @@ class LinePage {
     this.#count++;
     if (line) return this.#addLine(line);
     this.#closeBuffer();
-    const later = readLater(row);
-    this.items.push(later);
-    this.#bytes += later.bytes;
+    const missing = readLater(row);
+    this.items.push(missing);
+    this.#bytes += missing.bytes;
   }
 
   /** Nobody reads its lines any more. */
   release(): void {
-    this.#free.push(...this.#used.splice(0));
+    pushAll(this.#free, this.#used.splice(0));
   }
 
-  whole(): Page<LinePage> {
+  whole(): RowPage<LinePage> {
     this.#closeBuffer();
     return {
       rows: this,

@@ -83,7 +83,7 @@ export interface PageRows {
 }
 
 /** A page of rows, and what the next one is asked for by. */
-export interface Page<Rows> {
+export interface RowPage<Rows> {
   rows: Rows;
   count: number;
   /** About how many bytes its payloads have. */
@@ -99,7 +99,7 @@ export interface Page<Rows> {
  */
 export async function* readPages<Rows>(
   query: InteractionQuery,
-  ask: (rows: PageRows, values: readonly SqlValue[]) => Promise<Page<Rows>>,
+  ask: (rows: PageRows, values: readonly SqlValue[]) => Promise<RowPage<Rows>>,
 ): AsyncGenerator<{ rows: Rows; inlineBytes: number }> {
   const { conditions, values } = readConditions(query);
   const askPage = (size: number, after?: RowKey) => {
@@ -120,8 +120,8 @@ export async function* readPages<Rows>(
     return page;
   };
   let size = firstRows;
-  for (let next: Promise<Page<Rows>> | undefined = askPage(size); next;) {
-    const page: Page<Rows> = await next;
+  for (let next: Promise<RowPage<Rows>> | undefined = askPage(size); next;) {
+    const page: RowPage<Rows> = await next;
     const inlineBytes = inlineOf(size);
     const isLast = page.count < size;
     size = sizeAfter(page);
@@ -135,7 +135,7 @@ function inlineOf(size: number): number {
 }
 
 /** So many that most payloads will come with their rows, if they are as these are. */
-function sizeAfter({ count, payloadBytes }: Page<unknown>): number {
+function sizeAfter({ count, payloadBytes }: RowPage<unknown>): number {
   const fitting = heldBytes * count / (2 * Math.max(1, payloadBytes));
   return Math.floor(Math.min(mostRows, Math.max(leastRows, fitting)));
 }
