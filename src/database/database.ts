@@ -23,7 +23,21 @@ export interface Queryable {
     values?: readonly SqlValue[],
     options?: QueryOptions,
   ): Promise<Row[]>;
+  /**
+   * Gives each row as it arrives, in the server's own bytes: each value is its text in UTF-8, in the
+   * order of the select. No strings are made of them. `onRow` must not throw. Absent where the
+   * driver has only strings (embedded).
+   */
+  eachRow?(
+    text: string,
+    values: readonly SqlValue[],
+    onRow: (row: BytesRow) => void,
+    options?: QueryOptions,
+  ): Promise<void>;
 }
+
+/** See `Queryable.eachRow`. Values are views of a larger buffer: whoever keeps one keeps that too. */
+export type BytesRow = readonly (Uint8Array<ArrayBuffer> | null)[];
 
 export interface QueryOptions {
   /**

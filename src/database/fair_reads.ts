@@ -28,6 +28,9 @@ export function createFairReads(database: Database): FairReads {
   const reads = database.reads ?? database;
   const among = (turns: typeof quick, from: Queryable) => (accountId: number): Queryable => ({
     query: (...args) => turns.run(String(accountId), () => from.query(...args)),
+    ...(from.eachRow && {
+      eachRow: (...args) => turns.run(String(accountId), () => from.eachRow!(...args)),
+    }),
   });
   return { of: among(quick, reads), inBulk: among(bulk, database) };
 }

@@ -1,4 +1,6 @@
 import { createGcHint } from "../base/gc_hint.ts";
+import type { ExportTable } from "../../contracts/data/export_tables.ts";
+import type { ExportedLines, LineForm, WrittenLines } from "../records/analytics_store.ts";
 import { type Cells, csvHeader, csvWriter, jsonWriter } from "./row_writers.ts";
 import type { ExportSpec } from "./export_spec.ts";
 import type { ExportSource } from "./export_source.ts";
@@ -9,8 +11,8 @@ export interface ExportWork extends ExportSpec {
   snapshot: string;
 }
 
-/** Text is gathered into pieces of about this many UTF-16 units. */
-const pieceChars = 128 * 1024;
+/** Lines are gathered into pieces of this many bytes. */
+const pieceBytes = 128 * 1024;
 
 /**
  * The export's bytes in pieces, read on demand: at most a few pages of rows and one piece are in
@@ -21,46 +23,49 @@ export async function* exportBytes(
   work: ExportWork,
   onRows: (rows: number) => void = () => {},
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const encoder = new TextEncoder();
   const gcHint = createGcHint(gcHintEveryBytes);
-  let piece = "";
+  let piece = new Uint8Array(pieceBytes);
+  let filled = 0;
   let rows = 0;
-  for await (const { texts, areRows } of exportTexts(source, work)) {
-    for (const text of texts) {
-      piece += text;
-      if (areRows) rows++;
-      if (piece.length < pieceChars) continue;
-      const bytes = encoder.encode(piece);
-      yield bytes;
-      gcHint.left(bytes.length);
-      onRows(rows);
-      piece = "";
+  for await (const lines of exportLines(source, work)) {
+    for (const { bytes, rows: more } of lines) {
+      // Copied, since the source uses its buffers again.
+      for (let at = 0; at < bytes.length;) {
+        const part = bytes.subarray(at, at + pieceBytes - filled);
+        piece.set(part, filled);
+        at += part.length;
+        filled += part.length;
+        if (filled < pieceBytes) continue;
+        yield piece;
+        gcHint.left(filled);
+        onRows(rows);
+        piece = new Uint8Array(pieceBytes);
+        filled = 0;
+      }
+      rows += more;
     }
   }
-  yield encoder.encode(piece);
+  yield piece.subarray(0, filled);
   onRows(rows);
 }
 
 /** Suggest a minor GC after so many bytes: a fast export leaves them quicker than V8 counts them. */
 const gcHintEveryBytes = 4 * 1024 * 1024;
 
-/** Texts that follow each other: rows, or one that stands between them. */
-interface Texts {
-  texts: Iterable<string>;
-  areRows: boolean;
-}
+/** Rows in their order, or what stands between them, which has no rows. */
+type Lines = Iterable<WrittenLines>;
 
-async function* exportTexts(source: ExportSource, work: ExportWork): AsyncGenerator<Texts> {
-  if (work.format === "csv") {
-    yield* csvTexts(source, work);
+async function* exportLines(source: ExportSource, work: ExportWork): AsyncGenerator<Lines> {
+  const { tables, format, rawCells } = work;
+  const chosen = work.columns ? { columns: work.columns } : {};
+  if (format === "csv") {
+    yield between(csvHeader(tables[0]!, work.columns));
+    yield* rowsOf(source, work, tables[0]!, { format, rawCells, ...chosen });
     return;
   }
-  const { tables } = work;
-  if (work.format === "jsonl") {
-    const write = jsonWriter(tables[0]!, work.columns);
-    for await (const some of rowsOf(source, work, tables[0]!)) {
-      yield written(some, (cells) => write(cells) + "\n");
-    }
+  if (format === "jsonl") {
+    const form = { format: "json", before: "", after: "\n", ...chosen } as const;
+    yield* rowsOf(source, work, tables[0]!, form);
     return;
   }
   if (tables.length === 1) {
@@ -75,37 +80,36 @@ async function* exportTexts(source: ExportSource, work: ExportWork): AsyncGenera
   yield between("}\n");
 }
 
-async function* csvTexts(source: ExportSource, work: ExportWork): AsyncGenerator<Texts> {
-  const table = work.tables[0]!;
-  yield between(csvHeader(table, work.columns));
-  const write = csvWriter(table, work.rawCells, work.columns);
-  for await (const some of rowsOf(source, work, table)) yield written(some, write);
-}
-
 async function* jsonArray(
   source: ExportSource,
   work: ExportWork,
-  table: ExportSpec["tables"][number],
-): AsyncGenerator<Texts> {
+  table: ExportTable,
+): AsyncGenerator<Lines> {
   yield between("[");
-  const write = jsonWriter(table, work.columns);
-  let start = "\n";
-  for await (const some of rowsOf(source, work, table)) {
-    yield written(some, (cells) => {
-      const text = start + write(cells);
-      start = ",\n";
-      return text;
-    });
+  const { columns } = work;
+  const form = {
+    format: "json",
+    before: ",\n",
+    after: "",
+    ...(columns ? { columns } : {}),
+  } as const;
+  let isFirst = true;
+  for await (const lines of rowsOf(source, work, table, form)) {
+    // No comma before the first row.
+    yield isFirst ? withoutFirstByte(lines) : lines;
+    isFirst = false;
   }
   yield between("\n]");
 }
 
-function rowsOf(
+async function* rowsOf(
   source: ExportSource,
   { accountId, start, end, filters, snapshot, columns }: ExportWork,
-  table: ExportSpec["tables"][number],
-): AsyncIterable<readonly Cells[]> {
-  return source.read({
+  table: ExportTable,
+  form: LineForm,
+): AsyncGenerator<Lines> {
+  const write = lineWriter(table, form);
+  const pages = source.read({
     table,
     accountId,
     filters,
@@ -113,16 +117,60 @@ function rowsOf(
     ...(start ? { start } : {}),
     ...(end ? { end } : {}),
     ...(hasPayloads(columns) ? {} : { withoutPayloads: true }),
-  });
+  }, form);
+  for await (const rows of pages) {
+    if (rows.length === 0) continue;
+    yield writtenLines(rows, write);
+  }
+}
+
+/** Cells become lines as they are asked for, since together they may be long. */
+function* writtenLines(
+  some: readonly ExportedLines[],
+  write: (cells: Cells) => string,
+): Generator<WrittenLines> {
+  let text = "";
+  let rows = 0;
+  const written = () => {
+    const result = { bytes: encoder.encode(text), rows };
+    text = "";
+    rows = 0;
+    return result;
+  };
+  for (const one of some) {
+    if ("bytes" in one) {
+      if (rows > 0) yield written();
+      yield one;
+    } else {
+      text += write(one);
+      rows++;
+      if (text.length >= pieceBytes) yield written();
+    }
+  }
+  if (rows > 0) yield written();
+}
+
+/** Writes cells as a line of this form. */
+function lineWriter(table: ExportTable, form: LineForm): (cells: Cells) => string {
+  if (form.format === "csv") return csvWriter(table, form.rawCells, form.columns);
+  const write = jsonWriter(table, form.columns);
+  return (cells) => form.before + write(cells) + form.after;
 }
 
 function hasPayloads(columns: readonly string[] | undefined): boolean {
   return columns === undefined || columns.includes("request") || columns.includes("response");
 }
 
-const between = (text: string): Texts => ({ texts: [text], areRows: false });
+const encoder = new TextEncoder();
 
-/** Written one by one as they are asked for, since together they may be long. */
-function written(some: readonly Cells[], write: (cells: Cells) => string): Texts {
-  return { texts: Iterator.from(some).map(write), areRows: true };
+function between(text: string): Lines {
+  return [{ bytes: encoder.encode(text), rows: 0 }];
+}
+
+function* withoutFirstByte(lines: Lines): Generator<WrittenLines> {
+  let isFirst = true;
+  for (const { bytes, rows } of lines) {
+    yield { bytes: isFirst ? bytes.subarray(1) : bytes, rows };
+    isFirst = false;
+  }
 }

@@ -58,7 +58,7 @@ function fairSource(analytics: AnalyticsStore, reads: FairReads, database: Datab
     });
   return {
     snapshot: createExportSource({ analytics, evals: database, sharesMain }).snapshot,
-    read: (query) => of(query.accountId).read(query),
+    read: (query, form) => of(query.accountId).read(query, form),
     count: (query) => of(query.accountId).count(query),
   };
 }

@@ -52,8 +52,11 @@ export type PrepareRows = (tx: Queryable) => Promise<readonly SettledCall[]>;
 
 /** Reads of one account or of few rows; `FairReads` schedules them by account. */
 export interface AnalyticsReads extends InteractionRepository, Pick<InteractionStore, "read"> {
-  /** The rows of `read` as cells of an export, some at a time. */
-  readCells(query: InteractionQuery): AsyncIterable<readonly Cell[][]>;
+  /**
+   * The rows of `read` for an export, some at a time: as lines of this form where the store writes
+   * them itself, else, and without a form, as cells of all columns. Any row may be either.
+   */
+  readLines(query: InteractionQuery, form?: LineForm): AsyncIterable<readonly ExportedLines[]>;
   /** How many rows `read` would return. */
   count(query: InteractionQuery): Promise<number>;
   /** A name for the present state of the store, for `InteractionQuery.snapshot`. */
@@ -106,6 +109,30 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
   matchedAmong(scope: ErasureScope, transactionIds: readonly string[]): Promise<string[]>;
   countMatched(scope: ErasureScope, transactionIds: readonly string[]): Promise<number>;
 }
+
+/**
+ * How a line of an export is written, by the rules of `src/exports/row_writers.ts`: a row of CSV with
+ * its CRLF, or an object of JSON with what stands around it.
+ */
+export type LineForm =
+  & (
+    // `rawCells`: words that a spreadsheet would take for a formula are left as they are.
+    | { format: "csv"; rawCells: boolean }
+    | { format: "json"; before: string; after: string }
+  )
+  & {
+    /** Public names in their order; absent: all. Names that no column has are left out. */
+    columns?: readonly string[];
+  };
+
+/** Lines that follow each other, in UTF-8. The bytes are valid until the next are asked for. */
+export interface WrittenLines {
+  bytes: Uint8Array<ArrayBuffer>;
+  rows: number;
+}
+
+/** Lines as they are, or the cells of a row that is still to be written. */
+export type ExportedLines = WrittenLines | readonly Cell[];
 
 /** Operations that can be part of a transaction of the main database. */
 export interface AnalyticsTransaction {

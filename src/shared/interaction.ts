@@ -173,7 +173,7 @@ export interface InteractionQuery {
   filters?: Readonly<Record<string, readonly (string | number | boolean)[]>>;
   /** Only rows that had been written by then (`ExportSource.snapshot`). */
   snapshot?: string;
-  /** `readCells` alone: payloads aren't read, and their cells are null. */
+  /** `readLines` alone: payloads aren't read, and their cells are null. */
   withoutPayloads?: boolean;
 }
 

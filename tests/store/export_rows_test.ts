@@ -8,14 +8,21 @@ import { exportBytes } from "../../src/exports/text.ts";
 import { fieldOfColumn } from "../../src/records/columns.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
-import { onBothDatabases } from "../support/databases.ts";
+import type { ExportSpec } from "../../src/exports/export_spec.ts";
+import { columnsWithoutPayloads } from "../../src/exports/export_spec.ts";
+import { onBothDatabases, onPostgres } from "../support/databases.ts";
 import { collect, interaction, newAccount, observed } from "./samples.ts";
 
-async function exported(database: Database, accountId: number, format: "json" | "csv") {
+async function exported(
+  database: Database,
+  accountId: number,
+  format: ExportSpec["format"],
+  options: Partial<ExportSpec> = {},
+) {
   const analytics = createAnalyticsStore(database);
   const source = createExportSource({ analytics, evals: database, sharesMain: true });
   const snapshot = await source.snapshot();
-  const work = { accountId, format, filters: {}, rawCells: true, snapshot };
+  const work = { accountId, format, filters: {}, rawCells: true, snapshot, ...options };
   const pieces = await collect(exportBytes(source, { ...work, tables: ["interactions"] }));
   return await new Blob(pieces).text();
 }
@@ -62,6 +69,12 @@ const awkward = [
     "\\u0041",
     "NULL",
     "\\N",
+    "=1,2",
+    '=HYPERLINK("x")',
+    "-1",
+    "+a\r\n",
+    "\t=1",
+    'Ω,ß"',
   ],
 ];
 
@@ -77,27 +90,32 @@ const wide: Partial<SettledCall> = {
   attempts: [{ vendor: "v", model: 'm"\n', http_status: null, error_code: null, ms: 3 }],
 };
 
+/** Each text in each column that may hold it, beside values that are absent, empty or large. */
+function awkwardRows(accountId: number): SettledCall[] {
+  return awkward.map((text, n) =>
+    interaction(accountId, `txn_${String(n).padStart(3, "0")}`, {
+      ...(n % 2 === 0 ? wide : {}),
+      createdAt: new Date(Date.UTC(2026, 10, 21, 0, 0, 0, n * 7)),
+      requestId: text,
+      sessionId: text,
+      userId: n % 3 === 0 ? null : text,
+      app: text,
+      cohortId: text,
+      model: text,
+      translationLoss: n % 4 === 0 ? [] : [text, '{"a,b"}', "null"],
+      usageRawText: n % 5 === 0 ? null : JSON.stringify({ text, n: 1.5 }),
+      requestText: n % 7 === 0 ? null : JSON.stringify({ text }, null, n % 2),
+      responseText: n % 6 === 0 ? `{"cut":"${"x".repeat(n)}` : JSON.stringify([text]),
+      payloadTruncated: n % 6 === 0,
+    })
+  );
+}
+
 onBothDatabases(
   "every row of an export is its record, whatever its texts hold",
   async (database) => {
     const accountId = await newAccount(database);
-    const rows = awkward.map((text, n) =>
-      interaction(accountId, `txn_${String(n).padStart(3, "0")}`, {
-        ...(n % 2 === 0 ? wide : {}),
-        createdAt: new Date(Date.UTC(2026, 10, 21, 0, 0, 0, n * 7)),
-        requestId: text,
-        sessionId: text,
-        userId: n % 3 === 0 ? null : text,
-        app: text,
-        cohortId: text,
-        model: text,
-        translationLoss: n % 4 === 0 ? [] : [text, '{"a,b"}', "null"],
-        usageRawText: n % 5 === 0 ? null : JSON.stringify({ text, n: 1.5 }),
-        requestText: n % 7 === 0 ? null : JSON.stringify({ text }, null, n % 2),
-        responseText: n % 6 === 0 ? `{"cut":"${"x".repeat(n)}` : JSON.stringify([text]),
-        payloadTruncated: n % 6 === 0,
-      })
-    );
+    const rows = awkwardRows(accountId);
     await createAnalyticsStore(database).insert(rows);
     const read = JSON.parse(await exported(database, accountId, "json"));
     assert.equal(read.length, rows.length);
@@ -108,6 +126,94 @@ onBothDatabases(
         `row ${at}`,
       );
     }
+  },
+);
+
+/** The database as a driver shows it that has no bytes: rows come as cells. */
+function withoutBytes({ eachRow: _, ...database }: Database): Database {
+  return database;
+}
+
+/** Payloads that come with their row, that come later, and that may be cut, of all awkward texts. */
+function payloadRows(accountId: number): SettledCall[] {
+  return awkward.map((text, n) =>
+    interaction(accountId, `txn_payload_${String(n).padStart(3, "0")}`, {
+      createdAt: new Date(Date.UTC(2026, 10, 22, 0, 0, 0, n)),
+      flow: text,
+      requestText: n % 3 === 0 ? text : JSON.stringify({ text: text.repeat(n % 2 ? 1 : 9_000) }),
+      responseText: n % 5 === 0 ? null : n % 7 === 0 ? "" : `-${JSON.stringify(text)}`,
+      payloadTruncated: n % 11 === 0,
+    })
+  );
+}
+
+const orders: readonly [string, ExportSpec["format"], Partial<ExportSpec>][] = [
+  ["csv", "csv", {}],
+  ["csv with guarded cells", "csv", { rawCells: false }],
+  ["json", "json", {}],
+  ["jsonl", "jsonl", {}],
+  ["csv without payloads", "csv", { columns: columnsWithoutPayloads("interactions") }],
+  ["jsonl without payloads", "jsonl", { columns: columnsWithoutPayloads("interactions") }],
+  ["json of chosen columns", "json", { columns: ["response", "app", "cost_usd", "request"] }],
+  ["csv of one column", "csv", { columns: ["translation_loss"], rawCells: false }],
+];
+
+onPostgres("the lines of PostgreSQL are those of this process, byte by byte", async (database) => {
+  const accountId = await newAccount(database);
+  const rows = [...awkwardRows(accountId), ...payloadRows(accountId)];
+  rows.push(interaction(accountId, "txn_owed", { chargedNanos: -1_000_000_001n, costNanos: null }));
+  await createAnalyticsStore(database).insert(rows);
+  // A row of its own without payloads, as their retention leaves it.
+  await database.query(
+    "delete from interaction_payloads where transaction_id in ('txn_007', 'txn_payload_022')",
+  );
+  for (const [what, format, options] of orders) {
+    let fromDatabase = 0;
+    const watched: Database = {
+      ...database,
+      eachRow: (text, values, onRow, options) =>
+        database.eachRow!(text, values, (row) => {
+          if (row[0] !== null) fromDatabase++;
+          onRow(row);
+        }, options),
+    };
+    const read = await exported(watched, accountId, format, options);
+    assert.equal(read, await exported(withoutBytes(database), accountId, format, options), what);
+    // The rest are payloads that may be cut; without payloads there are none.
+    const cut = options.columns && !options.columns.includes("request")
+      ? 0
+      : rows.filter((row) => row.payloadTruncated && row.transactionId !== "txn_payload_022")
+        .length;
+    assert.equal(fromDatabase, rows.length - cut, what);
+  }
+});
+
+onPostgres(
+  "a row that is erased before its large payload is read is left out",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const requestText = JSON.stringify("x".repeat(100_000));
+    const rows = ["txn_1", "txn_2", "txn_3"].map((id) =>
+      interaction(accountId, id, { requestText })
+    );
+    await createAnalyticsStore(database).insert(rows);
+    let asked = 0;
+    const erasing: Database = {
+      ...database,
+      async eachRow(...args) {
+        if (++asked === 2) {
+          await database.query(
+            "delete from interactions where transaction_id = 'txn_2'",
+          );
+        }
+        return await database.eachRow!(...args);
+      },
+    };
+    const read = JSON.parse(await exported(erasing, accountId, "json"));
+    assert.deepEqual(read.map((row: Record<string, unknown>) => row.transaction_id), [
+      "txn_1",
+      "txn_3",
+    ]);
   },
 );
 
@@ -130,10 +236,21 @@ onBothDatabases(
       await createAnalyticsStore(database).insert(rows.slice(from, from + 100));
     }
     let most = 0;
+    const add = (lengths: number[]) => most = Math.max(most, lengths.reduce((a, b) => a + b, 0));
     const watched = observed(database, (found) => {
-      const lengths = found.map((row) => `${row.request ?? ""}${row.response ?? ""}`.length);
-      most = Math.max(most, lengths.reduce((sum, one) => sum + one, 0));
+      add(found.map((row) => `${row.request ?? ""}${row.response ?? ""}`.length));
     });
+    if (database.eachRow) {
+      watched.eachRow = async (text, values, onRow, options) => {
+        const lengths: number[] = [];
+        await database.eachRow!(text, values, (row) => {
+          // The other columns of a row have up to a KiB.
+          lengths.push(Math.max(0, (row[0]?.length ?? 0) - 1024));
+          onRow(row);
+        }, options);
+        add(lengths);
+      };
+    }
     const read = JSON.parse(await exported(watched, accountId, "json"));
     assert.deepEqual(
       read.map((row: Record<string, unknown>) => [row.transaction_id, row.request, row.response]),

@@ -1,6 +1,8 @@
 import assert from "@std/assert";
 import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import type { Database } from "../../src/database/database.ts";
+import type { Cells } from "../../src/exports/row_writers.ts";
+import type { WrittenLines } from "../../src/records/analytics_store.ts";
 import { createExportSource } from "../../src/exports/store/export_source.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { writeCalls, writeRecords } from "../../src/records/store/interactions.ts";
@@ -17,9 +19,22 @@ async function ids(database: Database, accountId: number, snapshot: string, more
   const { table = "interactions", filters = {} } = more;
   const query = { table, accountId, filters, snapshot };
   const source = sourceOf(database);
-  const rows = (await collect(source.read(query))).flat();
+  const rows = (await collect(source.read(query))).flat() as Cells[];
   assert.equal(await source.count(query), rows.length, "count agrees with read");
-  return rows.map(([id]) => id);
+  const found = rows.map((row) => row[0]);
+  if (table === "interactions" && database.eachRow) {
+    const form = { format: "json", columns: ["transaction_id"], before: ",", after: "" } as const;
+    // A payload that may be cut would make its row cells.
+    const lines = await collect(source.read({ ...query, withoutPayloads: true }, form));
+    const texts = lines.flat().map((some) =>
+      new TextDecoder().decode((some as WrittenLines).bytes)
+    );
+    const named = JSON.parse(`[${texts.join("").slice(1)}]`).map((
+      row: { transaction_id: string },
+    ) => row.transaction_id);
+    assert.deepEqual(named, found, "lines agree with cells");
+  }
+  return found;
 }
 
 interface Query {
@@ -130,7 +145,7 @@ onBothDatabases(
     assert.deepEqual(await ids(database, accountId, snapshot, { table: "eval_runs" }), ["run_1"]);
     const results = (await collect(
       source.read({ table: "eval_results", accountId, filters: {}, snapshot }),
-    )).flat();
+    )).flat() as Cells[];
     assert.equal(results.length, 450);
     assert.equal(new Set(results.map((cells) => cells[3])).size, 450);
     const half = {

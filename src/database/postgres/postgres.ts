@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { starvationTolerantTimeout } from "../../base/deadline.ts";
 import { Fault } from "../../shared/fault.ts";
 import { formatArray, parseArray } from "../arrays.ts";
-import type { Database, QueryOptions, SqlRow, SqlValue } from "../database.ts";
+import type { BytesRow, Database, QueryOptions, SqlRow, SqlValue } from "../database.ts";
 import { asFault, codeOf, tooManyConnections } from "./faults.ts";
 import { type Connection, Pool } from "./pool.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
@@ -74,6 +74,8 @@ function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Data
   return {
     kind: "postgres",
     query: (text, values, options) => pool.use((session) => session.query(text, values, options)),
+    eachRow: (text, values, onRow, options) =>
+      pool.use((session) => session.eachRow(text, values, onRow, options)),
     transaction: (work) => pool.use(async (session) => transact(await session.begin(), work)),
     async ping() {
       await pool.use((session) => session.query("select 1"));
@@ -142,18 +144,33 @@ class Session implements Connection {
     }
   }
 
-  async query<Row extends SqlRow>(
+  query<Row extends SqlRow>(
     text: string,
     values?: readonly SqlValue[],
     options: QueryOptions = {},
   ): Promise<Row[]> {
+    return this.#watched(() => this.#run(text, values, options)) as Promise<Row[]>;
+  }
+
+  async eachRow(
+    text: string,
+    values: readonly SqlValue[],
+    onRow: (row: BytesRow) => void,
+    options: QueryOptions = {},
+  ): Promise<void> {
+    await this.#watched(() =>
+      this.#bound(text, values, options).raw().forEach((row) => onRow(row as unknown as BytesRow))
+    );
+  }
+
+  async #watched<T>(run: () => PromiseLike<T>): Promise<T> {
     const stopWatching = this.#endIfUnanswered();
     // Between a connection's error and its end the driver accepts queries that it never sends, and
     // answers them with other queries' rows after it has reconnected.
     const cut = Promise.withResolvers<never>();
     this.#cut = cut.reject;
     try {
-      return await Promise.race([this.#run(text, values, options), cut.promise]) as Row[];
+      return await Promise.race([run(), cut.promise]);
     } catch (thrown) {
       const fault = asFault(thrown);
       // So a failed session is never used again, not even by queries that wait for it.
@@ -189,17 +206,21 @@ class Session implements Connection {
     };
   }
 
+  #bound(text: string, values: readonly SqlValue[], { forceCustomPlan = false }: QueryOptions) {
+    // Type 0 leaves the types to the server, as in the other driver; this one would send an array
+    // of bigints as a bigint.
+    const bound = values.map((value) => value === null ? null : this.#sql.typed(value, 0));
+    return this.#sql.unsafe(text, bound as never[], { prepare: !forceCustomPlan });
+  }
+
   async #run(
     text: string,
     values: readonly SqlValue[] | undefined,
-    { forceCustomPlan = false }: QueryOptions,
+    options: QueryOptions,
   ): Promise<SqlRow[]> {
     // Without values, the simple protocol accepts several statements, as in migrations.
     if (values !== undefined && values.length > 0) {
-      // Type 0 leaves the types to the server, as in the other driver; this one would send an array
-      // of bigints as a bigint.
-      const bound = values.map((value) => value === null ? null : this.#sql.typed(value, 0));
-      return [...await this.#sql.unsafe(text, bound as never[], { prepare: !forceCustomPlan })];
+      return [...await this.#bound(text, values, options)];
     }
     const result: SqlRow[] | SqlRow[][] = await this.#sql.unsafe(text);
     const last = result.at(-1);

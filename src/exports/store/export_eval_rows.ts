@@ -82,7 +82,10 @@ const tables: Readonly<Record<EvalTable, Table>> = {
   },
 };
 
-function where(table: EvalTable, query: ExportQuery): { conditions: string[]; values: SqlValue[] } {
+function where(
+  table: EvalTable,
+  query: ExportQuery,
+): { conditions: string[]; values: SqlValue[] } {
   const values: SqlValue[] = [query.accountId];
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   const conditions = ["t.account_id = $1"];

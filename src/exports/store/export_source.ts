@@ -10,7 +10,7 @@ import { takeSnapshot } from "../../database/snapshot.ts";
  * their own unless both share a database.
  */
 export function createExportSource({ analytics, evals, sharesMain }: {
-  analytics: Pick<AnalyticsReads, "readCells" | "count" | "snapshot">;
+  analytics: Pick<AnalyticsReads, "readLines" | "count" | "snapshot">;
   evals: Queryable;
   sharesMain: boolean;
 }): ExportSource {
@@ -19,9 +19,9 @@ export function createExportSource({ analytics, evals, sharesMain }: {
       const taken = await analytics.snapshot();
       return sharesMain ? taken : `${taken}|${await takeSnapshot(evals)}`;
     },
-    read: (query) =>
+    read: (query, form) =>
       query.table === "interactions"
-        ? analytics.readCells(interactionQuery(query))
+        ? analytics.readLines(interactionQuery(query), form)
         : readEvalRows(evals, query.table, { ...query, snapshot: part(query, 1) }),
     count: (query) =>
       query.table === "interactions"

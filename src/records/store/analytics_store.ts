@@ -29,7 +29,8 @@ import {
 import { createInteractionRepository } from "./interaction_repository.ts";
 import { writeCalls, writeRecords, type WrittenCalls } from "./interactions.ts";
 import { listInteractions } from "./interactions_list.ts";
-import { countInteractions, readInteractionCells, readInteractions } from "./interactions_read.ts";
+import { countInteractions, readInteractions } from "./interactions_read.ts";
+import { readInteractionLines } from "./interaction_lines.ts";
 import { ensurePartitions, eraseBefore, Partitions, partitionsInUse } from "./partitions.ts";
 import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
 
@@ -107,7 +108,7 @@ export function createAnalyticsReads(database: Queryable): AnalyticsReads {
   return {
     ...createInteractionRepository(database),
     read: (query) => readInteractions(database, query),
-    readCells: (query) => readInteractionCells(database, query),
+    readLines: (query, form) => readInteractionLines(database, query, form),
     count: (query) => countInteractions(database, query),
     snapshot: () => takeSnapshot(database),
     sample: (query) => sampleCalls(database, query),

@@ -13,7 +13,7 @@ import { chunks } from "../../database/chunks.ts";
 import { snapshotConditions } from "../../database/snapshot.ts";
 
 /** Bytes of payloads that a query may give; a single row's may exceed it. */
-const heldBytes = 4 * 1024 * 1024;
+export const heldBytes = 4 * 1024 * 1024;
 /** Rows of a page: the first one's, and the bounds of the later ones'. */
 const firstRows = 500;
 const leastRows = 100;
@@ -27,7 +27,7 @@ export async function* readInteractions(
   database: Queryable,
   query: InteractionQuery,
 ): AsyncGenerator<Interaction> {
-  for await (const rows of readPages(database, query, selectedColumns)) {
+  for await (const rows of readWhole(database, query, selectedColumns)) {
     for (const row of rows) yield readRow(row);
   }
 }
@@ -37,49 +37,29 @@ export async function* readInteractionCells(
   database: Queryable,
   query: InteractionQuery,
 ): AsyncGenerator<Cell[][]> {
-  for await (const rows of readPages(database, query, exportedArrays)) {
+  for await (const rows of readWhole(database, query, exportedArrays)) {
     yield rows.map((row) => exportedCells(row as unknown as ExportedRow));
   }
 }
 
-/**
- * Rows of `selected`, with `request` and `response`. A page is asked for while the one before it is
- * worked on. Planning a page takes as long as reading hundreds of rows, so pages are long where
- * payloads are short; a page holds the payloads that are below its rows' even share of `heldBytes`.
- */
-async function* readPages(
+/** Rows of `selected`, with `request` and `response`. */
+async function* readWhole(
   database: Queryable,
   query: InteractionQuery,
   selected: string,
 ): AsyncGenerator<SqlRow[]> {
-  const { conditions, values } = readConditions(query);
-  const ask = (size: number, after?: SqlRow) => {
-    const bound = [...values];
-    const bind = (value: SqlValue) => `$${bound.push(value)}`;
-    const all = [...conditions];
-    if (after) {
-      const time = `${bind(String(after.row_time))}::text::timestamptz`;
-      all.push(`(i.created_at, i.transaction_id) > (${time}, ${bind(String(after.row_id))})`);
-      // Redundant, but a condition on time alone lets the planner skip partitions.
-      all.push(`i.created_at >= ${time}`);
-    }
-    const rows = `${bind(size)}::bigint`;
-    const sql = query.withoutPayloads
-      ? bareSql(selected, all, rows)
-      : pageSql(selected, all, rows, `${bind(Math.floor(heldBytes / size))}::bigint`);
-    const page = database.query(sql, bound);
-    // Nobody may be left to be told.
-    page.catch(() => {});
-    return page;
-  };
-  let size = firstRows;
-  for (let next: Promise<SqlRow[]> | undefined = ask(size); next;) {
-    const rows: SqlRow[] = await next;
-    const share = heldBytes / size;
-    const isLast = rows.length < size;
-    size = sizeAfter(rows);
-    next = isLast ? undefined : ask(size, rows.at(-1)!);
-    const bytesLater = (row: SqlRow) => payloadBytes(row) > share ? payloadBytes(row) : 0;
+  const pages = readPages(query, async (parts, values) => {
+    const rows = await database.query(pageSql(selected, parts), values);
+    const last = rows.at(-1);
+    return {
+      rows,
+      count: rows.length,
+      payloadBytes: rows.reduce((sum, row) => sum + payloadBytes(row), 0),
+      ...(last ? { last: { time: String(last.row_time), id: String(last.row_id) } } : {}),
+    };
+  });
+  for await (const { rows, inlineBytes } of pages) {
+    const bytesLater = (row: SqlRow) => payloadBytes(row) > inlineBytes ? payloadBytes(row) : 0;
     for (const some of chunks(rows, bytesLater, heldBytes)) {
       await addPayloads(database, some.filter((row) => bytesLater(row) > 0));
       yield some;
@@ -87,47 +67,108 @@ async function* readPages(
   }
 }
 
+/** The key of a row. Its time is text, since it may have more digits than a Date holds. */
+export interface RowKey {
+  time: string;
+  id: string;
+}
+
+/** Which rows a page has, as parts of a statement. */
+export interface PageRows {
+  conditions: string;
+  /** How many. */
+  size: string;
+  /** Payloads up to this many bytes come with their row; absent: the page has none at all. */
+  inlineBytes?: string;
+}
+
+/** A page of rows, and what the next one is asked for by. */
+export interface RowPage<Rows> {
+  rows: Rows;
+  count: number;
+  /** About how many bytes its payloads have. */
+  payloadBytes: number;
+  /** Absent: it has no rows. */
+  last?: RowKey;
+}
+
+/**
+ * Pages of rows, oldest first. A page is asked for while the one before it is worked on. Planning a
+ * page takes as long as reading hundreds of rows, so pages are long where payloads are short; a page
+ * holds the payloads that are below its rows' even share of `heldBytes`.
+ */
+export async function* readPages<Rows>(
+  query: InteractionQuery,
+  ask: (rows: PageRows, values: readonly SqlValue[]) => Promise<RowPage<Rows>>,
+): AsyncGenerator<{ rows: Rows; inlineBytes: number }> {
+  const { conditions, values } = readConditions(query);
+  const askPage = (size: number, after?: RowKey) => {
+    const bound = [...values];
+    const bind = (value: SqlValue) => `$${bound.push(value)}`;
+    const all = [...conditions];
+    if (after) {
+      const time = `${bind(after.time)}::text::timestamptz`;
+      all.push(`(i.created_at, i.transaction_id) > (${time}, ${bind(after.id)})`);
+      // Redundant, but a condition on time alone lets the planner skip partitions.
+      all.push(`i.created_at >= ${time}`);
+    }
+    const rows: PageRows = { conditions: all.join(" and "), size: `${bind(size)}::bigint` };
+    if (!query.withoutPayloads) rows.inlineBytes = `${bind(inlineOf(size))}::bigint`;
+    const page = ask(rows, bound);
+    // Nobody may be left to be told.
+    page.catch(() => {});
+    return page;
+  };
+  let size = firstRows;
+  for (let next: Promise<RowPage<Rows>> | undefined = askPage(size); next;) {
+    const page: RowPage<Rows> = await next;
+    const inlineBytes = inlineOf(size);
+    const isLast = page.count < size;
+    size = sizeAfter(page);
+    next = isLast ? undefined : askPage(size, page.last);
+    yield { rows: page.rows, inlineBytes };
+  }
+}
+
+function inlineOf(size: number): number {
+  return Math.floor(heldBytes / size);
+}
+
 /** So many that most payloads will come with their rows, if they are as these are. */
-function sizeAfter(rows: readonly SqlRow[]): number {
-  const bytes = rows.reduce((sum, row) => sum + payloadBytes(row), 0);
-  const fitting = heldBytes * rows.length / (2 * Math.max(1, bytes));
+function sizeAfter({ count, payloadBytes }: RowPage<unknown>): number {
+  const fitting = heldBytes * count / (2 * Math.max(1, payloadBytes));
   return Math.floor(Math.min(mostRows, Math.max(leastRows, fitting)));
 }
 
 /**
  * A page of rows, then their payloads, one look-up for each: as a plain join the planner, without
- * statistics, scans all payloads for each page, which `offset 0` keeps it from. The row's time is
- * text, since it may have more digits than a Date holds.
+ * statistics, scans all payloads for each page, which `offset 0` keeps it from.
  */
-function pageSql(
-  selected: string,
-  conditions: readonly string[],
-  size: string,
-  inline: string,
-): string {
-  const whenSmall = (text: string) => `case when p.bytes <= ${inline} then p.${text} end`;
-  return `select ${selected}, i.created_at::text as row_time, i.transaction_id as row_id,
-      coalesce(p.bytes, 0) as payload_bytes,
+function pageSql(selected: string, { conditions, size, inlineBytes }: PageRows): string {
+  const key = "i.created_at::text as row_time, i.transaction_id as row_id";
+  if (inlineBytes === undefined) {
+    return `select ${selected}, ${key}, 0 as payload_bytes, null as request, null as response
+      from interactions i where ${conditions}
+      order by i.created_at, i.transaction_id limit ${size}`;
+  }
+  const whenSmall = (text: string) => `case when p.bytes <= ${inlineBytes} then p.${text} end`;
+  return `select ${selected}, ${key}, coalesce(p.bytes, 0) as payload_bytes,
       ${whenSmall("request")} as request, ${whenSmall("response")} as response
     from (
-      select * from interactions i where ${conditions.join(" and ")}
+      select * from interactions i where ${conditions}
       order by i.created_at, i.transaction_id limit ${size}
     ) as i
     left join lateral (
-      select p.request, p.response,
-        coalesce(octet_length(p.request), 0) + coalesce(octet_length(p.response), 0) as bytes
+      select p.request, p.response, ${payloadBytesSql} as bytes
       from interaction_payloads p
       where p.transaction_id = i.transaction_id and p.created_at = i.created_at offset 0
     ) as p on true
     order by i.created_at, i.transaction_id`;
 }
 
-function bareSql(selected: string, conditions: readonly string[], size: string): string {
-  return `select ${selected}, i.created_at::text as row_time, i.transaction_id as row_id,
-      0 as payload_bytes, null as request, null as response
-    from interactions i where ${conditions.join(" and ")}
-    order by i.created_at, i.transaction_id limit ${size}`;
-}
+/** Reads no payload: a stored value knows its length. */
+export const payloadBytesSql =
+  "coalesce(octet_length(p.request), 0) + coalesce(octet_length(p.response), 0)";
 
 /** How many rows `readInteractions` would return. */
 export async function countInteractions(
