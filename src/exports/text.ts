@@ -50,7 +50,7 @@ export async function* exportBytes(
 }
 
 /** Suggest a minor GC after so many bytes: a fast export leaves them quicker than V8 counts them. */
-const gcHintEveryBytes = 2 * 1024 * 1024;
+const gcHintEveryBytes = 4 * 1024 * 1024;
 
 /** Rows in their order, or what stands between them, which has no rows. */
 type Lines = Iterable<WrittenLines>;
