@@ -109,6 +109,7 @@ async function* rowsOf(
   form: LineForm,
 ): AsyncGenerator<Lines> {
   const write = lineWriter(table, form);
+  const scratch = new Uint8Array(6 * writtenChars);
   const pages = source.read({
     table,
     accountId,
@@ -120,7 +121,7 @@ async function* rowsOf(
   }, form);
   for await (const rows of pages) {
     if (rows.length === 0) continue;
-    yield writtenLines(rows, write);
+    yield writtenLines(rows, write, scratch);
   }
 }
 
@@ -128,11 +129,12 @@ async function* rowsOf(
 function* writtenLines(
   some: readonly ExportedLines[],
   write: (cells: Cells) => string,
+  scratch: Uint8Array<ArrayBuffer>,
 ): Generator<WrittenLines> {
   let text = "";
   let rows = 0;
   const written = () => {
-    const result = { bytes: encoder.encode(text), rows };
+    const result = { bytes: encodeInto(scratch, text), rows };
     text = "";
     rows = 0;
     return result;
@@ -144,7 +146,7 @@ function* writtenLines(
     } else {
       text += write(one);
       rows++;
-      if (text.length >= pieceBytes) yield written();
+      if (text.length >= writtenChars) yield written();
     }
   }
   if (rows > 0) yield written();
@@ -161,7 +163,16 @@ function hasPayloads(columns: readonly string[] | undefined): boolean {
   return columns === undefined || columns.includes("request") || columns.includes("response");
 }
 
+/** Written texts are encoded in portions of about this many UTF-16 units. */
+const writtenChars = 32 * 1024;
+
 const encoder = new TextEncoder();
+
+/** In `scratch` where it surely fits: a buffer for each portion would be as much garbage again. */
+function encodeInto(scratch: Uint8Array<ArrayBuffer>, text: string): Uint8Array<ArrayBuffer> {
+  if (text.length * 3 > scratch.length) return encoder.encode(text);
+  return scratch.subarray(0, encoder.encodeInto(text, scratch).written);
+}
 
 function between(text: string): Lines {
   return [{ bytes: encoder.encode(text), rows: 0 }];
