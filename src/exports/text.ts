@@ -11,9 +11,6 @@ export interface ExportWork extends ExportSpec {
   snapshot: string;
 }
 
-/** Lines are gathered into pieces of this many bytes. */
-const pieceBytes = 128 * 1024;
-
 /**
  * The export's bytes in pieces, read on demand: at most a few pages of rows and one piece are in
  * memory. `onRows` gets the number of rows written so far.
@@ -24,38 +21,74 @@ export async function* exportBytes(
   onRows: (rows: number) => void = () => {},
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const gcHint = createGcHint(gcHintEveryBytes);
-  let piece = new Uint8Array(pieceBytes);
-  let filled = 0;
+  const pieces = new Pieces();
   let rows = 0;
-  for await (const lines of exportLines(source, work)) {
-    for (const { bytes, rows: more } of lines) {
-      // Copied, since the source uses its buffers again.
-      for (let at = 0; at < bytes.length;) {
-        const part = bytes.subarray(at, at + pieceBytes - filled);
-        piece.set(part, filled);
-        at += part.length;
-        filled += part.length;
-        if (filled < pieceBytes) continue;
+  for await (const parts of exportParts(source, work)) {
+    for (const part of parts) {
+      const full = "text" in part ? pieces.addText(part.text) : pieces.addBytes(part.bytes);
+      for (const piece of full) {
         yield piece;
-        gcHint.left(filled);
+        gcHint.left(piece.length);
         onRows(rows);
-        piece = new Uint8Array(pieceBytes);
-        filled = 0;
       }
-      rows += more;
+      rows += part.rows;
     }
   }
-  yield piece.subarray(0, filled);
+  yield pieces.rest();
   onRows(rows);
 }
 
 /** Suggest a minor GC after so many bytes: a fast export leaves them quicker than V8 counts them. */
 const gcHintEveryBytes = 4 * 1024 * 1024;
 
-/** Rows in their order, or what stands between them, which has no rows. */
-type Lines = Iterable<WrittenLines>;
+const pieceBytes = 128 * 1024;
+const encoder = new TextEncoder();
 
-async function* exportLines(source: ExportSource, work: ExportWork): AsyncGenerator<Lines> {
+/** Gathers an export into pieces of 128 KiB, or a few bytes less where a character would be cut. */
+class Pieces {
+  #piece = new Uint8Array(pieceBytes);
+  #filled = 0;
+
+  /** Copies the bytes, since their source uses its buffers again. Gives the pieces that are full. */
+  *addBytes(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
+    for (let at = 0; at < bytes.length;) {
+      const part = bytes.subarray(at, at + pieceBytes - this.#filled);
+      this.#piece.set(part, this.#filled);
+      this.#filled += part.length;
+      at += part.length;
+      if (this.#filled === pieceBytes) yield this.rest();
+    }
+  }
+
+  /** Encodes the text where it goes. Gives the pieces that are full. */
+  *addText(text: string): Generator<Uint8Array<ArrayBuffer>> {
+    for (let at = 0; at < text.length;) {
+      const room = this.#piece.subarray(this.#filled);
+      const { read, written } = encoder.encodeInto(at === 0 ? text : text.slice(at), room);
+      this.#filled += written;
+      at += read;
+      if (at < text.length) yield this.rest();
+    }
+  }
+
+  /** What has been gathered since the last full piece. */
+  rest(): Uint8Array<ArrayBuffer> {
+    const piece = this.#piece.subarray(0, this.#filled);
+    this.#piece = new Uint8Array(pieceBytes);
+    this.#filled = 0;
+    return piece;
+  }
+}
+
+/** Rows in their order, or what stands between them, which has no rows. */
+type Parts = Iterable<WrittenLines | Text>;
+
+interface Text {
+  text: string;
+  rows: number;
+}
+
+async function* exportParts(source: ExportSource, work: ExportWork): AsyncGenerator<Parts> {
   const { tables, format, rawCells } = work;
   const chosen = work.columns ? { columns: work.columns } : {};
   if (format === "csv") {
@@ -84,7 +117,7 @@ async function* jsonArray(
   source: ExportSource,
   work: ExportWork,
   table: ExportTable,
-): AsyncGenerator<Lines> {
+): AsyncGenerator<Parts> {
   yield between("[");
   const { columns } = work;
   const form = {
@@ -94,9 +127,9 @@ async function* jsonArray(
     ...(columns ? { columns } : {}),
   } as const;
   let isFirst = true;
-  for await (const lines of rowsOf(source, work, table, form)) {
+  for await (const parts of rowsOf(source, work, table, form)) {
     // No comma before the first row.
-    yield isFirst ? withoutFirstByte(lines) : lines;
+    yield isFirst ? withoutFirstByte(parts) : parts;
     isFirst = false;
   }
   yield between("\n]");
@@ -107,9 +140,8 @@ async function* rowsOf(
   { accountId, start, end, filters, snapshot, columns }: ExportWork,
   table: ExportTable,
   form: LineForm,
-): AsyncGenerator<Lines> {
+): AsyncGenerator<Parts> {
   const write = lineWriter(table, form);
-  const scratch = new Uint8Array(6 * writtenChars);
   const pages = source.read({
     table,
     accountId,
@@ -121,35 +153,16 @@ async function* rowsOf(
   }, form);
   for await (const rows of pages) {
     if (rows.length === 0) continue;
-    yield writtenLines(rows, write, scratch);
+    yield written(rows, write);
   }
 }
 
 /** Cells become lines as they are asked for, since together they may be long. */
-function* writtenLines(
+function* written(
   some: readonly ExportedLines[],
   write: (cells: Cells) => string,
-  scratch: Uint8Array<ArrayBuffer>,
-): Generator<WrittenLines> {
-  let text = "";
-  let rows = 0;
-  const written = () => {
-    const result = { bytes: encodeInto(scratch, text), rows };
-    text = "";
-    rows = 0;
-    return result;
-  };
-  for (const one of some) {
-    if ("bytes" in one) {
-      if (rows > 0) yield written();
-      yield one;
-    } else {
-      text += write(one);
-      rows++;
-      if (text.length >= writtenChars) yield written();
-    }
-  }
-  if (rows > 0) yield written();
+): Generator<WrittenLines | Text> {
+  for (const one of some) yield "bytes" in one ? one : { text: write(one), rows: 1 };
 }
 
 /** Writes cells as a line of this form. */
@@ -163,25 +176,17 @@ function hasPayloads(columns: readonly string[] | undefined): boolean {
   return columns === undefined || columns.includes("request") || columns.includes("response");
 }
 
-/** Written texts are encoded in portions of about this many UTF-16 units. */
-const writtenChars = 32 * 1024;
-
-const encoder = new TextEncoder();
-
-/** In `scratch` where it surely fits: a buffer for each portion would be as much garbage again. */
-function encodeInto(scratch: Uint8Array<ArrayBuffer>, text: string): Uint8Array<ArrayBuffer> {
-  if (text.length * 3 > scratch.length) return encoder.encode(text);
-  return scratch.subarray(0, encoder.encodeInto(text, scratch).written);
+function between(text: string): Parts {
+  return [{ text, rows: 0 }];
 }
 
-function between(text: string): Lines {
-  return [{ bytes: encoder.encode(text), rows: 0 }];
-}
-
-function* withoutFirstByte(lines: Lines): Generator<WrittenLines> {
+/** What separates rows is a single byte. */
+function* withoutFirstByte(parts: Parts): Generator<WrittenLines | Text> {
   let isFirst = true;
-  for (const { bytes, rows } of lines) {
-    yield { bytes: isFirst ? bytes.subarray(1) : bytes, rows };
+  for (const part of parts) {
+    if (!isFirst) yield part;
+    else if ("text" in part) yield { ...part, text: part.text.slice(1) };
+    else yield { ...part, bytes: part.bytes.subarray(1) };
     isFirst = false;
   }
 }
