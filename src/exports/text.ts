@@ -23,15 +23,15 @@ export async function* exportBytes(
   const gcHint = createGcHint(gcHintEveryBytes);
   const pieces = new Pieces();
   let rows = 0;
-  for await (const parts of exportParts(source, work)) {
-    for (const part of parts) {
-      const full = "text" in part ? pieces.addText(part.text) : pieces.addBytes(part.bytes);
+  for await (const chunks of exportChunks(source, work)) {
+    for (const chunk of chunks) {
+      const full = "text" in chunk ? pieces.addText(chunk.text) : pieces.addBytes(chunk.bytes);
       for (const piece of full) {
         yield piece;
         gcHint.left(piece.length);
         onRows(rows);
       }
-      rows += part.rows;
+      rows += chunk.rows;
     }
   }
   yield pieces.rest();
@@ -52,10 +52,10 @@ class Pieces {
   /** Copies the bytes, since their source uses its buffers again. Gives the pieces that are full. */
   *addBytes(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
     for (let at = 0; at < bytes.length;) {
-      const part = bytes.subarray(at, at + pieceBytes - this.#filled);
-      this.#piece.set(part, this.#filled);
-      this.#filled += part.length;
-      at += part.length;
+      const some = bytes.subarray(at, at + pieceBytes - this.#filled);
+      this.#piece.set(some, this.#filled);
+      this.#filled += some.length;
+      at += some.length;
       if (this.#filled === pieceBytes) yield this.rest();
     }
   }
@@ -81,14 +81,14 @@ class Pieces {
 }
 
 /** Rows in their order, or what stands between them, which has no rows. */
-type Parts = Iterable<WrittenLines | Text>;
+type Chunks = Iterable<WrittenLines | Text>;
 
 interface Text {
   text: string;
   rows: number;
 }
 
-async function* exportParts(source: ExportSource, work: ExportWork): AsyncGenerator<Parts> {
+async function* exportChunks(source: ExportSource, work: ExportWork): AsyncGenerator<Chunks> {
   const { tables, format, rawCells } = work;
   const chosen = work.columns ? { columns: work.columns } : {};
   if (format === "csv") {
@@ -117,7 +117,7 @@ async function* jsonArray(
   source: ExportSource,
   work: ExportWork,
   table: ExportTable,
-): AsyncGenerator<Parts> {
+): AsyncGenerator<Chunks> {
   yield between("[");
   const { columns } = work;
   const form = {
@@ -127,9 +127,9 @@ async function* jsonArray(
     ...(columns ? { columns } : {}),
   } as const;
   let isFirst = true;
-  for await (const parts of rowsOf(source, work, table, form)) {
+  for await (const chunks of rowsOf(source, work, table, form)) {
     // No comma before the first row.
-    yield isFirst ? withoutFirstByte(parts) : parts;
+    yield isFirst ? withoutFirstByte(chunks) : chunks;
     isFirst = false;
   }
   yield between("\n]");
@@ -140,7 +140,7 @@ async function* rowsOf(
   { accountId, start, end, filters, snapshot, columns }: ExportWork,
   table: ExportTable,
   form: LineForm,
-): AsyncGenerator<Parts> {
+): AsyncGenerator<Chunks> {
   const write = lineWriter(table, form);
   const pages = source.read({
     table,
@@ -176,17 +176,17 @@ function hasPayloads(columns: readonly string[] | undefined): boolean {
   return columns === undefined || columns.includes("request") || columns.includes("response");
 }
 
-function between(text: string): Parts {
+function between(text: string): Chunks {
   return [{ text, rows: 0 }];
 }
 
 /** What separates rows is a single byte. */
-function* withoutFirstByte(parts: Parts): Generator<WrittenLines | Text> {
+function* withoutFirstByte(chunks: Chunks): Generator<WrittenLines | Text> {
   let isFirst = true;
-  for (const part of parts) {
-    if (!isFirst) yield part;
-    else if ("text" in part) yield { ...part, text: part.text.slice(1) };
-    else yield { ...part, bytes: part.bytes.subarray(1) };
+  for (const chunk of chunks) {
+    if (!isFirst) yield chunk;
+    else if ("text" in chunk) yield { ...chunk, text: chunk.text.slice(1) };
+    else yield { ...chunk, bytes: chunk.bytes.subarray(1) };
     isFirst = false;
   }
 }
