@@ -1,11 +1,12 @@
 import { type Clock, systemClock } from "./clock.ts";
 
-/** Shorter than a call's own work: a call that waits for a turn of each kind hardly notices. */
+/** Shorter than a call's own work: a call that waits for such a turn at each of its steps loses little. */
 const turnMs = 0.2;
 
 /**
  * For work on behalf of many calls that no call waits for, such as a batch of records: with
- * `await turns.pause()` between its parts it keeps the event loop for one turn at a time.
+ * `await turns.pause()` between its parts it keeps the event loop for one turn at a time. It waits
+ * behind nothing: `HeavyWork` is for what one caller asks for, and queues that behind other callers'.
  */
 export class Turns {
   readonly #clock: Pick<Clock, "monotonicMs">;

@@ -94,6 +94,7 @@ async function openDirectory(directory: string, image: string): Promise<PGlite> 
   });
 }
 
+/** The database with its prepared statements. */
 class OpenDatabase {
   readonly #database: PGlite;
   readonly #prepared: PreparedStatements;
@@ -156,6 +157,7 @@ class OpenDatabase {
     return tx ? alone() : this.#database._runExclusiveTransaction(alone);
   }
 }
+
 /**
  * `int8` is always a bigint, as in the other driver; 1016 is its array. Bytes (17) have their own
  * codec: PGlite's makes a string of each byte, which takes a second and 100 MB for an image of 4 MiB.
