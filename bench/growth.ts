@@ -7,7 +7,7 @@ import { cells } from "./cells.ts";
 import type { Figures } from "./figures.ts";
 import { type Gateway, postgresMissing, startGateway } from "./gateway.ts";
 import type { BenchOptions } from "./options.ts";
-import { cpuPerCall, cpuTimes, total } from "./processes.ts";
+import { cpuPerCall, type CpuTimes, cpuTimes, threadKinds, total } from "./processes.ts";
 
 /** How long each store's service is called first: V8 compiles for the first 20,000 calls or so. */
 const firstSeconds = 30;
@@ -35,6 +35,8 @@ export async function benchGrowth(figures: Figures, options: BenchOptions): Prom
     { title: "10,000 interactions", interactions: 10_000, keys: 10 },
     { title: `${rows.toLocaleString("en")} interactions`, interactions: rows, keys: 10 },
     { title: "100,000 keys", interactions: 0, keys: 100_000 },
+    // Two services on stores of one size differ by some percent: this one says by how many.
+    { title: "empty, started last", interactions: 0, keys: 10 },
   ];
   using vendor = await startProgram("bench/programs/mock_vendor.ts");
   await using started = new AsyncDisposableStack();
@@ -56,7 +58,7 @@ export async function benchGrowth(figures: Figures, options: BenchOptions): Prom
     });
     stores.push({ size, gateway: started.use(gateway), keys });
   }
-  const found = stores.map((store) => ({ ...store, answered: 0, seconds: 0, micros: 0 }));
+  const found = stores.map((store) => ({ ...store, answered: 0, seconds: 0, cpu: nothing }));
   for (const store of found) await ask(store.gateway, store.keys, firstSeconds);
   for (let round = 0; round < (options.rounds ?? 3); round++) {
     for (const store of round % 2 === 0 ? found : found.toReversed()) {
@@ -69,7 +71,7 @@ export async function benchGrowth(figures: Figures, options: BenchOptions): Prom
       const after = cpuTimes([gateway.pid], gateway.storePid);
       store.answered += answered;
       store.seconds += seconds;
-      store.micros += answered * total(cpuPerCall(before, after, answered));
+      store.cpu = sumOf(store.cpu, cpuPerCall(before, after, 1));
       gateway.remember({ name: store.size.title, answered, since, until });
     }
   }
@@ -88,24 +90,43 @@ async function ask(gateway: Gateway, keys: readonly string[], seconds: number) {
 
 function report(
   figures: Figures,
-  found: readonly { size: Size; answered: number; seconds: number; micros: number }[],
+  found: readonly { size: Size; answered: number; seconds: number; cpu: CpuTimes }[],
 ): void {
-  const made = found.map(({ size, answered, seconds, micros }) => ({
-    ...size,
-    calls_per_second: Math.round(answered / seconds),
-    cpu_us_per_call: Math.round(micros / Math.max(1, answered)),
-  }));
-  const empty = made[0]!;
+  const made = found.map(({ size, answered, seconds, cpu }) => {
+    const micros = (spent: number) => Math.round(spent / Math.max(1, answered));
+    return {
+      ...size,
+      calls_per_second: Math.round(answered / seconds),
+      cpu_us_per_call: micros(total(cpu)),
+      main_us: micros(cpu.main),
+      v8_us: micros(cpu.v8),
+      store_us: micros(cpu.store),
+    };
+  });
+  const mean = (figure: "calls_per_second" | "cpu_us_per_call") =>
+    (made[0]![figure] + made.at(-1)![figure]) / 2;
+  const empty = { rate: mean("calls_per_second"), cpu: mean("cpu_us_per_call") };
   const rows = made.map((one) => {
-    const rate = one.calls_per_second / empty.calls_per_second;
-    const cpu = one.cpu_us_per_call / empty.cpu_us_per_call;
+    const rate = one.calls_per_second / empty.rate;
+    const cpu = one.cpu_us_per_call / empty.cpu;
     return [
       ...[one.title, rate.toFixed(2), cpu.toFixed(2)],
-      ...[String(one.calls_per_second), String(one.cpu_us_per_call)],
+      ...[one.calls_per_second, one.cpu_us_per_call, one.main_us, one.v8_us, one.store_us]
+        .map(String),
     ];
   });
-  const head = ["store", "calls, of empty", "CPU, of empty", "calls/s", "CPU µs a call"];
+  const head = [
+    ...["store", "calls, of empty", "CPU, of empty", "calls/s", "CPU µs a call"],
+    ...["main", "V8", "store"],
+  ];
   figures.add("growth", "calls on stores of several sizes, PostgreSQL", [head, ...rows], made);
+}
+
+const nothing: CpuTimes = { main: 0, workers: 0, v8: 0, other: 0, store: 0 };
+
+function sumOf(one: CpuTimes, other: CpuTimes): CpuTimes {
+  const sums = threadKinds.map((kind) => [kind, one[kind] + other[kind]] as const);
+  return Object.fromEntries(sums) as CpuTimes;
 }
 
 /** Adds keys to the first account; gives those that callers are to use. */

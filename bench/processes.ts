@@ -40,6 +40,8 @@ export function cpuTimes(pids: readonly number[], storePid?: number): CpuTimes {
   for (const pid of storePid === undefined ? [] : processTree(storePid)) {
     for (const thread of threadsOf(pid)) times.store += thread.nanos;
   }
+  // Connections that were closed, and workers of autovacuum.
+  if (storePid !== undefined) times.store += endedNanos(storePid);
   return times;
 }
 
@@ -75,6 +77,13 @@ function threadsOf(pid: number): { id: number; name: string; nanos: number }[] {
     // It has ended.
     return [];
   }
+}
+
+/** Of the processes that `pid` has started and that have ended, to 10 ms. */
+function endedNanos(pid: number): number {
+  // The name, in parentheses, may hold anything. See proc(5): cutime and cstime.
+  const fields = readText(`/proc/${pid}/stat`).split(") ").at(-1)?.split(" ") ?? [];
+  return (Number(fields[13] ?? 0) + Number(fields[14] ?? 0)) * 10_000_000;
 }
 
 function kindOf(name: string, isFirst: boolean): ThreadKind {

@@ -62,9 +62,11 @@ export async function changeUsage(
 ): Promise<void> {
   const rows = sumsOf(changes);
   if (rows.length === 0) return;
-  const sent = JSON.stringify(rows, (_, value) => typeof value === "bigint" ? `${value}` : value);
+  const sent = JSON.stringify(rows);
   await tx.query(
-    `${insertSums} select ${[...keyColumns, ...sumColumns].join(", ")}
+    `${insertSums} select ${keyColumns.join(", ")}, ${
+      sumColumns.map((name) => `coalesce(${name}, 0)`).join(", ")
+    }
     from json_to_recordset($1::text::json) as r(${rowType}) ${addToThere}`,
     [sent],
   );
@@ -134,59 +136,96 @@ const addToThere = `order by 1, 2, 3, 4, 5, 6 on conflict (${
   keyColumns.join(", ")
 }) do update set ${sumColumns.map((name) => `${name} = s.${name} + excluded.${name}`).join(", ")}`;
 
-/** One row for each key that changes. */
+/** One row for each key that changes, without the sums that don't. */
 function sumsOf(changes: readonly UsageChange[]): Record<string, unknown>[] {
-  const rows = new Map<string, { key: Record<string, unknown>; sums: Sums }>();
-  for (const { first, sums } of groups(changes)) {
-    for (const key of keysOf(first)) {
-      const name = JSON.stringify(Object.values(key));
-      const row = rows.get(name);
-      if (row) add(row.sums, sums);
-      else rows.set(name, { key, sums: { ...sums } });
+  const counted = changes.map((change) => ({ change, sums: sumsOfOne(change) }));
+  const rows = new Map<string, { key: UsageKey; sums: Sums }>();
+  for (const grouping of groupings) {
+    for (const { change, sums } of groupsOf(counted, grouping)) {
+      for (const key of keysOf(change, grouping)) addTo(rows, nameOf(key), sums, { key });
     }
   }
-  const changed = [...rows.values()].filter(({ sums }) => Object.values(sums).some((sum) => sum));
-  return changed.map(({ key, sums }) => ({ ...key, ...sums }));
+  return [...rows.values()].flatMap(({ key, sums }) => {
+    const changed = sumColumns.filter((name) => sums[name] !== 0n);
+    if (changed.length === 0) return [];
+    return [{ ...key, ...Object.fromEntries(changed.map((name) => [name, `${sums[name]}`])) }];
+  });
 }
 
-/** Calls that count under the same keys, added up: mostly a batch has few kinds. */
-function groups(changes: readonly UsageChange[]): Iterable<{ first: UsageChange; sums: Sums }> {
-  const found = new Map<string, { first: UsageChange; sums: Sums }>();
-  for (const change of changes) {
+interface Counted {
+  change: UsageChange;
+  sums: Sums;
+}
+
+/** Parts whose sums are added up together, and the names that tell their calls apart. */
+interface Grouping {
+  parts: readonly (keyof typeof valueOf)[];
+  namesOf(change: UsageChange): unknown[];
+}
+
+/** A batch may have as many API keys as calls, while the other names are few. */
+const groupings: readonly Grouping[] = [
+  {
+    parts: ["all", "vendor", "model", "app"],
+    namesOf: ({ call, erased }) => [call.vendor, call.model, erased ? null : call.app],
+  },
+  { parts: ["api_key"], namesOf: ({ call }) => [call.api_key_id] },
+];
+
+/** Calls that count under the same keys, added up. */
+function groupsOf(counted: readonly Counted[], { namesOf }: Grouping): Iterable<Counted> {
+  const found = new Map<string, Counted>();
+  for (const { change, sums } of counted) {
     const { call, erased } = change;
-    const kind = JSON.stringify([
-      ...[String(call.account_id), hourOf(call), erased, call.vendor, call.model],
-      ...[call.api_key_id, erased ? null : call.app],
-    ]);
-    const group = found.get(kind);
-    if (group) add(group.sums, sumsOfOne(change));
-    else found.set(kind, { first: change, sums: sumsOfOne(change) });
+    const kind = JSON.stringify([`${call.account_id}`, hourOf(call), erased, ...namesOf(change)]);
+    addTo(found, kind, sums, { change });
   }
   return found.values();
 }
 
-function add(sums: Sums, more: Sums): void {
-  for (const name of sumColumns) sums[name] += more[name];
+function addTo<T extends object>(
+  found: Map<string, T & { sums: Sums }>,
+  name: string,
+  sums: Sums,
+  rest: T,
+): void {
+  const there = found.get(name);
+  if (there) add(there.sums, sums);
+  else found.set(name, { ...rest, sums: { ...sums } });
 }
 
-/** The ten keys that a call counts under. */
-function keysOf({ call, erased }: UsageChange): Record<string, unknown>[] {
-  const vendor = String(call.vendor);
-  const parts = [
-    ["all", ""],
-    ["vendor", vendor],
-    ["model", shortened(`${vendor}/${call.model}`)],
-    ["api_key", String(call.api_key_id)],
-    ["app", erased ? "" : String(call.app ?? "")],
-  ];
+function add(sums: Sums, more: Sums): void {
+  // Most are zero.
+  for (const name of sumColumns) if (more[name] !== 0n) sums[name] += more[name];
+}
+
+/** The hour and the day of each part: over all groupings the ten keys that a call counts under. */
+function keysOf({ call, erased }: UsageChange, { parts }: Grouping): UsageKey[] {
   const hour = hourOf(call);
   const times = [["hour", hour], ["day", Math.floor(hour / dayMs) * dayMs]] as const;
-  return times.flatMap(([span, ms]) =>
-    parts.map(([part, value]) => ({
-      ...{ account_id: String(call.account_id), span, part, at: new Date(ms).toISOString() },
-      ...{ value, erased },
-    }))
-  );
+  const account_id = String(call.account_id);
+  return times.flatMap(([span, ms]) => {
+    const at = new Date(ms).toISOString();
+    return parts.map((part) => {
+      const value = valueOf[part](call, erased);
+      return { account_id, span, part, at, value, erased };
+    });
+  });
+}
+
+const valueOf = {
+  all: () => "",
+  vendor: (call) => String(call.vendor),
+  model: (call) => shortened(`${call.vendor}/${call.model}`),
+  api_key: (call) => String(call.api_key_id),
+  app: (call, erased) => erased ? "" : String(call.app ?? ""),
+} satisfies Record<string, (call: CountedCall, erased: boolean) => string>;
+
+type UsageKey = Record<typeof keyColumns[number], string | boolean>;
+
+/** The value, which may be any text, stands last. */
+function nameOf({ account_id, span, part, at, value, erased }: UsageKey): string {
+  return `${account_id} ${span} ${part} ${at} ${erased} ${value}`;
 }
 
 const hourMs = 3_600_000;
