@@ -1,16 +1,13 @@
 import { systemClock } from "../src/base/clock.ts";
 import { mintKey } from "../src/keys/credential.ts";
 import { recountUsage } from "../tests/support/recount_usage.ts";
-import { callers, startProgram } from "./callers.ts";
+import { callers, firstSeconds, startProgram } from "./callers.ts";
 import { fill, type FilledDatabase } from "./calls.ts";
 import { cells } from "./cells.ts";
 import type { Figures } from "./figures.ts";
 import { type Gateway, postgresMissing, startGateway } from "./gateway.ts";
 import type { BenchOptions } from "./options.ts";
 import { cpuPerCall, type CpuTimes, cpuTimes, threadKinds, total } from "./processes.ts";
-
-/** How long each store's service is called first: V8 compiles for the first 20,000 calls or so. */
-const firstSeconds = 30;
 
 /** Keys that callers use at the same time, of those that there are. */
 const activeKeys = 1_000;
@@ -59,7 +56,7 @@ export async function benchGrowth(figures: Figures, options: BenchOptions): Prom
     stores.push({ size, gateway: started.use(gateway), keys });
   }
   const found = stores.map((store) => ({ ...store, answered: 0, seconds: 0, cpu: nothing }));
-  for (const store of found) await ask(store.gateway, store.keys, firstSeconds);
+  for (const store of found) await ask(store.gateway, store.keys, firstSeconds.gateway);
   for (let round = 0; round < (options.rounds ?? 3); round++) {
     for (const store of round % 2 === 0 ? found : found.toReversed()) {
       const { gateway, keys } = store;
@@ -103,6 +100,7 @@ function report(
       store_us: micros(cpu.store),
     };
   });
+  // The empty stores are the first and the last.
   const mean = (figure: "calls_per_second" | "cpu_us_per_call") =>
     (made[0]![figure] + made.at(-1)![figure]) / 2;
   const empty = { rate: mean("calls_per_second"), cpu: mean("cpu_us_per_call") };
@@ -138,6 +136,8 @@ async function makeKeys(database: FilledDatabase, count: number): Promise<string
       JSON.stringify(some.map(({ id, prefix, hash }) => ({ id, prefix, hash }))),
     ]);
   }
+  // PostgreSQL would do so by itself within a minute.
+  await database.query("analyze api_keys", []);
   return keys.slice(0, activeKeys).map(({ value }) => value.reveal());
 }
 

@@ -16,8 +16,7 @@ export function processTree(pid: number): number[] {
   const parents = new Map<number, number[]>();
   for (const { name } of Deno.readDirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
-    // The name, in parentheses, may hold anything.
-    const parent = Number(readText(`/proc/${name}/stat`).split(") ").at(-1)?.split(" ")[1]);
+    const parent = Number(statFields(name)[1]);
     parents.set(parent, [...parents.get(parent) ?? [], Number(name)]);
   }
   const found: number[] = [];
@@ -81,9 +80,14 @@ function threadsOf(pid: number): { id: number; name: string; nanos: number }[] {
 
 /** Of the processes that `pid` has started and that have ended, to 10 ms. */
 function endedNanos(pid: number): number {
-  // The name, in parentheses, may hold anything. See proc(5): cutime and cstime.
-  const fields = readText(`/proc/${pid}/stat`).split(") ").at(-1)?.split(" ") ?? [];
+  const fields = statFields(pid);
+  // cutime and cstime of proc(5).
   return (Number(fields[13] ?? 0) + Number(fields[14] ?? 0)) * 10_000_000;
+}
+
+/** What stands after the name, which is in parentheses and may hold anything. */
+function statFields(pid: number | string): string[] {
+  return readText(`/proc/${pid}/stat`).split(") ").at(-1)?.split(" ") ?? [];
 }
 
 function kindOf(name: string, isFirst: boolean): ThreadKind {

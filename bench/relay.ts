@@ -1,17 +1,10 @@
-import { callers, startProgram } from "./callers.ts";
+import { callers, firstSeconds, startProgram } from "./callers.ts";
 import { type Cell, cells } from "./cells.ts";
 import { type Contender, contenderNames, startContender } from "./contenders.ts";
 import type { Figure, Figures } from "./figures.ts";
 import type { BenchOptions } from "./options.ts";
 import { cpuPerCall, cpuTimes, hasProc, residentBytes, total } from "./processes.ts";
 import type { CallerSight } from "./programs/caller.ts";
-
-/**
- * How long each contender is called before anything is measured, and a gateway before streams are.
- * Its code is compiled anew, ever better, for its first 20,000 calls or so: it is three times as fast
- * afterwards.
- */
-const firstSeconds = { proxy: 8, gateway: 30 };
 
 /** What one contender did in one round. */
 interface Round extends CallerSight {
