@@ -26,9 +26,9 @@ Deno.test("every test file is in exactly one group, and no group is empty", () =
 Deno.test("long files run first, the others in their order, and each that is named is there", () => {
   const [unit] = testGroups(["a_test.ts", "b_test.ts", "tests/architecture_test.ts"]);
   assert.deepEqual(unit?.files, ["tests/architecture_test.ts", "a_test.ts", "b_test.ts"]);
-  const root = decodeURIComponent(new URL("../..", import.meta.url).pathname);
-  const there = new Set(testFiles(root));
-  assert.deepEqual(longest.filter((file) => !there.has(file)), []);
+  const root = new URL("../../", import.meta.url);
+  // On the disk, since `testFiles` leaves some out where no recorded answers lie beside the checkout.
+  for (const file of longest) assert.ok(Deno.statSync(new URL(file, root)).isFile);
 });
 
 Deno.test("tests of recorded answers are left out only where there are none", async () => {
