@@ -20,6 +20,8 @@ export const programFiles: readonly string[] = [
 
 export const programModules: readonly string[] = [
   "src/database/embedded/worker.ts",
+  "src/records/store/embedded_writer.ts",
+  "src/records/store/postgres_writer.ts",
   "src/evals/grade_guard.ts",
   "src/evals/grade_worker.ts",
 ];

@@ -59,5 +59,10 @@ export interface Database extends Queryable {
    * `Fault("store_unavailable")`. Absent on the embedded database.
    */
   readonly reads?: Queryable;
+  /**
+   * Runs what the thread's own module does (`openEmbedded`), beside the data: plain values go in and
+   * come out. Fails as `query` does. Embedded database only.
+   */
+  work?(input: unknown): Promise<unknown>;
   close(): Promise<void>;
 }

@@ -10,17 +10,18 @@ import { openPostgres } from "./postgres/postgres.ts";
 
 /**
  * Opens and migrates the database: PostgreSQL if a URL is set, else the embedded one below the data
- * directory, which this process must have claimed.
+ * directory, which this process must have claimed; `embeddedModule` as of `openEmbedded`.
  */
 export async function openDatabase(
   databaseUrl: Secret | undefined,
   dataDir: string,
   log?: Log,
+  embeddedModule?: URL,
 ): Promise<Database> {
   return await migrated(
     databaseUrl
       ? await openPostgres(databaseUrl.reveal())
-      : await openEmbedded(embeddedDatabaseIn(dataDir)),
+      : await openEmbedded(embeddedDatabaseIn(dataDir), embeddedModule),
     log,
   );
 }

@@ -41,6 +41,7 @@ import type { JournalStatus } from "../records/journal/status.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { createAnalyticsStore } from "../records/store/analytics_store.ts";
 import { createLabelRows } from "../records/store/label_days.ts";
+import { createThreadInsert } from "../records/store/write_thread.ts";
 import { createFairAnalytics, createRecordServices, type RecordServices } from "../records/wire.ts";
 import { createStoredResponses } from "../relay/conversation/store/stored_responses.ts";
 import {
@@ -302,6 +303,7 @@ function createRecording(
   const isErased = (call: SelectableCall) => erasureIndex.covers(call);
   const records = createRecordServices({
     ...{ database, analytics: core.analytics, analyticsStore, journal, clock, log, pause },
+    insert: threadInsertOf(core),
     masterKey: core.masterKey,
     recordedForms: [...Object.values(dialects), ...Object.values(operations)],
     ...{ payloadMaxBytes, mediaInlineBytes, storedBytesPerDay },
@@ -333,6 +335,16 @@ function createRecording(
     socketTurns,
     ...{ records, storedResponses, responseCache, idempotency, sweepReplays, exports, erasure },
   };
+}
+
+/** How records are written in another thread, where there is one. */
+function threadInsertOf({ writeThread: thread, config, database, analytics, erasureIndex }: Core) {
+  const analyticsUrl = analytics === database ? undefined : config.analyticsDatabaseUrl?.reveal();
+  return thread && createThreadInsert({
+    thread,
+    urls: { main: config.databaseUrl?.reveal(), analytics: analyticsUrl },
+    onDropped: (transactionIds) => erasureIndex.dropped(transactionIds),
+  });
 }
 
 /** UTF-16 units of conversations that WebSockets go on with. */

@@ -4,6 +4,11 @@ import { openAnalytics, openDatabase } from "../database/open.ts";
 import { claimProcessDir, readProcessId, workerDir, workerDirs } from "../database/data_dir.ts";
 import { type MasterKeySource, openMasterKey } from "../keys/store/master_key.ts";
 import { type Journal, openJournal } from "../records/journal/journal.ts";
+import {
+  embeddedWriter,
+  openWriteThread,
+  type WriteThread,
+} from "../records/store/write_thread.ts";
 import { onlySeat } from "../workers/parent_link.ts";
 import type { Config } from "./config.ts";
 
@@ -14,6 +19,8 @@ export interface OpenedStores {
   analytics: Database;
   masterKey: MasterKeySource;
   journal: Journal;
+  /** Where records are written; absent: in the main thread. */
+  writeThread?: WriteThread;
   /** The owner of this process's leases, also after a restart. */
   processId: string;
   /** Where this process keeps journal, tombstones and its id: `DATA_DIR`, or below it. */
@@ -33,8 +40,10 @@ export async function openStores(
   const processDir = workerDir(dataDir, seat.index);
   const claim = await claimProcessDir(processDir);
   stack.defer(() => claim.close());
-  const database = await openMain(config, stack, log);
+  const database = await openMain(config, stack, log, embeddedWriter);
   const analytics = await openInteractions(config, database, stack, log);
+  const writeThread = openWriteThread(database);
+  stack.defer(() => writeThread.close());
   const masterKey = await openMasterKey({ configured: config.masterKey, dataDir, database });
   const journal = await openJournal(`${processDir}/journal`, {
     sync: config.journalSync,
@@ -44,16 +53,20 @@ export async function openStores(
   const processId = await readProcessId(processDir, () => crypto.randomUUID());
   const left = [...await workerDirs(dataDir)].filter(([index]) => index > seat.count);
   const leftDirs = seat.index === 1 ? left.map(([, path]) => path) : [];
-  return { database, analytics, masterKey, journal, processId, processDir, leftDirs };
+  return {
+    ...{ database, analytics, writeThread, masterKey, journal },
+    ...{ processId, processDir, leftDirs },
+  };
 }
 
-/** Opens and migrates the main database; `stack` closes it. */
+/** Opens and migrates the main database; `stack` closes it. `embeddedModule`: see `openEmbedded`. */
 export async function openMain(
   { databaseUrl, dataDir }: Config,
   stack: AsyncDisposableStack,
   log?: Log,
+  embeddedModule?: URL,
 ): Promise<Database> {
-  const database = await openDatabase(databaseUrl, dataDir, log);
+  const database = await openDatabase(databaseUrl, dataDir, log, embeddedModule);
   stack.defer(() => database.close());
   return database;
 }

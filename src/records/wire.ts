@@ -40,6 +40,8 @@ export interface RecordOptions {
   /** The database of interactions; `database` unless `ANALYTICS_DATABASE_URL` is set. */
   analytics: Database;
   analyticsStore: AnalyticsStore;
+  /** Writes records elsewhere; without it they are written in this thread. */
+  insert?: InteractionStore["insert"] | undefined;
   journal: Journal;
   masterKey: MasterKeySource;
   /** Dialects and operations: how records name them, and where their payloads hold media. */
@@ -61,7 +63,8 @@ const gcHintEveryBytes = 8 * 1024 * 1024;
 
 export function createRecordServices(options: RecordOptions): RecordServices {
   const { database, analytics, journal, masterKey, clock, log, pause, flushOthers } = options;
-  const interactions = createRecords(database, options.analyticsStore);
+  const records = createRecords(database, options.analyticsStore);
+  const interactions = { ...records, insert: options.insert ?? records.insert };
   const storedBytes = new StoredBytes({ perDay: options.storedBytesPerDay, clock, log });
   const tries = new Tries({ log });
   const recorder = createRecorder({

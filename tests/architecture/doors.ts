@@ -117,8 +117,8 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
   {
     what: /^@electric-sql\/pglite(\/|$)/,
     // The last one makes the image that a release ships; the service never runs it.
-    may: /^src\/database\/embedded\/(worker|prepared|image\/build)\.ts$/,
-    instead: "use Database; only src/database/embedded/worker.ts knows the embedded database",
+    may: /^src\/database\/embedded\/(serve|prepared|image\/build)\.ts$/,
+    instead: "use Database; only src/database/embedded/serve.ts knows the embedded database",
   },
   {
     what: /^@aws-sdk\//,

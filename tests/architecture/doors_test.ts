@@ -32,7 +32,7 @@ const doors: [text: string, door: string | null][] = [
   ['import net from "node:net";', "src/vendors/http1/connect.ts"],
   ['import postgres from "postgres";', "src/database/postgres/postgres.ts"],
   ['import type { Sql } from "postgres";', "src/database/postgres/postgres.ts"],
-  ['import { PGlite } from "@electric-sql/pglite";', "src/database/embedded/worker.ts"],
+  ['import { PGlite } from "@electric-sql/pglite";', "src/database/embedded/serve.ts"],
   ['import { Hono } from "hono";', "src/http/bind.ts"],
   ['import { stream } from "hono/streaming";', "src/dashboard/page.tsx"],
   ['import process from "node:process";', null],

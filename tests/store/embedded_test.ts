@@ -186,3 +186,28 @@ async function refused(path: string): Promise<void> {
     return true;
   });
 }
+
+Deno.test("work in the database's thread shares the database, and a broken one is opened anew", () =>
+  withFolder(async (folder) => {
+    await copyMigrated(`${folder}/database`);
+    const module = new URL("./programs/swallowing_thread.ts", import.meta.url);
+    const database = await openEmbedded(`${folder}/database`, module);
+    assert.equal(await database.work!("create table things (x int)"), "done");
+    const added = await database.transaction(async (tx) => {
+      await tx.query("insert into things values (1)");
+      // Waits until this transaction has ended.
+      const worked = database.work!("insert into things values (2)");
+      assert.deepEqual(await tx.query("select x from things"), [{ x: 1 }]);
+      return { worked };
+    });
+    assert.equal(await added.worked, "done");
+    assert.equal(await database.work!("insert into nothing values (1)"), "swallowed");
+    assert.deepEqual(await contents(database), [1, 2]);
+    const systemError = "do $$ begin raise exception 'no disk' using errcode = '58030'; end $$";
+    await assert.rejects(database.work!(systemError), isAway);
+    assert.deepEqual(await contents(database), [1, 2]);
+    assert.equal(await database.work!("insert into things values (3)"), "done");
+    assert.deepEqual(await contents(database), [1, 2, 3]);
+    await database.close();
+    await assert.rejects(database.work!("select 1"), isAway);
+  }));

@@ -1,4 +1,4 @@
-import { programFile } from "../../base/program_files.ts";
+import { programFile, programModule } from "../../base/program_files.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { Database, Queryable, SqlRow } from "../database.ts";
 import { embeddedAway, EmbeddedThread } from "./thread.ts";
@@ -14,12 +14,16 @@ const closeMs = 2000;
 
 /**
  * Opens the embedded database in a directory that this process has claimed; a new one is created from
- * the image. Queries run in a worker, one after the other. If the worker dies or breaks (as after a
+ * the image. Queries run in a thread, one after the other. If the thread dies or breaks (as after a
  * full disk), waiting queries fail with `Fault("store_unavailable")`, and the next query reopens the
- * database. Throws an Error of one line if the directory can't be opened.
+ * database. `module`: a thread's module that calls `serveEmbedded` with work of its own. Throws an
+ * Error of one line if the directory can't be opened.
  */
-export async function openEmbedded(directory: string): Promise<Database> {
-  const threads = new Threads(directory);
+export async function openEmbedded(
+  directory: string,
+  module: URL = programModule("src/database/embedded/worker.ts"),
+): Promise<Database> {
+  const threads = new Threads(directory, module);
   try {
     await threads.live();
   } catch (thrown) {
@@ -40,6 +44,10 @@ export async function openEmbedded(directory: string): Promise<Database> {
     async ping() {
       await query("select 1", []);
     },
+    async work(input) {
+      const thread = await threads.live();
+      return (await thread.ask({ kind: "work", input })).output;
+    },
     async close() {
       const thread = await threads.live().catch(() => undefined);
       let timer: ReturnType<typeof setTimeout> | undefined;
@@ -53,14 +61,14 @@ export async function openEmbedded(directory: string): Promise<Database> {
 
 type Statement = Parameters<Queryable["query"]>;
 
-/** The current worker; replaced when it has died. */
+/** The current thread; replaced when it has died. */
 class Threads {
   #live: EmbeddedThread | undefined;
   #opening: Promise<EmbeddedThread> | undefined;
   #holdOff: ReturnType<typeof setTimeout> | undefined;
   #closedOf: string | undefined;
 
-  constructor(readonly directory: string) {}
+  constructor(readonly directory: string, readonly module: URL) {}
 
   live(): Promise<EmbeddedThread> {
     if (this.#closedOf !== undefined) return Promise.reject(embeddedAway(this.#closedOf));
@@ -76,7 +84,7 @@ class Threads {
 
   async #open(): Promise<EmbeddedThread> {
     try {
-      this.#live = await EmbeddedThread.start(this.directory, embeddedImage);
+      this.#live = await EmbeddedThread.start(this.directory, embeddedImage, this.module);
       this.#opening = undefined;
       return this.#live;
     } catch (thrown) {

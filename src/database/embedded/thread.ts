@@ -1,22 +1,16 @@
-import { programModule } from "../../base/program_files.ts";
+import { RequestThread } from "../../base/request_thread.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { Ask, EmbeddedMessage } from "./protocol.ts";
 
-type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
 type Answer = Extract<EmbeddedMessage, { ok: true }>;
 
-/** The worker that holds an open database; requests and answers are matched by id. */
+/** The thread that holds an open database. */
 export class EmbeddedThread {
-  readonly #worker = new Worker(programModule("src/database/embedded/worker.ts"), {
-    type: "module",
-  });
-  readonly #pending = new Map<number, PromiseWithResolvers<Answer>>();
-  #next = 1;
-  #deadOf: string | undefined;
+  readonly #thread: RequestThread<Ask, EmbeddedMessage>;
 
-  /** Opens the directory in a new worker. Rejects with the reason if it can't be opened. */
-  static async start(directory: string, image: URL): Promise<EmbeddedThread> {
-    const thread = new EmbeddedThread();
+  /** Opens the directory in a new thread of `module`. Rejects with the reason if it can't be opened. */
+  static async start(directory: string, image: URL, module: URL): Promise<EmbeddedThread> {
+    const thread = new EmbeddedThread(module);
     try {
       await thread.ask({ kind: "open", directory, image: image.href });
       return thread;
@@ -26,42 +20,27 @@ export class EmbeddedThread {
     }
   }
 
-  private constructor() {
-    this.#worker.onmessage = ({ data }: MessageEvent<EmbeddedMessage>) => this.#settle(data);
-    this.#worker.onerror = (event) => {
-      event.preventDefault();
-      this.end(event.message);
-    };
+  private constructor(module: URL) {
+    this.#thread = new RequestThread(module, embeddedAway);
   }
 
   get isDead(): boolean {
-    return this.#deadOf !== undefined;
+    return this.#thread.isDead;
   }
 
-  /** Rejects with the database's own error, or with a fault if the worker dies. */
-  ask(ask: WithoutId<Ask>): Promise<Answer> {
-    if (this.#deadOf !== undefined) return Promise.reject(embeddedAway(this.#deadOf));
-    const id = this.#next++;
-    const pending = Promise.withResolvers<Answer>();
-    this.#pending.set(id, pending);
-    this.#worker.postMessage({ ...ask, id });
-    return pending.promise;
+  /** Rejects with the database's own error, or with a fault if the thread dies. */
+  async ask(ask: Ask): Promise<Answer> {
+    const answer = await this.#thread.ask(ask);
+    if (answer.ok) return answer;
+    const { message, code } = answer.error;
+    if (!answer.broken) throw new SqlError(message, code);
+    this.end(message);
+    throw embeddedAway(message);
   }
 
-  /** Terminates the worker; pending requests fail. */
+  /** Terminates the thread; pending requests fail. */
   end(reason: string): void {
-    this.#deadOf ??= reason;
-    this.#worker.terminate();
-    for (const pending of this.#pending.values()) pending.reject(embeddedAway(reason));
-    this.#pending.clear();
-  }
-
-  #settle(message: EmbeddedMessage): void {
-    const pending = this.#pending.get(message.id);
-    if (!message.ok && message.broken) return this.end(message.error.message);
-    this.#pending.delete(message.id);
-    if (message.ok) pending?.resolve(message);
-    else pending?.reject(new SqlError(message.error.message, message.error.code));
+    this.#thread.end(reason);
   }
 }
 

@@ -1,0 +1,262 @@
+import { PGlite, type Transaction } from "@electric-sql/pglite";
+import { answerQuestions } from "../../base/request_thread.ts";
+import { messageOf } from "../../shared/fault.ts";
+import { parseArray } from "../arrays.ts";
+import type { Database, Queryable, QueryOptions, SqlRow, SqlValue } from "../database.ts";
+import { transact } from "../transaction.ts";
+import { unpackImage } from "./image.ts";
+import { mayChangeTables, PreparedStatements } from "./prepared.ts";
+import type { Ask, EmbeddedMessage } from "./protocol.ts";
+
+type Statement = Pick<Extract<Ask, { kind: "query" }>, "text" | "values" | "forceCustomPlan">;
+
+/** Work that is done in the database's thread: what it is given, and what comes of it, are plain values. */
+export type EmbeddedWork = (input: unknown) => Promise<unknown>;
+
+/**
+ * Called by the module of the database's thread: PostgreSQL in WebAssembly would otherwise block the
+ * event loop for the duration of each query. `createWork` makes what `Database.work` runs there.
+ */
+export function serveEmbedded(createWork?: (database: Database) => EmbeddedWork): void {
+  const transactions = new Map<number, OpenTransaction>();
+  let database: OpenDatabase | undefined;
+  let work: EmbeddedWork | undefined;
+  let next = 1;
+
+  const open = () => {
+    if (!database) throw new Error("the embedded database is not open");
+    return database;
+  };
+
+  async function answer(ask: Ask): Promise<Omit<Extract<EmbeddedMessage, { ok: true }>, "ok">> {
+    switch (ask.kind) {
+      case "open":
+        database = new OpenDatabase(await openDirectory(ask.directory, ask.image));
+        work = createWork?.(databaseOf(database));
+        return { rows: [] };
+      case "query": {
+        const rows = ask.tx === undefined
+          ? await open().query(ask)
+          : await transactionOf(transactions, ask.tx).query(ask);
+        return { rows };
+      }
+      case "begin": {
+        const tx = next++;
+        transactions.set(tx, await open().begin());
+        return { rows: [], tx };
+      }
+      case "commit":
+      case "rollback": {
+        const transaction = transactionOf(transactions, ask.tx);
+        transactions.delete(ask.tx);
+        await transaction.end(ask.kind === "commit");
+        return { rows: [] };
+      }
+      case "work": {
+        if (!work) throw new Error("this thread of the embedded database has no work");
+        const output = await work(ask.input);
+        // Whatever the work made of it: nothing can be done with this database any more.
+        if (open().broken !== undefined) throw open().broken;
+        return { rows: [], output };
+      }
+      case "close":
+        await open().close();
+        return { rows: [] };
+    }
+  }
+
+  answerQuestions(async (ask: Ask): Promise<EmbeddedMessage> => {
+    try {
+      return { ok: true, ...await answer(ask) };
+    } catch (thrown) {
+      const error = { message: messageOf(thrown), code: codeOf(thrown) };
+      return { ok: false, error, broken: isBroken(thrown) };
+    }
+  });
+}
+
+/** The open database, for what runs in its own thread. */
+function databaseOf(open: OpenDatabase): Database {
+  const query = async <Row extends SqlRow>(...[text, values, options]: QueryArguments) =>
+    await open.query(statementOf(text, values, options)) as Row[];
+  return {
+    kind: "embedded",
+    query,
+    async transaction(work) {
+      const { query, end } = await open.begin();
+      return await transact({
+        query: async <Row extends SqlRow>(...[text, values, options]: QueryArguments) =>
+          await query(statementOf(text, values, options)) as Row[],
+        commit: () => end(true),
+        rollback: () => end(false).catch(() => {}),
+      }, work);
+    },
+    async ping() {
+      await query("select 1", []);
+    },
+    // It belongs to who has opened it.
+    close: () => Promise.resolve(),
+  };
+}
+
+type QueryArguments = Parameters<Queryable["query"]>;
+
+function statementOf(
+  text: string,
+  values: readonly SqlValue[] | undefined,
+  { forceCustomPlan = false }: QueryOptions = {},
+): Statement {
+  return { text, values, forceCustomPlan };
+}
+
+/** An open transaction; `end` commits or rolls back. */
+interface OpenTransaction {
+  query(statement: Statement): Promise<SqlRow[]>;
+  end(commit: boolean): Promise<void>;
+}
+
+/**
+ * `shared_buffers`, beside the system's page cache. The default of 128 MB becomes resident with the
+ * first large read, a third of the process's memory.
+ */
+const sharedBuffers = "16MB";
+
+/**
+ * A new directory is filled under another name and renamed, so that a killed start leaves no
+ * incomplete database. If the directory holds something else, the rename fails and changes nothing.
+ */
+async function openDirectory(directory: string, image: string): Promise<PGlite> {
+  if (!await exists(`${directory}/PG_VERSION`)) {
+    const fresh = `${directory}.new`;
+    await Deno.remove(fresh, { recursive: true }).catch(() => {});
+    unpackImage(new URL(image), fresh);
+    await Deno.rename(fresh, directory);
+  }
+  return await PGlite.create(directory, {
+    startParams: [...PGlite.defaultStartParams, "-c", `shared_buffers=${sharedBuffers}`],
+  });
+}
+
+/** The database with its prepared statements. */
+class OpenDatabase {
+  readonly #database: PGlite;
+  readonly #prepared: PreparedStatements;
+  /** The error after which it can only be reopened. */
+  broken: unknown;
+
+  constructor(database: PGlite) {
+    this.#database = database;
+    this.#prepared = new PreparedStatements(database, { parsers, serializers });
+  }
+
+  /** Waits until no transaction is open. */
+  async query(statement: Statement): Promise<SqlRow[]> {
+    await this.#database._checkReady();
+    return await this.#run(statement);
+  }
+
+  /** A transaction that stays open between messages. Other queries wait until it has ended. */
+  begin(): Promise<OpenTransaction> {
+    return new Promise((opened, failed) => {
+      const ending = Promise.withResolvers<boolean>();
+      const done = this.#database.transaction(async (tx) => {
+        opened({
+          query: (statement) => this.#run(statement, tx),
+          end: (commit) =>
+            this.#watched(async () => {
+              ending.resolve(commit);
+              await done;
+            }),
+        });
+        if (!await ending.promise) await tx.rollback();
+      });
+      done.catch(failed);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#database.close();
+  }
+
+  #run(statement: Statement, tx?: Transaction): Promise<SqlRow[]> {
+    return this.#watched(() => this.#runOn(statement, tx));
+  }
+
+  async #watched<T>(run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (thrown) {
+      if (isBroken(thrown)) this.broken ??= thrown;
+      throw thrown;
+    }
+  }
+
+  async #runOn(
+    { text, values, forceCustomPlan }: Statement,
+    tx: Transaction | undefined,
+  ): Promise<SqlRow[]> {
+    const runner = tx ?? this.#database;
+    if (values === undefined) {
+      // Several statements, as in migrations; returns the rows of the last one.
+      const results = await runner.exec(text, { parsers });
+      if (results.some(({ command }) => mayChangeTables(command))) {
+        await this.#alone(tx, () => this.#prepared.forget());
+      }
+      return (results.at(-1)?.rows ?? []) as SqlRow[];
+    }
+    if (forceCustomPlan) {
+      return (await runner.query(text, [...values], { parsers, serializers })).rows as SqlRow[];
+    }
+    return await this.#alone(tx, () => this.#prepared.query(text, values));
+  }
+
+  /** While no other statement runs, and outside of a transaction none is open. */
+  #alone<T>(tx: Transaction | undefined, work: () => Promise<T>): Promise<T> {
+    const alone = () => this.#database.runExclusive(work);
+    return tx ? alone() : this.#database._runExclusiveTransaction(alone);
+  }
+}
+
+/**
+ * `int8` is always a bigint, as in the other driver; 1016 is its array. Bytes (17) have their own
+ * codec: PGlite's makes a string of each byte, which takes a second and 100 MB for an image of 4 MiB.
+ */
+const parsers = {
+  17: (value: string) => Uint8Array.fromHex(value.slice(2)),
+  20: (value: string) => BigInt(value),
+  1016: (value: string) => parseArray(value, BigInt),
+};
+
+const serializers = {
+  17: (value: unknown) => {
+    if (!(value instanceof Uint8Array)) throw new Error("bytea: expected bytes");
+    return `\\x${value.toHex()}`;
+  },
+};
+
+/**
+ * Where PostgreSQL would restart its process, as when the disk is full or fails, PGlite continues with
+ * corrupt memory, and answers every query with some internal error.
+ */
+function isBroken(thrown: unknown): boolean {
+  if (thrown instanceof WebAssembly.RuntimeError) return true;
+  const code = codeOf(thrown) ?? "";
+  const isAfterEffect = code === "24000" && messageOf(thrown).includes("active portal");
+  // System errors, internal errors, disk full (PostgreSQL's manual, "Error Codes").
+  return /^(58|XX|53100)/.test(code) || isAfterEffect;
+}
+
+function codeOf(thrown: unknown): string | undefined {
+  if (typeof thrown !== "object" || thrown === null || !("code" in thrown)) return undefined;
+  return String(thrown.code);
+}
+
+function transactionOf(open: ReadonlyMap<number, OpenTransaction>, tx: number): OpenTransaction {
+  const transaction = open.get(tx);
+  if (!transaction) throw new Error("the transaction has ended already");
+  return transaction;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(() => true, () => false);
+}

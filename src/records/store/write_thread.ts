@@ -1,0 +1,101 @@
+import { programModule } from "../../base/program_files.ts";
+import { RequestThread } from "../../base/request_thread.ts";
+import { Turns } from "../../base/turns.ts";
+import type { Database } from "../../database/database.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
+import type { OnDropped } from "./analytics_store.ts";
+import type { WriterQuestion } from "./postgres_writer.ts";
+import type { WritePart, WriteUrls, Written } from "./write_work.ts";
+
+/**
+ * Writes records in another thread: making rows and search words of them, and speaking to the
+ * database, is a fifth of a call's work, and none that a caller waits for.
+ */
+export interface WriteThread {
+  /** Hands over a part of a batch. Rejects with `store_unavailable` if the thread dies. */
+  write(part: WritePart): Promise<Written>;
+  /** Ends the thread, soon after the batch that it is writing. */
+  close(): Promise<void>;
+}
+
+/** The thread's module, which opens the embedded database too. */
+export const embeddedWriter = programModule("src/records/store/embedded_writer.ts");
+
+/** The thread of an embedded database that was opened with `embeddedWriter`, else one of its own. */
+export function openWriteThread(database: Database): WriteThread {
+  if (database.kind === "postgres") return new OwnThread();
+  return {
+    write: async (part) => await database.work!(part) as Written,
+    // It ends with its database.
+    close: () => Promise.resolve(),
+  };
+}
+
+/** How long closing waits for the batch that is being written. */
+const closeMs = 2_000;
+
+/** Started anew for the next batch when it has died. */
+class OwnThread implements WriteThread {
+  #thread = startThread();
+  #isClosed = false;
+
+  write(part: WritePart): Promise<Written> {
+    if (this.#thread.isDead && !this.#isClosed) this.#thread = startThread();
+    return this.#thread.ask(part);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, closeMs));
+    await Promise.race([this.#thread.ask("close").catch(() => {}), late]);
+    clearTimeout(timer);
+    this.#thread.end("it is closed");
+  }
+}
+
+function startThread(): RequestThread<WriterQuestion, Written> {
+  return new RequestThread(
+    programModule("src/records/store/postgres_writer.ts"),
+    (reason) =>
+      new Fault("store_unavailable", { note: `the thread that writes records: ${reason}` }),
+  );
+}
+
+/** Rows in a turn of the event loop: each takes some 5 µs. */
+const rowsInTurn = 32;
+
+/** `insert` of an `InteractionStore` by way of the thread; batches go one after the other. */
+export function createThreadInsert(
+  { thread, urls, onDropped }: { thread: WriteThread; urls: WriteUrls; onDropped: OnDropped },
+): InteractionStore["insert"] {
+  let batch = 0;
+  let previous: Promise<unknown> = Promise.resolve();
+  const insert = async (rows: readonly SettledCall[]) => {
+    batch++;
+    const turns = new Turns();
+    for (let from = 0;; from += rowsInTurn) {
+      const isLast = from + rowsInTurn >= rows.length;
+      const part = { batch, rows: rows.slice(from, from + rowsInTurn), urls };
+      const written = thread.write(isLast ? { ...part, rowsInAll: rows.length } : part);
+      if (isLast) return await written;
+      // It fails with the last part, too.
+      written.catch(() => {});
+      await turns.pause();
+    }
+  };
+  return async (rows) => {
+    if (rows.length === 0) return;
+    const inTurn = previous.then(() => insert(rows));
+    previous = inTurn.catch(() => {});
+    const written = await inTurn;
+    if (!written.ok) throw failureOf(written);
+    if (written.dropped.length > 0) await onDropped(written.dropped);
+  };
+}
+
+function failureOf({ message, note, isStoreAway }: Extract<Written, { ok: false }>): Error {
+  if (!isStoreAway) return new Error(message);
+  return new Fault("store_unavailable", note === undefined ? {} : { note });
+}

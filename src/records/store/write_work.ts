@@ -1,0 +1,127 @@
+import { createGcHint } from "../../base/gc_hint.ts";
+import { pushAll } from "../../base/lists.ts";
+import type { Database } from "../../database/database.ts";
+import { openPostgres } from "../../database/postgres/postgres.ts";
+import { Fault, isStoreAway, messageOf } from "../../shared/fault.ts";
+import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
+import { createAnalyticsStore } from "./analytics_store.ts";
+import { createRecords } from "./records.ts";
+
+/**
+ * Part of a batch of records, for the thread that writes them: sent in parts, since a value is made
+ * ready for another thread in one turn of the event loop.
+ */
+export interface WritePart {
+  /** Its parts follow each other. */
+  batch: number;
+  rows: readonly SettledCall[];
+  /** How many rows the batch has, in its last part: which has it written. */
+  rowsInAll?: number;
+  /** Of PostgreSQL, if it is used; `main` is the database that holds accounts and money. */
+  urls: WriteUrls;
+}
+
+export interface WriteUrls {
+  main?: string | undefined;
+  analytics?: string | undefined;
+}
+
+/** `dropped`: calls that were erased while they were under way, and so are not written. */
+export type Written =
+  | { ok: true; dropped: readonly string[] }
+  | { ok: false; message: string; note: string | undefined; isStoreAway: boolean };
+
+/** Suggest a minor GC after so many bytes of written payloads. */
+const gcHintEveryBytes = 8 * 1024 * 1024;
+
+/** What the writing thread does. */
+export interface WriteWork {
+  write(part: WritePart): Promise<Written>;
+  /** Closes what it has opened. */
+  close(): Promise<void>;
+}
+
+/**
+ * `embedded`: the database in whose thread it runs; the others are opened when they are first written
+ * to.
+ */
+export function createWriteWork(embedded?: Database): WriteWork {
+  const stores = new Stores(embedded);
+  const gcHint = createGcHint(gcHintEveryBytes);
+  let open: { batch: number; rows: SettledCall[] } | undefined;
+  const write = async ({ batch, rows: some, rowsInAll, urls }: WritePart): Promise<Written> => {
+    // Of a batch that stayed without its last part nothing more will come.
+    if (open?.batch !== batch) open = { batch, rows: [] };
+    const { rows } = open;
+    pushAll(rows, some);
+    if (rowsInAll === undefined) return { ok: true, dropped: [] };
+    open = undefined;
+    try {
+      // This thread is another than the one that had the first parts.
+      if (rows.length !== rowsInAll) throw away("the thread that writes records was replaced");
+      const dropped = await stores.insert(urls, rows);
+      gcHint.left(rows.reduce((sum, row) => sum + bytesOf(row), 0));
+      return { ok: true, dropped };
+    } catch (thrown) {
+      const note = thrown instanceof Fault ? thrown.note : undefined;
+      return { ok: false, message: messageOf(thrown), note, isStoreAway: isStoreAway(thrown) };
+    }
+  };
+  return { write, close: () => stores.close() };
+}
+
+/** Where this thread writes to; opened by the first batch, and by the next one if that failed. */
+class Stores {
+  readonly #embedded: Database | undefined;
+  #opened: Database[] = [];
+  #records: Promise<InteractionStore> | undefined;
+  /** Of the batch that is being written. */
+  #dropped: string[] = [];
+
+  constructor(embedded: Database | undefined) {
+    this.#embedded = embedded;
+  }
+
+  /** Batches are written one after the other. Returns the ids of calls that were dropped. */
+  async insert(urls: WriteUrls, rows: readonly SettledCall[]): Promise<readonly string[]> {
+    const records = await (this.#records ??= this.#open(urls));
+    this.#dropped = [];
+    await records.insert(rows);
+    return this.#dropped;
+  }
+
+  async close(): Promise<void> {
+    const opened = this.#opened;
+    this.#opened = [];
+    await Promise.all(opened.map((database) => database.close()));
+  }
+
+  async #open({ main, analytics }: WriteUrls): Promise<InteractionStore> {
+    try {
+      const database = main === undefined ? this.#embedded! : await this.#openAt(main);
+      const rows = analytics === undefined ? database : await this.#openAt(analytics);
+      const onDropped = (ids: readonly string[]) => Promise.resolve(pushAll(this.#dropped, ids));
+      return createRecords(database, createAnalyticsStore(rows, database, onDropped));
+    } catch (thrown) {
+      await this.close();
+      this.#records = undefined;
+      // Not a wrong setting: the service has opened the same before.
+      throw away(messageOf(thrown));
+    }
+  }
+
+  async #openAt(url: string): Promise<Database> {
+    const database = await openPostgres(url);
+    this.#opened.push(database);
+    return database;
+  }
+}
+
+function away(note: string): Fault {
+  return new Fault("store_unavailable", { note });
+}
+
+function bytesOf({ requestText, responseText, media = [] }: SettledCall): number {
+  const mediaBytes = media.reduce((sum, { content }) => sum + content.length, 0);
+  return (requestText?.length ?? 0) + (responseText?.length ?? 0) + mediaBytes;
+}
