@@ -1,10 +1,13 @@
 /**
- * What a batch of records reads of a store doesn't grow with it, whatever the planner knows: plans are
- * kept that were made while the tables were small, until PostgreSQL looks at them again.
+ * What a batch of records, or a look at what has changed, reads of a store doesn't grow with it,
+ * whatever the planner knows: plans are kept that were made while the tables were small, until
+ * PostgreSQL looks at them again.
  */
 import assert from "@std/assert";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import type { Database, Queryable } from "../../src/database/database.ts";
+import { maxListedChanges } from "../../src/keys/key_changes.ts";
+import { createKeyChanges } from "../../src/keys/store/key_changes.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import { onPostgres } from "../support/databases.ts";
@@ -48,6 +51,25 @@ onPostgres("a batch reads a few rows a call after the store has grown", async (d
     assert.ok(rows > 0, `${name}: nothing was counted`);
     assert.ok(rows <= 8 * batch, `${name}: ${rows} rows for ${batch} calls: ${tables}`);
   }
+});
+
+onPostgres("a look beside an import of keys reads those that are held", async (database) => {
+  const accountId = await newAccount(database);
+  await insertKeys(database, accountId, "held", 100);
+  await database.query("analyze", []);
+  const [row] = await database.query("select clock_timestamp() as now", []);
+  const since = row!.now as Date;
+  await insertKeys(database, accountId, "many", grown);
+  const counted = new CountedReads(database);
+  const { rows, tables } = await counted.rowsOf(() =>
+    counted.database.transaction(async (tx) => {
+      const changes = createKeyChanges(tx);
+      assert.equal((await changes.changedSince(since)).keys, "many");
+      const held = Array.from({ length: 100 }, (_, n) => ({ id: `held ${n}`, changedAt: null }));
+      assert.deepEqual(await changes.changedKeys(held, since), []);
+    })
+  );
+  assert.ok(rows > 0 && rows <= maxListedChanges + 2 * 100 + 10, `${rows} rows: ${tables}`);
 });
 
 function call(accountId: number, id: string, apiKeyId: string): SettledCall {
