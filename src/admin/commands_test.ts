@@ -53,7 +53,6 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     },
     findByHash: () => Promise.reject(new Error("unused")),
     findById: (id) => Promise.resolve(principalOf(keys.find((one) => one.id === id), accounts)),
-    changedSince: () => Promise.reject(new Error("unused")),
   };
   const limits = { tier: "enterprise", requestsPerMinute: 9, burst: 9 } as const;
   accountNames.forEach((name) => void accountStore.create({ name, ...limits }));

@@ -42,8 +42,22 @@ export function formatArray(elements: readonly unknown[]): string {
 }
 
 function formatElement(element: unknown): string {
-  if (element === null || element === undefined) return "NULL";
-  if (Array.isArray(element)) return formatArray(element);
-  const text = element instanceof Date ? element.toISOString() : String(element);
-  return `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
+  return Array.isArray(element) ? formatArray(element) : formatCell(element);
+}
+
+/**
+ * A value as an element of an array's literal. One that is an array itself is its literal as a text,
+ * for a cast: in an array of arrays all would have to be of one length.
+ */
+export function formatCell(value: unknown): string {
+  if (value === null || value === undefined) return "NULL";
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (Array.isArray(value)) return quoted(formatArray(value));
+  return quoted(value instanceof Date ? value.toISOString() : String(value));
+}
+
+function quoted(text: string): string {
+  // Most texts have neither, and to look for one character is faster than for one of two.
+  const escaped = text.includes("\\") ? text.replaceAll("\\", "\\\\") : text;
+  return `"${escaped.includes('"') ? escaped.replaceAll('"', '\\"') : escaped}"`;
 }

@@ -91,11 +91,4 @@ export interface ApiKeyStore {
   ): Promise<ApiKey | undefined>;
   /** Marks a key revoked. False when there is no such key or it was revoked before. */
   revoke(id: string, audit?: (key: ApiKey) => AuditNote): Promise<boolean>;
-  /**
-   * Ids of keys whose row, or whose account's row, changed at or after `since` (database time),
-   * with the database's present time. Polled to evict cached keys of other processes' revocations.
-   */
-  changedSince(
-    since: Date | null,
-  ): Promise<{ now: Date; changes: { id: string; changedAt: Date }[] }>;
 }

@@ -1,5 +1,7 @@
 import type { Clock } from "../base/clock.ts";
+import type { Account } from "./account.ts";
 import type { ApiKeyStore, Principal } from "./api_key.ts";
+import type { ChangeList, Held, KeyChangeStore } from "./key_changes.ts";
 import { hashKey, looksLikeKey } from "./credential.ts";
 import { Fault } from "../shared/fault.ts";
 
@@ -15,7 +17,7 @@ export interface KeyCache {
   verify(value: string, isLimited?: () => boolean): Promise<Principal>;
   /** Forgets keys whose row changed; the next call with one reads it again. */
   evict(ids: readonly string[]): void;
-  /** Reads what changed in the store since the last look and forgets those keys. */
+  /** Reads again what is in memory and has changed in the store since the last look. */
   refresh(): Promise<void>;
 }
 
@@ -24,11 +26,15 @@ const maxKnown = 50_000;
 /** A made-up key asks the database once in this time. */
 const unknownMs = 5_000;
 const maxUnknown = 10_000;
+/** Keys or accounts that are read again in one statement. */
+const readAtOnce = 500;
 /** A list of all keys is used for this long, and for twenty times as long as it took to read. */
 const usableMs = 1000;
 
+type CachedStore = Pick<ApiKeyStore, "findByHash"> & KeyChangeStore;
+
 export function createKeyCache(deps: {
-  store: Pick<ApiKeyStore, "findByHash" | "changedSince">;
+  store: CachedStore;
   clock: Clock;
   usableHashes?: () => Promise<readonly string[]>;
 }): KeyCache {
@@ -40,7 +46,9 @@ class CachedKeys implements KeyCache {
   readonly #hashById = new Map<string, string>();
   readonly #unknown = new Map<string, number>();
   readonly #pending = new Map<string, Promise<Principal | undefined>>();
-  readonly #seenChanges = new Map<string, number>();
+  /** When rows in memory had changed, as far as it is known: a change is read once. */
+  readonly #keyTimes = new Map<string, number>();
+  readonly #accountTimes = new Map<number, number>();
   #since: Date | null = null;
   /** Counts evictions: a look-up that one overtook may have read the old row. */
   #epoch = 0;
@@ -48,7 +56,7 @@ class CachedKeys implements KeyCache {
   #usable: { hashes: Promise<ReadonlySet<string>>; untilMs: number } | undefined;
 
   constructor(
-    readonly store: Pick<ApiKeyStore, "findByHash" | "changedSince">,
+    readonly store: CachedStore,
     readonly clock: Clock,
     readonly usableHashes: (() => Promise<readonly string[]>) | undefined,
   ) {}
@@ -66,28 +74,73 @@ class CachedKeys implements KeyCache {
     for (const id of ids) {
       const hash = this.#hashById.get(id);
       if (hash !== undefined) this.#principals.delete(hash);
-      this.#hashById.delete(id);
+      this.#forgetId(id);
     }
   }
 
   async refresh(): Promise<void> {
-    const { now, changes } = await this.store.changedSince(this.#since);
+    const since = this.#since;
+    const { now, keys, accounts } = await this.store.changedSince(since);
+    if (since !== null) {
+      await this.#refreshKeys(keys, since);
+      await this.#refreshAccounts(accounts, since);
+    }
     // Rows become visible when their transaction commits, a little after the time they carry:
-    // each look goes back a minute, and a change already seen evicts nobody twice.
-    const fresh = changes.filter(({ id, changedAt }) =>
-      this.#seenChanges.get(id) !== changedAt.getTime()
-    );
-    // Read again before they are forgotten, and not at the next call: by then the store may be away.
-    const before = this.#epoch;
-    const hashes = fresh.flatMap(({ id }) => this.#hashById.get(id) ?? []);
-    const rows = new Map<string, Principal | undefined>();
-    for (const hash of hashes) rows.set(hash, await this.store.findByHash(hash));
-    const isLatest = before === this.#epoch;
-    this.evict(fresh.map(({ id }) => id));
-    for (const [hash, row] of rows) if (row && isLatest) this.#remember(hash, row);
-    this.#seenChanges.clear();
-    for (const { id, changedAt } of changes) this.#seenChanges.set(id, changedAt.getTime());
+    // each look goes back a minute.
     this.#since = new Date(now.getTime() - 60_000);
+  }
+
+  /** Read again before they are forgotten, and not at the next call: by then the store may be away. */
+  async #refreshKeys(changes: ChangeList<string>, since: Date): Promise<void> {
+    if (!this.#mayDiffer(changes, this.#keyTimes)) return;
+    const ids = changes === "many" ? [...this.#hashById.keys()] : changes.map(({ id }) => id);
+    const cached = ids.filter((id) => this.#hashById.has(id));
+    for (const held of heldChunks(cached, this.#keyTimes)) {
+      const before = this.#epoch;
+      const changed = await this.store.changedKeys(held, since);
+      const isLatest = before === this.#epoch;
+      const hashes = changed.map(({ principal }) => this.#hashById.get(principal.key.id));
+      this.evict(changed.map(({ principal }) => principal.key.id));
+      for (const [at, { principal, changedAt }] of changed.entries()) {
+        const hash = hashes[at];
+        if (!isLatest || hash === undefined) continue;
+        this.#remember(hash, principal);
+        this.#keyTimes.set(principal.key.id, changedAt.getTime());
+      }
+    }
+  }
+
+  /** An account may have any number of keys: its row is read once, for all of them. */
+  async #refreshAccounts(changes: ChangeList<number>, since: Date): Promise<void> {
+    if (!this.#mayDiffer(changes, this.#accountTimes)) return;
+    const cached = new Set([...this.#principals.values()].map(({ account }) => account.id));
+    const ids = changes === "many"
+      ? [...cached]
+      : changes.map(({ id }) => id).filter((id) => cached.has(id));
+    for (const id of this.#accountTimes.keys()) if (!cached.has(id)) this.#accountTimes.delete(id);
+    const found = new Map<number, { account: Account; changedAt: Date }>();
+    for (const held of heldChunks(ids, this.#accountTimes)) {
+      for (const one of await this.store.changedAccounts(held, since)) {
+        found.set(one.account.id, one);
+      }
+    }
+    if (found.size === 0) return;
+    for (const [hash, { key, account }] of this.#principals) {
+      const changed = found.get(account.id);
+      if (changed) this.#principals.set(hash, { key, account: changed.account });
+    }
+    for (const [id, { changedAt }] of found) this.#accountTimes.set(id, changedAt.getTime());
+  }
+
+  /**
+   * Whether there is a change that wasn't read yet. Then look-ups under way may have read the row of
+   * before: they are made again.
+   */
+  #mayDiffer<Id>(changes: ChangeList<Id>, times: ReadonlyMap<Id, number>): boolean {
+    const mayDiffer = changes === "many" ||
+      changes.some(({ id, changedAt }) => times.get(id) !== changedAt.getTime());
+    if (mayDiffer) this.#epoch++;
+    return mayDiffer;
   }
 
   #find(
@@ -145,12 +198,27 @@ class CachedKeys implements KeyCache {
     if (this.#principals.size <= maxKnown) return;
     const [oldest, gone] = this.#principals.entries().next().value!;
     this.#principals.delete(oldest);
-    this.#hashById.delete(gone.key.id);
+    this.#forgetId(gone.key.id);
+  }
+
+  #forgetId(id: string): void {
+    this.#hashById.delete(id);
+    this.#keyTimes.delete(id);
   }
 
   #forget(hash: string): void {
     if (this.#unknown.size >= maxUnknown) this.#unknown.delete(this.#unknown.keys().next().value!);
     this.#unknown.set(hash, this.clock.monotonicMs());
+  }
+}
+
+function* heldChunks<Id>(
+  ids: readonly Id[],
+  times: ReadonlyMap<Id, number>,
+): Generator<Held<Id>[]> {
+  for (let from = 0; from < ids.length; from += readAtOnce) {
+    const some = ids.slice(from, from + readAtOnce);
+    yield some.map((id) => ({ id, changedAt: times.get(id) ?? null }));
   }
 }
 

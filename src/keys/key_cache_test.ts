@@ -1,9 +1,11 @@
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
-import type { ApiKey, ApiKeyStore, Principal } from "./api_key.ts";
+import type { Account } from "./account.ts";
+import type { ApiKey, Principal } from "./api_key.ts";
 import { mintKey } from "./credential.ts";
 import { Fault } from "../shared/fault.ts";
 import { createKeyCache } from "./key_cache.ts";
+import { type ChangeList, type Held, type KeyChanges, maxListedChanges } from "./key_changes.ts";
 
 const clockOfKeys = new FakeClock();
 
@@ -11,6 +13,9 @@ const clockOfKeys = new FakeClock();
 class FakeStore {
   readonly rows = new Map<string, Principal>();
   readonly changes: { id: string; changedAt: Date }[] = [];
+  readonly accountChanges: { id: number; changedAt: Date }[] = [];
+  /** Held rows that a look asked about, by statement. */
+  readonly askedAbout: number[] = [];
   readonly asked: (Date | null)[] = [];
   lookUps = 0;
   away = false;
@@ -27,11 +32,55 @@ class FakeStore {
     return read;
   }
 
-  changedSince(since: Date | null) {
+  changedSince(since: Date | null): Promise<KeyChanges> {
     this.asked.push(since);
     if (this.away) return Promise.reject(new Fault("store_unavailable"));
-    const changes = since === null ? [] : this.changes.filter((one) => one.changedAt >= since);
-    return Promise.resolve({ now: this.clock.now(), changes });
+    const list = <Id>(all: { id: Id; changedAt: Date }[]): ChangeList<Id> => {
+      const changes = since === null ? [] : all.filter((one) => one.changedAt >= since);
+      return changes.length > maxListedChanges ? "many" : changes;
+    };
+    const [keys, accounts] = [list(this.changes), list(this.accountChanges)];
+    return Promise.resolve({ now: this.clock.now(), keys, accounts });
+  }
+
+  async changedKeys(held: readonly Held<string>[], since: Date) {
+    const found = await this.#changed(held, this.changes, since);
+    const rows = new Map([...this.rows.values()].map((row) => [row.key.id, row]));
+    const read = found.map(({ id, changedAt }) => ({ principal: rows.get(id)!, changedAt }));
+    await this.gate;
+    return read;
+  }
+
+  async changedAccounts(held: readonly Held<number>[], since: Date) {
+    const found = await this.#changed(held, this.accountChanges, since);
+    return found.map(({ id, changedAt }) => {
+      const { account } = [...this.rows.values()].find((row) => row.account.id === id)!;
+      return { account, changedAt };
+    });
+  }
+
+  #changed<Id>(
+    held: readonly Held<Id>[],
+    all: readonly { id: Id; changedAt: Date }[],
+    since: Date,
+  ): Promise<{ id: Id; changedAt: Date }[]> {
+    if (this.away) return Promise.reject(new Fault("store_unavailable"));
+    this.askedAbout.push(held.length);
+    const last = new Map(all.map((one) => [one.id, one]));
+    const found = held.flatMap(({ id, changedAt }) => {
+      const change = last.get(id);
+      const isNew = change && change.changedAt >= since && change.changedAt.getTime() !== changedAt;
+      return isNew ? [change] : [];
+    });
+    this.lookUps += found.length;
+    return Promise.resolve(found);
+  }
+
+  changeAccount(more: Partial<Account>): void {
+    for (const [hash, row] of this.rows) {
+      this.rows.set(hash, { ...row, account: { ...row.account, ...more } });
+    }
+    this.accountChanges.push({ id: 1, changedAt: this.clock.now() });
   }
 
   change(hash: string, more: Partial<ApiKey>): void {
@@ -41,24 +90,10 @@ class FakeStore {
   }
 }
 
-function unused(): never {
-  throw new Error("the key ring must not call this");
-}
-
 function setup() {
   const clock = new FakeClock();
   const store = new FakeStore(clock);
-  const ports: ApiKeyStore = {
-    findByHash: (hash) => store.findByHash(hash),
-    changedSince: (since) => store.changedSince(since),
-    findById: unused,
-    insert: unused,
-    list: unused,
-    page: unused,
-    change: unused,
-    revoke: unused,
-  };
-  const ring = createKeyCache({ store: ports, clock });
+  const ring = createKeyCache({ store, clock });
   const codeOf = (value: string) =>
     ring.verify(value).then(() => "ok", (thrown) => thrown instanceof Fault ? thrown.code : thrown);
   const add = (more: Partial<ApiKey> = {}) => {
@@ -348,4 +383,91 @@ Deno.test("a flood of wrong keys from a limited address costs the store a look a
   for (let n = 0; n < 100; n++) assert.equal(await wrong(), "refused");
   await ring.verify(key.value.reveal(), limited);
   assert.deepEqual([store.lookUps, lists], [1, 2]);
+});
+
+Deno.test("an account that changes is read once for all its keys, which go on without the store", async () => {
+  const { store, ring, add, clock } = setup();
+  const keys = Array.from({ length: 1000 }, () => add());
+  await ring.refresh();
+  for (const { value } of keys) await ring.verify(value);
+  store.lookUps = 0;
+  clock.advance(250);
+  store.changeAccount({ tier: "enterprise", requestsPerMinute: 6000 });
+  for (let look = 0; look < 4; look++) {
+    await ring.refresh();
+    clock.advance(1000);
+  }
+  assert.deepEqual([store.lookUps, store.askedAbout], [1, [1]]);
+  store.away = true;
+  for (const { value } of keys) {
+    const { account } = await ring.verify(value);
+    assert.deepEqual([account.tier, account.requestsPerMinute], ["enterprise", 6000]);
+  }
+});
+
+Deno.test("a look-up that a change of its account overtakes is made again", async () => {
+  const { store, ring, add, clock, hold } = setup();
+  const { value } = add();
+  await ring.refresh();
+  const release = hold();
+  const verifying = ring.verify(value);
+  await Promise.resolve();
+  store.changeAccount({ tier: "enterprise" });
+  clock.advance(250);
+  await ring.refresh();
+  release();
+  assert.equal((await verifying).account.tier, "enterprise");
+});
+
+Deno.test("beside a bulk import a revoked key is refused at the next look, and only held keys are asked about", async () => {
+  const { store, codeOf, add, ring, clock } = setup();
+  const keys = Array.from({ length: 3 }, () => add());
+  await ring.refresh();
+  for (const { value } of keys) await codeOf(value);
+  for (let n = 0; n < 100_000; n++) store.changes.push({ id: `new ${n}`, changedAt: clock.now() });
+  for (let look = 0; look < 3; look++) {
+    clock.advance(1000);
+    await ring.refresh();
+  }
+  store.change(keys[1]!.hash, { revokedAt: clock.now() });
+  clock.advance(1000);
+  await ring.refresh();
+  assert.deepEqual(await Promise.all(keys.map(({ value }) => codeOf(value))), [
+    ...["ok", "invalid_api_key", "ok"],
+  ]);
+  assert.deepEqual([store.lookUps, store.askedAbout], [4, [3, 3, 3, 3]]);
+});
+
+Deno.test("a change of many keys is read once for each that is held, 500 at a time", async () => {
+  const { store, codeOf, add, ring, clock } = setup();
+  const keys = Array.from({ length: 1200 }, () => add());
+  await ring.refresh();
+  for (const { value } of keys) await codeOf(value);
+  store.lookUps = 0;
+  clock.advance(1000);
+  for (const { hash } of keys) store.change(hash, { revokedAt: clock.now() });
+  await ring.refresh();
+  assert.deepEqual([store.lookUps, store.askedAbout], [1200, [500, 500, 200]]);
+  for (const { value } of keys) assert.equal(await codeOf(value), "invalid_api_key");
+  clock.advance(1000);
+  await ring.refresh();
+  assert.equal(store.lookUps, 1200);
+});
+
+Deno.test("changes that a cut look has not read are read by the next", async () => {
+  const { store, codeOf, add, ring, clock } = setup();
+  const { value, hash } = add();
+  await ring.refresh();
+  await codeOf(value);
+  clock.advance(1000);
+  store.change(hash, { name: "renamed" });
+  store.changeAccount({ tier: "enterprise" });
+  const { changedAccounts } = store;
+  store.changedAccounts = () => Promise.reject(new Fault("store_unavailable"));
+  await assert.rejects(ring.refresh(), { name: "Fault" });
+  assert.equal((await ring.verify(value)).key.name, "renamed");
+  store.changedAccounts = changedAccounts;
+  clock.advance(600_000);
+  await ring.refresh();
+  assert.equal((await ring.verify(value)).account.tier, "enterprise");
 });

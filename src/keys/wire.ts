@@ -6,6 +6,7 @@ import type { Registry } from "../vendors/registry.ts";
 import type { ApiKeyStore } from "./api_key.ts";
 import { createKeyCache, type KeyCache } from "./key_cache.ts";
 import { usableHashes } from "./store/api_keys.ts";
+import { createKeyChanges } from "./store/key_changes.ts";
 import type { VendorKeyStore } from "./vendor_key.ts";
 import { createVendorKeyCache, type VendorKeyCache } from "./vendor_key_cache.ts";
 
@@ -23,7 +24,11 @@ export function createKeyCaches({ database, apiKeys, vendorKeys, registry, clock
   log: Log;
 }): KeyCaches {
   return {
-    keyCache: createKeyCache({ store: apiKeys, clock, usableHashes: () => usableHashes(database) }),
+    keyCache: createKeyCache({
+      store: { ...createKeyChanges(database), findByHash: apiKeys.findByHash },
+      clock,
+      usableHashes: () => usableHashes(database),
+    }),
     storedKeys: createVendorKeyCache({ store: vendorKeys, registry, log }),
   };
 }

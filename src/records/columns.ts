@@ -4,6 +4,7 @@ import {
   type InteractionColumn,
 } from "../../contracts/data/export_tables.ts";
 import { nanosToUsd } from "../base/money.ts";
+import { formatCell } from "../database/arrays.ts";
 import { sanitizeText } from "../database/sanitize_text.ts";
 import type {
   CacheResult,
@@ -20,7 +21,7 @@ export interface StoredColumn {
   /** Its name in SQL, if that differs from the public name. */
   readonly sqlName?: string;
   readonly sqlType: "text" | "text[]" | "timestamptz" | "bigint" | "integer" | "boolean";
-  /** Its value as JSON, for `json_to_recordset`. */
+  /** Its value as it is sent: an element of an array, or with `text[]` an array. */
   readonly write: (row: SettledCall) => unknown;
   /** Converts the driver's value; absent: the record has the driver's value. */
   readonly read?: (value: unknown) => unknown;
@@ -193,26 +194,14 @@ export function readSummary(row: Readonly<Record<string, unknown>>): Interaction
   return summary as unknown as InteractionSummary;
 }
 
-const writers = columns.map(({ name, write }, at) => ({
-  start: `${at === 0 ? "{" : ","}"${name}":`,
-  write,
-}));
-
-/**
- * A record as the JSON text that is inserted. Built as text: building an object by names and
- * serializing it is several times slower.
- */
-export function writeRow(row: SettledCall): string {
-  let text = "";
-  for (const { start, write } of writers) text += start + jsonOf(write(row));
-  return text + "}";
+/** A record's values in the order of `columns`, each as an element of an array's literal. */
+export function writeCells(row: SettledCall): string[] {
+  return columns.map(({ write }) => formatCell(finiteOrNull(write(row))));
 }
 
-/** As `JSON.stringify`, which takes several times longer for values that aren't text. */
-function jsonOf(value: unknown): string {
-  if (value === null || value === undefined) return "null";
-  if (typeof value === "boolean" || Number.isFinite(value)) return String(value);
-  return JSON.stringify(value);
+/** What is no number is none to the database either, which refuses it where there must be one. */
+function finiteOrNull(value: unknown): unknown {
+  return typeof value === "number" && !Number.isFinite(value) ? null : value;
 }
 
 /** Columns that come as whole numbers, which no number of JSON is too short for; others as texts. */

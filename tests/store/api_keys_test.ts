@@ -1,9 +1,12 @@
 import assert from "@std/assert";
 import type { NewApiKey } from "../../src/keys/api_key.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
+import { type ChangeList, maxListedChanges } from "../../src/keys/key_changes.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
+import { createKeyChanges } from "../../src/keys/store/key_changes.ts";
 import type { Database } from "../../src/database/database.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { observed } from "./samples.ts";
 
 function newKey(accountId: number, id: string, more: Partial<NewApiKey> = {}): NewApiKey {
   return {
@@ -92,42 +95,93 @@ eachDatabase("keys are listed in order of making, of one account or of all", asy
   assert.deepEqual(await ids(999), []);
 });
 
-eachDatabase("changes are told of keys and of their accounts, each key once", async (database) => {
+eachDatabase("changes are listed of keys and of accounts apart", async (database) => {
   const { keys, account, other } = await setUp(database);
-  const start = await keys.changedSince(null);
-  assert.deepEqual(start.changes, []);
+  const changes = createKeyChanges(database);
+  const start = await changes.changedSince(null);
+  assert.deepEqual([start.keys, start.accounts], [[], []]);
   for (const id of ["a", "b"]) await keys.insert(newKey(account.id, id));
   await keys.insert(newKey(other.id, "c"));
-  const made = await keys.changedSince(start.now);
-  assert.deepEqual(made.changes.map(({ id }) => id).sort(), ["a", "b", "c"]);
+  const made = await changes.changedSince(start.now);
+  assert.deepEqual(idsOf(made.keys).sort(), ["a", "b", "c"]);
   const { now: mark } = await later(database);
-  assert.deepEqual((await keys.changedSince(mark)).changes, []);
+  const none = await changes.changedSince(mark);
+  assert.deepEqual([none.keys, none.accounts], [[], []]);
 
   await keys.revoke("a");
-  const revoked = await keys.changedSince(mark);
-  assert.deepEqual(revoked.changes.map(({ id }) => id), ["a"]);
-  assert.ok(revoked.changes[0]!.changedAt >= mark && revoked.now >= mark);
+  const revoked = await changes.changedSince(mark);
+  assert.deepEqual([idsOf(revoked.keys), revoked.accounts], [["a"], []]);
+  assert.ok(revoked.now >= mark);
+  await touch(database, account.id);
+  const moved = await changes.changedSince(mark);
+  assert.deepEqual([idsOf(moved.keys), idsOf(moved.accounts)], [["a"], [account.id]]);
+});
 
-  await database.query("update accounts set changed_at = clock_timestamp() where id = $1", [
-    account.id,
-  ]);
-  const moved = await keys.changedSince(mark);
-  assert.deepEqual(moved.changes.map(({ id }) => id).sort(), ["a", "b"]);
+eachDatabase("of what is held, what differs and has changed is given", async (database) => {
+  const { keys, account, other } = await setUp(database);
+  const changes = createKeyChanges(database);
+  for (const id of ["a", "b", "c"]) await keys.insert(newKey(account.id, id));
+  const { now: mark } = await later(database);
+  for (const id of ["a", "b"]) await keys.revoke(id);
+  await touch(database, other.id);
+  const held = <Id>(ids: Id[]) => ids.map((id) => ({ id, changedAt: null }));
+  const changed = await changes.changedKeys(held(["b", "c", "unknown"]), mark);
+  assert.deepEqual(changed.map(({ principal }) => principal), [await keys.findById("b")]);
+  const seen = [{ id: "b", changedAt: changed[0]!.changedAt.getTime() }, ...held(["a"])];
+  const unseen = await changes.changedKeys(seen, mark);
+  assert.deepEqual(unseen.map(({ principal }) => principal.key.id), ["a"]);
+  const accounts = await changes.changedAccounts(held([account.id, other.id]), mark);
+  assert.deepEqual(accounts.map((one) => one.account), [other]);
+  const { changedAt } = accounts[0]!;
+  const known = [{ id: other.id, changedAt: changedAt.getTime() }];
+  assert.deepEqual(await changes.changedAccounts(known, mark), []);
+});
+
+eachDatabase("a look reads a bounded number of rows, whatever has changed", async (database) => {
+  const { account } = await setUp(database);
+  const rows: number[] = [];
+  const changes = createKeyChanges(observed(database, (some) => void rows.push(some.length)));
+  const { now } = await changes.changedSince(null);
+  await database.query(
+    `insert into api_keys (id, account_id, name, prefix, hash, scopes, models, on_disconnect,
+       translation_mode)
+     select 'key ' || n, $1, 'key', 'dmt_', 'hash ' || n, '{}', '{}', 'cancel', 'default'
+     from generate_series(1, 20000) n`,
+    [account.id],
+  );
+  assert.equal((await changes.changedSince(now)).keys, "many");
+  const { now: imported } = await later(database);
+  await touch(database, account.id);
+  const moved = await changes.changedSince(imported);
+  assert.deepEqual([moved.keys, idsOf(moved.accounts)], [[], [account.id]]);
+  await changes.changedKeys([{ id: "key 7", changedAt: null }], now);
+  assert.deepEqual(rows, [1, maxListedChanges + 1, 1, 1]);
 });
 
 onPostgres("another connection sees a revocation at once", async (database, open) => {
   const { keys, account } = await setUp(database);
   await keys.insert(newKey(account.id, "a"));
-  const elsewhere = createApiKeys(await open());
+  const elsewhere = createKeyChanges(await open());
   const { now } = await elsewhere.changedSince(null);
   await keys.revoke("a");
-  assert.deepEqual((await elsewhere.changedSince(now)).changes.map(({ id }) => id), ["a"]);
+  assert.deepEqual(idsOf((await elsewhere.changedSince(now)).keys), ["a"]);
 });
+
+async function touch(database: Database, accountId: number): Promise<void> {
+  await database.query("update accounts set changed_at = clock_timestamp() where id = $1", [
+    accountId,
+  ]);
+}
+
+function idsOf<Id>(changes: ChangeList<Id>): Id[] {
+  if (changes === "many") throw new Error("the changes are not listed");
+  return changes.map(({ id }) => id);
+}
 
 /** Dates have milliseconds, the database's times microseconds: what is past is past by then. */
 async function later(database: Database) {
   await database.query("select pg_sleep(0.002)", []);
-  return await createApiKeys(database).changedSince(null);
+  return await createKeyChanges(database).changedSince(null);
 }
 
 function duplicate(thrown: unknown): boolean {

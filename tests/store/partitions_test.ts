@@ -96,3 +96,25 @@ onPostgres("opening a month waits for no reader", async (database, open) => {
   });
   assert.ok((await partitions(database)).includes("interactions_2041_01"));
 });
+
+onBothDatabases("payloads of every month are stored in the same manner", async (database) => {
+  await createAnalyticsStore(database).insert([
+    interaction(await newAccount(database), "txn_late", { createdAt: new Date("2025-01-05") }),
+  ]);
+  const rows = await database.query(
+    `select p.inhrelid::regclass::text as name,
+       (select string_agg(distinct attcompression::text, '') from pg_attribute
+         where attrelid = p.inhrelid and attname in ('request', 'response')) as compression,
+       (select string_agg(c.reloptions::text, '') from pg_index i
+         join pg_class c on c.oid = i.indexrelid and c.reloptions::text like '%gin%'
+         where i.indrelid = p.inhrelid) as index_settings
+     from pg_inherits p where inhparent = 'interaction_payloads'::regclass order by 1`,
+    [],
+  );
+  assert.ok(rows.length >= 4 && rows[0]!.name === "interaction_payloads_2025_01");
+  for (const { name, compression, index_settings } of rows) {
+    assert.equal(index_settings, "{gin_pending_list_limit=4096}", String(name));
+    // Servers are built with lz4 or without it; a month is like the others.
+    assert.equal(compression, rows[0]!.compression, String(name));
+  }
+});

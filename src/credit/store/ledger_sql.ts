@@ -54,42 +54,37 @@ export const takeLease = `with done as (
     coalesce((select is_new from lease), false) as is_new`;
 
 /**
- * $1 JSON array of settlements; their accounts are locked. Charges that share a lease draw on it
- * one after the other, and on the balance alone once it is empty or gone.
+ * $1 JSON array of settlements; their accounts are locked. What is posted already is left out by the
+ * unique index itself, so that no plan decides how to look for it. Charges draw on their lease, and on
+ * the balance alone once it is empty or gone: one entry for all that a lease gives.
  */
-export const postSettlements = `with given as (
-    select distinct on (interaction_id) * from json_to_recordset($1::text::json)
-      as r(interaction_id text, account_id bigint, lease_id text, charged_nanos bigint)
-    order by interaction_id
-  ), fresh as (
-    select g.*, coalesce(l.amount_nanos, 0) as held,
-      coalesce(sum(g.charged_nanos) over (
-        partition by g.lease_id order by g.interaction_id
-        rows between unbounded preceding and 1 preceding
-      ), 0) as drawn_before
-    from given g left join leases l on l.id = g.lease_id and l.account_id = g.account_id
-    where not exists (
-      select from ledger_entries e where e.kind = 'settle' and e.interaction_id = g.interaction_id
-    )
-  ), posted as (
+export const postSettlements = `with posted as (
     insert into ledger_entries
       (account_id, kind, amount_nanos, leased_nanos, interaction_id, lease_id)
-    select account_id, 'settle', -charged_nanos,
-      -greatest(0, least(charged_nanos, held - drawn_before)), interaction_id, lease_id
-    from fresh
-    returning account_id, amount_nanos, leased_nanos, lease_id
+    select account_id, 'settle', -charged_nanos, 0, interaction_id, lease_id
+    from json_to_recordset($1::text::json)
+      as r(interaction_id text, account_id bigint, lease_id text, charged_nanos bigint)
+    on conflict (interaction_id) where kind = 'settle' do nothing
+    returning account_id, amount_nanos, lease_id
+  ), charged as (
+    select account_id, lease_id, -sum(amount_nanos) as nanos from posted group by 1, 2
   ), drawn as (
-    update leases l set amount_nanos = l.amount_nanos + p.leased
-    from (
-      select lease_id, sum(leased_nanos)::bigint as leased from posted group by lease_id
-    ) p where l.id = p.lease_id
+    select l.id, l.account_id, least(c.nanos, l.amount_nanos)::bigint as nanos
+    from charged c join leases l on l.id = c.lease_id and l.account_id = c.account_id
+    where l.amount_nanos > 0 and c.nanos > 0
+  ), lease as (
+    update leases l set amount_nanos = l.amount_nanos - d.nanos from drawn d where l.id = d.id
+  ), entry as (
+    insert into ledger_entries (account_id, kind, amount_nanos, leased_nanos, lease_id)
+    select account_id, 'release', 0, -nanos, id from drawn
   )
   update account_balances b
-  set balance_nanos = b.balance_nanos + p.amount, leased_nanos = b.leased_nanos + p.leased
+  set balance_nanos = b.balance_nanos - c.nanos, leased_nanos = b.leased_nanos - coalesce(d.nanos, 0)
   from (
-    select account_id, sum(amount_nanos)::bigint as amount, sum(leased_nanos)::bigint as leased
-    from posted group by account_id
-  ) p where b.account_id = p.account_id`;
+    select account_id, sum(nanos)::bigint as nanos from charged group by account_id
+  ) c left join (
+    select account_id, sum(nanos)::bigint as nanos from drawn group by account_id
+  ) d using (account_id) where b.account_id = c.account_id`;
 
 /** Returns the leases that `which` names, of locked accounts, whose ids are parameter `$accounts`. */
 export function returnLeases(which: string, accounts: number): string {

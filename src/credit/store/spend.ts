@@ -32,7 +32,9 @@ export async function insertKeyCharges(
     "transactionId" | "apiKeyId" | "createdAt" | "chargedNanos"
   >[],
 ): Promise<void> {
-  const charges = rows.filter((row) => row.chargedNanos !== 0n).map((row) => ({
+  const charged = rows.filter((row) => row.chargedNanos !== 0n);
+  const capped = await cappedKeys(tx, new Set(charged.map(({ apiKeyId }) => apiKeyId)));
+  const charges = charged.filter(({ apiKeyId }) => capped.has(apiKeyId)).map((row) => ({
     transaction_id: row.transactionId,
     api_key_id: row.apiKeyId,
     created_at: row.createdAt.toISOString(),
@@ -41,14 +43,30 @@ export async function insertKeyCharges(
   if (charges.length === 0) return;
   await tx.query(
     `insert into key_charges (transaction_id, api_key_id, created_at, charged_nanos)
-     select r.transaction_id, r.api_key_id, r.created_at, r.charged_nanos
+     select transaction_id, api_key_id, created_at, charged_nanos
      from json_to_recordset($1::text::json) as r(transaction_id text, api_key_id text,
        created_at timestamptz, charged_nanos bigint)
-     join api_keys k on k.id = r.api_key_id
-     where k.cap_day_nanos is not null or k.cap_month_nanos is not null
      on conflict do nothing`,
     [JSON.stringify(charges)],
   );
+}
+
+/**
+ * Each key is looked up by itself. Planned for the table as it is: a plan that is kept, from when there
+ * were few keys, would read all of them.
+ */
+async function cappedKeys(tx: Queryable, keyIds: ReadonlySet<string>): Promise<Set<string>> {
+  if (keyIds.size === 0) return new Set();
+  const rows = await tx.query(
+    `select one.id from unnest($1::text[]) as one (id) cross join lateral (
+       select from api_keys k where k.id = one.id
+         and (k.cap_day_nanos is not null or k.cap_month_nanos is not null)
+       offset 0
+     ) capped`,
+    [[...keyIds]],
+    { forceCustomPlan: true },
+  );
+  return new Set(rows.map(({ id }) => String(id)));
 }
 
 /** Removes charges of months that no cap looks at any more; returns how many. */

@@ -4,7 +4,7 @@ import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** Columns of an account, in the order that `readAccount` knows. */
-const accountColumns = "id, name, tier, requests_per_minute, burst, created_at";
+export const accountColumns = "id, name, tier, requests_per_minute, burst, created_at";
 
 export function createAccounts(database: Database): AccountStore {
   return {

@@ -60,27 +60,6 @@ export function createApiKeys(database: Database): ApiKeyStore {
         if (row) await writeAudit(tx, audit?.(readKey(row)));
         return row !== undefined;
       }),
-    async changedSince(since) {
-      // Nothing is cached before the first look, so it only asks for the time.
-      const rows = await database.query<{ now: Date; id: string | null; changed_at: Date | null }>(
-        `select n.now, c.id, c.changed_at from (select clock_timestamp() as now) n
-         left join (
-           select id, max(changed_at) as changed_at from (
-             select id, changed_at from api_keys where changed_at >= $1::timestamptz
-             union all
-             select k.id, a.changed_at from accounts a join api_keys k on k.account_id = a.id
-             where a.changed_at >= $1::timestamptz
-           ) both_kinds group by id
-         ) c on true`,
-        [since],
-      );
-      return {
-        now: rows[0]!.now,
-        changes: rows.flatMap(({ id, changed_at }) =>
-          id === null || changed_at === null ? [] : [{ id, changedAt: changed_at }]
-        ),
-      };
-    },
   };
 }
 
@@ -122,14 +101,21 @@ async function findPrincipal(
   value: string,
 ): Promise<Principal | undefined> {
   const [row] = await database.query(
-    `select ${keyColumns.split(", ").map((one) => `k.${one}`).join(", ")},
-       a.name as account_name, a.tier as account_tier,
-       a.requests_per_minute as account_requests_per_minute,
-       a.burst as account_burst, a.created_at as account_created_at
+    `select ${principalColumns}
      from api_keys k join accounts a on a.id = k.account_id where k.${column} = $1`,
     [value],
   );
-  return row && { key: readKey(row), account: readAccount(row, "account_") };
+  return row && readPrincipal(row);
+}
+
+/** Of `api_keys k` and its `accounts a`. */
+export const principalColumns = `${keyColumns.split(", ").map((one) => `k.${one}`).join(", ")},
+  a.name as account_name, a.tier as account_tier,
+  a.requests_per_minute as account_requests_per_minute,
+  a.burst as account_burst, a.created_at as account_created_at`;
+
+export function readPrincipal(row: SqlRow): Principal {
+  return { key: readKey(row), account: readAccount(row, "account_") };
 }
 
 /** Inserts a key; also used inside the transaction that makes the first account. */

@@ -3,10 +3,11 @@ import { pushAll } from "../../base/lists.ts";
 import { Turns } from "../../base/turns.ts";
 import { searchKeys } from "../search_tokens.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
-import { columns, writeRow } from "../columns.ts";
+import { columns, writeCells } from "../columns.ts";
 import { dropBackground } from "../../background/store/background_end.ts";
 import { insertStoredResponses } from "../../relay/conversation/store/stored_responses.ts";
 import { insertMedia } from "./media.ts";
+import { formatCell } from "../../database/arrays.ts";
 import { chunks } from "../../database/chunks.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { withoutErased } from "../../erasure/store/tombstones.ts";
@@ -21,12 +22,15 @@ import { unstoredCalls } from "../../usage/store/usage_sums.ts";
 /** Which parts of records a database holds. */
 export type RecordPart = "rows" | "retained";
 
-/** A call's row and its payloads with their search words, as the JSON texts that are inserted. */
+/** A call's row and its payloads with their search words, as cells of the arrays that are inserted. */
 interface WrittenCall {
   readonly call: SettledCall;
-  readonly row: string;
-  readonly payloads: string;
+  readonly row: Cells;
+  readonly payloads: Cells;
 }
+
+/** The values of a row, column by column, each as an element of an array's literal. */
+type Cells = readonly string[];
 
 /** By the ids of the calls. */
 export type WrittenCalls = ReadonlyMap<string, WrittenCall>;
@@ -37,8 +41,8 @@ export async function writeCalls(calls: readonly SettledCall[]): Promise<Written
   const turns = new Turns();
   for (const call of calls) {
     await turns.pause();
-    const payloads = JSON.stringify(writePayload(call));
-    written.set(call.transactionId, { call, row: writeRow(call), payloads });
+    const payloads = writePayload(call);
+    written.set(call.transactionId, { call, row: writeCells(call), payloads });
   }
   return written;
 }
@@ -80,49 +84,69 @@ async function insertRows(
 }
 
 /** What was written before the transaction, unless the call has changed in it. */
-function rowOf(call: SettledCall, written: WrittenCalls): string {
+function rowOf(call: SettledCall, written: WrittenCalls): Cells {
   const early = written.get(call.transactionId)!;
-  return early.call === call ? early.row : writeRow(call);
+  return early.call === call ? early.row : writeCells(call);
 }
 
 /** The rows that all the statements return. */
 async function inStatements(
   tx: Queryable,
   statement: string,
-  texts: readonly string[],
+  rows: readonly Cells[],
 ): Promise<SqlRow[]> {
   const returned: SqlRow[] = [];
-  for (const some of chunks(texts, ({ length }) => length, sentCharacters)) {
-    pushAll(returned, await tx.query(statement, [`[${some.join(",")}]`]));
+  const sizeOf = (row: Cells) => row.reduce((sum, cell) => sum + cell.length + 1, 0);
+  for (const some of chunks(rows, sizeOf, sentCharacters)) {
+    const arrays = some[0]!.map((_, at) => `{${some.map((row) => row[at]).join(",")}}`);
+    pushAll(returned, await tx.query(statement, arrays));
   }
   return returned;
 }
 
-const columnNames = columns.map(({ name }) => name).join(", ");
+/**
+ * Inserts rows that come as an array for each column: PostgreSQL reads these in a third of the time that
+ * JSON takes, which names each value.
+ */
+function insertInto(
+  table: string,
+  columns: readonly { name: string; sqlType: string }[],
+  returning = "",
+): string {
+  const names = columns.map(({ name }) => name).join(", ");
+  // Arrays of arrays would have to be of one length: each comes as a text.
+  const isArray = (sqlType: string) => sqlType.endsWith("[]");
+  const values = columns.map(({ name, sqlType }) =>
+    isArray(sqlType) ? `${name}::${sqlType}` : name
+  );
+  const arrays = columns.map(({ sqlType }, at) =>
+    `$${at + 1}::text::${isArray(sqlType) ? "text" : sqlType}[]`
+  );
+  return `insert into ${table} (${names}) select ${values.join(", ")}
+    from unnest(${arrays.join(", ")}) as r (${names}) on conflict do nothing ${returning}`;
+}
 
-const insertUsage = `insert into interactions (${columnNames})
-  select ${columnNames} from json_to_recordset($1::text::json)
-    as r(${columns.map(({ name, sqlType }) => `${name} ${sqlType}`).join(", ")})
-  on conflict do nothing returning ${countedColumns.join(", ")}`;
+const insertUsage = insertInto("interactions", columns, `returning ${countedColumns.join(", ")}`);
 
-const insertPayloads =
-  `insert into interaction_payloads (transaction_id, created_at, request, response, words,
-    vendor_error)
-  select transaction_id, created_at, request, response, words, vendor_error
-    from json_to_recordset($1::text::json) as r(transaction_id text, created_at timestamptz,
-      request text, response text, words bigint[], vendor_error text)
-  on conflict do nothing`;
+const insertPayloads = insertInto("interaction_payloads", [
+  { name: "transaction_id", sqlType: "text" },
+  { name: "created_at", sqlType: "timestamptz" },
+  { name: "request", sqlType: "text" },
+  { name: "response", sqlType: "text" },
+  { name: "words", sqlType: "bigint[]" },
+  { name: "vendor_error", sqlType: "text" },
+]);
 
 /** Max characters of one statement: the driver encodes them in one turn of the event loop. */
 const sentCharacters = 256 * 1024;
 
-function writePayload(row: SettledCall): Record<string, unknown> {
-  return {
-    transaction_id: row.transactionId,
-    created_at: row.createdAt.toISOString(),
-    request: sanitizeText(row.requestText),
-    response: sanitizeText(row.responseText),
-    words: searchKeys(row, [row.requestText, row.responseText]),
-    vendor_error: row.vendorAnswer ? sanitizeText(JSON.stringify(row.vendorAnswer)) : null,
-  };
+/** In the order of the columns of `insertPayloads`. */
+function writePayload(row: SettledCall): Cells {
+  const keys = searchKeys(row, [row.requestText, row.responseText]);
+  return [
+    ...[row.transactionId, row.createdAt].map(formatCell),
+    ...[row.requestText, row.responseText].map((text) => formatCell(sanitizeText(text))),
+    `"{${keys.join(",")}}"`,
+    formatCell(row.vendorAnswer ? sanitizeText(JSON.stringify(row.vendorAnswer)) : null),
+  ];
 }
