@@ -11,14 +11,16 @@ export interface Step {
   readonly isHeavy: boolean;
 }
 
-/** For light work: runs it at once. */
-export const runAtOnce: Step = Object.assign(
-  <T>(job: () => T) => new Promise<T>((resolve) => resolve(job())),
-  {
-    inSteps: <T>(job: () => Steps<T>) => new Promise<T>((resolve) => resolve(finish(job()))),
-    isHeavy: false,
-  },
-);
+/**
+ * For light work: runs it at once. What runs a dozen times for each call is an async function: its
+ * promise takes a tenth of the time that `new Promise` does.
+ */
+// deno-lint-ignore require-await
+export const runAtOnce: Step = Object.assign(async <T>(job: () => T) => job(), {
+  // deno-lint-ignore require-await
+  inSteps: async <T>(job: () => Steps<T>) => finish(job()),
+  isHeavy: false,
+});
 
 /** For heavy work: runs it in turns. */
 export function runInTurns(work: HeavyWork, who: HeavyWorker): Step {

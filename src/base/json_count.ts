@@ -13,6 +13,8 @@ export type JsonExcess = keyof JsonLimits;
 /** Start → end (exclusive) of containers and string values that are long in text. */
 export type LargeSpans = ReadonlyMap<number, number>;
 
+const noSpans: LargeSpans = new Map();
+
 /** Shortest large span, in UTF-16 units. */
 export const largeSpanUnits = 128 * 1024;
 
@@ -27,7 +29,7 @@ export class JsonCount {
   /** Unbalanced brackets or a control character: this isn't JSON. */
   isBroken = false;
   readonly #limits: JsonLimits;
-  readonly #large = new Map<number, number>();
+  #large: Map<number, number> | undefined;
   /** By depth: where the container begins, whether it is an object, and its commas. */
   readonly #starts = [0];
   readonly #isObject = [false];
@@ -62,7 +64,7 @@ export class JsonCount {
 
   /** Large containers and strings that are complete. */
   get large(): LargeSpans {
-    return this.#large;
+    return this.#large ?? noSpans;
   }
 
   /** The text without the white space around it. */
@@ -159,7 +161,7 @@ export class JsonCount {
   }
 
   #endString(at: number): void {
-    if (at - this.#stringStart >= this.largeUnits) this.#large.set(this.#stringStart, at + 1);
+    if (at - this.#stringStart >= this.largeUnits) this.#addLarge(this.#stringStart, at + 1);
   }
 
   #countName(): void {
@@ -220,7 +222,12 @@ export class JsonCount {
       return;
     }
     const start = this.#starts[this.#depth--]!;
-    if (at - start >= this.largeUnits) this.#large.set(start, at + 1);
+    if (at - start >= this.largeUnits) this.#addLarge(start, at + 1);
+  }
+
+  #addLarge(start: number, end: number): void {
+    this.#large ??= new Map();
+    this.#large.set(start, end);
   }
 }
 

@@ -44,8 +44,8 @@ export interface CallContext {
   readonly step?: Step;
   /** Called once the vendor's request text is written and the body's values are released. */
   readonly onEncoded?: () => void;
-  /** Runs work on a large answer in turns with other calls; absent: at once. */
-  readonly heavyStep?: Step;
+  /** Gives what runs work on a large answer in turns with other calls; absent: at once. */
+  readonly heavyStep?: () => Step;
   /** If the caller leaves, a streamed answer is still read to its end and stored. */
   readonly goesOn?: boolean;
   /** How long the vendor may be silent, in ms; absent: the configured time. */

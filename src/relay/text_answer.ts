@@ -1,4 +1,4 @@
-import { joinBytes } from "../base/bytes.ts";
+import { joinBytes, utf8Text } from "../base/bytes.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
 import { JsonCount } from "../base/json_count.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
@@ -73,9 +73,9 @@ async function readAnswer(
   const bytes = joinBytes(arriving.pieces);
   arriving.pieces = [bytes];
   call.answered();
-  const { heavyStep } = vendorCall.caller;
-  const step = (bytes.length > heavyBytes ? heavyStep : undefined) ?? runAtOnce;
-  const text = await step(() => new TextDecoder().decode(bytes));
+  const { caller } = vendorCall;
+  const step = (bytes.length > heavyBytes ? caller.heavyStep?.() : undefined) ?? runAtOnce;
+  const text = await step(() => utf8Text(bytes));
   const json = await step(() => parseAnswer(text));
   const events = await step(() => plan.upstream.decodeAnswer(json, plan.quirks));
   const meter = (events: readonly CanonicalEvent[]) => {
