@@ -13,8 +13,6 @@ export type JsonExcess = keyof JsonLimits;
 /** Start → end (exclusive) of containers and string values that are long in text. */
 export type LargeSpans = ReadonlyMap<number, number>;
 
-const noSpans: LargeSpans = new Map();
-
 /** Shortest large span, in UTF-16 units. */
 export const largeSpanUnits = 128 * 1024;
 
@@ -64,7 +62,7 @@ export class JsonCount {
 
   /** Large containers and strings that are complete. */
   get large(): LargeSpans {
-    return this.#large ?? noSpans;
+    return this.#large ??= new Map();
   }
 
   /** The text without the white space around it. */

@@ -10,9 +10,11 @@ export function sentRequestId(header: (name: string) => string | undefined): str
 }
 
 /** The program that calls, as the first product of its `User-Agent` names it. */
-export function clientOf(caller: Pick<CallContext, "header">): { client?: string } {
-  const product = caller.header("user-agent")?.trimStart().split(/\s/, 1)[0];
-  return product ? { client: product.slice(0, maxClientLength) } : {};
+export function clientOf(caller: Pick<CallContext, "header">): string | undefined {
+  const product = caller.header("user-agent")?.trimStart();
+  if (!product) return undefined;
+  const end = product.search(/\s/);
+  return product.slice(0, end < 0 ? maxClientLength : Math.min(end, maxClientLength));
 }
 
 const maxClientLength = 100;
