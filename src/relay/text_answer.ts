@@ -163,12 +163,11 @@ function headersOf(
   answer: UpstreamAnswer,
   contentType: string | undefined,
 ): Record<string, string> {
-  return {
-    ...answerHeaders(answer.headers),
-    ...(contentType === undefined ? {} : { "content-type": contentType }),
-    ...(losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {}),
-    ...(renamed === undefined ? {} : { "x-renamed-fields": renamed }),
-  };
+  const headers = answerHeaders(answer.headers);
+  if (contentType !== undefined) headers["content-type"] = contentType;
+  if (losses.length > 0) headers["x-translation-loss"] = lossHeader(losses);
+  if (renamed !== undefined) headers["x-renamed-fields"] = renamed;
+  return headers;
 }
 
 /** An answer beyond these limits is refused with `upstream_invalid_response`. */
