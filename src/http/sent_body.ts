@@ -356,7 +356,9 @@ function isWhole(request: UnreadRequest, maxBytes: number): boolean {
 
 async function readWhole({ body }: UnreadRequest, reading: Reading): Promise<Uint8Array> {
   const bytes = await whileWhole(body.whole());
-  await reading.onPiece?.(bytes);
+  const room = reading.onPiece?.(bytes);
+  // A small body has room at once.
+  if (room !== undefined) await room;
   reading.complete?.();
   return bytes;
 }

@@ -143,11 +143,9 @@ export class CallTimes {
   timing(arrivedMs: number, firstTokenMs: number | undefined): CallTiming {
     const totalMs = this.#nowMs() - arrivedMs;
     const { vendorMs } = this;
-    return {
-      ...{ totalMs, vendorMs },
-      overheadMs: Math.max(0, totalMs - vendorMs - this.#uploadMs),
-      ...(firstTokenMs === undefined ? {} : { firstTokenMs: firstTokenMs - arrivedMs }),
-    };
+    const overheadMs = Math.max(0, totalMs - vendorMs - this.#uploadMs);
+    if (firstTokenMs === undefined) return { totalMs, vendorMs, overheadMs };
+    return { totalMs, vendorMs, overheadMs, firstTokenMs: firstTokenMs - arrivedMs };
   }
 }
 

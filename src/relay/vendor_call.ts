@@ -504,8 +504,11 @@ function attemptOf(access: VendorAccess, entry: AttemptLogEntry): VendorAttempt 
 /** For the call's trace. */
 function noteTime({ caller, target }: VendorAccess, attempt: VendorAttempt, ms: number): void {
   caller.trace.times?.vendorTried({
-    ...{ vendor: attempt.vendor, model: attempt.model, baseUrl: target.vendor.baseUrl },
-    ...{ httpStatus: attempt.http_status, errorCode: attempt.error_code },
+    vendor: attempt.vendor,
+    model: attempt.model,
+    baseUrl: target.vendor.baseUrl,
+    httpStatus: attempt.http_status,
+    errorCode: attempt.error_code,
   }, ms);
 }
 

@@ -182,9 +182,9 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
 async function prepare(client: Client, request: UpstreamRequest): Promise<AttemptRequest> {
   const body = request.body === undefined ? undefined : await piecesOf(client, request.body);
   const headers: Record<string, string> = {};
-  for (const given in request.headers) {
-    const name = given.toLowerCase();
-    if (!ownHeaders.has(name)) headers[name] = request.headers[given]!;
+  for (const written in request.headers) {
+    const name = written.toLowerCase();
+    if (!ownHeaders.has(name)) headers[name] = request.headers[written]!;
   }
   // Compressed events would have to be decoded before they can be read.
   headers["accept-encoding"] = "identity";
