@@ -58,15 +58,8 @@ export function createPrices({ bundled, overrides = [], familyOf }: PriceSources
     return family.priceLabel === undefined ? [family.label] : [family.label, family.priceLabel];
   }
 
-  /** Loops, since each call asks for its price four times. */
   function exact(labels: readonly string[], model: string, at: Date): PriceRow | undefined {
-    for (const index of indexes) {
-      for (const label of labels) {
-        const row = latest(index.get(label)?.get(model), at);
-        if (row !== undefined) return row;
-      }
-    }
-    return undefined;
+    return firstRow(indexes, labels, { model, at });
   }
 
   function fallback(labels: readonly string[], model: string, at: Date): PriceRow | undefined {
@@ -146,6 +139,21 @@ function latest(rows: readonly PriceRow[] | undefined, at: Date): PriceRow | und
   if (rows === undefined) return undefined;
   for (const row of rows) if (validAt(row, at) && begin(row) >= begin(best)) best = row;
   return best;
+}
+
+/** Loops, since each call asks for its price four times. */
+function firstRow(
+  indexes: readonly RowIndex[],
+  labels: readonly string[],
+  { model, at }: { model: string; at: Date },
+): PriceRow | undefined {
+  for (const index of indexes) {
+    for (const label of labels) {
+      const row = latest(index.get(label)?.get(model), at);
+      if (row !== undefined) return row;
+    }
+  }
+  return undefined;
 }
 
 function begin(row: PriceRow | undefined): number {
