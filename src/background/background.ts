@@ -155,7 +155,7 @@ export class Background {
     const { store, runner, perAccount } = this.#deps;
     const { account } = caller.principal;
     const headers = losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {};
-    const begun = call.begun();
+    const { begun } = call;
     const created = Math.floor(begun.createdAt.getTime() / 1000);
     const answerText = form.queued(body, { id: key.responseId, model: target.model, created });
     const request: BackgroundRequest = {
@@ -229,7 +229,7 @@ function headersOf(caller: CallContext): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, caller.header(name) ?? ""]));
 }
 
-function withoutPayload(begun: ReturnType<TakenCall["call"]["begun"]>) {
+function withoutPayload(begun: TakenCall["call"]["begun"]) {
   const { media: _, leaseId: __, budgetLeaseIds: ___, ...row } = begun;
   return { ...row, requestText: null };
 }

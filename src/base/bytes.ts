@@ -1,3 +1,10 @@
+const lenient = new TextDecoder();
+
+/** UTF-8 as text, without a byte order mark; what is not UTF-8 becomes U+FFFD. */
+export function utf8Text(bytes: Uint8Array): string {
+  return lenient.decode(bytes);
+}
+
 /** Concatenates the pieces; a single piece is returned as it is, without a copy. */
 export function joinBytes<B extends ArrayBufferLike>(
   pieces: readonly Uint8Array<B>[],

@@ -12,13 +12,16 @@ export interface Step {
 }
 
 /** For light work: runs it at once. */
-export const runAtOnce: Step = Object.assign(
-  <T>(job: () => T) => new Promise<T>((resolve) => resolve(job())),
-  {
-    inSteps: <T>(job: () => Steps<T>) => new Promise<T>((resolve) => resolve(finish(job()))),
-    isHeavy: false,
-  },
-);
+export const runAtOnce: Step = Object.assign(atOnce, {
+  inSteps: <T>(job: () => Steps<T>) => atOnce(() => finish(job())),
+  isHeavy: false,
+});
+
+/** It runs a dozen times for each call: an async function takes a fifth of `new Promise`'s time. */
+async function atOnce<T>(job: () => T | Promise<T>): Promise<T> {
+  const made = job();
+  return made instanceof Promise ? await made : made;
+}
 
 /** For heavy work: runs it in turns. */
 export function runInTurns(work: HeavyWork, who: HeavyWorker): Step {

@@ -14,22 +14,20 @@ export function createUuidv7(clock: Pick<Clock, "now">): () => string {
   let lastMs = -1;
   let counter = 0;
   return () => {
-    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    const random = crypto.randomUUID();
     const nowMs = clock.now().getTime();
     if (nowMs > lastMs) {
       lastMs = nowMs;
       // The upper bit starts as 0, which leaves at least 2,048 ids to this millisecond.
-      counter = (byte(bytes, 6) << 8 | byte(bytes, 7)) & 0x7ff;
+      counter = parseInt(random.slice(0, 3), 16) & 0x7ff;
     } else if (++counter > 0xfff) {
       lastMs += 1;
       counter = 0;
     }
-    const view = new DataView(bytes.buffer);
-    view.setUint32(0, Math.floor(lastMs / 0x10000));
-    view.setUint16(4, lastMs % 0x10000);
-    view.setUint16(6, 0x7000 | counter);
-    bytes[8] = 0x80 | byte(bytes, 8) & 0x3f;
-    return hyphenated(bytes);
+    const time = lastMs.toString(16).padStart(12, "0");
+    const count = counter.toString(16).padStart(3, "0");
+    // Of a random UUID the end, which has the variant's bits too.
+    return `${time.slice(0, 8)}-${time.slice(8)}-7${count}${random.slice(18)}`;
   };
 }
 
@@ -73,18 +71,3 @@ export function base62Number(value: number, length: number): string {
 }
 
 const base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-function byte(bytes: Uint8Array, index: number): number {
-  return bytes[index] ?? 0;
-}
-
-const hexPairs = Array.from({ length: 256 }, (_, value) => value.toString(16).padStart(2, "0"));
-
-function hyphenated(bytes: Uint8Array): string {
-  let text = "";
-  for (let at = 0; at < 16; at++) {
-    if (at === 4 || at === 6 || at === 8 || at === 10) text += "-";
-    text += hexPairs[byte(bytes, at)];
-  }
-  return text;
-}

@@ -27,7 +27,7 @@ export class JsonCount {
   /** Unbalanced brackets or a control character: this isn't JSON. */
   isBroken = false;
   readonly #limits: JsonLimits;
-  readonly #large = new Map<number, number>();
+  #large: Map<number, number> | undefined;
   /** By depth: where the container begins, whether it is an object, and its commas. */
   readonly #starts = [0];
   readonly #isObject = [false];
@@ -62,7 +62,7 @@ export class JsonCount {
 
   /** Large containers and strings that are complete. */
   get large(): LargeSpans {
-    return this.#large;
+    return this.#large ??= new Map();
   }
 
   /** The text without the white space around it. */
@@ -159,7 +159,7 @@ export class JsonCount {
   }
 
   #endString(at: number): void {
-    if (at - this.#stringStart >= this.largeUnits) this.#large.set(this.#stringStart, at + 1);
+    if (at - this.#stringStart >= this.largeUnits) this.#addLarge(this.#stringStart, at + 1);
   }
 
   #countName(): void {
@@ -220,7 +220,12 @@ export class JsonCount {
       return;
     }
     const start = this.#starts[this.#depth--]!;
-    if (at - start >= this.largeUnits) this.#large.set(start, at + 1);
+    if (at - start >= this.largeUnits) this.#addLarge(start, at + 1);
+  }
+
+  #addLarge(start: number, end: number): void {
+    this.#large ??= new Map();
+    this.#large.set(start, end);
   }
 }
 

@@ -8,6 +8,8 @@ export function renewAfterMs(leaseMs: number): number {
   return leaseMs / 5;
 }
 
+const done = Promise.resolve();
+
 interface Waiter<Request, Result> {
   request: Request;
   resolve: (result: Result | Promise<Result>) => void;
@@ -59,7 +61,7 @@ export abstract class LeaseQueue<Request, Result> {
     const result = this.#waiters.length > 0 ? undefined : this.serve(request);
     if (result !== undefined) {
       void this.work();
-      return await result;
+      return result;
     }
     return await new Promise((resolve, reject) => {
       this.#waiters.push({ request, resolve, reject });
@@ -82,9 +84,9 @@ export abstract class LeaseQueue<Request, Result> {
    */
   work(): Promise<void> {
     if (this.#isBusy) return this.#working;
-    this.serveWaiters();
+    if (this.#waiters.length > 0) this.serveWaiters();
     const operation = this.next();
-    if (!operation) return Promise.resolve();
+    if (!operation) return done;
     this.#isBusy = true;
     return this.#working = this.#run(operation);
   }

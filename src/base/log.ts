@@ -203,7 +203,9 @@ export class OutputLines implements LogLines {
 
 function formatFields(fields: LogFields): string {
   let text = "";
-  for (const [key, value] of Object.entries(fields)) {
+  // `Object.entries` makes a list of lists of each line's twenty fields.
+  for (const key in fields) {
+    const value = fields[key];
     if (value === undefined || value === null) continue;
     text += ` ${key}=${typeof value === "string" ? quote(value) : value}`;
   }

@@ -38,9 +38,9 @@ export class LeasedBalances<Id extends number | string> {
   }
 
   /** Throws `refusal`, or `store_unavailable` when the lease has no room and the store is away. */
-  async reserve(id: Id, boundNanos: bigint): Promise<Reservation> {
-    if (boundNanos <= 0n) return freeOfCharge;
-    return await this.#balances.of(id, () => new BalanceQueue(id, this.#deps)).reserve(boundNanos);
+  reserve(id: Id, boundNanos: bigint): Promise<Reservation> {
+    if (boundNanos <= 0n) return Promise.resolve(freeOfCharge);
+    return this.#balances.of(id, () => new BalanceQueue(id, this.#deps)).reserve(boundNanos);
   }
 
   /** Reserved by this process's calls under way. */

@@ -96,10 +96,12 @@ export class Endpoints {
       // Permission is checked before the body is validated.
       authorize(contract.scope, caller);
       if (contract.scope === adminScope) await authorizeAdministrator(caller, deps);
-      const { step, ...input } = await readInput(request, requestContext, contract, deps, room);
-      const worker = { key: String(caller.principal.account.id), isPatient: true };
-      // Once the call has begun it must be settled, even if the caller leaves.
-      const heavyStep = runInTurns(deps.heavy.work, worker);
+      const { input, step } = await readInput(request, requestContext, contract, deps, room);
+      const heavyStep = () => {
+        const worker = { key: String(caller.principal.account.id), isPatient: true };
+        // Once the call has begun it must be settled, even if the caller leaves.
+        return runInTurns(deps.heavy.work, worker);
+      };
       const onEncoded = () => room.leaveHeavy?.();
       return await handler({ ...input, caller: { ...caller, step, heavyStep, onEncoded } });
     });
@@ -121,7 +123,7 @@ export class Endpoints {
   ): void {
     const deps = this.#deps;
     const answer = endpointOf(contract, deps, async (request, requestContext, room) => {
-      const { step: _, ...input } = await readInput(request, requestContext, contract, deps, room);
+      const { input } = await readInput(request, requestContext, contract, deps, room);
       return await handler(input);
     });
     mount(this.#app, contract, answer, applies);
@@ -172,7 +174,7 @@ function endpointOf<Answer>(
       return errorReply(fault, contract.dialect, requestContext.requestId);
     } finally {
       room.leaveHeavy?.();
-      room.release?.();
+      room.permit?.release();
     }
   };
 }
@@ -190,31 +192,35 @@ async function readInput<
   contract: Pick<Contract<Params, Query, Body>, "params" | "query" | "body" | "form">,
   deps: BindDeps,
   room: BodyMemory,
-): Promise<Input<Params, Query, Body> & { step: Step }> {
-  const { principal, remoteHost, peerHost, trace } = requestContext;
-  const who = principal ? String(principal.account.id) : remoteHost;
+): Promise<{ input: Input<Params, Query, Body>; step: Step }> {
+  const { trace } = requestContext;
   trace.waits?.(1);
   trace.times?.uploadBegins();
   const arrived = () => trace.times?.uploadEnds();
   room.arrived = arrived;
-  const sent = await readSent(request, contract, deps, { room, who })
-    .finally(() => trace.waits?.(-1));
+  let sent: SentBody;
+  try {
+    sent = await readSent(request, contract, deps, { room, who: whoOf(requestContext) });
+  } finally {
+    trace.waits?.(-1);
+  }
   trace.working?.();
   const schema = sent.form ? contract.form : contract.body;
-  return {
-    params: check(contract.params, () => {
-      const params = request.params();
-      noteModel(requestContext, params);
-      return params;
-    }),
-    query: check(contract.query, () => queryValues(contract.query!, request)),
-    body: await checkBody(schema, sent, requestContext) as Parsed<Body>,
-    step: sent.step,
-    bodyText: sent.text,
-    form: sent.form,
-    peerHost,
-    header: (name) => request.header(name),
-  };
+  const params = check(contract.params, () => {
+    const params = request.params();
+    noteModel(requestContext, params);
+    return params;
+  });
+  const query = check(contract.query, () => queryValues(contract.query!, request));
+  const body = await checkBody(schema, sent, requestContext) as Parsed<Body>;
+  const { text: bodyText, form, step } = sent;
+  const { peerHost } = requestContext;
+  return { input: { params, query, body, bodyText, form, peerHost, header: request.header }, step };
+}
+
+/** Whose share of the memory for bodies a request takes. */
+function whoOf({ principal, remoteHost }: RequestContext): string {
+  return principal ? String(principal.account.id) : remoteHost;
 }
 
 function check<S extends z.ZodType | undefined>(
@@ -251,7 +257,7 @@ async function checkBody(
   requestContext: RequestContext,
 ): Promise<unknown> {
   if (schema === undefined) return undefined;
-  const value = await sent.value(previewIssues(schema));
+  const value = await sent.value(sent.step.isHeavy ? previewIssues(schema) : undefined);
   noteModel(requestContext, value);
   return sent.step.isHeavy
     ? await sent.step.inSteps(() => validateSteps(schema, value))
@@ -272,7 +278,7 @@ function callerOf(
   endpoint: string,
 ): CallContext {
   if (!requestContext.principal) throw new Fault("missing_api_key");
-  const header = (name: string) => request.header(name);
+  const { header, headerNames } = request;
   return {
     principal: requestContext.principal,
     vendorKey: requestContext.vendorKey,
@@ -282,7 +288,7 @@ function callerOf(
     endpoint,
     path: fullPath(request.path),
     header,
-    headerNames: () => request.headerNames(),
+    headerNames,
     signal: request.signal,
     arrivedAt: requestContext.arrivedAt,
     arrivedMs: requestContext.arrivedMs,

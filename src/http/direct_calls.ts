@@ -6,14 +6,14 @@ import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import type { Reply } from "../relay/reply.ts";
 import type { DirectEndpoints, FoundEndpoint } from "./direct_endpoints.ts";
 import { asFault, errorReply } from "./errors.ts";
-import type { HttpRequest } from "./http_request.ts";
+import { type HttpRequest, pathOf, type RequestBody } from "./http_request.ts";
 import type { AccessLog } from "./middleware/access_log.ts";
 import type { Authenticate } from "./middleware/authenticate.ts";
 import type { RateCheck } from "./middleware/rate_limit.ts";
 import { newRequestContext, type RequestContextDeps } from "./middleware/request_context.ts";
 import { addServiceHeaders } from "./middleware/response_headers.ts";
 import type { OnFault, RequestContext } from "./request_context.ts";
-import { nameAnswer } from "./respond.ts";
+import { HeaderList, nameAnswer } from "./respond.ts";
 import { wholeBytes } from "./sent_body.ts";
 import { sendPushed } from "./stream_sink.ts";
 
@@ -38,8 +38,8 @@ export type DirectCalls = (incoming: IncomingMessage, outgoing: ServerResponse) 
 export function createDirectCalls(deps: DirectCallsDeps): DirectCalls {
   return (incoming, outgoing) => {
     const { url = "" } = incoming;
-    const end = url.includes("?") ? url.indexOf("?") : url.length;
-    const [path, search] = [url.slice(0, end), url.slice(end)];
+    const path = pathOf(url);
+    const search = url.slice(path.length);
     const found = deps.endpoints.find(incoming.method ?? "", path);
     if (found === undefined || !isPlain(incoming, deps.contexts.trustProxy)) return false;
     answer(deps, found, { incoming, outgoing, path, search }).catch((thrown) => {
@@ -69,13 +69,13 @@ interface Exchange {
 
 async function answer(deps: DirectCallsDeps, found: FoundEndpoint, exchange: Exchange) {
   const { incoming, outgoing, path } = exchange;
-  const request = requestOf(exchange, found.params);
+  const request = new DirectRequest(exchange, found.params);
   const remoteHost = incoming.socket.remoteAddress ?? "";
   const requestContext = newRequestContext(deps.contexts, request.header, { remoteHost, incoming });
   const { reply, headers } = await replyTo(deps, found, request, requestContext);
-  const all = new Map(Object.entries(reply.headers));
+  const all = new HeaderList(reply.headers);
   nameAnswer(all, requestContext);
-  for (const [name, value] of Object.entries(headers)) all.set(name, value);
+  all.setAll(headers);
   addServiceHeaders(all, requestContext, deps.errorDialect(path));
   deps.accessLog(requestContext, request.method, reply.status);
   send(outgoing, reply, all);
@@ -100,37 +100,66 @@ async function replyTo(
   }
 }
 
-function requestOf(
-  { incoming, outgoing, path, search }: Exchange,
-  params: FoundEndpoint["params"],
-): HttpRequest {
-  const headers = headersOf(incoming.rawHeaders);
-  const leaving = new AbortController();
-  outgoing.once("close", () => {
-    if (!outgoing.writableFinished) leaving.abort("Client connection prematurely closed.");
-  });
-  return {
-    method: incoming.method ?? "",
-    path,
-    header: (name) => headers.get(name),
-    headerNames: () => [...headers.keys()],
-    query: () => queryOf(search),
-    queries: () => queriesOf(search),
-    params: () => ({ ...params }),
-    signal: leaving.signal,
-    body: { whole: () => readWhole(incoming), pieces: () => undefined },
-  };
-}
+class DirectRequest implements HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly signal: AbortSignal;
+  readonly body: RequestBody;
+  readonly #search: string;
+  readonly #params: FoundEndpoint["params"];
+  /** Lower-case names, each at the place of its value in `#values`. */
+  readonly #names: string[] = [];
+  readonly #values: string[] = [];
 
-/** By lower-case names, joined as the web's requests join them. */
-function headersOf(raw: readonly string[]): Map<string, string> {
-  const headers = new Map<string, string>();
-  for (let at = 0; at < raw.length; at += 2) {
-    const name = raw[at]!.toLowerCase();
-    const earlier = headers.get(name);
-    headers.set(name, earlier === undefined ? raw[at + 1]! : `${earlier}, ${raw[at + 1]}`);
+  constructor(
+    { incoming, outgoing, path, search }: Exchange,
+    params: FoundEndpoint["params"],
+  ) {
+    this.method = incoming.method ?? "";
+    this.path = path;
+    this.#search = search;
+    this.#params = params;
+    this.#readHeaders(incoming.rawHeaders);
+    const leaving = new AbortController();
+    this.signal = leaving.signal;
+    this.body = { whole: () => readWhole(incoming), pieces: () => undefined };
+    outgoing.on("close", () => {
+      if (!outgoing.writableFinished) leaving.abort("Client connection prematurely closed.");
+    });
   }
-  return headers;
+
+  /** Joins those of one name as the web's requests join them. */
+  #readHeaders(raw: readonly string[]): void {
+    for (let at = 0; at < raw.length; at += 2) {
+      const name = raw[at]!.toLowerCase();
+      const value = raw[at + 1]!;
+      const earlier = this.#names.indexOf(name);
+      if (earlier >= 0) this.#values[earlier] += `, ${value}`;
+      else {
+        this.#names.push(name);
+        this.#values.push(value);
+      }
+    }
+  }
+
+  readonly header = (name: string): string | undefined => {
+    const at = this.#names.indexOf(name);
+    return at < 0 ? undefined : this.#values[at];
+  };
+
+  readonly headerNames = (): readonly string[] => this.#names;
+
+  query(): Record<string, string> {
+    return queryOf(this.#search);
+  }
+
+  queries(): Record<string, string[]> {
+    return queriesOf(this.#search);
+  }
+
+  params(): Record<string, string> {
+    return { ...this.#params };
+  }
 }
 
 function queryOf(search: string): Record<string, string> {
@@ -155,14 +184,14 @@ function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {
   const cut = () => reject(new Error("the request ended before its body did"));
   if (incoming.destroyed) cut();
   incoming.on("data", (piece: Uint8Array) => void pieces.push(piece));
-  incoming.once("end", () => resolve(joinBytes(pieces)));
-  incoming.once("error", cut);
+  incoming.on("end", () => resolve(joinBytes(pieces)));
+  incoming.on("error", cut);
   // Every request closes in the end: only one that is cut off is worth an error with its stack.
-  incoming.once("close", () => incoming.readableEnded || cut());
+  incoming.on("close", () => incoming.readableEnded || cut());
   return promise;
 }
 
-function send(outgoing: ServerResponse, { status, body }: Reply, headers: Map<string, string>) {
+function send(outgoing: ServerResponse, { status, body }: Reply, headers: HeaderList) {
   if (outgoing.destroyed) {
     if (body instanceof ReadableStream) void body.cancel().catch(() => {});
     return;
@@ -171,10 +200,10 @@ function send(outgoing: ServerResponse, { status, body }: Reply, headers: Map<st
   outgoing.removeHeader("connection");
   if (!(body instanceof ReadableStream)) {
     headers.set("content-length", String(body === null ? 0 : Buffer.byteLength(body)));
-    outgoing.writeHead(status, [...headers].flat());
+    outgoing.writeHead(status, headers.flat);
     return void outgoing.end(body ?? undefined);
   }
-  outgoing.writeHead(status, [...headers].flat());
+  outgoing.writeHead(status, headers.flat);
   if (body instanceof PushedStream) return sendPushed(body, outgoing);
   void stream(outgoing, body.getReader());
 }

@@ -43,9 +43,9 @@ async function serve(endpoint: Endpoint) {
 const text = (body: Reply["body"], headers = {}): Reply => ({ status: 200, headers, body });
 
 Deno.test("only a small body for a known path is taken, without CORS and without a redirect to HTTPS", async () => {
-  await using server = await serve(async ({ body, query }) => {
-    const sent = new TextDecoder().decode(await body.whole());
-    return text(`${sent} ${JSON.stringify(query())}`);
+  await using server = await serve(async (request) => {
+    const sent = new TextDecoder().decode(await request.body.whole());
+    return text(`${sent} ${JSON.stringify(request.query())}`);
   });
   const statusOf = async (init: RequestInit, path?: string) => {
     const answer = await server.post(init, path);
@@ -68,7 +68,9 @@ Deno.test("only a small body for a known path is taken, without CORS and without
 });
 
 Deno.test("a method of a model is taken where its path means what it spells", async () => {
-  await using server = await serve(({ params }) => Promise.resolve(text(params().model ?? "")));
+  await using server = await serve((request) =>
+    Promise.resolve(text(request.params().model ?? ""))
+  );
   const answerOf = async (path: string) => {
     const answer = await server.post({}, path);
     const text = await answer.text();

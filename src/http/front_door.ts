@@ -5,6 +5,7 @@ import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
 import type { Admission, Overloaded } from "../overload/admission.ts";
 import { Fault } from "../shared/fault.ts";
 import { errorReply } from "./errors.ts";
+import { pathOf } from "./http_request.ts";
 import { securityHeaders } from "./respond.ts";
 
 /**
@@ -86,14 +87,14 @@ class Door implements FrontDoor {
 
   guard(listener: RequestListener): RequestListener {
     return (incoming, outgoing) => {
-      const path = incoming.url?.split("?", 1)[0] ?? "";
+      const path = pathOf(incoming.url ?? "");
       if (isOpen(path)) return listener(incoming, outgoing);
       const who = this.#whoOf(incoming);
       const { admission } = this.#deps;
       const begin = () => listener(incoming, outgoing);
       const noRoom = admission.enter(who, incoming, begin);
       if (noRoom !== undefined) return this.#refuse(incoming, outgoing, path, noRoom);
-      outgoing.once("close", () => admission.ended(incoming));
+      outgoing.on("close", () => admission.ended(incoming));
     };
   }
 

@@ -6,10 +6,10 @@ export interface HttpRequest {
   readonly method: string;
   /** Path of the address, without its query. */
   readonly path: string;
-  /** A header by its lower-case name; several of one name are joined by commas. */
-  header(name: string): string | undefined;
-  /** Lower-case names of its headers. */
-  headerNames(): string[];
+  /** A header by its lower-case name; several of one name are joined by commas. Needs no `this`. */
+  readonly header: (name: string) => string | undefined;
+  /** Lower-case names of its headers. Needs no `this`. */
+  readonly headerNames: () => readonly string[];
   /** Parameters of the address, the first of each name. */
   query(): Record<string, string>;
   /** All of each name. */
@@ -19,6 +19,12 @@ export interface HttpRequest {
   /** Aborted when the caller leaves. */
   readonly signal: AbortSignal;
   readonly body: RequestBody;
+}
+
+/** The path of a request's target, without its query. */
+export function pathOf(target: string): string {
+  const query = target.indexOf("?");
+  return query < 0 ? target : target.slice(0, query);
 }
 
 /** A body that is still to be read, once, in one of these ways. */

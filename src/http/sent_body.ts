@@ -1,5 +1,6 @@
 import type { Contract } from "../../contracts/kernel/contract.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
+import type { MemoryPermit } from "../base/byte_room.ts";
 import { JsonTextError, parseInSteps, type Preview } from "../base/parse_in_steps.ts";
 import { PermitLost } from "../base/byte_room.ts";
 import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts";
@@ -20,15 +21,15 @@ export interface SentBody {
   /** Empty for a form. */
   text: string;
   form: SentForm | undefined;
-  /** The value to validate against the contract. */
-  value: (glance?: Preview) => Promise<unknown>;
+  /** The value to validate against the contract; of a heavy body a promise of it. */
+  value: (glance?: Preview) => unknown;
   /** Runs work on it: at once, or for a heavy body in turns. */
   step: Step;
 }
 
 /** The memory that a large body holds until its answer is there. */
 export interface BodyMemory {
-  release?: () => void;
+  permit?: MemoryPermit;
   /** Releases the room for heavy bodies. */
   leaveHeavy?: () => void;
   /** Called when the body's last byte has come. */
@@ -44,7 +45,7 @@ export async function readSent(
   { room, who }: { room: BodyMemory; who: string },
 ): Promise<SentBody> {
   if (!contract.body && !contract.form) return nothing;
-  const reading = takeRoom(request, bodies, room, who);
+  const reading = new BodyRoom(request, bodies, room, who);
   const contentType = request.header("content-type");
   const boundary = contract.form ? boundaryOf(contentType) : undefined;
   if (boundary !== undefined) {
@@ -53,7 +54,7 @@ export async function readSent(
     return {
       text: "",
       form,
-      value: () => runAtOnce(() => formFields(form.parts)),
+      value: () => formFields(form.parts),
       step: runAtOnce,
     };
   }
@@ -63,50 +64,71 @@ export async function readSent(
       message: "Content-Type: expected multipart/form-data.",
     });
   }
-  const { release, ...json } = await readJson(request, maxBodyBytes, { heavy, who, reading });
-  room.leaveHeavy = release;
-  return { ...json, form: undefined };
+  const json = await readJson(request, maxBodyBytes, { heavy, who, reading });
+  if (json.release) room.leaveHeavy = json.release;
+  return { text: json.text, form: undefined, value: json.value, step: json.step };
 }
 
 const nothing: SentBody = {
   text: "",
   form: undefined,
-  value: () => Promise.resolve(undefined),
+  value: () => undefined,
   step: runAtOnce,
 };
 
-/** Takes memory for the pieces that arrive; `room` releases it. */
-function takeRoom(
-  request: UnreadRequest,
-  bodies: ByteGate,
-  room: BodyMemory,
-  who: string,
-): Reading {
-  const length = request.header("content-length");
-  const { signal } = request;
-  const lost = Promise.withResolvers<never>();
-  lost.promise.catch(() => {});
-  const taken = bodies.open({
-    key: who,
-    signal,
-    bytes: length === undefined ? undefined : Number(length) || 0,
-    lost: () => lost.reject(bodyDropped()),
-  });
-  const release = () => taken.release();
-  room.release = release;
-  const refused = (thrown: unknown): never => {
-    room.isLeft = signal.aborted;
+/** Takes memory for the pieces that arrive; the permit of `room` releases it. */
+class BodyRoom implements Reading {
+  readonly #signal: AbortSignal;
+  readonly #room: BodyMemory;
+  readonly #permit: MemoryPermit;
+  #isLost = false;
+  #lost: PromiseWithResolvers<never> | undefined;
+
+  constructor(request: UnreadRequest, bodies: ByteGate, room: BodyMemory, who: string) {
+    const length = request.header("content-length");
+    this.#signal = request.signal;
+    this.#room = room;
+    this.#permit = bodies.open({
+      key: who,
+      signal: request.signal,
+      bytes: length === undefined ? undefined : Number(length) || 0,
+      lost: () => this.#lose(),
+    });
+    room.permit = this.#permit;
+  }
+
+  ready(): Promise<void> | undefined {
+    return this.#permit.ready()?.catch((thrown) => this.#refuse(thrown));
+  }
+
+  onPiece(piece: Uint8Array): Promise<void> | undefined {
+    return this.#permit.take(piece.length)?.catch((thrown) => this.#refuse(thrown));
+  }
+
+  /** Made for bodies that come in pieces: a small one is there before it could be dropped. */
+  get stopped(): Promise<never> {
+    if (this.#lost === undefined) {
+      this.#lost = Promise.withResolvers<never>();
+      this.#lost.promise.catch(() => {});
+      if (this.#isLost) this.#lost.reject(bodyDropped());
+    }
+    return this.#lost.promise;
+  }
+
+  complete(): void {
+    this.#room.arrived?.();
+    this.#permit.complete();
+  }
+
+  #lose(): void {
+    this.#isLost = true;
+    this.#lost?.reject(bodyDropped());
+  }
+
+  #refuse(thrown: unknown): never {
+    this.#room.isLeft = this.#signal.aborted;
     throw thrown instanceof PermitLost ? bodyDropped() : thrown;
-  };
-  return {
-    ready: () => taken.ready()?.catch(refused),
-    onPiece: (piece) => taken.take(piece.length)?.catch(refused),
-    stopped: lost.promise,
-    complete: () => {
-      room.arrived?.();
-      taken.complete();
-    },
-  };
+  }
 }
 
 function bodyDropped(): Fault {
@@ -148,12 +170,15 @@ export interface HeavyBodies {
 
 interface JsonBody {
   readonly text: string;
-  /** Parses it; for a heavy body `glance` sees the first elements of lists before the rest. */
-  readonly value: (glance?: Preview) => Promise<unknown>;
+  /**
+   * Parses it; of a heavy body it gives a promise, and `glance` sees the first elements of lists
+   * before the rest.
+   */
+  readonly value: (glance?: Preview) => unknown;
   /** Runs further work on it. */
   readonly step: Step;
-  /** Releases its memory. */
-  readonly release: () => void;
+  /** Releases the memory of a heavy body. */
+  readonly release?: () => void;
 }
 
 /**
@@ -169,12 +194,7 @@ export async function readJson(
   const text = await readText(request, maxBytes, { count, reading });
   if (count.isBroken) throw notJson();
   if (count.values <= heavyValues && text.length <= heavyUnits) {
-    return {
-      text,
-      value: () => runAtOnce(() => parseJson(text)),
-      step: runAtOnce,
-      release: () => {},
-    };
+    return { text, value: () => parseJson(text), step: runAtOnce };
   }
   const worker = { key: who, signal: request.signal };
   return {
@@ -190,30 +210,36 @@ async function readText(
   maxBytes: number,
   { count, reading }: { count: JsonCount; reading: Reading },
 ): Promise<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  const pieces: string[] = [];
   const take = (piece: string) => {
     const excess = count.add(piece);
     if (excess !== undefined) throw tooMuch(excess);
-    pieces.push(piece);
+    return piece;
   };
   if (isWhole(request, maxBytes)) {
     const bytes = await readWhole(request, reading);
-    take(decoded(() => decoder.decode(bytes)));
-    return pieces[0]!;
+    return take(decoded(() => strict.decode(bytes)));
   }
+  const decoder = strictDecoder();
+  const pieces: string[] = [];
   let looked = 0;
   for await (const bytes of bodyPieces(request, maxBytes, reading)) {
-    take(decoded(() => decoder.decode(bytes, { stream: true })));
+    pieces.push(take(decoded(() => decoder.decode(bytes, { stream: true }))));
     looked += bytes.length;
     if (looked < lookedBytes) continue;
     looked = 0;
     // Pieces that have already arrived come without a pause: yield to the event loop.
     await new Promise<void>((resolve) => systemSetTimer(0, resolve));
   }
-  take(decoded(() => decoder.decode()));
+  pieces.push(take(decoded(() => decoder.decode())));
   return pieces.join("");
 }
+
+function strictDecoder(): TextDecoder {
+  return new TextDecoder("utf-8", { fatal: true });
+}
+
+/** For whole bodies: it remembers nothing between them. */
+const strict = strictDecoder();
 
 /** Bytes to read before yielding. */
 const lookedBytes = 512 * 1024;
@@ -291,7 +317,7 @@ export const wholeBytes = 64 * 1024;
 async function* bodyPieces(
   request: UnreadRequest,
   maxBytes: number,
-  { ready, onPiece = () => undefined, stopped, complete = () => {} }: Reading = {},
+  reading: Reading = {},
 ): AsyncGenerator<Uint8Array, void, void> {
   const tooLarge = () =>
     new Fault("request_too_large", {
@@ -299,10 +325,11 @@ async function* bodyPieces(
     });
   const announced = request.header("content-length");
   if (Number(announced ?? "0") > maxBytes) throw tooLarge();
-  if (isWhole(request, maxBytes)) return yield await readWhole(request, { onPiece, complete });
-  await ready?.();
+  if (isWhole(request, maxBytes)) return yield await readWhole(request, reading);
+  await reading.ready?.();
   const reader = request.body.pieces();
-  if (!reader) return complete();
+  if (!reader) return reading.complete?.();
+  const { stopped } = reading;
   let length = 0;
   const next = () => {
     const piece = whileWhole(reader.read());
@@ -311,10 +338,10 @@ async function* bodyPieces(
   try {
     for (;;) {
       const { done, value } = await next();
-      if (done) return complete();
+      if (done) return reading.complete?.();
       length += value.length;
       if (length > maxBytes) throw tooLarge();
-      await onPiece(value);
+      await reading.onPiece?.(value);
       yield value;
     }
   } finally {
@@ -327,13 +354,12 @@ function isWhole(request: UnreadRequest, maxBytes: number): boolean {
   return announced !== undefined && Number(announced) <= Math.min(wholeBytes, maxBytes);
 }
 
-async function readWhole(
-  { body }: UnreadRequest,
-  { onPiece = () => undefined, complete = () => {} }: Reading,
-): Promise<Uint8Array> {
+async function readWhole({ body }: UnreadRequest, reading: Reading): Promise<Uint8Array> {
   const bytes = await whileWhole(body.whole());
-  await onPiece(bytes);
-  complete();
+  const room = reading.onPiece?.(bytes);
+  // A small body has room at once.
+  if (room !== undefined) await room;
+  reading.complete?.();
   return bytes;
 }
 

@@ -118,7 +118,7 @@ export class Connections {
     if (!connection.isBusy) this.#leave(held);
     connection.requestBegan(request, answer, socket, this.#nowMs());
     if (request.headers["transfer-encoding"] !== undefined) this.#followChunks(held, request);
-    answer.once("close", () => {
+    answer.on("close", () => {
       connection.answerEnded(socket, this.#nowMs());
       if (!request.complete && !socket.destroyed) this.#readAway(held, request);
       if (!connection.isBusy && this.#held.get(socket) === held) this.#wait(held);

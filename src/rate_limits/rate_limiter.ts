@@ -63,9 +63,9 @@ class LeasingLimiter implements RateLimiter {
     this.#contact = { process: deps.newId(), isDown: false };
   }
 
-  async take(account: RateLimits & { id: number }): Promise<RateDecision> {
+  take(account: RateLimits & { id: number }): Promise<RateDecision> {
     const create = () => new TokenQueue(account, this.#deps, this.#contact);
-    return await this.#accounts.of(account.id, create).take(account);
+    return this.#accounts.of(account.id, create).take(account);
   }
 
   async tick(): Promise<void> {

@@ -33,25 +33,29 @@ export function* externalizeMediaSteps(
   options: ExternalizeOptions,
 ): Steps<Externalized> {
   const edits: Edit[] = [];
-  const media = new Map<string, Media>();
+  // Few texts hold media, and each call is looked through twice.
+  let media: Map<string, Media> | undefined;
   const least = options.fields.some(({ always }) => always)
     ? leastUnits
     : Math.floor(options.inlineBytes * 4 / 3);
-  const siblings = siblingsIn(text);
+  let siblings: ReturnType<typeof siblingsIn> | undefined;
   for (const found of longStringsSteps(text, least)) {
     if (found === undefined) yield;
     if (found === undefined || found.depth > maxDepth) continue;
     const field = options.fields.find((field) => isMediaField(field, found));
-    const one = field && (yield* readMedia(text, found, field, {
+    if (!field) continue;
+    siblings ??= siblingsIn(text);
+    const one = yield* readMedia(text, found, field, {
       inlineBytes: field.always ? 0 : options.inlineBytes,
       beside: siblings(found),
-    }));
+    });
     if (!one) continue;
+    media ??= new Map();
     media.set(one.sha256, one);
     const named = JSON.stringify(namedMedia(one));
     edits.push({ start: found.start, end: found.end, text: named });
   }
-  if (edits.length === 0) return { text, media: [] };
+  if (media === undefined) return { text, media: [] };
   return { text: ownText(splice(text, edits)), media: [...media.values()] };
 }
 

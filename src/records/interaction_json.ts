@@ -20,9 +20,8 @@ export function interactionToJson(
 ): string {
   // One copy of its many fields: this runs twice for each call.
   const json: Record<string, unknown> = { ...row, ...instead };
-  json.kept = row.retained;
-  json.repeats = row.sourceCallIds;
-  json.retained = json.sourceCallIds = undefined;
+  if (row.retained) [json.kept, json.retained] = [row.retained, undefined];
+  if (row.sourceCallIds) [json.repeats, json.sourceCallIds] = [row.sourceCallIds, undefined];
   if (json.media !== undefined) json.media = (json.media as JsonMedia[]).map(writeMedia);
   for (const field of timeFields) json[field] = row[field].toISOString();
   for (const field of amountFields) json[field] = row[field]?.toString() ?? null;

@@ -10,9 +10,11 @@ export function sentRequestId(header: (name: string) => string | undefined): str
 }
 
 /** The program that calls, as the first product of its `User-Agent` names it. */
-export function clientOf(caller: Pick<CallContext, "header">): { client?: string } {
-  const product = caller.header("user-agent")?.trimStart().split(/\s/, 1)[0];
-  return product ? { client: product.slice(0, maxClientLength) } : {};
+export function clientOf(caller: Pick<CallContext, "header">): string | undefined {
+  const product = caller.header("user-agent")?.trimStart();
+  if (!product) return undefined;
+  const end = product.search(/\s/);
+  return product.slice(0, end < 0 ? maxClientLength : Math.min(end, maxClientLength));
 }
 
 const maxClientLength = 100;
@@ -44,8 +46,8 @@ export interface CallContext {
   readonly step?: Step;
   /** Called once the vendor's request text is written and the body's values are released. */
   readonly onEncoded?: () => void;
-  /** Runs work on a large answer in turns with other calls; absent: at once. */
-  readonly heavyStep?: Step;
+  /** Gives what runs work on a large answer in turns with other calls; absent: at once. */
+  readonly heavyStep?: () => Step;
   /** If the caller leaves, a streamed answer is still read to its end and stored. */
   readonly goesOn?: boolean;
   /** How long the vendor may be silent, in ms; absent: the configured time. */
@@ -141,11 +143,9 @@ export class CallTimes {
   timing(arrivedMs: number, firstTokenMs: number | undefined): CallTiming {
     const totalMs = this.#nowMs() - arrivedMs;
     const { vendorMs } = this;
-    return {
-      ...{ totalMs, vendorMs },
-      overheadMs: Math.max(0, totalMs - vendorMs - this.#uploadMs),
-      ...(firstTokenMs === undefined ? {} : { firstTokenMs: firstTokenMs - arrivedMs }),
-    };
+    const overheadMs = Math.max(0, totalMs - vendorMs - this.#uploadMs);
+    if (firstTokenMs === undefined) return { totalMs, vendorMs, overheadMs };
+    return { totalMs, vendorMs, overheadMs, firstTokenMs: firstTokenMs - arrivedMs };
   }
 }
 

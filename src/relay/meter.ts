@@ -287,30 +287,32 @@ type TokenColumns =
   & Pick<SettledCall, "pricedUsageText" | "listCostUsd">;
 
 /**
- * A bill as columns of the record. `attempt` guards against objects of a vendor that can't be
- * written.
+ * Writes a bill into the columns of a record. `attempt` guards against objects of a vendor that
+ * can't be written.
  */
-export function tokenColumns(bill: Bill, attempt: Try): TokenColumns {
+export function recordBill(record: TokenColumns, bill: Bill, attempt: Try): void {
   const { usage } = bill;
-  const count = (tokens: number | undefined) => tokens === undefined ? null : storableCount(tokens);
   const written = usage?.cacheWrite === undefined && usage?.cacheWriteLong === undefined
     ? undefined
     : (usage.cacheWrite ?? 0) + (usage.cacheWriteLong ?? 0);
   const priced = usage && attempt(() => pricedUsageText(usage), undefined);
   const { listCostNanos } = bill;
-  return {
-    inputTokens: count(usage?.input),
-    cacheReadTokens: count(usage?.cacheRead),
-    cacheWriteTokens: count(written),
-    outputTokens: count(usage?.output),
-    reasoningTokens: count(usage?.reasoning),
-    totalTokens: count(usage && usage.input + usage.output),
-    costNanos: bill.costNanos,
-    chargedNanos: bill.chargedNanos,
-    billingBasis: bill.basis,
-    // An object that is nested thousands of levels deep can be parsed but not written.
-    usageRawText: usage?.raw === undefined ? null : attempt(() => JSON.stringify(usage.raw), null),
-    ...(priced === undefined ? {} : { pricedUsageText: priced }),
-    ...(listCostNanos === null ? {} : { listCostUsd: nanosToUsd(listCostNanos) }),
-  };
+  record.inputTokens = countOf(usage?.input);
+  record.cacheReadTokens = countOf(usage?.cacheRead);
+  record.cacheWriteTokens = countOf(written);
+  record.outputTokens = countOf(usage?.output);
+  record.reasoningTokens = countOf(usage?.reasoning);
+  record.totalTokens = countOf(usage && usage.input + usage.output);
+  record.costNanos = bill.costNanos;
+  record.chargedNanos = bill.chargedNanos;
+  record.billingBasis = bill.basis;
+  // An object that is nested thousands of levels deep can be parsed but not written.
+  const raw = usage?.raw;
+  record.usageRawText = raw === undefined ? null : attempt(() => JSON.stringify(raw), null);
+  if (priced !== undefined) record.pricedUsageText = priced;
+  if (listCostNanos !== null) record.listCostUsd = nanosToUsd(listCostNanos);
+}
+
+function countOf(tokens: number | undefined): number | null {
+  return tokens === undefined ? null : storableCount(tokens);
 }

@@ -16,7 +16,7 @@ import {
 } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
-import { modelHeader, type Reply, settledHeaders } from "./reply.ts";
+import { addSettledHeaders, modelHeader, type Reply } from "./reply.ts";
 import type { TargetHealth } from "../routing/target_health.ts";
 import { forwardStream, StreamFailure, type StreamListener } from "./stream_forwarder.ts";
 import type { BudgetHolds } from "../budgets/budget_holds.ts";
@@ -176,6 +176,8 @@ export async function eachPossible<T, R>(
   act: (item: T) => R | Promise<R>,
   most = Infinity,
 ): Promise<Candidates<R>> {
+  // The first one's fault is thrown where no other is possible: there is nothing to note of it.
+  if (items.length === 1) return [await act(items[0])];
   const made: R[] = [];
   let refusal: Fault | undefined;
   for (const item of items) {
@@ -201,12 +203,13 @@ async function authorize<M extends CallMeter>(
   { reservations, spendCaps, budgetHolds }: PipelineDeps,
   plans: Candidates<CallPlan<M>>,
 ): Promise<Authorization> {
-  const bounds = plans.flatMap(({ boundNanos }) => boundNanos ?? []);
-  if (bounds.length === 0) return nothingHeld;
-  const upperBoundNanos = greatest(bounds);
-  const heldNanos = greatest(
-    plans.flatMap(({ expectedNanos, boundNanos }) => expectedNanos ?? boundNanos ?? []),
-  );
+  let upperBoundNanos: bigint | null = null;
+  let heldNanos: bigint | null = null;
+  for (const { boundNanos, expectedNanos } of plans) {
+    upperBoundNanos = greater(upperBoundNanos, boundNanos);
+    heldNanos = greater(heldNanos, expectedNanos ?? boundNanos);
+  }
+  if (upperBoundNanos === null || heldNanos === null) return nothingHeld;
   const { vendorCall: { caller, transactionId }, recorded: { facts } } = plans[0];
   const { principal: { key, account }, arrivedAt: at } = caller;
   const holds: { settle(chargedNanos: bigint): void }[] = [];
@@ -224,20 +227,19 @@ async function authorize<M extends CallMeter>(
     holds.push(budgets);
     const reservation = await reservations.reserve(account.id, heldNanos);
     holds.push(reservation);
-    return {
-      leaseId: reservation.leaseId,
-      ...(budgets.leaseIds.length === 0 ? {} : { budgetLeaseIds: budgets.leaseIds }),
-      heldNanos,
-      settle,
-    };
+    const { leaseId } = reservation;
+    if (budgets.leaseIds.length === 0) return { leaseId, heldNanos, settle };
+    return { leaseId, budgetLeaseIds: budgets.leaseIds, heldNanos, settle };
   } catch (thrown) {
     settle(0n);
     throw thrown;
   }
 }
 
-function greatest(amounts: readonly bigint[]): bigint {
-  return amounts.reduce((most, one) => one > most ? one : most);
+/** The greater of two amounts; null is none. */
+function greater(one: bigint | null, other: bigint | null): bigint | null {
+  if (one === null || other === null) return one ?? other;
+  return one > other ? one : other;
 }
 
 /** Begins the call in the journal; releases what was held where that fails. */
@@ -281,7 +283,7 @@ async function execute<M extends CallMeter>(
     // A stream that was handed over settles the call when it ends.
     if (ending) await call.settle(ending);
     // Only now is it known what the record says.
-    if (whole) Object.assign(whole.headers, settledHeaders(trace));
+    if (whole) addSettledHeaders(whole.headers, trace);
   }
 }
 
@@ -295,12 +297,20 @@ interface Answered {
  * Asks the candidates in order until one answers. It returns once the caller has the first byte of
  * an answer, so a later failure never moves on to another candidate.
  */
-async function firstAnswer<M extends CallMeter>(
+function firstAnswer<M extends CallMeter>(
   deps: PipelineDeps,
   plans: Candidates<CallPlan<M>>,
   call: Call<M>,
 ): Promise<Answered> {
-  if (plans.length === 1) return await askCandidate(deps, plans[0], call, true);
+  if (plans.length === 1) return askCandidate(deps, plans[0], call, true);
+  return firstOf(deps, plans, call);
+}
+
+async function firstOf<M extends CallMeter>(
+  deps: PipelineDeps,
+  plans: Candidates<CallPlan<M>>,
+  call: Call<M>,
+): Promise<Answered> {
   const { targetHealth } = deps;
   let [plan, ...left] = plans;
   for (;;) {

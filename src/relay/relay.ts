@@ -29,7 +29,13 @@ import {
   runCall,
 } from "./pipeline.ts";
 import type { TextPlan } from "./plan/text_plan.ts";
-import { type PlanAgain, planCall, type PlanDeps, planningAgain } from "./plan/plan_call.ts";
+import {
+  type PlanAgain,
+  planCall,
+  type PlanDeps,
+  planningAgain,
+  type PlanRequest,
+} from "./plan/plan_call.ts";
 import type { Reply } from "./reply.ts";
 import { executeText } from "./text_answer.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
@@ -152,15 +158,22 @@ async function planText(
   const payload = await step.inSteps(() => boundPayloadSteps(bodyText, limits));
   return await eachPossible(candidates, async (candidate) => {
     const { vendorCall, continued, facts, plan, planAgain } = candidate;
-    const retain = retainerOf(dialect, continued, inputItemsTexts?.get(continued.body));
+    const { boundNanos, expectedNanos = boundNanos } = await boundsOf(request, candidate);
     return {
       vendorCall,
       recorded: {
-        ...{ dialect, plan, body: request.body, bodyText: request.bodyText, promptTokens, payload },
-        ...{ facts: background ? { ...facts, stream: false } : facts, retain },
+        dialect,
+        plan,
+        body: request.body,
+        bodyText: request.bodyText,
+        promptTokens,
+        payload,
+        facts: background ? { ...facts, stream: false } : facts,
+        retain: retainerOf(dialect, continued, inputItemsTexts?.get(continued.body)),
       },
       meter: createMeter(deps, background !== undefined),
-      ...await boundsOf(request, candidate),
+      boundNanos,
+      expectedNanos,
       execute: (call, isLast) =>
         executeText(deps, { vendorCall, facts, plan, call, planAgain, isLast }),
     };
@@ -185,9 +198,16 @@ async function planFor(
   const facts = continued.body === request.body
     ? asked
     : await step(() => dialect.readRequest(continued.body));
-  const planRequest = {
-    ...{ transactionId, caller, dialect, facts, target, mode, vendor: request.vendor },
-    ...{ body: continued.body, bodyText: continued.bodyText },
+  const planRequest: PlanRequest = {
+    transactionId,
+    caller,
+    dialect,
+    facts,
+    target,
+    mode,
+    vendor: request.vendor,
+    body: continued.body,
+    bodyText: continued.bodyText,
     jsonArray: request.jsonArray === true,
     keepNothing: isManaged,
   };
@@ -197,10 +217,10 @@ async function planFor(
   };
   const first = await planCall(deps, planRequest);
   const replan = planningAgain(deps, planRequest, first, step);
-  return {
-    ...{ vendorCall, continued, facts, ...checked(first) },
-    planAgain: replan && (async (upstream: DialectName) => checked(await replan(upstream)).plan),
-  };
+  const planAgain = replan &&
+    (async (upstream: DialectName) => checked(await replan(upstream)).plan);
+  const { plan, hosted } = checked(first);
+  return { vendorCall, continued, facts, plan, hosted, planAgain };
 }
 
 /**

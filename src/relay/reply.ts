@@ -17,16 +17,22 @@ export const replayHeader: Readonly<Record<string, string>> = { "x-idempotent-re
  * What a whole answer says of its call once that is settled: cost (unless no price is known) and
  * charge as the record has them, and where its time went. Empty before.
  */
-export function settledHeaders(
+export function settledHeaders(trace: Pick<CallTrace, "settled" | "timing">) {
+  const headers: Record<string, string> = {};
+  addSettledHeaders(headers, trace);
+  return headers;
+}
+
+/** Adds the same to an answer's headers. */
+export function addSettledHeaders(
+  headers: Record<string, string>,
   { settled, timing }: Pick<CallTrace, "settled" | "timing">,
-): Record<string, string> {
-  if (!settled) return {};
+): void {
+  if (!settled) return;
   const { costNanos, chargedNanos } = settled;
-  return {
-    ...(costNanos === null ? {} : { "x-cost-usd": nanosToUsd(costNanos) }),
-    "x-charged-usd": nanosToUsd(chargedNanos),
-    ...(timing ? { "server-timing": serverTiming(timing) } : {}),
-  };
+  if (costNanos !== null) headers["x-cost-usd"] = nanosToUsd(costNanos);
+  headers["x-charged-usd"] = nanosToUsd(chargedNanos);
+  if (timing) headers["server-timing"] = serverTiming(timing);
 }
 
 /** Milliseconds, as https://www.w3.org/TR/server-timing/ writes them. */

@@ -1,4 +1,4 @@
-import { joinBytes } from "../base/bytes.ts";
+import { joinBytes, utf8Text } from "../base/bytes.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
 import { JsonCount } from "../base/json_count.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
@@ -73,9 +73,9 @@ async function readAnswer(
   const bytes = joinBytes(arriving.pieces);
   arriving.pieces = [bytes];
   call.answered();
-  const { heavyStep } = vendorCall.caller;
-  const step = (bytes.length > heavyBytes ? heavyStep : undefined) ?? runAtOnce;
-  const text = await step(() => new TextDecoder().decode(bytes));
+  const { caller } = vendorCall;
+  const step = (bytes.length > heavyBytes ? caller.heavyStep?.() : undefined) ?? runAtOnce;
+  const text = await step(() => utf8Text(bytes));
   const json = await step(() => parseAnswer(text));
   const events = await step(() => plan.upstream.decodeAnswer(json, plan.quirks));
   const meter = (events: readonly CanonicalEvent[]) => {
@@ -163,12 +163,11 @@ function headersOf(
   answer: UpstreamAnswer,
   contentType: string | undefined,
 ): Record<string, string> {
-  return {
-    ...answerHeaders(answer.headers),
-    ...(contentType === undefined ? {} : { "content-type": contentType }),
-    ...(losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {}),
-    ...(renamed === undefined ? {} : { "x-renamed-fields": renamed }),
-  };
+  const headers = answerHeaders(answer.headers);
+  if (contentType !== undefined) headers["content-type"] = contentType;
+  if (losses.length > 0) headers["x-translation-loss"] = lossHeader(losses);
+  if (renamed !== undefined) headers["x-renamed-fields"] = renamed;
+  return headers;
 }
 
 /** An answer beyond these limits is refused with `upstream_invalid_response`. */

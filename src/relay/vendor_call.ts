@@ -307,14 +307,23 @@ export async function askVendor(
  * The vendor's answer, whatever its status. Of several keys of the service, one that the vendor
  * refuses or limits rests, and the next is tried at once.
  */
-export async function postToVendor(
+export function postToVendor(
   deps: AskVendorDeps,
   access: VendorAccess,
   request: VendorRequest,
   budget: RequestBudget,
 ): Promise<UpstreamAnswer> {
   const { keyPool } = access;
-  if (!keyPool) return await sendToVendor(deps, access, request, { key: access.key, budget });
+  if (!keyPool) return sendToVendor(deps, access, request, { key: access.key, budget });
+  return postWithPool(deps, access, request, { keyPool, budget });
+}
+
+async function postWithPool(
+  deps: AskVendorDeps,
+  access: VendorAccess,
+  request: VendorRequest,
+  { keyPool, budget }: { keyPool: KeyPool; budget: RequestBudget },
+): Promise<UpstreamAnswer> {
   const used: PooledKey[] = [];
   for (let key = keyPool.take();;) {
     used.push(key);
@@ -345,6 +354,12 @@ async function sendToVendor(
 ): Promise<UpstreamAnswer> {
   const { caller, target: { vendor }, isManaged } = access;
   const cancel = caller.principal.key.onDisconnect === "cancel";
+  const headers = vendorHeaders(vendor, key, caller, {
+    sameDialect: request.sameDialect,
+    isOwnKey: !isManaged,
+  });
+  headers["content-type"] = request.contentType;
+  if (request.accept !== undefined) headers.accept = request.accept;
   const begunMs = clock.monotonicMs();
   const vendorEnds = caller.trace.times?.vendorBegins();
   let tries = 0;
@@ -352,14 +367,7 @@ async function sendToVendor(
     return await upstream.call({
       url: vendor.baseUrl + request.path,
       method: "POST",
-      headers: {
-        ...vendorHeaders(vendor, key, caller, {
-          sameDialect: request.sameDialect,
-          isOwnKey: !isManaged,
-        }),
-        "content-type": request.contentType,
-        ...(request.accept === undefined ? {} : { accept: request.accept }),
-      },
+      headers,
       body: request.body,
       // With `drain` the vendor's answer is read to its end, even after the caller has left.
       signal: cancel ? caller.signal : new AbortController().signal,
@@ -496,8 +504,11 @@ function attemptOf(access: VendorAccess, entry: AttemptLogEntry): VendorAttempt 
 /** For the call's trace. */
 function noteTime({ caller, target }: VendorAccess, attempt: VendorAttempt, ms: number): void {
   caller.trace.times?.vendorTried({
-    ...{ vendor: attempt.vendor, model: attempt.model, baseUrl: target.vendor.baseUrl },
-    ...{ httpStatus: attempt.http_status, errorCode: attempt.error_code },
+    vendor: attempt.vendor,
+    model: attempt.model,
+    baseUrl: target.vendor.baseUrl,
+    httpStatus: attempt.http_status,
+    errorCode: attempt.error_code,
   }, ms);
 }
 

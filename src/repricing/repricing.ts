@@ -52,16 +52,9 @@ export function repriced(
 
 /** Everything of a usage that a price can depend on, as JSON text: counts and tiers, no content. */
 export function pricedUsageText(usage: Usage): string {
-  const { raw: _raw, ...priced } = usage;
-  return JSON.stringify({
-    ...priced,
-    ...(priced.otherModels
-      ? {
-        otherModels: priced.otherModels.map(({ model, usage: { raw: _own, ...rest } }) => ({
-          model,
-          usage: rest,
-        })),
-      }
-      : {}),
-  });
+  const otherModels = usage.otherModels?.map(({ model, usage }) => ({
+    model,
+    usage: { ...usage, raw: undefined },
+  }));
+  return JSON.stringify({ ...usage, raw: undefined, otherModels });
 }

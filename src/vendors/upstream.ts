@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { Clock } from "../base/clock.ts";
 import { Fault } from "../shared/fault.ts";
 import {
@@ -181,8 +182,9 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
 async function prepare(client: Client, request: UpstreamRequest): Promise<AttemptRequest> {
   const body = request.body === undefined ? undefined : await piecesOf(client, request.body);
   const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(request.headers)) {
-    if (!ownHeaders.has(name.toLowerCase())) headers[name.toLowerCase()] = value;
+  for (const written in request.headers) {
+    const name = written.toLowerCase();
+    if (!ownHeaders.has(name)) headers[name] = request.headers[written]!;
   }
   // Compressed events would have to be decoded before they can be read.
   headers["accept-encoding"] = "identity";
@@ -195,8 +197,9 @@ async function prepare(client: Client, request: UpstreamRequest): Promise<Attemp
 /** A text of megabytes becomes bytes a piece at a time, between which others have their turn. */
 async function piecesOf(client: Client, body: RequestBytes): Promise<readonly Uint8Array[]> {
   if (typeof body !== "string") return body instanceof Uint8Array ? [body] : body;
+  // Most bodies find room in the runtime's pool; `TextEncoder` makes memory of its own for each.
+  if (body.length <= encodedUnits) return [Buffer.from(body)];
   const encoder = new TextEncoder();
-  if (body.length <= encodedUnits) return [encoder.encode(body)];
   const pieces: Uint8Array[] = [];
   for (let from = 0; from < body.length;) {
     let to = Math.min(body.length, from + encodedUnits);

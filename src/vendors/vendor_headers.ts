@@ -24,19 +24,20 @@ export function vendorHeaders(
   caller: CallerHeaders,
   kind: CallKind,
 ): Record<string, string> {
-  const headers = { ...vendor.fixedHeaders, ...forwardedHeaders(vendor, caller, kind) };
+  const headers = forwardedHeaders(vendor, caller, kind, vendor.fixedHeaders);
   if (vendor.auth === "bearer") headers.authorization = `Bearer ${key.reveal()}`;
   else headers[vendor.auth] = key.reveal();
   return headers;
 }
 
-/** The caller's headers that go on to the vendor, as they are. */
+/** The caller's headers that go on to the vendor, as they are, behind those that are `fixed`. */
 export function forwardedHeaders(
   vendor: Vendor,
   caller: CallerHeaders,
   kind: CallKind,
+  fixed: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
-  const headers: Record<string, string> = {};
+  const headers: Record<string, string> = { ...fixed };
   for (const name of forwardedNames(vendor, caller, kind)) {
     const value = caller.header(name);
     if (value !== undefined) headers[name] = value;
@@ -49,8 +50,8 @@ function forwardedNames(
   { forwardHeaders, dialectHeaders, ownKeyHeaders }: Vendor,
   { headerNames = () => [] }: CallerHeaders,
   { sameDialect, isOwnKey }: CallKind,
-): string[] {
-  if (!sameDialect) return [...forwardHeaders];
+): readonly string[] {
+  if (!sameDialect) return forwardHeaders;
   const named = dialectHeaders.filter((one) => !one.endsWith("*"));
   const sent = headerNames().filter((name) => isListed(name, dialectHeaders));
   const open = [...forwardHeaders, ...named, ...sent]

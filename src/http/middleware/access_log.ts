@@ -95,27 +95,19 @@ function note(
   const route = requestContext.route ?? "unknown";
   deps.metrics.requests.answered(route, status, elapsedMs / 1000);
   if (!settled) noteRefusal(deps.refusals, requestContext, method, status);
-  deps.log.info("request", {
-    id: requestContext.requestId,
-    method,
-    route,
-    status,
-    ...(settled ? callFields(settled) : refusalFields(requestContext)),
-    ms: Math.round(elapsedMs),
-    ...(settled ? timeFields(requestContext.trace.timing) : {}),
-  });
+  const { requestId: id, trace } = requestContext;
+  const ms = Math.round(elapsedMs);
+  deps.log.info(
+    "request",
+    settled
+      ? callFields({ id, method, route, status, ms }, settled, trace.timing)
+      : { id, method, route, status, ...refusalFields(requestContext), ms },
+  );
 }
 
 /** As in the metrics; microseconds show that they are the same. */
-function timeFields(timing: CallTiming | undefined) {
-  if (!timing) return {};
-  const micros = (ms: number) => Math.round(ms * 1000) / 1000;
-  const { overheadMs, vendorMs, firstTokenMs } = timing;
-  return {
-    overhead_ms: micros(overheadMs),
-    vendor_ms: micros(vendorMs),
-    first_token_ms: firstTokenMs === undefined ? null : micros(firstTokenMs),
-  };
+function micros(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : Math.round(ms * 1000) / 1000;
 }
 
 /** Why a request was refused, and whose it was: for who has its `X-Request-ID`. */
@@ -153,8 +145,23 @@ function noteRefusal(
   });
 }
 
-function callFields(settled: SettledCall) {
+/** One literal: fields of a line that are absent are left out of it. */
+function callFields(
+  { id, method, route, status, ms }: {
+    id: string;
+    method: string;
+    route: string;
+    status: number;
+    ms: number;
+  },
+  settled: SettledCall,
+  timing: CallTiming | undefined,
+): LogFields {
   return {
+    id,
+    method,
+    route,
+    status,
     transaction: settled.transactionId,
     vendor: settled.vendor,
     model: settled.model.slice(0, 120),
@@ -163,6 +170,10 @@ function callFields(settled: SettledCall) {
     input_tokens: settled.inputTokens,
     output_tokens: settled.outputTokens,
     cost_usd: settled.costNanos === null ? null : nanosToUsd(settled.costNanos),
-    ...(settled.cache ? { cache: settled.cache } : {}),
+    cache: settled.cache,
+    ms,
+    overhead_ms: micros(timing?.overheadMs),
+    vendor_ms: micros(timing?.vendorMs),
+    first_token_ms: micros(timing?.firstTokenMs),
   };
 }

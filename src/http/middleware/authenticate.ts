@@ -34,8 +34,11 @@ export function createAuthenticate(deps: {
     try {
       // Clients of the generate dialect send the key in a header of their own.
       const googleAllowed = deps.errorDialect(path) === "generate";
-      await identify(requestContext, googleAllowed, header, deps);
-      if (requestContext.principal) deps.knows?.(header, requestContext.principal.account.id);
+      const credential = credentialOf(header, googleAllowed);
+      const isLimited = () => deps.failures.isReached(requestContext.remoteHost);
+      requestContext.principal = await deps.keyCache.verify(credential.value, isLimited);
+      requestContext.vendorKey = credential.vendorKey;
+      deps.knows?.(header, requestContext.principal.account.id);
       return undefined;
     } catch (thrown) {
       const fault = orTooMany(asFault(thrown), requestContext.remoteHost, deps.failures);
@@ -55,12 +58,7 @@ export function requireKey(authenticate: Authenticate): MiddlewareHandler<Env> {
   };
 }
 
-async function identify(
-  requestContext: RequestContext,
-  googleAllowed: boolean,
-  header: (name: string) => string | undefined,
-  { keyCache, failures }: { keyCache: KeyCache; failures: FailureLimit },
-): Promise<void> {
+function credentialOf(header: (name: string) => string | undefined, googleAllowed: boolean) {
   const credential = parseCredential({
     authorization: header("authorization"),
     xApiKey: header("x-api-key"),
@@ -68,9 +66,7 @@ async function identify(
   }, { googleAllowed });
   if (credential.kind === "missing") throw new Fault("missing_api_key");
   if (credential.kind === "malformed") throw new Fault("invalid_api_key");
-  const isLimited = () => failures.isReached(requestContext.remoteHost);
-  requestContext.principal = await keyCache.verify(credential.value, isLimited);
-  requestContext.vendorKey = credential.vendorKey;
+  return credential;
 }
 
 /** The fault itself, or 429 if the address has sent too many wrong keys. */

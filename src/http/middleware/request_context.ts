@@ -3,6 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { CallTimes, type CallTrace } from "../../relay/call_context.ts";
 import type { HttpRequest } from "../http_request.ts";
 import { sentRequestId } from "../../relay/call_context.ts";
+import type { CallTiming, SettledCall } from "../../shared/interaction.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
 export interface RequestContextDeps {
@@ -21,11 +22,7 @@ export function newRequestContext(
   header: HttpRequest["header"],
   { remoteHost: peerHost = "", incoming }: Env["Bindings"] = {},
 ): RequestContext {
-  const trace: CallTrace = {
-    times: new CallTimes(() => deps.clock.monotonicMs()),
-    working: () => deps.working?.(requestContext),
-    waits: (change) => deps.waits?.(requestContext, change),
-  };
+  const trace = new RequestTrace(deps);
   const requestContext: RequestContext = {
     requestId: requestIdOf(sentRequestId(header)) ?? deps.newRequestId(),
     arrivedAt: deps.clock.now(),
@@ -38,8 +35,33 @@ export function newRequestContext(
     incoming,
     trace,
   };
-  deps.working?.(requestContext);
+  trace.request = requestContext;
+  trace.working();
   return requestContext;
+}
+
+class RequestTrace implements CallTrace {
+  readonly #deps: RequestContextDeps;
+  request: RequestContext | undefined;
+  readonly times: CallTimes;
+  transactionId?: string;
+  repeat?: { key: string; claimId: string };
+  settled?: SettledCall;
+  onSettled?: (interaction: SettledCall) => void;
+  timing?: CallTiming;
+
+  constructor(deps: RequestContextDeps) {
+    this.#deps = deps;
+    this.times = new CallTimes(() => deps.clock.monotonicMs());
+  }
+
+  working(): void {
+    this.#deps.working?.(this.request!);
+  }
+
+  waits(change: 1 | -1): void {
+    this.#deps.waits?.(this.request!, change);
+  }
 }
 
 export function setRequestContext(deps: RequestContextDeps): MiddlewareHandler<Env> {

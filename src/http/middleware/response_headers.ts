@@ -14,9 +14,7 @@ export function addServiceHeaders(
   dialect: ErrorDialect,
 ): void {
   const add = (all: Readonly<Record<string, string>>) => {
-    for (const [name, value] of Object.entries(all)) {
-      if (!headers.has(name)) headers.set(name, value);
-    }
+    for (const name in all) if (!headers.has(name)) headers.set(name, all[name]!);
   };
   add(securityHeaders);
   if (principal !== undefined) {

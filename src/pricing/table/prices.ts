@@ -51,16 +51,15 @@ export function createPrices({ bundled, overrides = [], familyOf }: PriceSources
   const fallbacks = indexRows(bundled.filter((row) => row.fallback === true));
   const learned: RowIndex = new Map();
 
+  const indexes = [overridden, table, learned];
+
   function labelsOf(name: string): string[] {
     const family = familyOf(name) ?? { label: name };
     return family.priceLabel === undefined ? [family.label] : [family.label, family.priceLabel];
   }
 
   function exact(labels: readonly string[], model: string, at: Date): PriceRow | undefined {
-    return firstOf(
-      [overridden, table, learned],
-      (index) => firstOf(labels, (label) => latest(index.get(label)?.get(model), at)),
-    );
+    return firstRow(indexes, labels, { model, at });
   }
 
   function fallback(labels: readonly string[], model: string, at: Date): PriceRow | undefined {
@@ -137,8 +136,24 @@ function byModel(rows: readonly PriceRow[]): Map<string, PriceRow[]> {
 /** Of the rows valid at this time, the one that began last; of several, the last listed. */
 function latest(rows: readonly PriceRow[] | undefined, at: Date): PriceRow | undefined {
   let best: PriceRow | undefined;
-  for (const row of rows ?? []) if (validAt(row, at) && begin(row) >= begin(best)) best = row;
+  if (rows === undefined) return undefined;
+  for (const row of rows) if (validAt(row, at) && begin(row) >= begin(best)) best = row;
   return best;
+}
+
+/** Loops, since each call asks for its price four times. */
+function firstRow(
+  indexes: readonly RowIndex[],
+  labels: readonly string[],
+  { model, at }: { model: string; at: Date },
+): PriceRow | undefined {
+  for (const index of indexes) {
+    for (const label of labels) {
+      const row = latest(index.get(label)?.get(model), at);
+      if (row !== undefined) return row;
+    }
+  }
+  return undefined;
 }
 
 function begin(row: PriceRow | undefined): number {

@@ -14,13 +14,16 @@ export function recordOf(
 ): JournalRecord {
   const { media = [] } = interaction;
   const own = begun ? media.filter((one) => !begun.includes(one)) : media;
-  const listed = own.map(({ sha256, mimeType }) => ({ sha256, mimeType }));
+  const listed = own.length === 0
+    ? undefined
+    : own.map(({ sha256, mimeType }) => ({ sha256, mimeType }));
   return {
     kind,
     id: interaction.transactionId,
     body: interactionToJson(interaction, {
-      ...{ requestText: null, responseText: null },
-      media: listed.length > 0 ? listed : undefined,
+      requestText: null,
+      responseText: null,
+      media: listed,
     }),
     request: begun ? undefined : interaction.requestText,
     response: interaction.responseText,

@@ -301,10 +301,8 @@ function parseHead(text: string): ParsedHead {
     throw new NotHttp("framing");
   }
   if (length !== undefined && !/^\d{1,15}$/.test(length)) throw new NotHttp("framing");
-  return {
-    ...{ status, headers, isOld: found[1] === "0" },
-    length: length === undefined ? undefined : Number(length),
-  };
+  const isOld = found[1] === "0";
+  return { status, headers, isOld, length: length === undefined ? undefined : Number(length) };
 }
 
 const fieldName = /^[\w!#$%&'*+\-.^`|~]+$/;
