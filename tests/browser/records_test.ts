@@ -154,7 +154,7 @@ async function fillPages({ service }: OwnerWorld): Promise<string[]> {
 }
 
 for (const scheme of schemesFor("pages at four widths")) {
-  Deno.test(`no page hides what can be done, at any of four widths, ${scheme}`, async () => {
+  Deno.test(`no page hides what can be done, at any width, ${scheme}`, async () => {
     await using world = await startAsOwner(scheme);
     const { page, service } = world;
     const fresh =

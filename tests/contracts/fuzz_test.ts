@@ -21,7 +21,7 @@ import {
 import { type FuzzedRequest, rightRequest } from "./fuzz/requests.ts";
 import type { Schema } from "./fuzz/schema_values.ts";
 
-const runs = Number(Deno.env.get("FUZZ_RUNS") ?? 20);
+const runs = Number(Deno.env.get("FUZZ_RUNS") ?? 14);
 const seed = Number(Deno.env.get("FUZZ_SEED") ?? 1);
 /** How many of the right requests are to be served at least. Their fields go together by chance. */
 const leastServed = 0.6;

@@ -20,7 +20,8 @@ import { Random } from "./random.ts";
 import { framesOf } from "./recordings.ts";
 import { syntheticStream } from "./synthetic.ts";
 
-const histories = 300;
+/** More by `ANSWER_HISTORIES`. */
+const histories = Number(Deno.env.get("ANSWER_HISTORIES") ?? 100);
 
 for (const vendor of names) {
   for (const caller of names.filter((name) => name !== vendor)) {

@@ -1,13 +1,14 @@
 import assert from "@std/assert";
 import { type EchoVendor, startEchoVendor } from "../support/echo_vendor.ts";
 import { filesWith } from "../support/files_with.ts";
-import { createMigrated } from "../support/databases.ts";
+import { createMigrated, databasesOfThisRun } from "../support/databases.ts";
 import { dumpDatabase, postgresAvailability } from "../support/postgres.ts";
 import { type Environment, startTestService, type TestService } from "../support/service.ts";
 
 const { available, reason } = postgresAvailability();
 
-Deno.test("erased text is nowhere, whoever was saying it meanwhile (embedded)", () => erased({}));
+Deno.test("erased text is nowhere, whoever was saying it meanwhile (embedded)", () =>
+  erased({}, allWays));
 
 Deno.test({
   name: available
@@ -17,7 +18,9 @@ Deno.test({
   async fn() {
     const database = await createMigrated();
     try {
-      await erased({ DATABASE_URL: database.url }, async (texts) => {
+      // The ways differ above the store; on the embedded one all are tried.
+      const ways = isLong ? allWays : [allWays[0]!];
+      await erased({ DATABASE_URL: database.url }, ways, async (texts) => {
         const dump = await dumpDatabase(database.url);
         assert.ok(dump.includes("what stays"), "the dump shows what is there");
         for (const text of texts) assert.ok(!dump.includes(text), "found in the dump");
@@ -35,6 +38,9 @@ const ways: Readonly<Record<string, (said: Said) => Deletion>> = {
   transaction: ({ ids }) => ({ method: "DELETE", body: { transaction_ids: ids } }),
   date: ({ from, to }) => ({ method: "DELETE", body: { start_date: from, end_date: to } }),
 };
+
+const allWays = Object.keys(ways);
+const isLong = databasesOfThisRun().embedded;
 
 interface Who {
   user: string;
@@ -65,6 +71,7 @@ interface Deletion {
 
 async function erased(
   env: Environment,
+  tried: readonly string[],
   look: (texts: readonly string[]) => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
   await using vendor = await startEchoVendor();
@@ -73,7 +80,7 @@ async function erased(
     database: "embedded",
   });
   const canaries: string[] = [];
-  for (const way of Object.keys(ways)) {
+  for (const way of tried) {
     const canary = `canary-${way}-${crypto.randomUUID()}`;
     canaries.push(canary);
     const who = { user: `user-${crypto.randomUUID()}`, session: `s-${way}`, canary };
@@ -99,7 +106,7 @@ async function erased(
   for (const text of canaries) assert.ok(!service.log.join("\n").includes(text), "in the log");
   await look(canaries);
   const all = JSON.stringify(await service.rows());
-  assert.ok(Object.keys(ways).every((way) => all.includes(`what stays ${way}`)));
+  assert.ok(tried.every((way) => all.includes(`what stays ${way}`)));
   await service.stop();
 }
 

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { type EchoVendor, startEchoVendor } from "../support/echo_vendor.ts";
 import { filesWith } from "../support/files_with.ts";
-import { createMigrated } from "../support/databases.ts";
+import { createMigrated, databasesOfThisRun } from "../support/databases.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { startService } from "../support/process.ts";
 import { calls, startTestService, type TestService } from "../support/service.ts";
@@ -73,7 +73,17 @@ Deno.test("a call under way at its erasure and then at a kill -9 is not taken ou
   assert.deepEqual(await filesWith(DATA_DIR, [canary]), []);
 });
 
-Deno.test("a database out of a backup loses again what was erased after it (embedded)", async () => {
+const { available, reason } = postgresAvailability();
+const skipped = available ? "" : ` (skipped: ${reason})`;
+
+if (databasesOfThisRun().embedded) {
+  Deno.test(
+    "a database out of a backup loses again what was erased after it (embedded)",
+    embeddedBackup,
+  );
+}
+
+async function embeddedBackup(): Promise<void> {
   const DATA_DIR = temporaryDirectory("restored");
   const backup = `${temporaryDirectory("backup")}/database`;
   await using vendor = await startEchoVendor();
@@ -98,10 +108,7 @@ Deno.test("a database out of a backup loses again what was erased after it (embe
   const rows = () => third.rows({}, first.key);
   await until(async () => (await rows()).length === 1, "ann's row is still there");
   assert.deepEqual((await rows()).map((row) => row.user_id), ["bob"]);
-});
-
-const { available, reason } = postgresAvailability();
-const skipped = available ? "" : ` (skipped: ${reason})`;
+}
 
 Deno.test({
   name: `a database out of a backup loses again what was erased after it (postgres)${skipped}`,

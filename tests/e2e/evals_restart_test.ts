@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { type Simulators, startSimulators } from "../../demo/simulators.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 
-const calls = 24;
+const calls = 12;
 
 Deno.test("an evaluation outlives kill -9 and SIGTERM, and judges every interaction once", async () => {
   const simulators = await startSimulators();
@@ -24,11 +24,11 @@ Deno.test("an evaluation outlives kill -9 and SIGTERM, and judges every interact
       graders: [{ type: "regex", pattern: "." }, { type: "contains", value: "n " }],
     });
     assert.equal(total, calls);
-    await reached(first, key, id, 5);
+    await reached(first, key, id, 3);
     first.kill("SIGKILL");
     await first.status;
     const second = await start();
-    await reached(second, key, id, 12);
+    await reached(second, key, id, 6);
     assert.equal(await second.stop(), 0);
     await using third = await start();
     const run = await reached(third, key, id, calls);
@@ -75,7 +75,7 @@ async function reached(service: ServiceProcess, key: string, id: string, done: n
     const run = await ask(service, key, "GET", `/api/v1/evals/${id}`);
     const over = done < calls || run.state === "done" || run.state === "failed";
     if (run.counts.done >= done && over) return run;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 50));
   }
   throw new Error(`not ${done} interactions are judged`);
 }

@@ -33,7 +33,7 @@ Deno.test({
     await answersOfVendor(line);
     assert.equal(await first.stop(), 0);
     // After a restart the key works as before, and isn't told again.
-    const second = await startService({ env, migrates: true, fromSource: true });
+    const second = await startService({ env });
     assert.equal(second.baseUrl, first.baseUrl);
     await answersOfVendor(line);
     assert.equal(await second.stop(), 0);
@@ -60,7 +60,7 @@ Deno.test({
     `without a vendor key the printed line answers 200 from status, and the next step is named${skipped}`,
   ignore: !curlIsThere,
   async fn() {
-    await using service = await startService({ migrates: true, fromSource: true });
+    await using service = await startService();
     await service.printed(/Next: [^\n]*\n[^\n]*\n/);
     const greeting = service.output();
     const line = /^ *(curl .*)$/m.exec(greeting)?.[1] ?? "";

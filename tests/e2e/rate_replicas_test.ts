@@ -5,7 +5,7 @@ import { asked, postgresSite } from "../support/money.ts";
 import { promisedMs } from "../support/quiet.ts";
 
 /** How long the refill is watched. */
-const watchedMs = 15_000;
+const watchedMs = 5_000;
 
 postgresSite(
   "60 a minute over three processes are 100 at once and then one a second, whoever asks whom",

@@ -2,9 +2,9 @@ import assert from "@std/assert";
 import { assertHit, type CachedReply, cachedReply } from "../support/cached_calls.ts";
 import {
   asked,
-  bothSites,
   chatBody,
   chatPath,
+  eachSite,
   flatPrices,
   postgresSite,
   soundBalance,
@@ -66,7 +66,7 @@ postgresSite("an answer is there for every process, and erased in every process 
   assert.equal(await soundBalance(site), 9_960_000_000n, "four calls of a cent");
 });
 
-bothSites("a process that is killed in the middle of an answer leaves nothing of it", async (
+eachSite("a process that is killed in the middle of an answer leaves nothing of it", async (
   site,
 ) => {
   await using vendor = await startPayingVendor();

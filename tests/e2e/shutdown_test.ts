@@ -1,14 +1,14 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
 import { startService } from "../support/process.ts";
-import { createMigrated } from "../support/databases.ts";
+import { createMigrated, kindsOfThisRun } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { promisedMs } from "../support/quiet.ts";
 
 const { available, reason } = postgresAvailability();
 
-for (const kind of ["embedded", "postgres"] as const) {
+for (const kind of kindsOfThisRun()) {
   const runs = kind === "embedded" || available;
   Deno.test({
     name: `SIGTERM lets a running stream end, writes its row and exits 0 (${kind}${

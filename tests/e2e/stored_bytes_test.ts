@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { Secret } from "../../src/base/secret.ts";
 import { openDatabase } from "../../src/database/open.ts";
 import { startFakeVendor } from "../support/fake_vendor.ts";
-import { createMigrated } from "../support/databases.ts";
+import { createMigrated, kindsOfThisRun } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -16,7 +16,7 @@ const sentBytes = [3_000_000, 90_000, 0];
 const wordsOf = (bytes: number) => bytes === 0 ? "words ".repeat(150_000) : "What is this?";
 const times = 3;
 
-for (const kind of ["embedded", "postgres"] as const) {
+for (const kind of kindsOfThisRun()) {
   const runs = kind === "embedded" || available;
   const named = `(${kind}${runs ? "" : `; skipped: ${reason}`})`;
   Deno.test({

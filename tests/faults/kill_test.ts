@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { runAdminHere } from "../support/admin.ts";
 import { startSimulators } from "../../demo/simulators.ts";
 import { Random } from "../support/random.ts";
-import { createMigrated } from "../support/databases.ts";
+import { createMigrated, kindsOfThisRun } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
 import { startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -13,7 +13,7 @@ import { type Answer, type Load, startLoad, vendorEnvironment } from "./load.ts"
 const kills = Number(Deno.env.get("KILLS") ?? 2);
 const { available, reason } = postgresAvailability();
 
-for (const kind of ["embedded", "postgres"] as const) {
+for (const kind of kindsOfThisRun()) {
   const runs = kind === "embedded" || available;
   Deno.test({
     name:

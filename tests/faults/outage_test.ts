@@ -10,7 +10,7 @@ import { type Books, checkBooks, exportedIds, readBooks } from "./books.ts";
 import { type Answer, startLoad, vendorEnvironment } from "./load.ts";
 
 /** `OUTAGE_SECONDS=60 deno task test tests/faults/outage_test.ts` is the long form. */
-const outageSeconds = Number(Deno.env.get("OUTAGE_SECONDS") ?? 5);
+const outageSeconds = Number(Deno.env.get("OUTAGE_SECONDS") ?? 3);
 /** Leases are sized by what was spent lately: a minute needs more than a few seconds' knowledge. */
 const warmUpMs = outageSeconds > 10 ? outageSeconds * 2000 : 1500;
 /** What small models cost. */

@@ -6,7 +6,7 @@ import { kinds, MarkedCalls, oddSeconds } from "../support/marked_calls.ts";
 import { startService } from "../support/process.ts";
 import { Random } from "../support/random.ts";
 
-const { seconds, leastCalls } = oddSeconds(8);
+const { seconds, leastCalls } = oddSeconds(3);
 
 Deno.test(`odd heads of every kind for ${seconds} s: each call's answer is its own`, async () => {
   await using vendor = await startEchoVendor();

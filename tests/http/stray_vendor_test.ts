@@ -12,7 +12,7 @@ import {
   type StrayVendor,
 } from "../support/stray_vendor.ts";
 
-const { seconds, leastCalls } = oddSeconds(4);
+const { seconds, leastCalls } = oddSeconds(1);
 
 Deno.test(`bytes behind answers' ends for ${seconds} s: each call's answer is its own`, async () => {
   await using vendors = new AsyncDisposableStack();

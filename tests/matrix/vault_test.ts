@@ -126,7 +126,7 @@ async function untilRows(wanted: number, baseUrl: string, key: string): Promise<
       performance.now() < deadline,
       `a row of the other process shows within ${patienceMs} ms`,
     );
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
 

@@ -5,9 +5,9 @@ import { promisedMs } from "../support/quiet.ts";
 import type { Row } from "../support/service.ts";
 import {
   asked,
-  bothSites,
   chatBody,
   chatPath,
+  embeddedSiteFirst,
   flatPrices,
   outcomeOf,
   type PayingVendor,
@@ -91,7 +91,8 @@ function checkRows(rows: readonly Row[]): void {
   }
 }
 
-bothSites(
+// `tests/faults/kill_test.ts` kills a process on PostgreSQL.
+embeddedSiteFirst(
   "a process killed amid 50 streams loses and makes no credit, and has it all back at once",
   async (site) => {
     await using vendor = await startPayingVendor();

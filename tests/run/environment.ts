@@ -38,7 +38,7 @@ const longForms: readonly RegExp[] = [
   /^(KILLS|CUTS|HISTORIES|HOSTILE|MATRIX|PATTERNS|PICTURES|STARTS|STORE|THEMES|EXPORT_ROWS)$/,
   /^(NPX|SOCKETS|(TRACED|UNREAD)_CALLS)$/,
   /^(OUTAGE|ATTACK|ODD_HEADS)_SECONDS$/,
-  /^(FUZZ_(RUNS|SEED)|ANSWERS(_SEED)?|JOURNAL_(HISTORIES|ROUNDS))$/,
+  /^(FUZZ_(RUNS|SEED)|ANSWERS(_SEED)?|ANSWER_HISTORIES|JOURNAL_(HISTORIES|ROUNDS))$/,
 ];
 
 /** Whether tests may be silent for long, since one of them was asked for its long form. */

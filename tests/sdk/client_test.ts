@@ -115,15 +115,17 @@ test("its types hold for moduleResolution node16, and refuse what is wrong", () 
   assertProblems(packed().problems);
 });
 
-test("its types hold for moduleResolution bundler, and refuse what is wrong", (project) => {
-  assertProblems(project.compile(packed().paths, {
-    module: ts.ModuleKind.ESNext,
-    moduleResolution: ts.ModuleResolutionKind.Bundler,
-    exactOptionalPropertyTypes: true,
-    noUncheckedIndexedAccess: true,
-    noEmit: true,
-  }));
-});
+if (Deno.env.get("MATRIX") === "all") {
+  test("its types hold for moduleResolution bundler, and refuse what is wrong", (project) => {
+    assertProblems(project.compile(packed().paths, {
+      module: ts.ModuleKind.ESNext,
+      moduleResolution: ts.ModuleResolutionKind.Bundler,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      noEmit: true,
+    }));
+  });
+}
 
 test("it asks for nothing at run time, and lets bundlers leave things out", (project) => {
   const path = `${project.folder}/node_modules/@demeter-gateway/client/package.json`;

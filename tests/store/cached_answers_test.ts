@@ -4,7 +4,7 @@ import type { CachedAnswer } from "../../src/response_cache/cached_answer.ts";
 import { accountLimits } from "../../src/response_cache/cached_answer.ts";
 import { createCachedAnswers } from "../../src/response_cache/store/cached_answers.ts";
 import type { SelectableCall } from "../../src/shared/interaction.ts";
-import { eachDatabase, onBothDatabases } from "../support/databases.ts";
+import { eachDatabase } from "../support/databases.ts";
 import { asked, erase, request, storeOf } from "./erasing.ts";
 import { newAccount } from "./samples.ts";
 
@@ -31,7 +31,7 @@ const ages = (database: Database, seconds: number) =>
     [seconds],
   );
 
-onBothDatabases("an answer comes back byte for byte, also in a database opened again", async (
+eachDatabase("an answer comes back byte for byte, also in a database opened again", async (
   database,
   open,
 ) => {
@@ -108,7 +108,7 @@ const selections = {
 
 for (const [name, selectors] of Object.entries(selections)) {
   // Here no call has a row: another process may be about to write it.
-  onBothDatabases(
+  eachDatabase(
     `an answer is erased with the call that made it, by ${name}`,
     async (database) => {
       const account = await newAccount(database);
@@ -131,7 +131,7 @@ for (const [name, selectors] of Object.entries(selections)) {
   );
 }
 
-onBothDatabases("an erasure in the middle of a write finds the answer", async (database, open) => {
+eachDatabase("an erasure in the middle of a write finds the answer", async (database, open) => {
   const account = await newAccount(database);
   // The embedded database has one owner.
   const other = database.kind === "postgres" ? await open() : database;

@@ -7,7 +7,7 @@ import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
-import { onBothDatabases } from "../support/databases.ts";
+import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 
@@ -67,7 +67,7 @@ const answer = (transactionId: string) => ({
 });
 
 for (const first of ["x", "y"]) {
-  onBothDatabases(
+  eachDatabase(
     `a call whose process died and its repetition are one charge; ${first} is written first`,
     async (database) => {
       const { records, dead, alive, claimOf, row, charged, expire } = await setUp(database);
@@ -88,7 +88,7 @@ for (const first of ["x", "y"]) {
   );
 }
 
-onBothDatabases("both in one batch, and three in a line, are one charge", async (database) => {
+eachDatabase("both in one batch, and three in a line, are one charge", async (database) => {
   const { records, dead, alive, claimOf, row, charged } = await setUp(database);
   const [x, y, z] = [claimOf(), claimOf(), claimOf()];
   // A process that starts again takes over what it left itself at once.
@@ -100,7 +100,7 @@ onBothDatabases("both in one batch, and three in a line, are one charge", async 
   assert.deepEqual((await alive.look(z)).state, "running");
 });
 
-onBothDatabases("an attempt that came to nothing leaves the line as it was", async (database) => {
+eachDatabase("an attempt that came to nothing leaves the line as it was", async (database) => {
   const { records, dead, claimOf, row, charged } = await setUp(database);
   const [x, y, z] = [claimOf(), claimOf(), claimOf()];
   await dead.claim(x);
@@ -112,7 +112,7 @@ onBothDatabases("an attempt that came to nothing leaves the line as it was", asy
   assert.deepEqual(await charged(), ["z"]);
 });
 
-onBothDatabases("what the same id is used for otherwise is charged each time", async (database) => {
+eachDatabase("what the same id is used for otherwise is charged each time", async (database) => {
   const { records, dead, claimOf, row, charged, expire } = await setUp(database);
   // An answer that was not kept, since it was too large or erased.
   const [a, b] = [claimOf(), claimOf()];
@@ -134,7 +134,7 @@ onBothDatabases("what the same id is used for otherwise is charged each time", a
   assert.deepEqual(await charged(), ["a", "b", "c", "d"]);
 });
 
-onBothDatabases("a lease gets back what a second call doesn't cost", async (database) => {
+eachDatabase("a lease gets back what a second call doesn't cost", async (database) => {
   const { accountId, records, dead, claimOf, row, charged } = await setUp(database);
   const ledger = createLedger(database);
   await ledger.take({
@@ -156,7 +156,7 @@ onBothDatabases("a lease gets back what a second call doesn't cost", async (data
   assert.equal(lease?.amount_nanos, 5_000n - 2n * charge);
 });
 
-onBothDatabases("a charge that stands for its request is not given back", async (database) => {
+eachDatabase("a charge that stands for its request is not given back", async (database) => {
   const { accountId, records, dead, claimOf, row, charged } = await setUp(database);
   const [x, y] = [claimOf(), claimOf()];
   await dead.claim(x);

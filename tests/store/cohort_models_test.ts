@@ -5,7 +5,7 @@ import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
-import { eachDatabase, onBothDatabases } from "../support/databases.ts";
+import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 const folder = new URL("../fixtures/cohort_models/", import.meta.url);
@@ -141,7 +141,7 @@ const roundedUsd = 1.5e-9;
 /** Byar's limits of a count are that near to the exact ones of Poisson. */
 const byar = 0.06;
 
-onBothDatabases("figures by model are those of scipy and statsmodels", async (database) => {
+eachDatabase("figures by model are those of scipy and statsmodels", async (database) => {
   const accountId = await seed(database);
   const expected = JSON.parse(
     await Deno.readTextFile(new URL("expected.json", folder)),

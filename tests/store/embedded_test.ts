@@ -3,6 +3,7 @@ import { Fault } from "../../src/shared/fault.ts";
 import type { Database } from "../../src/database/database.ts";
 import { embeddedImage, openEmbedded } from "../../src/database/embedded/embedded.ts";
 import { copyMigrated } from "../support/new_database.ts";
+import { shared } from "../support/service.ts";
 import { withFolder } from "./children.ts";
 
 const isAway = (thrown: unknown) => thrown instanceof Fault && thrown.code === "store_unavailable";
@@ -13,6 +14,25 @@ async function open(folder: string): Promise<Database> {
   const database = await openEmbedded(`${folder}/database`);
   await database.query("create table if not exists things (x int)");
   return database;
+}
+
+/** A database whose table is empty; those that are about no files share one. */
+const running = shared(async () => {
+  const folder = await Deno.makeTempDir({ prefix: "embedded-" });
+  const database = await open(folder);
+  return {
+    database,
+    async stop() {
+      await database.close();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+});
+
+async function withTable(work: (database: Database) => Promise<void>): Promise<void> {
+  const { database } = running();
+  await database.query("drop table things; create table things (x int)");
+  await work(database);
 }
 
 async function contents(database: Database): Promise<unknown[]> {
@@ -39,13 +59,11 @@ Deno.test("a closed database refuses queries, and closing again is no error", ()
   }));
 
 Deno.test("the event loop goes on while a query works", () =>
-  withFolder(async (folder) => {
-    const database = await open(folder);
+  withTable(async (database) => {
     let turns = 0;
     const timer = setInterval(() => turns++, 10);
     await database.query("select count(*) from generate_series(1, 1000000)", []);
     clearInterval(timer);
-    await database.close();
     assert.ok(turns >= 5, `${turns} turns`);
   }));
 
@@ -57,8 +75,7 @@ async function preparedLike(database: Database, text: string) {
 }
 
 Deno.test("a statement that is repeated is parsed once, and planned for all values in the end", () =>
-  withFolder(async (folder) => {
-    const database = await open(folder);
+  withTable(async (database) => {
     await database.query("insert into things values ($1)", [7]);
     const rows = [];
     for (let run = 0; run < 10; run++) {
@@ -79,12 +96,10 @@ Deno.test("a statement that is repeated is parsed once, and planned for all valu
       tx.query("select x as custom from things", [], { forceCustomPlan: true })
     );
     assert.deepEqual(await preparedLike(database, "as custom"), []);
-    await database.close();
   }));
 
 Deno.test("statements are parsed anew after a change of tables and after an error", () =>
-  withFolder(async (folder) => {
-    const database = await open(folder);
+  withTable(async (database) => {
     await database.query("create unique index on things (x)");
     const add = (x: number) => database.query("insert into things values ($1)", [x]);
     await add(1);
@@ -108,12 +123,10 @@ Deno.test("statements are parsed anew after a change of tables and after an erro
     // What was parsed amid the change has to fail, once.
     await read("select * from things order by x").catch(() => {});
     assert.deepEqual((await read("select * from things order by x"))[0], { x: 1, y: "3" });
-    await database.close();
   }));
 
 Deno.test("plans are made anew when tables have grown, and statements are kept in bounds", () =>
-  withFolder(async (folder) => {
-    const database = await open(folder);
+  withTable(async (database) => {
     const look = () => database.query("select x as grown from things where x = $1", [1]);
     for (let run = 0; run < 10; run++) await look();
     assert.equal((await preparedLike(database, "as grown"))[0]?.generic_plans, 5n);
@@ -128,7 +141,6 @@ Deno.test("plans are made anew when tables have grown, and statements are kept i
     assert.equal(kept.length, 300);
     assert.ok(kept.some(({ statement }) => statement === "select 319 as many"));
     assert.ok(!kept.some(({ statement }) => statement === "select 10 as many"));
-    await database.close();
   }));
 
 Deno.test("a directory that is no database is refused in one line and left as it is", () =>

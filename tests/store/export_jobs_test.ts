@@ -5,7 +5,7 @@ import type { Database } from "../../src/database/database.ts";
 import { createExportChunks } from "../../src/exports/store/export_chunks.ts";
 import { createExportFiles } from "../../src/exports/store/export_files.ts";
 import { createExportJobs } from "../../src/exports/store/export_jobs.ts";
-import { eachDatabase, onBothDatabases } from "../support/databases.ts";
+import { eachDatabase } from "../support/databases.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { collect, newAccount } from "./samples.ts";
 
@@ -43,7 +43,7 @@ async function setup(database: Database, options = {}) {
 const details = async (database: Database) =>
   (await database.query("select string_agg(detail, '') as text from export_jobs"))[0]!.text;
 
-onBothDatabases("a job is claimed once, and again when its worker is silent", async (database) => {
+eachDatabase("a job is claimed once, and again when its worker is silent", async (database) => {
   const { accountId, jobs } = await setup(database);
   const made = await jobs.create(order(accountId));
   const first = await jobs.claim();
@@ -132,7 +132,7 @@ eachDatabase(
   },
 );
 
-onBothDatabases("a process that ends gives its job back at once", async (database) => {
+eachDatabase("a process that ends gives its job back at once", async (database) => {
   const { accountId, jobs, stateOf } = await setup(database);
   const { requestId } = await jobs.create(order(accountId));
   await jobs.release((await jobs.claim())!.job, false);

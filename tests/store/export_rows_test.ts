@@ -10,7 +10,7 @@ import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { ExportSpec } from "../../src/exports/export_spec.ts";
 import { columnsWithoutPayloads } from "../../src/exports/export_spec.ts";
-import { onBothDatabases, onPostgres } from "../support/databases.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { collect, interaction, newAccount, observed } from "./samples.ts";
 
 async function exported(
@@ -111,7 +111,7 @@ function awkwardRows(accountId: number): SettledCall[] {
   );
 }
 
-onBothDatabases(
+eachDatabase(
   "every row of an export is its record, whatever its texts hold",
   async (database) => {
     const accountId = await newAccount(database);
@@ -217,7 +217,7 @@ onPostgres(
   },
 );
 
-onBothDatabases(
+eachDatabase(
   "pages, small payloads and large ones give each row once, in order",
   async (database) => {
     const accountId = await newAccount(database);
@@ -266,7 +266,7 @@ onBothDatabases(
   },
 );
 
-onBothDatabases(
+eachDatabase(
   "a time of more digits than a Date holds loses and repeats no row",
   async (database) => {
     const accountId = await newAccount(database);

@@ -3,7 +3,7 @@ import { Fault } from "../../src/shared/fault.ts";
 import type { Queryable } from "../../src/database/database.ts";
 import { createFairReads } from "../../src/database/fair_reads.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
-import { createMigrated, onBothDatabases, onPostgres } from "../support/databases.ts";
+import { createMigrated, eachDatabase, onPostgres } from "../support/databases.ts";
 import { createEvalWork } from "../../src/evals/store/eval_work.ts";
 import { openEvalWorld } from "../support/eval_world.ts";
 import { request, storeOf } from "./erasing.ts";
@@ -17,7 +17,7 @@ const heavy = (database: Queryable) =>
     [],
   );
 
-onBothDatabases(
+eachDatabase(
   "one account's heavy reads hold up neither another's nor the writers",
   async (database) => {
     const reads = createFairReads(database);
@@ -35,7 +35,7 @@ onBothDatabases(
   },
 );
 
-onBothDatabases("more reads of an account than may wait are refused", async (database) => {
+eachDatabase("more reads of an account than may wait are refused", async (database) => {
   const reads = createFairReads(database);
   const asked = await Promise.allSettled(
     Array.from({ length: 200 }, () => reads.of(1).query("select 1", [])),
@@ -66,7 +66,7 @@ onPostgres("a read that somebody waits for ends after a time, others go on", asy
   }
 });
 
-onBothDatabases(
+eachDatabase(
   "an account with many deletions does not make others wait, and has bounds",
   async (database) => {
     const [many, other] = [await newAccount(database, "many"), await newAccount(database, "other")];
@@ -86,7 +86,7 @@ onBothDatabases(
   },
 );
 
-onBothDatabases("an account with many evaluations does not make others wait", async (database) => {
+eachDatabase("an account with many evaluations does not make others wait", async (database) => {
   const world = await openEvalWorld(database);
   await world.store(3);
   const first = await world.create();

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
-import { eachDatabase, onBothDatabases } from "../support/databases.ts";
+import { eachDatabase } from "../support/databases.ts";
 import { interactionRow } from "../support/interaction_row.ts";
 
 eachDatabase(
@@ -42,7 +42,7 @@ eachDatabase(
   },
 );
 
-onBothDatabases(
+eachDatabase(
   "ids that no row can hold are not found, wherever callers put them",
   async (database) => {
     const kept = createStoredResponses(database);

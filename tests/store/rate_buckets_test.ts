@@ -6,7 +6,7 @@ import type { RateLimiter } from "../../src/rate_limits/rate_limiter.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createRateBuckets } from "../../src/rate_limits/store/rate_buckets.ts";
-import { eachDatabase, onBothDatabases, onPostgres } from "../support/databases.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { startProcess } from "../support/rate_world.ts";
 
 async function freeAccount(database: Database) {
@@ -98,7 +98,7 @@ onPostgres("the same in real time, by the clock of the database", async (databas
   assert.ok(admitted >= 100 && admitted <= 100 + Math.ceil(elapsedMs / 1000), String(admitted));
 });
 
-onBothDatabases("a restart does not refill the bucket, and time does", async (database, open) => {
+eachDatabase("a restart does not refill the bucket, and time does", async (database, open) => {
   const account = await freeAccount(database);
   const clock = new FakeClock();
   const now = () => clock.now().getTime();

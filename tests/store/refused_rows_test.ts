@@ -4,11 +4,11 @@ import { createRecorder } from "../../src/records/recorder.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createRecords } from "../../src/records/store/records.ts";
-import { onBothDatabases } from "../support/databases.ts";
+import { eachDatabase } from "../support/databases.ts";
 import { withFolder } from "./children.ts";
 import { collect, interaction, newAccount } from "./samples.ts";
 
-onBothDatabases(
+eachDatabase(
   "a row that the store refuses is charged and kept in a file, and the others are stored",
   (database) =>
     withFolder(async (folder) => {
@@ -54,7 +54,7 @@ onBothDatabases(
     }),
 );
 
-onBothDatabases(
+eachDatabase(
   "numbers that no column takes cost nothing but their own row, which is told and kept",
   (database) =>
     withFolder(async (folder) => {
@@ -112,7 +112,7 @@ onBothDatabases(
     }),
 );
 
-onBothDatabases(
+eachDatabase(
   "a table that is missing refuses no row: the records wait for it",
   async (database) => {
     const account = await newAccount(database);

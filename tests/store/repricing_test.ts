@@ -11,7 +11,7 @@ import { createRepricing } from "../../src/repricing/store/repricing.ts";
 import { bundledPrices, createPrices } from "../../src/pricing/table/prices.ts";
 import { parsePricesFile } from "../../src/pricing/table/prices_file.ts";
 import { createRegistry } from "../../src/vendors/registry.ts";
-import { eachDatabase, onBothDatabases, onPostgres } from "../support/databases.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 const usd = 1_000_000_000n;
@@ -72,7 +72,7 @@ async function opened(database: Database, analytics = database) {
 
 const doubled = { "vendor-b/gpt-x": { input: "0.002", output: "1" } };
 
-onBothDatabases(
+eachDatabase(
   "a corrected price moves costs, charges and the balance once, and names the calls",
   async (db) => {
     const { accountId, interactions, ledger, run, balance } = await opened(db);

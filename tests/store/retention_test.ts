@@ -4,7 +4,7 @@ import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createRetention } from "../../src/erasure/store/retention.ts";
-import { onBothDatabases, onPostgres } from "../support/databases.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { collect, interaction, newAccount } from "./samples.ts";
 
 const day = 24 * 60 * 60 * 1000;
@@ -75,7 +75,7 @@ async function months(database: Database, table: string): Promise<string[]> {
   return rows.map(({ name }) => String(name).slice(table.length + 1));
 }
 
-onBothDatabases(
+eachDatabase(
   "payloads go to the millisecond, with what is like them; rows stay",
   async (database) => {
     const accountId = await fill(database);
@@ -112,7 +112,7 @@ onBothDatabases(
   },
 );
 
-onBothDatabases("usage rows go to the millisecond, with evaluations of them", async (database) => {
+eachDatabase("usage rows go to the millisecond, with evaluations of them", async (database) => {
   await fill(database);
   const retention = createRetention(database, createAnalyticsStore(database));
   const counts = await retention.eraseUsage(limit);
@@ -125,7 +125,7 @@ onBothDatabases("usage rows go to the millisecond, with evaluations of them", as
   assert.deepEqual(again, { partitions: 0, interactions: 0, evalRuns: 0, evalResults: 0 });
 });
 
-onBothDatabases("many rows of one month go, and none of the others", async (database) => {
+eachDatabase("many rows of one month go, and none of the others", async (database) => {
   const accountId = await newAccount(database);
   const interactions = createAnalyticsStore(database);
   for (let batch = 0; batch < 12; batch++) {
@@ -184,7 +184,7 @@ onPostgres(
   },
 );
 
-onBothDatabases("outcomes stay, and lose the names of calls that are gone", async (database) => {
+eachDatabase("outcomes stay, and lose the names of calls that are gone", async (database) => {
   const accountId = await fill(database);
   const items = Object.keys(ages).map((age) => (
     { type: "clicks", label: null, valueNanos: 1n, itemId: age, transactionId: age, sessionId: age }

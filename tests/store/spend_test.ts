@@ -5,12 +5,7 @@ import { Fault } from "../../src/shared/fault.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createSpend, insertKeyCharges, sweepKeyCharges } from "../../src/credit/store/spend.ts";
-import {
-  eachDatabase,
-  onBothDatabases,
-  onPostgres,
-  productMigrations,
-} from "../support/databases.ts";
+import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
 import { Random } from "../support/random.ts";
 import { interaction, newAccount } from "./samples.ts";
 
@@ -73,7 +68,7 @@ eachDatabase("charges are summed up by day and month, each once, for capped keys
   assert.equal(await sweepKeyCharges(database, new Date("2026-12-15T00:00:00Z")), 1);
 });
 
-onBothDatabases(
+eachDatabase(
   "sums by day are those of the charges, whatever is done to these",
   async (database) => {
     const random = new Random(20261124);
@@ -134,7 +129,7 @@ onPostgres("charges of before are in the sums", async (database) => {
   assert.equal(spent.get("a")?.dayNanos, 6n);
 });
 
-onBothDatabases("a cap still holds after a restart", async (database, open) => {
+eachDatabase("a cap still holds after a restart", async (database, open) => {
   const key = await newKey(database, "a", 10n);
   const at = systemClock.now();
   const call = (transactionId: string) => ({ key, transactionId, upperBoundNanos: 6n, at });

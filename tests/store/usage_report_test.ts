@@ -13,7 +13,7 @@ import {
   type UsageReport,
   type UsageReportRequest,
 } from "../../src/usage/usage_report.ts";
-import { eachDatabase, onBothDatabases } from "../support/databases.ts";
+import { eachDatabase } from "../support/databases.ts";
 import { Random } from "../support/random.ts";
 import { erase, request } from "./erasing.ts";
 import { interaction, newAccount } from "./samples.ts";
@@ -99,7 +99,7 @@ function rowsOf({ rows }: UsageReport): Map<string, bigint[]> {
 
 const sorted = (rows: Map<string, bigint[]>) => [...rows].sort(([a], [b]) => a < b ? -1 : 1);
 
-onBothDatabases(
+eachDatabase(
   "whatever it is grouped by, usage is what the calls and the ledger say, erased calls included",
   async (database) => {
     const random = new Random(20261123);

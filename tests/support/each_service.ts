@@ -1,13 +1,10 @@
-import { createMigrated } from "./databases.ts";
+import { createMigrated, databasesOfThisRun } from "./databases.ts";
 import { postgresAvailability } from "./postgres.ts";
-import { sample } from "./sample.ts";
 import { type Environment, startSimulatedService, type TestService } from "./service.ts";
 
 /**
- * Registers a test with a service in front of simulated vendors, on the embedded database or on
- * PostgreSQL: what is above the stores doesn't know which, and the tests of the stores run on both.
- * The test's name decides: about a quarter are run on the embedded one, which costs more; `STORE=both`
- * runs all on both.
+ * Registers a test with a service in front of simulated vendors, once for each database of this run:
+ * what is above the stores doesn't know which, so the gate tries it on PostgreSQL alone.
  */
 export function eachService(
   name: string,
@@ -45,7 +42,7 @@ interface DatabaseOfTest {
   start(): Promise<{ url: string | undefined; drop(): Promise<void> }>;
 }
 
-/** The one that the name decides on; both with `STORE=both`. */
+/** See `databasesOfThisRun`. */
 export function databasesFor(name: string): DatabaseOfTest[] {
   const { available, reason } = postgresAvailability();
   const embedded: DatabaseOfTest = {
@@ -58,7 +55,10 @@ export function databasesFor(name: string): DatabaseOfTest[] {
     ignore: !available,
     start: createMigrated,
   };
-  const all = Deno.env.get("STORE") === "both" || !available;
-  return sample([embedded, postgres, postgres, postgres], { oneOf: 4, salt: name, all })
-    .slice(0, all ? 2 : 1);
+  const kinds = databasesOfThisRun();
+  // Where there is none, its test says that it is skipped.
+  return [
+    ...kinds.embedded ? [embedded] : [],
+    ...kinds.postgres || !available ? [postgres] : [],
+  ];
 }

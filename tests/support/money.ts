@@ -37,9 +37,13 @@ export function eachSite(
   if (embedded) embeddedSite(name, test);
 }
 
-/** Registers a test for an installation of each kind in every run. */
-export function bothSites(name: string, test: (site: Site) => Promise<void>): void {
-  postgresSite(name, test);
+/**
+ * Registers a test for an installation on the embedded database, in the long rounds for one on
+ * PostgreSQL too: for what another test tries there in the gate.
+ */
+export function embeddedSiteFirst(name: string, test: (site: Site) => Promise<void>): void {
+  const { postgres, embedded } = databasesOfThisRun();
+  if (postgres && embedded) postgresSite(name, test);
   embeddedSite(name, test);
 }
 

@@ -13,7 +13,7 @@ import type { Target } from "./attackers.ts";
 import { isQuietMachine } from "../../support/quiet.ts";
 import { callAround, type OrdinaryCall, quantile } from "./ordinary.ts";
 
-const seconds = Number(Deno.env.get("ATTACK_SECONDS") ?? 6);
+const seconds = Number(Deno.env.get("ATTACK_SECONDS") ?? 3);
 const isTimed = seconds >= 300 && isQuietMachine();
 /** The ninth's 99th percentile beside the attacks, by its quiet value. */
 const mostTimes = 5;
