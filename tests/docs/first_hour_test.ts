@@ -2,7 +2,7 @@
  * The README's promise to somebody new: two commands lead from a clone to a dashboard with a call of
  * one's own, without an account anywhere. The clone has what is committed. `NPX=all` alone tries it:
  * a new place has all of the source compiled again. The gate pastes the README's commands elsewhere
- * (`snippets_test.ts`), and CI runs it in a clone, by npx.
+ * (`snippets_test.ts`), and CI runs the tests in a clone, by npx.
  */
 import assert from "@std/assert";
 import { hiddenFields, signIn } from "../dashboard/world.ts";

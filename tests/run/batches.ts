@@ -4,10 +4,11 @@ import { fileMark } from "./batch.ts";
 /** What is tried beside its file loads parts of the product, and much the same ones. */
 const batchedFolders = /^(src|openapi|demo|packaging|bench|tests\/\w+)\//;
 /**
- * One of its servers replaces the runtime's own `Response`, which others must have; packages load
- * nothing that another file would load too.
+ * One of its servers replaces the runtime's own `Response`, which others must have; those on
+ * pages start Chromium in a hook of a module that they share, which only the first of a batch would
+ * have; packages load nothing that another file would load too.
  */
-const besideNobody = /^tests\/(http\/overload_test\.ts$|(packaging|sdk)\/)/;
+const besideNobody = /^tests\/(http\/overload_test\.ts$|(browser|packaging|sdk)\/)/;
 /** More leave less to load, and a batch running alone at the end. */
 const filesOfBatch = 16;
 const longFilesOfBatch = 3;

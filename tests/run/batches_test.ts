@@ -10,8 +10,8 @@ Deno.test("files of a folder come together, those that take long are fewer, some
   const long = longest.filter((file) => file.startsWith("tests/faults/"));
   const batches = batchesOf([
     ...long.slice(0, 4),
-    "tests/packaging/a_test.ts",
-    "tests/packaging/b_test.ts",
+    "tests/browser/a_test.ts",
+    "tests/browser/b_test.ts",
     "tests/http/overload_test.ts",
     ...http,
     "tests/matrix/a_test.ts",
@@ -21,8 +21,8 @@ Deno.test("files of a folder come together, those that take long are fewer, some
   assert.deepEqual(batches, [
     long.slice(0, 3),
     long.slice(3, 4),
-    ["tests/packaging/a_test.ts"],
-    ["tests/packaging/b_test.ts"],
+    ["tests/browser/a_test.ts"],
+    ["tests/browser/b_test.ts"],
     ["tests/http/overload_test.ts"],
     http.slice(0, 16),
     http.slice(16),
