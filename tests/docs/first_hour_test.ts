@@ -1,8 +1,6 @@
 /**
  * The README's promise to somebody new: two commands lead from a clone to a dashboard with a call of
- * one's own, without an account anywhere. The clone has what is committed. `NPX=all` alone tries it:
- * a new place has all of the source compiled again. The gate pastes the README's commands elsewhere
- * (`snippets_test.ts`), and CI runs the tests in a clone, by npx.
+ * one's own, without an account anywhere. The clone has what is committed.
  */
 import assert from "@std/assert";
 import { hiddenFields, signIn } from "../dashboard/world.ts";
@@ -22,8 +20,8 @@ async function caches(): Promise<Record<string, string>> {
 }
 
 /** The commands under "Try it", as they stand there. */
-async function commands(at: string): Promise<[start: string, call: string]> {
-  const readme = await Deno.readTextFile(`${at}/README.md`);
+async function commands(): Promise<[start: string, call: string]> {
+  const readme = await Deno.readTextFile(`${clone}/README.md`);
   const [block] = snippetsOf(readme.slice(readme.indexOf("\n## Try it\n")));
   const [start = "", ...call] = block!.text.split("\n");
   assert.match(start, /^npx --yes deno@[\d.]+ task demo$/);
@@ -31,57 +29,48 @@ async function commands(at: string): Promise<[start: string, call: string]> {
   return [start, call.join("\n")];
 }
 
-Deno.test("the README tries it with two commands", async () => {
-  await commands(root);
-});
-
 const missing: string[] = [];
 for (const program of ["git", "npx"]) {
   if (!await output(program, ["--version"]).then(() => true, () => false)) missing.push(program);
 }
 
-if (Deno.env.get("NPX") === "all") {
-  Deno.test({
-    name: `two commands lead from a clone to a dashboard with one's own call${
-      missing.length === 0 ? "" : ` (skipped: no ${missing.join(", ")})`
-    }`,
-    ignore: missing.length > 0,
-    async fn() {
-      const begunMs = performance.now();
-      await Deno.mkdir(home);
-      // Git asks whose a repository is, which says nothing here.
-      await Deno.writeTextFile(`${directory}/gitconfig`, "[safe]\n\tdirectory = *\n");
-      const GIT_CONFIG_GLOBAL = `${directory}/gitconfig`;
-      await output("git", ["clone", "--quiet", root, clone], { GIT_CONFIG_GLOBAL });
-      const [start, call] = await commands(clone);
-      const { PATH = "" } = Deno.env.toObject();
-      // No file of the machine's user, nor its settings; any port, since the usual one may be taken.
-      const env = { PATH, HOME: home, PORT: "0", NO_COLOR: "1", ...await caches() };
-      await using demo = startInGroup(start, { cwd: clone, env });
-      const [, key = ""] = await demo.printed(/API key +(dmt_\w+)/);
-      const [, base = ""] = await demo.printed(/Base address +(\S+)/);
-      const [, printedCall = ""] = await demo.printed(/^ +(curl .*)$/m);
-      const own = call.replace("http://127.0.0.1:8787", base).replace("dmt_…", key);
-      const [answer, printedAnswer] = [await ask(own), await ask(printedCall)];
-      const [, link = ""] = await demo.printed(/^ +(http\S+token=\S+)$/m);
-      const browser = new BrowserClient(base);
-      const arrived = await signIn(browser, new URL(link).search.replace("?token=", "claim="));
-      assert.equal(arrived.status, 200, arrived.text);
-      for (const text of [answer, printedAnswer]) await findCall(browser, text);
-      console.log(`from the clone to the call on the dashboard: ${seconds(begunMs)} s`);
-      assert.ok(performance.now() - begunMs < 300_000);
-      const again = await new BrowserClient(base).get(link);
-      assert.doesNotMatch(again.text, /hello/);
-      assert.equal(Object.keys(hiddenFields(again.text)).includes("claim"), false, "it works once");
-      // Commands are shown as this person can type them, who has no `deno`.
-      assert.match(
-        demo.text(),
-        /New key +DATA_DIR=\S+ npx --yes deno@[\d.]+ task admin key create/,
-      );
-      assert.deepEqual([...Deno.readDirSync(home)].map(({ name }) => name), []);
-    },
-  });
-}
+Deno.test({
+  name: `two commands lead from a clone to a dashboard with one's own call${
+    missing.length === 0 ? "" : ` (skipped: no ${missing.join(", ")})`
+  }`,
+  ignore: missing.length > 0,
+  async fn() {
+    const begunMs = performance.now();
+    await Deno.mkdir(home);
+    // Git asks whose a repository is, which says nothing here.
+    await Deno.writeTextFile(`${directory}/gitconfig`, "[safe]\n\tdirectory = *\n");
+    const GIT_CONFIG_GLOBAL = `${directory}/gitconfig`;
+    await output("git", ["clone", "--quiet", root, clone], { GIT_CONFIG_GLOBAL });
+    const [start, call] = await commands();
+    const { PATH = "" } = Deno.env.toObject();
+    // No file of the machine's user, nor its settings; any port, since the usual one may be taken.
+    const env = { PATH, HOME: home, PORT: "0", NO_COLOR: "1", ...await caches() };
+    await using demo = startInGroup(start, { cwd: clone, env });
+    const [, key = ""] = await demo.printed(/API key +(dmt_\w+)/);
+    const [, base = ""] = await demo.printed(/Base address +(\S+)/);
+    const [, printedCall = ""] = await demo.printed(/^ +(curl .*)$/m);
+    const own = call.replace("http://127.0.0.1:8787", base).replace("dmt_…", key);
+    const [answer, printedAnswer] = [await ask(own), await ask(printedCall)];
+    const [, link = ""] = await demo.printed(/^ +(http\S+token=\S+)$/m);
+    const browser = new BrowserClient(base);
+    const arrived = await signIn(browser, new URL(link).search.replace("?token=", "claim="));
+    assert.equal(arrived.status, 200, arrived.text);
+    for (const text of [answer, printedAnswer]) await findCall(browser, text);
+    console.log(`from the clone to the call on the dashboard: ${seconds(begunMs)} s`);
+    assert.ok(performance.now() - begunMs < 300_000);
+    const again = await new BrowserClient(base).get(link);
+    assert.doesNotMatch(again.text, /hello/);
+    assert.equal(Object.keys(hiddenFields(again.text)).includes("claim"), false, "it works once");
+    // Commands are shown as this person can type them, who has no `deno`.
+    assert.match(demo.text(), /New key +DATA_DIR=\S+ npx --yes deno@[\d.]+ task admin key create/);
+    assert.deepEqual([...Deno.readDirSync(home)].map(({ name }) => name), []);
+  },
+});
 
 /** Runs the line, or does what it says where there is no curl; gives what the model said. */
 async function ask(line: string): Promise<string> {
