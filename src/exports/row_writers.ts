@@ -3,7 +3,7 @@ import {
   columnKinds,
   type ExportTable,
 } from "../../contracts/data/export_tables.ts";
-import type { Cell } from "../records/columns.ts";
+import type { Cell } from "../records/exported_cells.ts";
 
 export type Cells = readonly Cell[];
 

@@ -1,7 +1,8 @@
 import assert from "@std/assert";
 import { interactionColumns, interactionRecord } from "../../contracts/data/export_tables.ts";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
-import { columns, exportedCells, type ExportedRow, sqlNameOf } from "../records/columns.ts";
+import { columns, sqlNameOf } from "../records/columns.ts";
+import { exportedCells, type ExportedRow } from "../records/exported_cells.ts";
 import { columnsOf, csvHeader, csvWriter, jsonWriter } from "./row_writers.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 

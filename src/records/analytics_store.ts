@@ -11,7 +11,7 @@ import type {
   SettledCall,
 } from "../shared/interaction.ts";
 import type { Usage } from "../shared/usage.ts";
-import type { Cell } from "./columns.ts";
+import type { Cell } from "./exported_cells.ts";
 import type { InteractionRepository } from "./interaction_repository.ts";
 
 /**

@@ -1,9 +1,4 @@
-import {
-  type ColumnKind,
-  columnKinds,
-  type InteractionColumn,
-} from "../../contracts/data/export_tables.ts";
-import { nanosToUsd } from "../base/money.ts";
+import type { InteractionColumn } from "../../contracts/data/export_tables.ts";
 import { formatCell } from "../database/arrays.ts";
 import { sanitizeText } from "../database/sanitize_text.ts";
 import type {
@@ -12,9 +7,6 @@ import type {
   SettledCall,
   VendorAttempt,
 } from "../shared/interaction.ts";
-
-/** A value of an export: times, amounts and JSON are already text, truths may be. */
-export type Cell = string | number | boolean | null;
 
 export interface StoredColumn {
   readonly field: keyof SettledCall;
@@ -28,7 +20,7 @@ export interface StoredColumn {
 }
 
 /** A column of exports whose value is in `interaction_payloads`, which is read separately. */
-interface PayloadColumn {
+export interface PayloadColumn {
   readonly payload: "request" | "response";
 }
 
@@ -39,7 +31,7 @@ interface PayloadColumn {
  * `src/dashboard/pages/interactions/detail_panels.tsx`, and the place that sets its value
  * (`src/relay/call.ts`); the compiler reports what is missing.
  */
-const table = {
+export const columnTable = {
   transaction_id: word("transactionId"),
   created_at: {
     field: "createdAt",
@@ -127,7 +119,7 @@ const privateColumns = {
 } as const satisfies Readonly<Record<string, StoredColumn>>;
 
 type StoredPublicColumn = {
-  [K in InteractionColumn]: (typeof table)[K] extends StoredColumn ? K : never;
+  [K in InteractionColumn]: (typeof columnTable)[K] extends StoredColumn ? K : never;
 }[InteractionColumn];
 
 type PrivateColumn = keyof typeof privateColumns;
@@ -136,7 +128,7 @@ type PrivateColumn = keyof typeof privateColumns;
 export type EveryFieldHasAColumn = Nothing<
   Exclude<
     keyof InteractionSummary,
-    | (typeof table)[StoredPublicColumn]["field"]
+    | (typeof columnTable)[StoredPublicColumn]["field"]
     | (typeof privateColumns)[PrivateColumn]["field"]
   >
 >;
@@ -144,16 +136,16 @@ type Nothing<T extends never> = T;
 
 /** The field of the record that each public column holds; payloads have none. */
 export const fieldOfColumn = Object.fromEntries(
-  Object.entries<StoredColumn | PayloadColumn>(table).flatMap(([name, column]) =>
+  Object.entries<StoredColumn | PayloadColumn>(columnTable).flatMap(([name, column]) =>
     "field" in column ? [[name, column.field]] : []
   ),
-) as { readonly [K in StoredPublicColumn]: (typeof table)[K]["field"] };
+) as { readonly [K in StoredPublicColumn]: (typeof columnTable)[K]["field"] };
 
 export interface NamedColumn extends StoredColumn {
   readonly name: ColumnName;
 }
 
-type SqlNameOf<K extends StoredPublicColumn> = (typeof table)[K] extends
+type SqlNameOf<K extends StoredPublicColumn> = (typeof columnTable)[K] extends
   { sqlName: infer Name extends string } ? Name : K;
 
 /** Names of the columns of the table `interactions`. */
@@ -166,7 +158,7 @@ function named([publicName, column]: [string, StoredColumn | PayloadColumn]): Na
   return [{ ...column, name: (column.sqlName ?? publicName) as ColumnName }];
 }
 
-const publicColumns: readonly NamedColumn[] = Object.entries(table).flatMap(named);
+export const publicColumns: readonly NamedColumn[] = Object.entries(columnTable).flatMap(named);
 
 const privateNamed: readonly NamedColumn[] = Object.entries<StoredColumn>(privateColumns)
   .flatMap(named);
@@ -182,7 +174,7 @@ const summaryColumns = [
 export const selectedColumns = columns.map(({ name }) => `i.${name}`).join(", ");
 
 export function sqlNameOf(column: InteractionColumn): string {
-  return (table[column] as Partial<StoredColumn>).sqlName ?? column;
+  return (columnTable[column] as Partial<StoredColumn>).sqlName ?? column;
 }
 
 export function readSummary(row: Readonly<Record<string, unknown>>): InteractionSummary {
@@ -204,113 +196,8 @@ function finiteOrNull(value: unknown): unknown {
   return typeof value === "number" && !Number.isFinite(value) ? null : value;
 }
 
-/** Columns that come as whole numbers, which no number of JSON is too short for; others as texts. */
-const numberColumns = publicColumns.filter(({ name, sqlType }) =>
-  sqlType !== "text" && kindOf(name) === "number"
-);
-const textColumns = publicColumns.filter((column) => !numberColumns.includes(column));
-
-/**
- * Two JSON arrays, `texts` and `numbers`, of all columns but the payloads, with `i` for
- * `interactions`: what `exportedCells` reads. The database writes them several times faster than the
- * driver reads forty columns, and fastest where an array's columns need no cast.
- */
-export const exportedArrays = `array_to_json(array[${
-  textColumns.map(({ name, sqlType }) =>
-    sqlType === "text"
-      ? `i.${name}`
-      : sqlType === "text[]"
-      ? `array_to_json(i.${name})::text`
-      : `i.${name}::text`
-  ).join(", ")
-}])::text as texts,
-  array_to_json(array[${
-  numberColumns.map(({ name, sqlType }) => sqlType === "bigint" ? `i.${name}` : `i.${name}::bigint`)
-    .join(", ")
-}])::text as numbers`;
-
-/** What the database gives of a row of an export. */
-export interface ExportedRow {
-  texts: string;
-  numbers: string;
-  request: string | null;
-  response: string | null;
-}
-
-const truncatedAt = textColumns.findIndex(({ name }) => name === "payload_truncated");
-
-/** Where each column of an export comes from. */
-const cellReaders = Object.entries<StoredColumn | PayloadColumn>(table).map(
-  ([publicName, column]) => {
-    const kind = columnKinds.interactions[publicName as InteractionColumn];
-    if ("payload" in column) return { payload: column.payload, at: -1, isNumber: false, kind };
-    const name = column.sqlName ?? publicName;
-    const isNumber = numberColumns.some((one) => one.name === name);
-    const at = (isNumber ? numberColumns : textColumns).findIndex((one) => one.name === name);
-    return { payload: undefined, at, isNumber, kind };
-  },
-);
-
-export function exportedCells(row: ExportedRow): Cell[] {
-  const texts = JSON.parse(row.texts) as (string | null)[];
-  const numbers = JSON.parse(row.numbers) as (number | null)[];
-  const isTruncated = texts[truncatedAt] === "true";
-  const cells: Cell[] = [];
-  for (const { payload, at, isNumber, kind } of cellReaders) {
-    if (payload !== undefined) cells.push(payloadCell(row[payload], isTruncated));
-    else if (isNumber) cells.push(numbers[at]!);
-    else cells.push(textCell(texts[at]!, kind));
-  }
-  return cells;
-}
-
-/**
- * The cells of a call that was read as a record, in the order of an export; those of its payloads
- * are null unless they are given.
- */
-export function recordCells(
-  summary: InteractionSummary,
-  payloads: { request: string | null; response: string | null } = { request: null, response: null },
-): Cell[] {
-  return Object.values<StoredColumn | PayloadColumn>(table).map((column) => {
-    if ("payload" in column) return payloadCell(payloads[column.payload], summary.payloadTruncated);
-    const value = summary[column.field as keyof InteractionSummary] ?? null;
-    if (value instanceof Date) return value.toISOString();
-    if (typeof value === "bigint") return nanosToUsd(value);
-    // What the record holds as text is JSON already.
-    if (value !== null && typeof value === "object") return JSON.stringify(value);
-    return value;
-  });
-}
-
-function textCell(text: string | null, kind: ColumnKind): Cell {
-  if (text === null) return null;
-  if (kind === "timestamp") return isoTime(text);
-  return kind === "usd" ? nanosToUsd(BigInt(text)) : text;
-}
-
-function kindOf(sqlName: ColumnName): ColumnKind | undefined {
-  return (columnKinds.interactions as Readonly<Record<string, ColumnKind>>)[sqlName];
-}
-
-/** `2026-11-21 09:00:00.123+00`, PostgreSQL's text of a time in UTC, as ISO 8601 has it. */
-function isoTime(text: string): string {
-  return new Date(text).toISOString();
-}
-
-/** Fields whose types JSON lacks. */
-export const timeFields = fieldsOf("timestamp") as readonly FieldOf<Date>[];
-export const amountFields = fieldsOf("usd") as readonly FieldOf<bigint | null>[];
-
-function fieldsOf(kind: ColumnKind): (keyof SettledCall)[] {
-  return Object.entries<StoredColumn | PayloadColumn>(table).flatMap(([name, column]) =>
-    "field" in column && columnKinds.interactions[name as InteractionColumn] === kind
-      ? [column.field]
-      : []
-  );
-}
-
-type FieldOf<T> = {
+/** The fields of a record with values of this type. */
+export type FieldOf<T> = {
   [F in keyof SettledCall]-?: Exclude<SettledCall[F], undefined> extends T ? F : never;
 }[keyof SettledCall];
 
@@ -354,15 +241,4 @@ function amount<F extends FieldOf<bigint | null>, N extends string>(field: F, sq
     sqlType: "bigint",
     write: (row: SettledCall) => nanosOf(row)?.toString() ?? null,
   } as const;
-}
-
-/** Truncated text is no longer JSON: it is exported as a JSON string. */
-function payloadCell(text: string | null, truncated: boolean): string | null {
-  if (text === null || !truncated) return text;
-  try {
-    JSON.parse(text);
-    return text;
-  } catch {
-    return JSON.stringify(text);
-  }
 }

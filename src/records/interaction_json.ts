@@ -1,6 +1,6 @@
 import type { SettledCall } from "../shared/interaction.ts";
 import type { Media } from "../shared/media.ts";
-import { amountFields, timeFields } from "./columns.ts";
+import { amountFields, timeFields } from "./exported_cells.ts";
 
 /** A record whose media may be stored separately, as in the journal's files. */
 export type JsonInteraction = Omit<SettledCall, "media"> & {

@@ -1,6 +1,6 @@
 import { pushAll } from "../../base/lists.ts";
 import type { ExportTable } from "../../../contracts/data/export_tables.ts";
-import type { Cell } from "../../records/columns.ts";
+import type { Cell } from "../../records/exported_cells.ts";
 import { type Cells, columnsOf } from "../row_writers.ts";
 import type { ExportQuery } from "../export_source.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";

@@ -3,7 +3,7 @@ import { interactionColumns } from "../../../contracts/data/export_tables.ts";
 import { contracts } from "../../../contracts/mod.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import { jsonWriter } from "../../exports/row_writers.ts";
-import { recordCells } from "../../records/columns.ts";
+import { recordCells } from "../../records/exported_cells.ts";
 import type { FlushRecords } from "../../records/flush_records.ts";
 import type {
   InteractionDetail,

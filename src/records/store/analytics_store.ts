@@ -1,9 +1,9 @@
 import type { AnalyticsReads, AnalyticsStore, AnalyticsTransaction } from "../analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
-import type { SettledCall } from "../../shared/interaction.ts";
 import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
 import { sweepErased } from "../../erasure/store/tombstones.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
+import { createAnalyticsWriter, type OnDropped } from "./analytics_writer.ts";
 import {
   chargedSince,
   findCall,
@@ -27,15 +27,11 @@ import {
   matchedCalls,
 } from "./erase.ts";
 import { createInteractionRepository } from "./interaction_repository.ts";
-import { writeCalls, writeRecords, type WrittenCalls } from "./interactions.ts";
 import { listInteractions } from "./interactions_list.ts";
 import { countInteractions, readInteractions } from "./interactions_read.ts";
 import { readInteractionLines } from "./interaction_lines.ts";
-import { ensurePartitions, eraseBefore, Partitions, partitionsInUse } from "./partitions.ts";
+import { ensurePartitions, eraseBefore, partitionsInUse } from "./partitions.ts";
 import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
-
-/** Called with the ids of calls that were erased while in flight, and so are not written. */
-export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
 
 /**
  * Interactions on PostgreSQL, server or embedded, in `database`. Stored responses and reasoning are
@@ -46,33 +42,10 @@ export function createAnalyticsStore(
   main = database,
   onDropped?: OnDropped,
 ): AnalyticsStore {
-  const partitions = new Partitions(database);
-  const sharesMain = main === database;
+  const { sharesMain, insert, insertPrepared } = createAnalyticsWriter(database, main, onDropped);
   const changes: AnalyticsTransaction = {
     ...changesOf(database, (work) => database.transaction(work)),
     erase: (calls) => eraseAndRefuse(database, calls),
-  };
-  const writing = async (
-    rows: readonly SettledCall[],
-    write: (tx: Queryable, written: WrittenCalls) => Promise<string[]>,
-  ) => {
-    const written = await writeCalls(rows);
-    const erased = await partitions.writing(
-      rows,
-      () => database.transaction((tx) => write(tx, written)),
-    );
-    if (erased.length > 0) await onDropped?.(erased);
-  };
-  const insert = async (rows: readonly SettledCall[]) => {
-    if (rows.length === 0) return;
-    if (!sharesMain) {
-      await main.transaction((tx) => writeRecords(tx, rows, ["retained"], new Map()));
-    }
-    await writing(
-      rows,
-      (tx, written) =>
-        writeRecords(tx, rows, sharesMain ? ["rows", "retained"] : ["rows"], written),
-    );
   };
   return {
     ...createAnalyticsReads(database),
@@ -80,14 +53,7 @@ export function createAnalyticsStore(
     sharesMain,
     within: (tx) => sharesMain ? changesOf(tx, (work) => work(tx)) : changes,
     insert,
-    async insertPrepared(rows, prepare) {
-      if (!sharesMain) return await insert(await main.transaction(prepare));
-      await writing(
-        rows,
-        async (tx, written) =>
-          await writeRecords(tx, await prepare(tx), ["rows", "retained"], written),
-      );
-    },
+    insertPrepared,
     list: (query) => listInteractions(database, query),
     pricedCalls: (query) => readPricedCalls(database, database.kind === "embedded", query),
     addTombstone: (tombstone) => addTombstone(database, tombstone),

@@ -3,7 +3,7 @@ import { chunks } from "../../database/chunks.ts";
 import type { BytesRow, Queryable } from "../../database/database.ts";
 import type { InteractionQuery } from "../../shared/interaction.ts";
 import type { ExportedLines, LineForm, WrittenLines } from "../analytics_store.ts";
-import { type Cell, exportedArrays, exportedCells, type ExportedRow } from "../columns.ts";
+import { type Cell, exportedArrays, exportedCells, type ExportedRow } from "../exported_cells.ts";
 import { hasDefaultColumns, lineSql } from "./interaction_line_sql.ts";
 import {
   heldBytes,

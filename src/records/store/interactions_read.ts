@@ -1,14 +1,8 @@
 import type { Interaction, InteractionQuery } from "../../shared/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { interactionConditions } from "../filter_conditions.ts";
-import {
-  type Cell,
-  exportedArrays,
-  exportedCells,
-  type ExportedRow,
-  readSummary,
-  selectedColumns,
-} from "../columns.ts";
+import { readSummary, selectedColumns } from "../columns.ts";
+import { type Cell, exportedArrays, exportedCells, type ExportedRow } from "../exported_cells.ts";
 import { chunks } from "../../database/chunks.ts";
 import { snapshotConditions } from "../../database/snapshot.ts";
 

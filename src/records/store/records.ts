@@ -1,85 +1,20 @@
-import { isStoreAway } from "../../shared/fault.ts";
-import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
-import type { Settlement } from "../../credit/ledger.ts";
-import { chargeOnce } from "../../credit/store/charge_once.ts";
-import type { Database, Queryable } from "../../database/database.ts";
+import type { Database } from "../../database/database.ts";
+import type { InteractionStore } from "../../shared/interaction.ts";
 import type { AnalyticsStore } from "../analytics_store.ts";
 import { createAnalyticsStore } from "./analytics_store.ts";
-import { postAll } from "../../credit/store/ledger.ts";
-import { asRowFault } from "../../database/postgres/faults.ts";
-import { postBudgetCharges } from "../../budgets/store/budget_charges.ts";
-import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
-import type { WebhookEvent } from "../../webhooks/webhook.ts";
-import { insertKeyCharges } from "../../credit/store/spend.ts";
+import { createRecordInsert } from "./record_insert.ts";
 
 /**
- * An interaction store whose `insert` also posts the calls' charges to the ledger: in one
- * transaction if both share a database, else the charges first. Both are idempotent. `analytics`
- * holds the rows, `database` the ledger and stored responses.
+ * An interaction store that also charges what it inserts (`createRecordInsert`). `analytics` holds the
+ * rows, `database` the ledger and stored responses.
  */
 export function createRecords(
   database: Database,
   analytics: AnalyticsStore = createAnalyticsStore(database),
 ): InteractionStore {
-  const write = async (rows: readonly SettledCall[]) => {
-    try {
-      await analytics.insertPrepared(rows, (tx) => postCharges(tx, rows));
-    } catch (thrown) {
-      const fault = asRowFault(thrown);
-      // The charge is posted even if the row can't be stored.
-      if (analytics.sharesMain && rows.length === 1 && !isStoreAway(fault)) {
-        await database.transaction((tx) => postCharges(tx, rows));
-      }
-      throw fault;
-    }
-  };
   return {
     read: (query) => analytics.read(query),
     list: (query) => analytics.list(query),
-    async insert(rows) {
-      if (rows.length === 0) return;
-      await write(rows).catch((thrown) => {
-        throw asRowFault(thrown);
-      });
-    },
-  };
-}
-
-/** Returns the rows with what was actually charged. */
-async function postCharges(
-  tx: Queryable,
-  calls: readonly SettledCall[],
-): Promise<readonly SettledCall[]> {
-  const rows = await chargeOnce(tx, calls);
-  await postAll(tx, rows.map(settlementOf));
-  await insertKeyCharges(tx, rows);
-  await postBudgetCharges(
-    tx,
-    rows.map((row, at) => ({
-      ...row,
-      leaseIds: row.budgetLeaseIds ?? [],
-      fromLeaseNanos: calls[at]!.chargedNanos,
-    })),
-  );
-  await enqueueEvents(tx, unpricedModels(rows));
-  return rows;
-}
-
-/** Models that answered a call whose cost nobody knows, once a day each. */
-function unpricedModels(rows: readonly SettledCall[]): WebhookEvent[] {
-  return rows.filter(({ status, costNanos }) => status === "completed" && costNanos === null).map((
-    { accountId, vendor, model, createdAt: at },
-  ) => ({
-    ...{ accountId, at, type: "model.unpriced", data: { vendor, model } },
-    key: `unpriced ${vendor}/${model.slice(0, 200)} ${at.toISOString().slice(0, 10)}`,
-  }));
-}
-
-function settlementOf(row: SettledCall): Settlement {
-  return {
-    interactionId: row.transactionId,
-    accountId: row.accountId,
-    leaseId: row.leaseId ?? null,
-    chargedNanos: row.chargedNanos,
+    insert: createRecordInsert(database, analytics),
   };
 }

@@ -4,7 +4,7 @@ import { Turns } from "../../base/turns.ts";
 import type { Database } from "../../database/database.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
-import type { OnDropped } from "./analytics_store.ts";
+import type { OnDropped } from "./analytics_writer.ts";
 import type { WriterQuestion } from "./postgres_writer.ts";
 import type { WritePart, WriteUrls, Written } from "./write_work.ts";
 

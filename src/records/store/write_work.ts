@@ -4,8 +4,8 @@ import type { Database } from "../../database/database.ts";
 import { openPostgres } from "../../database/postgres/postgres.ts";
 import { Fault, isStoreAway, messageOf } from "../../shared/fault.ts";
 import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
-import { createAnalyticsStore } from "./analytics_store.ts";
-import { createRecords } from "./records.ts";
+import { createAnalyticsWriter } from "./analytics_writer.ts";
+import { createRecordInsert } from "./record_insert.ts";
 
 /**
  * Part of a batch of records, for the thread that writes them: sent in parts, since a value is made
@@ -74,7 +74,7 @@ export function createWriteWork(embedded?: Database): WriteWork {
 class Stores {
   readonly #embedded: Database | undefined;
   #opened: Database[] = [];
-  #records: Promise<InteractionStore> | undefined;
+  #insert: Promise<InteractionStore["insert"]> | undefined;
   /** Of the batch that is being written. */
   #dropped: string[] = [];
 
@@ -84,9 +84,9 @@ class Stores {
 
   /** Batches are written one after the other. Returns the ids of calls that were dropped. */
   async insert(urls: WriteUrls, rows: readonly SettledCall[]): Promise<readonly string[]> {
-    const records = await (this.#records ??= this.#open(urls));
+    const insert = await (this.#insert ??= this.#open(urls));
     this.#dropped = [];
-    await records.insert(rows);
+    await insert(rows);
     return this.#dropped;
   }
 
@@ -96,15 +96,15 @@ class Stores {
     await Promise.all(opened.map((database) => database.close()));
   }
 
-  async #open({ main, analytics }: WriteUrls): Promise<InteractionStore> {
+  async #open({ main, analytics }: WriteUrls): Promise<InteractionStore["insert"]> {
     try {
       const database = main === undefined ? this.#embedded! : await this.#openAt(main);
       const rows = analytics === undefined ? database : await this.#openAt(analytics);
       const onDropped = (ids: readonly string[]) => Promise.resolve(pushAll(this.#dropped, ids));
-      return createRecords(database, createAnalyticsStore(rows, database, onDropped));
+      return createRecordInsert(database, createAnalyticsWriter(rows, database, onDropped));
     } catch (thrown) {
       await this.close();
-      this.#records = undefined;
+      this.#insert = undefined;
       // Not a wrong setting: the service has opened the same before.
       throw away(messageOf(thrown));
     }

@@ -1,0 +1,55 @@
+import type { AnalyticsStore } from "../analytics_store.ts";
+import type { Database, Queryable } from "../../database/database.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
+import { writeCalls, writeRecords, type WrittenCalls } from "./interactions.ts";
+import { Partitions } from "./partitions.ts";
+
+/** Called with the ids of calls that were erased while in flight, and so are not written. */
+export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
+
+/** What writes records. It stands apart from the reads: a thread of its own loads it alone. */
+export type AnalyticsWriter = Pick<AnalyticsStore, "sharesMain" | "insert" | "insertPrepared">;
+
+/** Stores and databases as of `createAnalyticsStore`. */
+export function createAnalyticsWriter(
+  database: Database,
+  main = database,
+  onDropped?: OnDropped,
+): AnalyticsWriter {
+  const partitions = new Partitions(database);
+  const sharesMain = main === database;
+  const writing = async (
+    rows: readonly SettledCall[],
+    write: (tx: Queryable, written: WrittenCalls) => Promise<string[]>,
+  ) => {
+    const written = await writeCalls(rows);
+    const erased = await partitions.writing(
+      rows,
+      () => database.transaction((tx) => write(tx, written)),
+    );
+    if (erased.length > 0) await onDropped?.(erased);
+  };
+  const insert = async (rows: readonly SettledCall[]) => {
+    if (rows.length === 0) return;
+    if (!sharesMain) {
+      await main.transaction((tx) => writeRecords(tx, rows, ["retained"], new Map()));
+    }
+    await writing(
+      rows,
+      (tx, written) =>
+        writeRecords(tx, rows, sharesMain ? ["rows", "retained"] : ["rows"], written),
+    );
+  };
+  return {
+    sharesMain,
+    insert,
+    async insertPrepared(rows, prepare) {
+      if (!sharesMain) return await insert(await main.transaction(prepare));
+      await writing(
+        rows,
+        async (tx, written) =>
+          await writeRecords(tx, await prepare(tx), ["rows", "retained"], written),
+      );
+    },
+  };
+}
