@@ -227,3 +227,20 @@ Deno.test({
     }
   },
 });
+
+Deno.test("batches that are handed over at once do not mix", async () => {
+  const seen: number[] = [];
+  const slow: WriteThread = {
+    write(part) {
+      seen.push(part.batch);
+      // As long as others get a turn after it.
+      for (const began = performance.now(); performance.now() - began < 1;);
+      return Promise.resolve({ ok: true, dropped: [] });
+    },
+    close: () => Promise.resolve(),
+  };
+  const insert = createThreadInsert({ thread: slow, urls: {}, onDropped: () => Promise.resolve() });
+  const calls = manyCalls(1);
+  await Promise.all([insert(calls), insert(calls), insert(calls.slice(0, 40))]);
+  assert.deepEqual(seen, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3]);
+});
