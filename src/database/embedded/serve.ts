@@ -55,7 +55,7 @@ export function serveEmbedded(createWork?: (database: Database) => EmbeddedWork)
       case "work": {
         if (!work) throw new Error("this thread of the embedded database has no work");
         const output = await work(ask.input);
-        // Whatever the work made of it: nothing can be done with this database any more.
+        // Even if the work has caught the error: this database can only be reopened.
         if (open().broken !== undefined) throw open().broken;
         return { rows: [], output };
       }

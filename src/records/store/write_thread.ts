@@ -80,7 +80,7 @@ export function createThreadInsert(
       const part = { batch, rows: rows.slice(from, from + rowsInTurn), urls };
       const written = thread.write(isLast ? { ...part, rowsInAll: rows.length } : part);
       if (isLast) return await written;
-      // It fails with the last part, too.
+      // If the thread dies, the last part fails too, and that is what is reported.
       written.catch(() => {});
       await turns.pause();
     }

@@ -46,7 +46,7 @@ export interface WriteWork {
  * to.
  */
 export function createWriteWork(embedded?: Database): WriteWork {
-  const stores = new Stores(embedded);
+  const stores = new WriteStores(embedded);
   const gcHint = createGcHint(gcHintEveryBytes);
   let open: { batch: number; rows: SettledCall[] } | undefined;
   const write = async ({ batch, rows: some, rowsInAll, urls }: WritePart): Promise<Written> => {
@@ -70,8 +70,8 @@ export function createWriteWork(embedded?: Database): WriteWork {
   return { write, close: () => stores.close() };
 }
 
-/** Where this thread writes to; opened by the first batch, and by the next one if that failed. */
-class Stores {
+/** What this thread writes to. The first batch opens it; the next one tries again if that failed. */
+class WriteStores {
   readonly #embedded: Database | undefined;
   #opened: Database[] = [];
   #insert: Promise<InteractionStore["insert"]> | undefined;
