@@ -9,6 +9,7 @@ import {
   smallBytes,
 } from "./byte_room.ts";
 import { type SetTimer, systemSetTimer } from "./deadline.ts";
+import { LinkedSet } from "./linked_set.ts";
 
 /**
  * A weighted semaphore over the bytes of bodies in memory, fair between accounts. It counts bytes
@@ -58,7 +59,7 @@ interface Account {
   held: number;
   resting: number;
   /** Bodies that hold room or wait for it, oldest first. */
-  readonly bodies: Set<Body>;
+  readonly bodies: LinkedSet<Body>;
 }
 
 class Gate implements ByteGate, BodyGate {
@@ -98,16 +99,15 @@ class Gate implements ByteGate, BodyGate {
   /** `body.arrived` already includes these bytes. */
   take(body: Body, bytes: number): Promise<void> | undefined {
     const account = this.#accountOf(body);
-    account.bodies.add(body);
+    body.place ??= account.bodies.add(body);
     if (this.#beyond === body) {
       body.extra += bytes;
       return undefined;
     }
     const nowMs = this.nowMs();
     let due = 0;
-    for (const older of account.bodies) {
-      if (older === body) break;
-      due += this.#dueOf(older, nowMs);
+    for (let older = body.place.previous; older !== undefined; older = older.previous) {
+      due += this.#dueOf(older.value, nowMs);
     }
     if (this.#fits(account, body, due + bytes)) return void this.#hold(account, body, bytes);
     const waited = body.wait(bytes, nowMs);
@@ -120,13 +120,15 @@ class Gate implements ByteGate, BodyGate {
 
   completed(body: Body): void {
     // The room reserved for its rest is free now.
-    if (this.#waiting > 0 && this.#accounts.get(body.owner.key)?.bodies.has(body)) this.#serve();
+    if (this.#waiting > 0 && body.place !== undefined) this.#serve();
   }
 
   /** Frees its room, and ends its wait. */
   drop(body: Body): void {
     const account = this.#accounts.get(body.owner.key);
-    if (!account?.bodies.delete(body)) return;
+    if (account === undefined || body.place === undefined) return;
+    account.bodies.delete(body.place);
+    body.place = undefined;
     const bytes = body.held + body.extra + body.resting;
     account.held -= body.held;
     account.resting -= body.resting;
@@ -151,7 +153,7 @@ class Gate implements ByteGate, BodyGate {
   #accountOf({ owner: { key } }: Body): Account {
     let account = this.#accounts.get(key);
     if (!account) {
-      account = { key, held: 0, resting: 0, bodies: new Set() };
+      account = { key, held: 0, resting: 0, bodies: new LinkedSet() };
       this.#accounts.set(key, account);
     }
     return account;
@@ -191,7 +193,7 @@ class Gate implements ByteGate, BodyGate {
     for (const account of [...this.#accounts.values()]) {
       let due = 0;
       let isServed = false;
-      for (const body of account.bodies) {
+      for (const body of account.bodies.values()) {
         if (body.isWaiting && this.#fits(account, body, due + body.wanted)) {
           this.#hold(account, body, body.wanted);
           this.left(body);
@@ -207,7 +209,7 @@ class Gate implements ByteGate, BodyGate {
   #serveBeyond(nowMs: number): void {
     if (this.#beyond || this.#waiting === 0) return;
     for (const account of this.#accounts.values()) {
-      for (const body of account.bodies) {
+      for (const body of account.bodies.values()) {
         if (!body.isWaiting) continue;
         this.#beyond = body;
         body.goBeyond(nowMs);
@@ -233,7 +235,7 @@ class Gate implements ByteGate, BodyGate {
     const nowMs = this.nowMs();
     if (this.#beyond) this.#hurry(this.#beyond, nowMs);
     for (const account of this.#accounts.values()) {
-      for (const body of account.bodies) {
+      for (const body of account.bodies.values()) {
         if (nowMs - body.completedMs >= restAfterMs) this.#rest(account, body);
       }
     }
@@ -251,7 +253,9 @@ class Gate implements ByteGate, BodyGate {
     const accounts = [...this.#accounts.values()];
     const even = this.#capacity / (accounts.length + 3);
     for (const account of accounts) {
-      const first = [...account.bodies].find((body) => body.isWaiting && !this.#isOutsize(body));
+      const first = account.bodies.values().find((body) =>
+        body.isWaiting && !this.#isOutsize(body)
+      );
       if (!first || first.waitedMs(nowMs) < makeWayAfterMs) continue;
       const most = accounts.reduce((most, one) => one.held > most.held ? one : most);
       if (account.held + first.wanted > even) {
@@ -297,7 +301,7 @@ class Gate implements ByteGate, BodyGate {
 /** Drops slow bodies until the account holds at most `heldBytes`, or has none left. */
 function dropSlow(account: Account, heldBytes: number, nowMs: number): void {
   for (const pace of [silentBytesPerSecond, leastBytesPerSecond]) {
-    for (const body of [...account.bodies]) {
+    for (const body of account.bodies.values()) {
       if (account.held <= heldBytes) return;
       const isIdle = !body.isComplete && !body.isWaiting && body.held > 0;
       if (isIdle && body.owner.lost && body.isSlow(nowMs, pace)) body.lose();

@@ -1,3 +1,4 @@
+import type { Link } from "./linked_set.ts";
 /** The request whose body takes memory. */
 export interface PermitOwner {
   /** Whose share it takes. */
@@ -78,6 +79,8 @@ export class Body implements MemoryPermit {
   /** All bytes that have arrived, uncounted ones included. */
   arrived = 0;
   completedMs = Infinity;
+  /** Its place among the bodies of its account that hold room or wait for it. */
+  place: Link<Body> | undefined;
   /** It was beyond, but too slow: from now on it is served from its share. */
   isDemoted = false;
   #wait: Wait | undefined;

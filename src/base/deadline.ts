@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "./clock.ts";
+import { type Link, LinkedSet } from "./linked_set.ts";
 
 /** Runs `run` once after `ms`; returns a function that cancels it. Tests pass their own. */
 export type SetTimer = (ms: number, run: () => void) => () => void;
@@ -12,13 +13,18 @@ export const systemSetTimer: SetTimer = (ms, run) => {
 
 const coarseMs = 2_000;
 
+interface Timer {
+  readonly atMs: number;
+  readonly run: () => void;
+}
+
 /**
  * Timers that are looked at together every `sweepMs`, so that one costs a fraction of a timer of the
  * runtime.
  */
 export class CoarseTimers {
   readonly #sweepMs: number;
-  readonly #waiting = new Set<{ atMs: number; run: () => void }>();
+  readonly #waiting = new LinkedSet<Timer>();
   #sweep: ReturnType<typeof setTimeout> | undefined;
 
   constructor(sweepMs: number) {
@@ -26,28 +32,35 @@ export class CoarseTimers {
   }
 
   set(ms: number, run: () => void): () => void {
-    const waiting = { atMs: systemClock.monotonicMs() + ms, run };
-    this.#waiting.add(waiting);
+    const timer = this.#waiting.add({ atMs: systemClock.monotonicMs() + ms, run });
     this.#sweep ??= setTimeout(this.#look, this.#sweepMs);
     return () => {
-      if (!this.#waiting.delete(waiting) || this.#waiting.size > 0) return;
-      clearTimeout(this.#sweep);
-      this.#sweep = undefined;
+      this.#waiting.delete(timer);
+      this.#endSweep();
     };
   }
 
   readonly #look = (): void => {
     this.#sweep = setTimeout(this.#look, this.#sweepMs);
     const nowMs = systemClock.monotonicMs();
-    for (const waiting of [...this.#waiting]) {
-      // One that has run may have cancelled others.
-      if (waiting.atMs > nowMs || !this.#waiting.delete(waiting)) continue;
-      waiting.run();
+    const due: Link<Timer>[] = [];
+    for (let timer = this.#waiting.first; timer !== undefined; timer = timer.next) {
+      if (timer.value.atMs <= nowMs) due.push(timer);
     }
+    for (const timer of due) {
+      // One that has run may have cancelled others.
+      if (!timer.isIn) continue;
+      this.#waiting.delete(timer);
+      timer.value.run();
+    }
+    this.#endSweep();
+  };
+
+  #endSweep(): void {
     if (this.#waiting.size > 0) return;
     clearTimeout(this.#sweep);
     this.#sweep = undefined;
-  };
+  }
 }
 
 const coarseTimers = new CoarseTimers(100);

@@ -7,7 +7,7 @@ import type { ConnectionLimits } from "./limits.ts";
 import type { ConnectionEvents, EndReason } from "./connection_events.ts";
 import { writePiecewise } from "./piecewise.ts";
 import { type Refusal, refuse, type Unreadable } from "./refusal.ts";
-import { afterEachRead } from "./runtime_parsers.ts";
+import { afterEachRead } from "./runtime_http.ts";
 import type { OpenSocket } from "./web_socket.ts";
 
 /** A connection with what it hangs on. */

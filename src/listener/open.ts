@@ -14,7 +14,7 @@ import { faultOfHead, faultOfTarget } from "./head.ts";
 import type { ConnectionLimits } from "./limits.ts";
 import { ConnectionEvents, type ConnectionListeners } from "./connection_events.ts";
 import { type Refusal, type Unreadable, unreadable } from "./refusal.ts";
-import { keepNoParsers } from "./runtime_parsers.ts";
+import { keepNoParsers, listNoRequests } from "./runtime_http.ts";
 import { createWebSockets } from "./web_socket.ts";
 
 /** Answers a request; `remoteHost` is the address of the peer, `incoming` what a guard knows. */
@@ -87,6 +87,7 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
     connections.close();
     throw thrown;
   }
+  listNoRequests(server);
   // A later one, as of opening anew, is its caller's; without a listener it would end the process.
   server.on("error", () => {});
   const address = server.address();

@@ -1,6 +1,6 @@
 import http from "node:http";
 import type { Socket } from "node:net";
-import { detachParser } from "./runtime_parsers.ts";
+import { detachParser } from "./runtime_http.ts";
 
 /** Why a request can't be read, or is not read to its end. */
 export type Unreadable =

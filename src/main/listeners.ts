@@ -21,7 +21,7 @@ import {
   type ListenOptions,
   openListener,
 } from "../listener/open.ts";
-import { SharedParsersError } from "../listener/runtime_parsers.ts";
+import { SharedParsersError } from "../listener/runtime_http.ts";
 import { messageOf } from "../shared/fault.ts";
 import { type Config, ConfigError, isLoopback } from "./config.ts";
 

@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { type Link, LinkedSet } from "../base/linked_set.ts";
 import { Pace } from "./pace.ts";
 
 /** Who may begin a call while the service can't serve all. */
@@ -66,18 +67,27 @@ interface Call {
   readonly who: string;
   readonly begin: () => void;
   isInLine: boolean;
+  /** Its place among those that are worked on. */
+  atWork: Link<AtWork> | undefined;
+}
+
+interface AtWork {
+  readonly call: Call;
+  /** When it came to the part that it is in. */
+  readonly sinceMs: number;
 }
 
 class Gatekeeper implements Admission {
   readonly #options: AdmissionOptions;
-  readonly #calls = new Map<object, Call>();
+  readonly #calls = new WeakMap<object, Call>();
+  #size = 0;
   readonly #underWay = new Map<string, number>();
   /** Those in line, by caller, in the order in which callers have their turn. */
   readonly #lines = new Map<string, Set<Call>>();
   #inLine = 0;
   readonly #pace: Pace;
-  /** When calls came to the part that they are in, the earliest first; not those that wait. */
-  readonly #atWork = new Map<object, number>();
+  /** In the order in which they came to the part that they are in; not those that wait. */
+  readonly #atWork = new LinkedSet<AtWork>();
   #lagMs = 0;
   #busyUntilMs = -Infinity;
   refused = 0;
@@ -88,7 +98,7 @@ class Gatekeeper implements Admission {
   }
 
   get underWay(): number {
-    return this.#calls.size;
+    return this.#size;
   }
 
   get pacePerSecond(): number {
@@ -97,7 +107,7 @@ class Gatekeeper implements Admission {
 
   enter(who: string, call: object, begin: () => void): Overloaded | undefined {
     const underWay = this.#underWay.get(who) ?? 0;
-    const isFull = underWay >= (this.#options.maxUnderWay - this.#calls.size) / 3;
+    const isFull = underWay >= (this.#options.maxUnderWay - this.#size) / 3;
     const mustWait = this.#inLine > 0 || (this.#isBusy() && !this.#hasRoom());
     const waitMs = mustWait ? this.#promisedMs(who) : 0;
     if (isFull || waitMs > longestWaitMs) {
@@ -105,16 +115,18 @@ class Gatekeeper implements Admission {
       const seconds = Math.min(longestRetrySeconds, Math.ceil(waitMs / 1000));
       return { retryAfterSeconds: Math.max(1, seconds) };
     }
-    const entered = {
+    const entered: Call = {
       who,
       begin: (): void => {
         entered.isInLine = false;
-        this.#atWork.set(call, this.#nowMs());
+        this.#works(entered);
         begin();
       },
       isInLine: mustWait,
+      atWork: undefined,
     };
     this.#calls.set(call, entered);
+    this.#size++;
     this.#underWay.set(who, underWay + 1);
     if (mustWait) this.#wait(entered);
     else entered.begin();
@@ -125,7 +137,8 @@ class Gatekeeper implements Admission {
     const ended = this.#calls.get(call);
     if (ended === undefined) return;
     this.#calls.delete(call);
-    this.#atWork.delete(call);
+    this.#size--;
+    this.#works(ended, false);
     const left = (this.#underWay.get(ended.who) ?? 0) - 1;
     if (left > 0) this.#underWay.set(ended.who, left);
     else this.#underWay.delete(ended.who);
@@ -135,9 +148,14 @@ class Gatekeeper implements Admission {
   }
 
   turned(call: object): void {
-    if (this.#calls.get(call)?.isInLine !== false) return;
-    this.#atWork.delete(call);
-    this.#atWork.set(call, this.#nowMs());
+    const entered = this.#calls.get(call);
+    if (entered?.isInLine === false) this.#works(entered);
+  }
+
+  /** The call is worked on from now on, or no longer. */
+  #works(call: Call, isAtWork = true): void {
+    if (call.atWork !== undefined) this.#atWork.delete(call.atWork);
+    call.atWork = isAtWork ? this.#atWork.add({ call, sinceMs: this.#nowMs() }) : undefined;
   }
 
   lag(ms: number): void {
@@ -188,9 +206,9 @@ class Gatekeeper implements Admission {
   #hasRoom(): boolean {
     const partMs = Math.max(shortestPartMs, Math.min(longestPartMs, turns * this.#lagMs));
     const sinceMs = this.#nowMs() - partMs;
-    for (const [call, atMs] of this.#atWork) {
-      if (atMs >= sinceMs) break;
-      this.#atWork.delete(call);
+    for (let first = this.#atWork.first; first !== undefined; first = this.#atWork.first) {
+      if (first.value.sinceMs >= sinceMs) break;
+      this.#works(first.value.call, false);
     }
     return this.#atWork.size < maxAtWork;
   }

@@ -234,6 +234,8 @@ export class FileJournal implements Journal {
     }
     const all = bytes + (asBegun ? openCall.bytes : 0);
     this.#openCalls.set(id, { segment, accountId, bytes: all, request: undefined });
+    // A table that the Map has replaced may lead to it for a while (docs/decisions.md, 0368).
+    if (openCall) openCall.request = openCall.media = undefined;
     if (ended.isSpilled) this.#spillAt(ended, segment);
     this.#unsynced.push(ended);
     if (this.#options.sync === "always") return this.#startSync();

@@ -1,13 +1,15 @@
 import { createRequire } from "node:module";
+import type { Server } from "node:http";
 import type { Socket } from "node:net";
 
+// What is done to the inside of the runtime's `node:http` is done here.
+
 /**
- * What is done to the inside of the runtime's `node:http`, and nowhere else. It keeps parsers in a
- * pool that servers and clients share, and a connection whose head was refused goes on feeding the
- * parser that it had: what a stranger sent after a 431 was read as a vendor's answer to somebody
- * else's call (docs/decisions.md, 0097). A pool of no places keeps none: each parser is closed
- * with its connection. Throws where that can't be done: a listener that would mix up callers must
- * not start.
+ * The runtime keeps parsers in a pool that servers and clients share, and a connection whose head was
+ * refused goes on feeding the parser that it had: what a stranger sent after a 431 was read as a
+ * vendor's answer to somebody else's call (docs/decisions.md, 0097). A pool of no places keeps none:
+ * each parser is closed with its connection. Throws where that can't be done: a listener that would
+ * mix up callers must not start.
  */
 export function keepNoParsers(inside: unknown = insideOfHttp()): void {
   const parsers = parsersIn(inside);
@@ -82,6 +84,26 @@ export function detachParser({ parser }: Socket & { parser?: unknown }): void {
   parser.unconsume();
   parser._consumed = false;
 }
+
+/**
+ * From now on a server that listens keeps no list of its requests under way. The runtime has it for
+ * time limits that are off here, as a `Map` which every request changes twice: what such a Map leaves
+ * behind kept each request that was under way at a scavenge alive until a major collection
+ * (docs/decisions.md, 0368). False where this runtime has no such list.
+ */
+export function listNoRequests(server: Server): boolean {
+  const key = Object.getOwnPropertySymbols(server).find(({ description }) =>
+    description === "http.server.connections"
+  );
+  const list = key && Reflect.get(server, key);
+  if (!isRecord(list) || !listChanges.every((change) => isFunction(list[change]))) return false;
+  for (const change of listChanges) list[change] = nothing;
+  return true;
+}
+
+const listChanges = ["pushActive", "popActive", "popActiveIfReq", "markHeadersCompleted"];
+
+function nothing(): void {}
 
 /** `HTTPParser.kOnExecute`. */
 function executeKey(parser: Record<string | number, unknown>): number {

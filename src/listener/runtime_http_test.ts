@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import http from "node:http";
-import { keepNoParsers, SharedParsersError } from "./runtime_parsers.ts";
+import { keepNoParsers, listNoRequests, SharedParsersError } from "./runtime_http.ts";
 
 Deno.test("the runtime's pool of parsers keeps none", async () => {
   keepNoParsers();
@@ -24,4 +24,18 @@ Deno.test("a runtime whose pool can't be switched off ends the start", () => {
     assert.throws(() => keepNoParsers(inside), SharedParsersError);
   }
   keepNoParsers({ parsers: { ...pool, free: () => false } });
+});
+
+Deno.test("the runtime's list of requests under way can be switched off", async () => {
+  const server = http.createServer((_request, response) => response.end("fine"));
+  assert.equal(listNoRequests(server), false, "there is none before the server listens");
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  assert.equal(listNoRequests(server), true);
+  const address = server.address();
+  const port = typeof address === "object" ? address!.port : 0;
+  for (let times = 0; times < 3; times++) {
+    assert.equal(await (await fetch(`http://127.0.0.1:${port}/`)).text(), "fine");
+  }
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
 });
