@@ -99,14 +99,14 @@ class Gate implements ByteGate, BodyGate {
   /** `body.arrived` already includes these bytes. */
   take(body: Body, bytes: number): Promise<void> | undefined {
     const account = this.#accountOf(body);
-    body.place ??= account.bodies.add(body);
+    body.link ??= account.bodies.add(body);
     if (this.#beyond === body) {
       body.extra += bytes;
       return undefined;
     }
     const nowMs = this.nowMs();
     let due = 0;
-    for (let older = body.place.previous; older !== undefined; older = older.previous) {
+    for (let older = body.link.previous; older !== undefined; older = older.previous) {
       due += this.#dueOf(older.value, nowMs);
     }
     if (this.#fits(account, body, due + bytes)) return void this.#hold(account, body, bytes);
@@ -120,15 +120,15 @@ class Gate implements ByteGate, BodyGate {
 
   completed(body: Body): void {
     // The room reserved for its rest is free now.
-    if (this.#waiting > 0 && body.place !== undefined) this.#serve();
+    if (this.#waiting > 0 && body.link !== undefined) this.#serve();
   }
 
   /** Frees its room, and ends its wait. */
   drop(body: Body): void {
     const account = this.#accounts.get(body.owner.key);
-    if (account === undefined || body.place === undefined) return;
-    account.bodies.delete(body.place);
-    body.place = undefined;
+    if (account === undefined || body.link === undefined) return;
+    account.bodies.delete(body.link);
+    body.link = undefined;
     const bytes = body.held + body.extra + body.resting;
     account.held -= body.held;
     account.resting -= body.resting;

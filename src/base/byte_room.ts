@@ -80,7 +80,7 @@ export class Body implements MemoryPermit {
   arrived = 0;
   completedMs = Infinity;
   /** Its place among the bodies of its account that hold room or wait for it. */
-  place: Link<Body> | undefined;
+  link: Link<Body> | undefined;
   /** It was beyond, but too slow: from now on it is served from its share. */
   isDemoted = false;
   #wait: Wait | undefined;
