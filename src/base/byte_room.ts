@@ -1,4 +1,5 @@
 import type { Link } from "./linked_set.ts";
+
 /** The request whose body takes memory. */
 export interface PermitOwner {
   /** Whose share it takes. */
