@@ -431,6 +431,8 @@ eachDatabase(
     await one.webhooks.test(hook.id);
     await one.send();
     assert.equal(one.types().at(-1), "webhook.test");
+    // It looks for more when it has sent one, and would find what comes now.
+    await one.webhookSender.close();
     // A process with another master key leaves events to those that have the right one.
     const stranger = processOf(
       database,
@@ -443,7 +445,7 @@ eachDatabase(
     await stranger.send();
     const received = one.received.length;
     one.clock.advance(minute);
-    await one.send();
+    await processOf(database, { clock: one.clock, to: one, keys: one.keys } as Options).send();
     assert.equal(one.received.length, received + 1);
   },
 );
