@@ -212,7 +212,7 @@ Deno.test("every wrong value ends the start with one line that says what to do",
       const print = (line: string) => void printed.push(line);
       const given = { PORT: "0", DATA_DIR: data, ...env };
       // As the program does it: what reads the settings may be what throws.
-      const start = Promise.try(() => startServer(parseConfig(given), print, silent));
+      const start = Promise.try(() => startServer(parseConfig(given), print, { lines: silent }));
       const said = await start.then(() => "it starts", failedStart);
       assert.match(said, says);
       assert.ok(!said.includes("\n"), "exactly one line");

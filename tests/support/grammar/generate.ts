@@ -61,6 +61,8 @@ const finishReasons: Readonly<Record<string, Finish>> = {
   NO_IMAGE: "stop",
   IMAGE_OTHER: "stop",
   MALFORMED_FUNCTION_CALL: "stop",
+  MALFORMED_RESPONSE: "stop",
+  MISSING_THOUGHT_SIGNATURE: "stop",
   UNEXPECTED_TOOL_CALL: "stop",
   TOO_MANY_TOOL_CALLS: "stop",
   MAX_TOKENS: "length",
@@ -74,6 +76,9 @@ const finishReasons: Readonly<Record<string, Finish>> = {
   IMAGE_SAFETY: "content_filter",
   IMAGE_PROHIBITED_CONTENT: "content_filter",
   IMAGE_RECITATION: "content_filter",
+  ESCALATION: "content_filter",
+  PUP_LIMITED_DISABLED: "content_filter",
+  MODEL_ARMOR: "content_filter",
 };
 
 const dataMembers = [

@@ -57,7 +57,10 @@ const filterReasons: ReadonlySet<string> = new Set([
   "IMAGE_SAFETY",
   "IMAGE_PROHIBITED_CONTENT",
   "IMAGE_RECITATION",
-  // Reasons of blocked prompts, which come without a candidate.
+  // A rule of the vendor's, or the account itself, stopped the answer (`@google/genai` 3.3.0).
+  "ESCALATION",
+  "PUP_LIMITED_DISABLED",
+  // Reasons of blocked prompts too, which come without a candidate.
   "MODEL_ARMOR",
   "JAILBREAK",
 ]);
@@ -70,6 +73,7 @@ const knownReasons: ReadonlySet<string> = new Set([
   "OTHER",
   "MALFORMED_FUNCTION_CALL",
   "MALFORMED_RESPONSE",
+  "MISSING_THOUGHT_SIGNATURE",
   "UNEXPECTED_TOOL_CALL",
   "TOO_MANY_TOOL_CALLS",
   "NO_IMAGE",

@@ -175,6 +175,7 @@ Deno.test("thinking: −1 is the model's own choice, levels are efforts", () => 
     effort: "low",
     show: true,
   });
+  assert.deepEqual(reasoning({ thinkingLevel: "XHIGH" }), { effort: "xhigh" });
 });
 
 Deno.test("fields that other dialects have no word for are listed with their weight", () => {

@@ -87,7 +87,10 @@ function readThinking(thinking: Fields | undefined): Reasoning | undefined {
   const show = thinking.boolean("includeThoughts");
   const effort = level === undefined ? undefined : efforts[level];
   if (level !== undefined && level !== "THINKING_LEVEL_UNSPECIFIED" && effort === undefined) {
-    throw invalidValue(thinking.at("thinkingLevel"), "expected MINIMAL, LOW, MEDIUM or HIGH");
+    throw invalidValue(
+      thinking.at("thinkingLevel"),
+      "expected MINIMAL, LOW, MEDIUM, HIGH or XHIGH",
+    );
   }
   const reasoning: Reasoning = {
     ...(effort === undefined ? {} : { effort }),
@@ -98,11 +101,13 @@ function readThinking(thinking: Fields | undefined): Reasoning | undefined {
   return Object.keys(reasoning).length === 0 ? undefined : reasoning;
 }
 
-const efforts: Readonly<Record<string, "minimal" | "low" | "medium" | "high">> = {
+const efforts: Readonly<Record<string, Reasoning["effort"]>> = {
   MINIMAL: "minimal",
   LOW: "low",
   MEDIUM: "medium",
   HIGH: "high",
+  // `@google/genai` 3.3.0; of no model it is documented yet, so it is read and never written.
+  XHIGH: "xhigh",
 };
 
 /** Fields whose loss doesn't change what kind of answer comes back. */
