@@ -9,16 +9,25 @@ interface Owner {
   address?: string;
 }
 
+const lookMs = 50;
+/** How long a lock without a named owner may last: its owner has released it, or just taken it. */
+const namelessMs = 1_000;
+
 /**
  * Claims a data directory for this process; creates it if missing. The operating system holds the
- * lock, so that a killed process leaves none. Throws an Error of one line that names the owner and
- * says what to do.
+ * lock, so that a killed process leaves none. A program that the owner is starting holds it too,
+ * for the milliseconds until it runs: that is waited for. Throws an Error of one line that names the
+ * owner and says what to do.
  */
 export async function claimDataDir(path: string): Promise<DataDirClaim> {
   const file = await openLock(path);
-  if (!await file.tryLock(true)) {
-    file.close();
-    throw new Error(await heldBy(path));
+  for (let waitedMs = 0; !await file.tryLock(true); waitedMs += lookMs) {
+    const owner = await readOwner(path);
+    if (owner || waitedMs >= namelessMs) {
+      file.close();
+      throw new Error(heldBy(path, owner));
+    }
+    await new Promise((resolve) => setTimeout(resolve, lookMs));
   }
   const ownerPath = `${path}/owner.json`;
   const write = (owner: Owner) => Deno.writeTextFile(ownerPath, JSON.stringify(owner) + "\n");
@@ -51,7 +60,6 @@ export function embeddedDatabaseIn(path: string): string {
 
 /** How long a process whose parent was killed may take to end its calls. */
 const leavingMs = 40_000;
-const lookMs = 50;
 
 /**
  * Claims what a server writes for itself alone (journal, tombstones, process id), in `DATA_DIR` or
@@ -109,8 +117,7 @@ function unusable(path: string, thrown: unknown): Error {
   );
 }
 
-async function heldBy(path: string): Promise<string> {
-  const owner = await readOwner(path);
+function heldBy(path: string, owner: Owner | undefined): string {
   const who = owner
     ? `process ${owner.pid}${owner.address ? ` (${owner.address})` : ""}`
     : "another process";

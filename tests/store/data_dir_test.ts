@@ -39,14 +39,27 @@ Deno.test("a directory that was released can be claimed again, and names nobody"
     assert.equal((await Deno.stat(path)).mode! & 0o777, 0o700, "nobody else may look into it");
   }));
 
+Deno.test("a lock that outlives its owner's release for a moment is waited for", () =>
+  withFolder(async (folder) => {
+    // As a program has it that the owner was starting: a copy of what the owner had open.
+    const left = await Deno.open(`${folder}/owner.lock`, { create: true, write: true });
+    assert.ok(await left.tryLock(true));
+    setTimeout(() => left.close(), 200);
+    const claim = await claimDataDir(folder);
+    await refused(folder, new RegExp(`is held by process ${Deno.pid}: stop it`));
+    await claim.release();
+  }));
+
 Deno.test("an unreadable note on the owner doesn't get in the way", () =>
   withFolder(async (folder) => {
-    const claim = await claimDataDir(folder);
-    for (const note of ["", "{", "null", "[]", "7"]) {
-      await Deno.writeTextFile(`${folder}/owner.json`, note);
-      await refused(folder, /is held by another process: stop it/);
-    }
-    await claim.release();
+    const notes = ["", "{", "null", "[]", "7"];
+    await Promise.all(notes.map(async (note, index) => {
+      const path = `${folder}/${index}`;
+      const claim = await claimDataDir(path);
+      await Deno.writeTextFile(`${path}/owner.json`, note);
+      await refused(path, /is held by another process: stop it/);
+      await claim.release();
+    }));
   }));
 
 Deno.test("a path that is a file, or below one, is refused in one line", () =>
