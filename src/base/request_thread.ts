@@ -30,6 +30,11 @@ export class RequestThread<Question, Answer> {
     return this.#deadOf !== undefined;
   }
 
+  /** Whether it is alive and has answered every question. */
+  get isIdle(): boolean {
+    return !this.isDead && this.#pending.size === 0;
+  }
+
   ask(question: Question): Promise<Answer> {
     if (this.#deadOf !== undefined) return Promise.reject(this.#died(this.#deadOf));
     const id = this.#next++;

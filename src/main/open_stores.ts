@@ -7,9 +7,10 @@ import { type Journal, openJournal } from "../records/journal/journal.ts";
 import {
   embeddedWriter,
   openWriteThread,
+  type WriterThreads,
   type WriteThread,
 } from "../records/store/write_thread.ts";
-import { onlySeat } from "../workers/parent_link.ts";
+import { onlySeat, type WorkerSeat } from "../workers/parent_link.ts";
 import type { Config } from "./config.ts";
 
 /** What a server stands on. */
@@ -33,8 +34,11 @@ export interface OpenedStores {
 export async function openStores(
   config: Config,
   stack: AsyncDisposableStack,
-  log?: Log,
-  seat = onlySeat,
+  { log, seat = onlySeat, writerThreads }: {
+    log?: Log;
+    seat?: WorkerSeat;
+    writerThreads?: WriterThreads | undefined;
+  },
 ): Promise<OpenedStores> {
   const { dataDir } = config;
   const processDir = workerDir(dataDir, seat.index);
@@ -42,7 +46,7 @@ export async function openStores(
   stack.defer(() => claim.close());
   const database = await openMain(config, stack, log, embeddedWriter);
   const analytics = await openInteractions(config, database, stack, log);
-  const writeThread = openWriteThread(database);
+  const writeThread = openWriteThread(database, writerThreads);
   stack.defer(() => writeThread.close());
   const masterKey = await openMasterKey({ configured: config.masterKey, dataDir, database });
   const journal = await openJournal(`${processDir}/journal`, {

@@ -51,7 +51,7 @@ export async function runServer(
     const print = createPrint((line) => lines.print(line), systemClock.now, config.logFormat);
     running = isParent
       ? await startWorkers(config, lines)
-      : await startServer(config, print, lines, worker, onFirstStart);
+      : await startServer(config, print, { lines, worker, onFirstStart });
   } catch (thrown) {
     await flush();
     console.error(failedStart(thrown));

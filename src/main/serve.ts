@@ -23,6 +23,7 @@ import { createRepricing } from "../repricing/store/repricing.ts";
 import { openStores } from "./open_stores.ts";
 import { openPriceCommands } from "./vendors.ts";
 import { openSupervisor, type Supervisor } from "./supervisor.ts";
+import type { WriterThreads } from "../records/store/write_thread.ts";
 import { noSiblings, onlySeat, type ParentLink, type WorkerSeat } from "../workers/parent_link.ts";
 import { shareOf } from "./worker_services.ts";
 import { version } from "./version.ts";
@@ -61,6 +62,16 @@ const drainMs = 30_000;
 /** Background calls can be resumed elsewhere; a stopped container has ten seconds in all. */
 const backgroundDrainMs = 7_000;
 
+export interface ServerOptions {
+  /** Where log lines go; standard output by default. */
+  lines?: LogLines;
+  /** Set in each process of a service that runs as several. */
+  worker?: Worker | undefined;
+  onFirstStart?: OnFirstStart | undefined;
+  /** By default the server starts a thread of its own. */
+  writerThreads?: WriterThreads;
+}
+
 /**
  * Starts the service: claims the data directory, opens the port, opens and migrates the databases,
  * creates the first account, and prints what a new user needs. A `worker` has its parent claim the
@@ -70,9 +81,7 @@ const backgroundDrainMs = 7_000;
 export async function startServer(
   wholeConfig: Config,
   print: (line: string) => void,
-  lines: LogLines = stdoutLines(),
-  worker?: Worker,
-  onFirstStart?: OnFirstStart,
+  { lines = stdoutLines(), worker, onFirstStart, writerThreads }: ServerOptions = {},
 ): Promise<Server> {
   const { seat, siblings } = worker ? { ...worker, siblings: worker.parent } : alone;
   const config = shareOf(wholeConfig, seat);
@@ -90,7 +99,7 @@ export async function startServer(
   const answering = starting.use(new AsyncDisposableStack());
   const { logFormat } = config;
   const log = createProgramLog((line) => lines.write(line), systemClock.now, { logFormat, seat });
-  const opened = await openStores(config, starting, log, seat);
+  const opened = await openStores(config, starting, { log, seat, writerThreads });
   const services = createServices(config, opened, version, lines, starting, {
     seat,
     siblings,

@@ -114,6 +114,7 @@ async function cutAll(
   const workers = await workersOf(service);
   const load = startLoad({ baseUrl: service.baseUrl, key }, 12, random);
   await untilAnswered(load, 40);
+  await untilEachAnswers(service, { baseUrl: service.baseUrl, key }, workers.length, answers);
   service.kill("SIGKILL");
   for (const pid of workers) Deno.kill(pid, "SIGKILL");
   await service.status;
@@ -122,26 +123,49 @@ async function cutAll(
   assert.deepEqual((await namesIn(`${env.DATA_DIR}/workers`)).toSorted(), ["2", "3"]);
 }
 
+/** Each worker needs a call to recover; the load's connections may all be to some of them. */
+async function untilEachAnswers(
+  service: ServiceProcess,
+  target: { baseUrl: string; key: string },
+  workers: number,
+  answers: Answer[],
+): Promise<void> {
+  const hasAnswered = (worker: number) =>
+    new RegExp(`info request .* transaction=.* worker=${worker}$`, "m").test(service.output());
+  const all = Array.from({ length: workers }, (_, at) => at + 1);
+  const deadline = performance.now() + 60_000;
+  while (!all.every(hasAnswered)) {
+    assert.ok(performance.now() < deadline, "a worker answers nothing for 60 s");
+    answers.push(await callOnce(target));
+  }
+}
+
 /** Each call and each read has a connection of its own, which either worker may take. */
 async function readsSeeWhatWasAnswered(
   target: { baseUrl: string; key: string },
   answers: Answer[],
 ): Promise<void> {
   for (let call = 0; call < 12; call++) {
-    const answered = await fresh(target, "/openai/v1/chat/completions", {
-      model: "gpt-4.1",
-      messages: [{ role: "user", content: "[long:2] Hi" }],
-    });
-    const transactionId = answered.headers.get("x-transaction-id");
-    await answered.text();
-    const path = "/openai/v1/chat/completions";
-    answers.push({ path, status: answered.status, transactionId, isFull: true, code: "" });
+    const answer = await callOnce(target);
+    answers.push(answer);
     const rows = await (await fresh(target, "/api/v1/exports", {
       start_date: "2020-01-01T00:00:00Z",
     })).json() as { transaction_id: string }[];
     assert.equal(rows.length, call + 1);
-    assert.ok(rows.some((row) => row.transaction_id === transactionId));
+    assert.ok(rows.some((row) => row.transaction_id === answer.transactionId));
   }
+}
+
+/** A call by a connection of its own. */
+async function callOnce(target: { baseUrl: string; key: string }): Promise<Answer> {
+  const path = "/openai/v1/chat/completions";
+  const answered = await fresh(target, path, {
+    model: "gpt-4.1",
+    messages: [{ role: "user", content: "[long:2] Hi" }],
+  });
+  const transactionId = answered.headers.get("x-transaction-id");
+  await answered.text();
+  return { path, status: answered.status, transactionId, isFull: true, code: "" };
 }
 
 async function writeModels(path: string, ...names: string[]): Promise<void> {

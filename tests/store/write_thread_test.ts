@@ -10,6 +10,8 @@ import {
   createThreadInsert,
   embeddedWriter,
   openWriteThread,
+  ownThreads,
+  type WriterThread,
   type WriteThread,
 } from "../../src/records/store/write_thread.ts";
 import { createWriteWork, type WriteUrls } from "../../src/records/store/write_work.ts";
@@ -18,6 +20,7 @@ import type { InteractionStore, SettledCall } from "../../src/shared/interaction
 import { createMigrated } from "../support/databases.ts";
 import { copyMigrated } from "../support/new_database.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { reuseWriterThreads } from "../support/writer_threads.ts";
 import { withFolder } from "./children.ts";
 import { asked, erase, fullCall, left, request } from "./erasing.ts";
 import { newAccount } from "./samples.ts";
@@ -226,6 +229,84 @@ Deno.test({
       await server.stop();
     }
   },
+});
+
+Deno.test({
+  name: "the next service in a process reuses the thread, without leftovers of the one before",
+  ignore: !available,
+  async fn() {
+    let started = 0;
+    const threads = reuseWriterThreads({
+      ...ownThreads,
+      start() {
+        started++;
+        return ownThreads.start();
+      },
+    });
+    const [first, second] = [await createMigrated(), await createMigrated()];
+    const databases = await Promise.all([first, second].map(({ url }) => openPostgres(url)));
+    try {
+      const [one, two] = databases as [Database, Database];
+      const thread = openWriteThread(one, threads);
+      const { insert } = threadOf(one, thread, { main: first.url });
+      const account = await newAccount(one);
+      await newAccount(two);
+      await insert([fullCall(account, "of-the-first")]);
+      // A batch of two parts, the second of which never comes.
+      const rows = [fullCall(account, "left-over")];
+      await thread.write({ batch: 1, rows, urls: { main: first.url } });
+      await thread.close();
+      await assert.rejects(insert([fullCall(account, "late")]), isAway);
+
+      const next = openWriteThread(two, threads);
+      await threadOf(two, next, { main: second.url }).insert([fullCall(account, "of-the-second")]);
+      assert.equal(started, 1);
+      // While the second has it, a third starts one of its own.
+      const third = openWriteThread(one, threads);
+      await threadOf(one, third, { main: first.url }).insert([fullCall(account, "of-the-third")]);
+      assert.equal(started, 2);
+      assert.deepEqual((await left(one)).interactions, ["of-the-first", "of-the-third"]);
+      assert.deepEqual((await left(two)).interactions, ["of-the-second"]);
+      await Promise.all([next.close(), third.close()]);
+    } finally {
+      await Promise.all(databases.map((database) => database.close()));
+      await Promise.all([first.drop(), second.drop()]);
+    }
+  },
+});
+
+Deno.test({
+  name: "a thread starts with the first batch, and is handed on only when it is idle",
+  ignore: !available,
+  fn: () =>
+    withPostgres(async ({ database }) => {
+      const events: string[] = [];
+      let isIdle = false;
+      const written = { ok: true as const, dropped: [] };
+      const thread: WriterThread = {
+        isDead: false,
+        get isIdle() {
+          return isIdle;
+        },
+        ask: () => Promise.resolve(written),
+        end: () => void events.push("ended"),
+      };
+      const threads = {
+        start() {
+          events.push("started");
+          return thread;
+        },
+        end: () => void events.push("handed on"),
+      };
+      await openWriteThread(database, threads).close();
+      assert.deepEqual(events, []);
+      for (isIdle of [false, true]) {
+        const opened = openWriteThread(database, threads);
+        await opened.write({ batch: 1, rows: [], urls: {} });
+        await opened.close();
+      }
+      assert.deepEqual(events, ["started", "ended", "started", "handed on"]);
+    }),
 });
 
 Deno.test("batches that are handed over at once do not mix", async () => {

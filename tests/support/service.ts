@@ -9,9 +9,13 @@ import { createMigrated } from "./databases.ts";
 import { memoryFolder } from "./memory_folder.ts";
 import { ensureMigrated } from "./new_database.ts";
 import { postgresAvailability } from "./postgres.ts";
+import { reuseWriterThreads } from "./writer_threads.ts";
 
 /** One row of an export, by the columns of interface.md §6. */
 export type Row = Readonly<Record<string, unknown>>;
+
+/** Shared by all services of this process. */
+const writerThreads = reuseWriterThreads();
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -84,9 +88,11 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const server = await startServer(
     config,
     (line) => greeting.push(line),
-    { write: (line) => log.push(line), flush() {} },
-    undefined,
-    options.onFirstStart,
+    {
+      lines: { write: (line) => log.push(line), flush() {} },
+      onFirstStart: options.onFirstStart,
+      writerThreads,
+    },
   ).catch(async (thrown) => {
     await removeData();
     throw thrown;

@@ -23,8 +23,11 @@ export interface WriteThread {
 export const embeddedWriter = programModule("src/records/store/embedded_writer.ts");
 
 /** The thread of an embedded database that was opened with `embeddedWriter`, else one of its own. */
-export function openWriteThread(database: Database): WriteThread {
-  if (database.kind === "postgres") return new OwnThread();
+export function openWriteThread(
+  database: Database,
+  threads: WriterThreads = ownThreads,
+): WriteThread {
+  if (database.kind === "postgres") return new OwnThread(threads);
   return {
     write: async (part) => await database.work!(part) as Written,
     // It ends with its database.
@@ -32,35 +35,62 @@ export function openWriteThread(database: Database): WriteThread {
   };
 }
 
+/** A running thread. */
+export type WriterThread = Pick<
+  RequestThread<WriterQuestion, Written>,
+  "isDead" | "isIdle" | "ask" | "end"
+>;
+
+/** Starts and ends threads; tests pass one that reuses them. */
+export interface WriterThreads {
+  start(): WriterThread;
+  /** Called with an idle thread that has closed its connections. */
+  end(thread: WriterThread): void;
+}
+
+/** Every service starts a thread of its own, and ends it. */
+export const ownThreads: WriterThreads = {
+  start: () => new RequestThread(programModule("src/records/store/postgres_writer.ts"), died),
+  end: (thread) => thread.end("it is closed"),
+};
+
 /** How long closing waits for the batch that is being written. */
 const closeMs = 2_000;
 
-/** Started anew for the next batch when it has died. */
+/**
+ * Starts with the first batch, since a service without calls needs no thread. One that has died is
+ * replaced for the next batch.
+ */
 class OwnThread implements WriteThread {
-  #thread = startThread();
+  readonly #threads: WriterThreads;
+  #thread: WriterThread | undefined;
   #isClosed = false;
 
+  constructor(threads: WriterThreads) {
+    this.#threads = threads;
+  }
+
   write(part: WritePart): Promise<Written> {
-    if (this.#thread.isDead && !this.#isClosed) this.#thread = startThread();
+    if (this.#isClosed) return Promise.reject(died("it is closed"));
+    if (this.#thread === undefined || this.#thread.isDead) this.#thread = this.#threads.start();
     return this.#thread.ask(part);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    const thread = this.#thread;
+    if (thread === undefined) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<void>((resolve) => timer = setTimeout(resolve, closeMs));
-    await Promise.race([this.#thread.ask("close").catch(() => {}), late]);
+    await Promise.race([thread.ask("close").catch(() => {}), late]);
     clearTimeout(timer);
-    this.#thread.end("it is closed");
+    if (thread.isIdle) this.#threads.end(thread);
+    else thread.end("it is closed");
   }
 }
 
-function startThread(): RequestThread<WriterQuestion, Written> {
-  return new RequestThread(
-    programModule("src/records/store/postgres_writer.ts"),
-    (reason) =>
-      new Fault("store_unavailable", { note: `the thread that writes records: ${reason}` }),
-  );
+function died(reason: string): Fault {
+  return new Fault("store_unavailable", { note: `the thread that writes records: ${reason}` });
 }
 
 /** Rows in a turn of the event loop: each takes some 5 µs. */
