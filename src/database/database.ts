@@ -34,6 +34,8 @@ export interface Queryable {
     onRow: (row: BytesRow) => void,
     options?: QueryOptions,
   ): Promise<void>;
+  /** Whether a parameter of type `bytea` is sent as it is; absent where it is sent as hexadecimal digits. */
+  readonly sendsBytes?: true;
 }
 
 /** See `Queryable.eachRow`. Values are views of a larger buffer: whoever keeps one keeps that too. */

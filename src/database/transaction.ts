@@ -28,6 +28,7 @@ export async function transact<T>(
     }
   };
   const tx: Queryable = {
+    ...transaction.sendsBytes && { sendsBytes: true },
     query<Row extends SqlRow>(...statement: Parameters<Queryable["query"]>) {
       const rows = previous.then(() => run<Row>(...statement));
       previous = rows.catch(() => {});

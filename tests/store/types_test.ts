@@ -29,6 +29,22 @@ onBothDatabases(
   },
 );
 
+onBothDatabases("bytes that are part of a larger buffer come back alone", async (database) => {
+  const whole = crypto.getRandomValues(new Uint8Array(60_000));
+  const part = whole.subarray(1_000, 59_001);
+  const select = "select $1::bytea as bytes, octet_length($1::bytea) as length";
+  const [row] = await database.query(select, [part]);
+  assert.equal(row!.length, part.length);
+  assert.deepEqual(row!.bytes, part.slice());
+  const isEmbedded = database.kind === "embedded";
+  assert.equal(database.sendsBytes ?? false, isEmbedded);
+  await database.transaction(async (tx) => {
+    assert.equal(tx.sendsBytes ?? false, isEmbedded, "in a transaction as outside of it");
+    const [same] = await tx.query(select, [part]);
+    assert.deepEqual(same, row);
+  });
+});
+
 onBothDatabases(
   "arrays keep order, nulls, quotes and the types of their elements",
   async (database) => {

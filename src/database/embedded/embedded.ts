@@ -38,6 +38,7 @@ export async function openEmbedded(
     await runOn<Row>(await threads.live(), undefined, ...statement);
   return {
     kind: "embedded",
+    sendsBytes: true,
     query,
     transaction: async <T>(work: (tx: Queryable) => Promise<T>) =>
       await transact(await begin(await threads.live()), work),
@@ -108,6 +109,7 @@ async function begin(thread: EmbeddedThread): Promise<OpenTransaction> {
   const { tx } = await thread.ask({ kind: "begin" });
   if (tx === undefined) throw new Error("The embedded database began no transaction.");
   return {
+    sendsBytes: true,
     query: (...statement) => runOn(thread, tx, ...statement),
     async commit() {
       await thread.ask({ kind: "commit", tx });

@@ -126,8 +126,10 @@ export class PreparedStatements {
     );
   }
 
-  #write(value: unknown, type: number): string | null {
+  #write(value: unknown, type: number): string | Uint8Array | null {
     if (value === null || value === undefined) return null;
+    // In the binary format, which for `bytea` is the bytes themselves.
+    if (value instanceof Uint8Array) return value;
     const write = this.#codecs.serializers[type] ?? this.#database.serializers[type];
     return write ? write(value) : String(value);
   }

@@ -81,10 +81,12 @@ function databaseOf(open: OpenDatabase): Database {
     await open.query(statementOf(text, values, options)) as Row[];
   return {
     kind: "embedded",
+    sendsBytes: true,
     query,
     async transaction(work) {
       const { query, end } = await open.begin();
       return await transact({
+        sendsBytes: true,
         query: async <Row extends SqlRow>(...[text, values, options]: QueryArguments) =>
           await query(statementOf(text, values, options)) as Row[],
         commit: () => end(true),

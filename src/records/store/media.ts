@@ -42,11 +42,14 @@ export async function insertMedia(tx: Queryable, rows: readonly SettledCall[]): 
   for (const hash of hashes) {
     if (stored.has(hash)) continue;
     const { content } = all.get(hash)!;
+    // Digits in base64 are two thirds of hexadecimal ones.
+    const [sent, value] = tx.sendsBytes
+      ? ["$3::bytea", content]
+      : ["decode($3::text, 'base64')", content.toBase64()];
     await tx.query(
-      // Base64: both drivers would send bytes as hexadecimal digits, which are half as long again.
-      `insert into media (sha256, bytes, content) values ($1, $2, decode($3::text, 'base64'))
+      `insert into media (sha256, bytes, content) values ($1, $2, ${sent})
        on conflict (sha256) do update set bytes = excluded.bytes`,
-      [hash, content.length, content.toBase64()],
+      [hash, content.length, value],
     );
   }
   await tx.query(insertRefs, [JSON.stringify(named.flatMap(refsOf))]);
