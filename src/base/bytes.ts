@@ -1,3 +1,5 @@
+import { released } from "./gc_hint.ts";
+
 const lenient = new TextDecoder();
 
 /** UTF-8 as text, without a byte order mark; what is not UTF-8 becomes U+FFFD. */
@@ -17,5 +19,15 @@ export function joinBytes<B extends ArrayBufferLike>(
     whole.set(piece, at);
     at += piece.length;
   }
+  return whole;
+}
+
+/**
+ * Concatenates pieces that only the caller has, and frees their memory at once: the garbage collector
+ * would let it pile up. The pieces must not be used afterwards.
+ */
+export function joinAndFree(pieces: readonly Uint8Array[]): Uint8Array {
+  const whole = joinBytes(pieces);
+  for (const piece of pieces.length > 1 ? pieces : []) released(piece);
   return whole;
 }

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { joinBytes } from "./bytes.ts";
+import { joinAndFree, joinBytes } from "./bytes.ts";
 
 Deno.test("pieces come in their order, views as what they show; none are no bytes", () => {
   const view = Uint8Array.of(9, 3, 4, 9).subarray(1, 3);
@@ -13,4 +13,15 @@ Deno.test("pieces come in their order, views as what they show; none are no byte
 Deno.test("a single piece is not copied", () => {
   const piece = Uint8Array.of(1);
   assert.equal(joinBytes([piece]), piece);
+});
+
+Deno.test("joined pieces are freed, except views and a single piece", () => {
+  const size = 64 * 1024;
+  const own = new Uint8Array(size).fill(1);
+  const view = new Uint8Array(new ArrayBuffer(2 * size), size).fill(2);
+  const whole = joinAndFree([own, view]);
+  assert.deepEqual([own.length, view.length], [0, size]);
+  assert.deepEqual([whole.length, whole[size - 1], whole[size]], [2 * size, 1, 2]);
+  assert.equal(joinAndFree([whole]), whole);
+  assert.equal(whole.length, 2 * size);
 });

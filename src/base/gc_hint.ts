@@ -1,11 +1,14 @@
-/** Triggers a minor GC after so many released bytes: V8 doesn't count off-heap buffers soon enough. */
+/** Triggers a GC after so many released bytes: V8 doesn't count off-heap buffers soon enough. */
 export interface GcHint {
   /** Records that `bytes` of buffers are no longer needed. */
   left(bytes: number): void;
 }
 
 /** Available with `--expose-gc`, which the tasks set. */
-type Collect = (options: { type: "minor" }) => void;
+type Collect = (options: { type: GcType }) => void;
+
+/** `major` collects the whole heap, with what has survived minor collections. */
+type GcType = "minor" | "major";
 
 /**
  * Collects after every `everyBytes`. Buffers are outside the engine's heap: by itself it lets 64 MiB
@@ -13,6 +16,7 @@ type Collect = (options: { type: "minor" }) => void;
  */
 export function createGcHint(
   everyBytes: number,
+  type: GcType = "minor",
   collect = (globalThis as { gc?: Collect }).gc,
 ): GcHint {
   let bytesLeft = 0;
@@ -21,15 +25,15 @@ export function createGcHint(
       bytesLeft += bytes;
       if (bytesLeft < everyBytes) return;
       bytesLeft = 0;
-      collect?.({ type: "minor" });
+      collect?.({ type });
     },
   };
 }
 
-/** Frees a large buffer at once; its bytes must not be used any more. */
+/** Frees a buffer at once unless it is small; its bytes must not be used any more. */
 export function released({ buffer, length }: Uint8Array): void {
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === length;
   if (isWhole && length >= leastBytes) buffer.transfer(0);
 }
 
-const leastBytes = 256 * 1024;
+const leastBytes = 16 * 1024;

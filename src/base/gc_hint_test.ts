@@ -3,7 +3,7 @@ import { createGcHint, released } from "./gc_hint.ts";
 
 Deno.test("the engine looks each time that so many bytes were left, and not before", () => {
   const looks: unknown[] = [];
-  const garbage = createGcHint(100, (options) => looks.push(options));
+  const garbage = createGcHint(100, "minor", (options) => looks.push(options));
   garbage.left(60);
   assert.deepEqual(looks, []);
   garbage.left(60);
@@ -14,8 +14,14 @@ Deno.test("the engine looks each time that so many bytes were left, and not befo
   assert.equal(looks.length, 2);
 });
 
+Deno.test("the collection has the type that was asked for", () => {
+  const looks: unknown[] = [];
+  createGcHint(10, "major", (options) => looks.push(options)).left(10);
+  assert.deepEqual(looks, [{ type: "major" }]);
+});
+
 Deno.test("without the runtime's leave nothing happens", () => {
-  createGcHint(1, undefined).left(10);
+  createGcHint(1, "major", undefined).left(10);
 });
 
 Deno.test("a large buffer is freed at once, a view of one and a small one are left alone", () => {

@@ -11,7 +11,7 @@ import { heavyUnits, heavyValues } from "../base/heavy_json.ts";
 import { JsonCount, type JsonExcess } from "../base/json_count.ts";
 import { systemSetTimer } from "../base/deadline.ts";
 import type { ValueGate } from "../base/value_gate.ts";
-import { joinBytes } from "../base/bytes.ts";
+import { joinAndFree } from "../base/bytes.ts";
 import type { HttpRequest } from "./http_request.ts";
 
 /** What is looked at of a request whose body is read. */
@@ -307,7 +307,7 @@ async function readBodyBytes(
 ): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   for await (const piece of bodyPieces(request, maxBytes, reading)) pieces.push(piece);
-  return joinBytes(pieces);
+  return joinAndFree(pieces);
 }
 
 /** A body announced as smaller is read at once, which is a third cheaper than pieces. */

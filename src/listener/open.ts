@@ -134,6 +134,8 @@ function createServer({ tls, limits, sockets }: ListenOptions): http.Server {
     IncomingMessage: CountedMessage,
     // Streams leave in small pieces.
     noDelay: true,
+    // The runtime reads 64 KiB at a time; by default it reads two such pieces of a body that waits.
+    highWaterMark: 32 * 1024,
     // Heads, bodies and idle connections are timed in `Connections`: what the runtime has for it
     // (2.9.6) ends nothing, or not what stands before its first request.
     requestTimeout: 0,

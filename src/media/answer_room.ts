@@ -1,6 +1,6 @@
 import type { ByteGate } from "../base/byte_gate.ts";
 import type { MemoryPermit } from "../base/byte_room.ts";
-import { joinBytes } from "../base/bytes.ts";
+import { joinAndFree } from "../base/bytes.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import type { Reply } from "../relay/reply.ts";
 import { unreadableAnswer } from "../shared/fault.ts";
@@ -39,7 +39,8 @@ export class AnswerRoom {
       answer.body.destroy();
       throw thrown;
     }
-    return await this.#readPieces(answer, permit);
+    // Not in the `end` callback: the parser is still using the last piece.
+    return joinAndFree(await this.#readPieces(answer, permit));
   }
 
   /**
@@ -75,8 +76,8 @@ export class AnswerRoom {
     });
   }
 
-  #readPieces({ body }: UpstreamAnswer, permit: MemoryPermit): Promise<Uint8Array> {
-    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  #readPieces({ body }: UpstreamAnswer, permit: MemoryPermit): Promise<Uint8Array[]> {
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array[]>();
     const pieces: Uint8Array[] = [];
     let length = 0;
     body.onData({
@@ -96,7 +97,7 @@ export class AnswerRoom {
           reject(thrown);
         });
       },
-      end: () => resolve(joinBytes(pieces)),
+      end: () => resolve(pieces),
       error: reject,
     });
     return promise;

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { released } from "../base/gc_hint.ts";
 import { formBody } from "../base/multipart.ts";
 import { maskSecrets } from "../base/secret.ts";
 import {
@@ -173,6 +174,7 @@ async function readAnswer(
     return { images: [{ data: bytes.toBase64() }] };
   }
   const json = parseAnswer(new TextDecoder().decode(bytes));
+  released(bytes);
   // Some hosts and aggregators send errors with status 200.
   if (isRecord(json) && carriesError(json)) {
     throw ctx.vendorCall.fault(readVendorError(json, undefined));

@@ -1,4 +1,5 @@
 import type { SettledCall } from "../shared/interaction.ts";
+import { mediaBytes } from "../shared/media.ts";
 
 /** Holds records outside memory; implemented by the journal, which has them anyway. */
 export interface SpillSpace {
@@ -15,7 +16,7 @@ export interface SpillSpace {
 /** Bounds the queue in memory; later records are spilled. */
 export interface MemoryLimit {
   rows: number;
-  /** UTF-16 units of text plus bytes of media. */
+  /** UTF-16 units of text plus twice the bytes of media. */
   chars: number;
 }
 
@@ -39,10 +40,15 @@ export class RecordQueue {
   }
 
   get waiting(): number {
-    return this.#rows.length + (this.#space?.spilled ?? 0);
+    return this.#rows.length + this.spilled;
   }
 
-  /** Units of text, and bytes of media, of the records in memory. */
+  /** Records that are only in the journal. */
+  get spilled(): number {
+    return this.#space?.spilled ?? 0;
+  }
+
+  /** Units of text, and twice the bytes of media, of the records in memory. */
   get chars(): number {
     return this.#chars;
   }
@@ -60,7 +66,7 @@ export class RecordQueue {
   }
 
   add(row: SettledCall): void {
-    const { spilled = 0 } = this.#space ?? {};
+    const { spilled } = this;
     const isFull = this.#rows.length >= this.#limit.rows || this.#chars >= this.#limit.chars;
     if ((isFull || spilled > 0) && this.#space?.spill(row.transactionId)) return;
     if (spilled > 0) this.#isInOrder = false;
@@ -93,11 +99,13 @@ function endOf({ createdAt, latencyMs }: SettledCall): Date {
   return new Date(createdAt.getTime() + latencyMs);
 }
 
+/** On its way to the store media is in memory twice: as bytes and as base64. */
+const mediaWeight = 2;
+
 function weigh(row: SettledCall): number {
-  const { requestText, responseText, retained, media = [] } = row;
+  const { requestText, responseText, retained, media } = row;
   const response = retained?.response;
   const responseChars = (response?.inputItemsText.length ?? 0) + (response?.answerText.length ?? 0);
-  const mediaBytes = media.reduce((sum, { content }) => sum + content.length, 0);
-  return (requestText?.length ?? 0) + (responseText?.length ?? 0) + responseChars + mediaBytes +
-    1000;
+  return (requestText?.length ?? 0) + (responseText?.length ?? 0) + responseChars +
+    mediaWeight * mediaBytes(media) + 1000;
 }

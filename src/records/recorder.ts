@@ -233,8 +233,10 @@ class QueueRecorder implements Recorder {
     this.#writeNow = nothing;
   }
 
+  /** Whether to write at once. Spilled records come file by file, so waiting adds none to a batch. */
   #isFull(): boolean {
-    return this.#queue.waiting >= maxBatch || this.#queue.chars >= largeBatchChars;
+    const { waiting, spilled, chars } = this.#queue;
+    return waiting >= maxBatch || spilled > 0 || chars >= largeBatchChars;
   }
 
   #release(written: number): void {

@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { SettledCall } from "../shared/interaction.ts";
+import { mediaBytes } from "../shared/media.ts";
 import { capPayload } from "./payload.ts";
 
 /** Stored of each payload even when the account has reached its limit. */
@@ -109,7 +110,6 @@ export class StoredBytes {
   }
 }
 
-function sizeOf({ requestText, responseText, media = [] }: SettledCall): number {
-  const texts = (requestText?.length ?? 0) + (responseText?.length ?? 0);
-  return media.reduce((sum, { content }) => sum + content.length, texts);
+function sizeOf({ requestText, responseText, media }: SettledCall): number {
+  return (requestText?.length ?? 0) + (responseText?.length ?? 0) + mediaBytes(media);
 }

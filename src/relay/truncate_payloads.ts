@@ -3,6 +3,7 @@ import { Turns } from "../base/turns.ts";
 import type { GcHint } from "../base/gc_hint.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 import { bareInteraction, type InteractionStore, type SettledCall } from "../shared/interaction.ts";
+import { mediaBytes } from "../shared/media.ts";
 import type { RecordedForm } from "./call.ts";
 import { externalizeMedia } from "../records/externalize_media.ts";
 import { capPayload } from "../records/payload.ts";
@@ -63,7 +64,7 @@ export function storePayloads(
     const { rows, stored } = room.fit(chunk);
     await store.insert(rows);
     stored();
-    gcHint.left(mediaBytes(chunk));
+    gcHint.left(mediaBytes(chunk.flatMap(({ media = [] }) => media)));
   };
   return {
     async insert(rows) {
@@ -73,7 +74,7 @@ export function storePayloads(
       for (const row of rows) {
         await turns.pause();
         const size = (row.requestText?.length ?? 0) + (row.responseText?.length ?? 0) +
-          mediaBytes([row]);
+          mediaBytes(row.media);
         if (chunk.length > 0 && units + size > chunkUnits) {
           await insert(chunk);
           chunk = [];
@@ -90,11 +91,6 @@ export function storePayloads(
 const unbounded: Pick<StoredBytes, "fit"> = {
   fit: (rows) => ({ rows: [...rows], stored() {} }),
 };
-
-function mediaBytes(rows: readonly SettledCall[]): number {
-  return rows.flatMap(({ media }) => media ?? [])
-    .reduce((sum, { content }) => sum + content.length, 0);
-}
 
 /** The row as it is stored; idempotent. */
 export function storedForm(row: SettledCall, rules: PayloadRules): SettledCall {

@@ -7,6 +7,11 @@ export interface Media {
   content: Uint8Array;
 }
 
+/** Bytes of all of it. */
+export function mediaBytes(media: readonly Media[] = []): number {
+  return media.reduce((sum, { content }) => sum + content.length, 0);
+}
+
 /** Media as an account sees it. */
 export interface MediaFacts {
   bytes: number;

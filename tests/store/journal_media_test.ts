@@ -63,6 +63,22 @@ Deno.test("media comes back byte for byte, of a call that ended and of one that 
   }
 });
 
+Deno.test("a spilled record is read back with its media", async () => {
+  // So large that its file holds nothing else, and is freed as soon as it is read.
+  const large = { ...ended, media: [medium(300_000)] };
+  await withFolder(async (folder) => {
+    const journal = await openJournal(folder, { sync: "always", segmentBytes: 1000 });
+    journal.begin(begun);
+    const stored = journal.end(large);
+    assert.equal(journal.spill(large.transactionId), true);
+    await stored;
+    const found = await journal.readSpilled();
+    await journal.close();
+    const hashes = found.map(({ media }) => media?.map(({ content }) => sha256Hex(content)));
+    assert.deepEqual(hashes, [large.media.map(({ sha256 }) => sha256)]);
+  });
+});
+
 Deno.test("in the file of its beginning a call's end doesn't hold the request's media again", async () => {
   const { bytes } = await afterwards([begun, ended], 10_000_000);
   const once = [asked, ...drawn].reduce((sum, { content }) => sum + content.length * 4 / 3, 0);

@@ -134,7 +134,10 @@ function lineLength(content: Uint8Array): number {
 
 /** Bytes that are encoded at a time, so that a whole image never becomes one string. */
 const pieceBytes = 48 * 1024;
+/** Their length in base64. */
+const pieceChars = pieceBytes / 3 * 4;
 const lineFeed = 0x0a;
+const equalsSign = 0x3d;
 
 function writeLine(target: Buffer, from: number, content: Uint8Array): number {
   let at = from;
@@ -145,6 +148,27 @@ function writeLine(target: Buffer, from: number, content: Uint8Array): number {
 }
 
 function readLines(lines: Buffer): Uint8Array[] {
-  const each = lines.toString("latin1").split("\n").slice(0, -1);
-  return each.map((line) => Uint8Array.fromBase64(line));
+  const contents: Uint8Array[] = [];
+  for (let at = 0; at < lines.length;) {
+    const end = lines.indexOf(lineFeed, at);
+    contents.push(readLine(lines.subarray(at, end)));
+    at = end + 1;
+  }
+  return contents;
+}
+
+function readLine(line: Buffer): Uint8Array {
+  const content = new Uint8Array(lengthOfContent(line));
+  let at = 0;
+  for (let from = 0; from < line.length; from += pieceChars) {
+    const piece = line.toString("latin1", from, from + pieceChars);
+    at += content.subarray(at).setFromBase64(piece).written;
+  }
+  return content;
+}
+
+/** Bytes that a line of base64 encodes. */
+function lengthOfContent(line: Buffer): number {
+  const padding = line.subarray(-2).filter((char) => char === equalsSign).length;
+  return line.length / 4 * 3 - padding;
 }

@@ -1,3 +1,4 @@
+import { released } from "../../base/gc_hint.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Media } from "../../shared/media.ts";
@@ -114,7 +115,9 @@ export class SpilledRecords {
     if (!this.#from) return undefined;
     const { segment, end: from } = this.#from;
     const { ends: to, spilled: due } = segment;
-    const { records } = readSegment(await segment.read());
+    const bytes = await segment.read();
+    const { records } = readSegment(bytes);
+    released(bytes);
     const calls = new CallReader();
     const ended = records.flatMap((record) => calls.take(record) ?? []);
     const isWhole = ended.length >= to;

@@ -1,9 +1,10 @@
-import { createGcHint } from "../../base/gc_hint.ts";
+import { createGcHint, released } from "../../base/gc_hint.ts";
 import { pushAll } from "../../base/lists.ts";
 import type { Database } from "../../database/database.ts";
 import { openPostgres } from "../../database/postgres/postgres.ts";
 import { Fault, isStoreAway, messageOf } from "../../shared/fault.ts";
 import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
+import { mediaBytes } from "../../shared/media.ts";
 import { createAnalyticsWriter } from "./analytics_writer.ts";
 import { createRecordInsert } from "./record_insert.ts";
 
@@ -31,13 +32,13 @@ export type Written =
   | { ok: true; dropped: readonly string[] }
   | { ok: false; message: string; note: string | undefined; isStoreAway: boolean };
 
-/** Suggest a minor GC after so many bytes of written payloads. */
+/** Suggest a GC after this many bytes of written payloads. */
 const gcHintEveryBytes = 8 * 1024 * 1024;
 
 /** What the writing thread does. */
 export interface WriteWork {
   write(part: WritePart): Promise<Written>;
-  /** Closes what it has opened. */
+  /** Closes what it has opened, and forgets what is left of a batch. */
   close(): Promise<void>;
 }
 
@@ -47,7 +48,9 @@ export interface WriteWork {
  */
 export function createWriteWork(embedded?: Database): WriteWork {
   const stores = new WriteStores(embedded);
-  const gcHint = createGcHint(gcHintEveryBytes);
+  const textHint = createGcHint(gcHintEveryBytes);
+  // The copies made of media on its way to the database survive minor collections.
+  const mediaHint = createGcHint(gcHintEveryBytes, "major");
   let open: { batch: number; rows: SettledCall[] } | undefined;
   const write = async ({ batch, rows: some, rowsInAll, urls }: WritePart): Promise<Written> => {
     // Of a batch that stayed without its last part nothing more will come.
@@ -60,14 +63,22 @@ export function createWriteWork(embedded?: Database): WriteWork {
       // This thread is another than the one that had the first parts.
       if (rows.length !== rowsInAll) throw away("the thread that writes records was replaced");
       const dropped = await stores.insert(urls, rows);
-      gcHint.left(rows.reduce((sum, row) => sum + bytesOf(row), 0));
+      textHint.left(rows.reduce((sum, row) => sum + textUnits(row), 0));
+      const media = rows.flatMap(({ media = [] }) => media);
+      mediaHint.left(mediaBytes(media));
+      // This thread's own copies, which nothing refers to any more.
+      for (const { content } of media) released(content);
       return { ok: true, dropped };
     } catch (thrown) {
       const note = thrown instanceof Fault ? thrown.note : undefined;
       return { ok: false, message: messageOf(thrown), note, isStoreAway: isStoreAway(thrown) };
     }
   };
-  return { write, close: () => stores.close() };
+  const close = async () => {
+    open = undefined;
+    await stores.close();
+  };
+  return { write, close };
 }
 
 /** What this thread writes to. The first batch opens it; the next one tries again if that failed. */
@@ -90,8 +101,10 @@ class WriteStores {
     return this.#dropped;
   }
 
+  /** What is written next opens what it names. */
   async close(): Promise<void> {
     const opened = this.#opened;
+    this.#insert = undefined;
     this.#opened = [];
     await Promise.all(opened.map((database) => database.close()));
   }
@@ -104,7 +117,6 @@ class WriteStores {
       return createRecordInsert(database, createAnalyticsWriter(rows, database, onDropped));
     } catch (thrown) {
       await this.close();
-      this.#insert = undefined;
       // Not a wrong setting: the service has opened the same before.
       throw away(messageOf(thrown));
     }
@@ -121,7 +133,6 @@ function away(note: string): Fault {
   return new Fault("store_unavailable", { note });
 }
 
-function bytesOf({ requestText, responseText, media = [] }: SettledCall): number {
-  const mediaBytes = media.reduce((sum, { content }) => sum + content.length, 0);
-  return (requestText?.length ?? 0) + (responseText?.length ?? 0) + mediaBytes;
+function textUnits({ requestText, responseText }: SettledCall): number {
+  return (requestText?.length ?? 0) + (responseText?.length ?? 0);
 }
