@@ -140,6 +140,8 @@ postgresSite(
     assert.equal((await there.cancel(cancelled.id)).status, "cancelled");
     assert.equal((await here.retrieve(cancelled.id)).status, "cancelled");
     await vendor.left("cancelled elsewhere", 1);
+    // Until its record is stored, the process that dies would still hold it.
+    await rowsOf(dying, key, 1);
     const open: Started[] = [];
     for (let at = 0; at < 4; at++) open.push(await started(here, `[hold] number ${at}`));
     await vendor.reached("[hold] number", 4);

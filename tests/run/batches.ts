@@ -10,7 +10,7 @@ const batchedFolders = /^(src|openapi|demo|packaging|bench|tests\/\w+)\//;
  */
 const besideNobody = /^tests\/(http\/overload_test\.ts$|(browser|packaging|sdk)\/)/;
 /** More leave less to load, and a batch running alone at the end. */
-const filesOfBatch = 16;
+const filesOfBatch = 32;
 const longFilesOfBatch = 3;
 
 /**

@@ -6,7 +6,7 @@ import { judgeTests } from "./judge.ts";
 import { slowestFiles } from "./slowest.ts";
 
 Deno.test("files of a folder come together, those that take long are fewer, some stand alone", () => {
-  const http = Array.from({ length: 18 }, (_, at) => `tests/http/a${at}_test.ts`);
+  const http = Array.from({ length: 34 }, (_, at) => `tests/http/a${at}_test.ts`);
   const long = longest.filter((file) => file.startsWith("tests/faults/"));
   const batches = batchesOf([
     ...long.slice(0, 4),
@@ -24,8 +24,8 @@ Deno.test("files of a folder come together, those that take long are fewer, some
     ["tests/browser/a_test.ts"],
     ["tests/browser/b_test.ts"],
     ["tests/http/overload_test.ts"],
-    http.slice(0, 16),
-    http.slice(16),
+    http.slice(0, 32),
+    http.slice(32),
     ["tests/matrix/a_test.ts"],
     ["src/base/b_test.ts", "src/dialects/text/chat/d_test.ts"],
   ]);
