@@ -41,7 +41,7 @@ export interface TestGroup {
   readonly name: string;
   /** Longest first, so that none of them runs alone at the end. */
   readonly files: readonly string[];
-  /** Whether its tests start programs and databases and wait for them. */
+  /** Whether its tests mostly wait for programs, databases and times. */
   readonly waits: boolean;
   /** Whether a timer, socket, file or worker that a test leaves open fails it. */
   readonly sanitize: boolean;
@@ -49,27 +49,28 @@ export interface TestGroup {
 
 /** Sorts test files by what they need. Groups without files are left out. */
 export function testGroups(files: readonly string[]): TestGroup[] {
-  const isUnit = (file: string) => unitTest.test(file);
+  const of = (name: GroupName) => longestFirst(files.filter((file) => groupOf(file) === name));
   const groups: TestGroup[] = [
-    {
-      name: "unit",
-      files: longestFirst(files.filter(isUnit)),
-      waits: false,
-      sanitize: true,
-    },
+    { name: "unit", files: of("unit"), waits: false, sanitize: true },
     // Servers and databases that several tests share outlive the test that opened them.
-    {
-      name: "integration",
-      files: longestFirst(files.filter((file) => !isUnit(file))),
-      waits: true,
-      sanitize: false,
-    },
+    { name: "protocols", files: of("protocols"), waits: false, sanitize: false },
+    { name: "integration", files: of("integration"), waits: true, sanitize: false },
   ];
   return groups.filter((group) => group.files.length > 0);
 }
 
+type GroupName = "unit" | "protocols" | "integration";
+
+function groupOf(file: string): GroupName {
+  if (unitTest.test(file)) return "unit";
+  return protocolTest.test(file) ? "protocols" : "integration";
+}
+
 /** Tests beside their subject, and those of the tree and of the gate itself. */
 const unitTest = /^(?!tests\/)|^tests\/(architecture|run)(_test\.ts$|\/)/;
+
+/** Contracts, wire formats, and the libraries that speak them. */
+const protocolTest = /^tests\/(agents|contracts|dialects|matrix|sdks?)\//;
 
 function longestFirst(files: readonly string[]): string[] {
   const given = new Set(files);

@@ -7,6 +7,7 @@ const all = [
   "src/store/keys_test.ts",
   "tests/architecture_test.ts",
   "tests/browser/login_test.ts",
+  "tests/dialects/echo_test.ts",
   "tests/faults/kill_test.ts",
   "tests/http/chat_test.ts",
   "tests/run/outcome_test.ts",
@@ -16,6 +17,7 @@ Deno.test("every test file is in exactly one group, and no group is empty", () =
   const groups = testGroups(all);
   assert.deepEqual(groups.map(({ name, files }) => [name, files.length]), [
     ["unit", 4],
+    ["protocols", 1],
     ["integration", 3],
   ]);
   assert.deepEqual(groups.flatMap(({ files }) => files).sort(), all);
