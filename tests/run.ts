@@ -11,6 +11,7 @@ import { startDatabaseServer } from "./run/database_server.ts";
 import { testFiles, type TestGroup, testGroups } from "./run/files.ts";
 import { bundledProgram, dependencies, type Gate, staticChecks, tests } from "./run/gate.ts";
 import { makeMemoryFolder } from "./run/memory_folder.ts";
+import { runInMemory } from "./run/memory_mount.ts";
 import { type Outcome, outcomeLine, total, totalsLine } from "./run/outcome.ts";
 import { Processes } from "./run/processes.ts";
 import { slowestLines } from "./run/slowest.ts";
@@ -153,4 +154,7 @@ function finish(outcomes: readonly Outcome[], inCi: boolean): number {
   return totals.failed === 0 && totals.passed > 0 ? 0 : 1;
 }
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
+if (import.meta.main) {
+  const script = new URL(import.meta.url);
+  Deno.exit(await runInMemory(script, Deno.args) ?? await main(Deno.args));
+}

@@ -214,10 +214,10 @@ async function sumOf({ baseUrl }: { baseUrl: string }, pattern: RegExp): Promise
   return [...sums][0]!;
 }
 
-/** Ids of the workers' processes, as they were started. */
+/** Ids of the workers' processes in the order in which they were started: ids begin anew at some point. */
 async function workersOf({ pid }: ServiceProcess): Promise<number[]> {
   const text = await Deno.readTextFile(`/proc/${pid}/task/${pid}/children`);
-  return text.trim().split(" ").map(Number).sort((a, b) => a - b);
+  return text.trim().split(" ").map(Number);
 }
 
 async function namesIn(path: string): Promise<string[]> {

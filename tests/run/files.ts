@@ -53,24 +53,24 @@ export function testGroups(files: readonly string[]): TestGroup[] {
   const groups: TestGroup[] = [
     { name: "unit", files: of("unit"), waits: false, sanitize: true },
     // Servers and databases that several tests share outlive the test that opened them.
-    { name: "protocols", files: of("protocols"), waits: false, sanitize: false },
+    { name: "interfaces", files: of("interfaces"), waits: false, sanitize: false },
     { name: "integration", files: of("integration"), waits: true, sanitize: false },
   ];
   return groups.filter((group) => group.files.length > 0);
 }
 
-type GroupName = "unit" | "protocols" | "integration";
+type GroupName = "unit" | "interfaces" | "integration";
 
 function groupOf(file: string): GroupName {
   if (unitTest.test(file)) return "unit";
-  return protocolTest.test(file) ? "protocols" : "integration";
+  return interfaceTest.test(file) ? "interfaces" : "integration";
 }
 
 /** Tests beside their subject, and those of the tree and of the gate itself. */
 const unitTest = /^(?!tests\/)|^tests\/(architecture|run)(_test\.ts$|\/)/;
 
-/** Contracts, wire formats, and the libraries that speak them. */
-const protocolTest = /^tests\/(agents|contracts|dialects|matrix|sdks?)\//;
+/** What others read and call: contracts, wire formats, client libraries, pages, packages. */
+const interfaceTest = /^tests\/(agents|contracts|dialects|docs|matrix|packaging|sdks?)\//;
 
 function longestFirst(files: readonly string[]): string[] {
   const given = new Set(files);

@@ -17,7 +17,7 @@ Deno.test("every test file is in exactly one group, and no group is empty", () =
   const groups = testGroups(all);
   assert.deepEqual(groups.map(({ name, files }) => [name, files.length]), [
     ["unit", 4],
-    ["protocols", 1],
+    ["interfaces", 1],
     ["integration", 3],
   ]);
   assert.deepEqual(groups.flatMap(({ files }) => files).sort(), all);

@@ -30,6 +30,11 @@ export function folderInMemory(
     : undefined;
 }
 
+/** Whether a run's files can be in memory beside what its tests need. */
+export function memoryHasRoom(): boolean {
+  return availableMemory() >= memoryBytes;
+}
+
 function availableMemory(): number {
   return Deno.systemMemoryInfo().available;
 }
@@ -45,7 +50,8 @@ function freeBytesOf(path: string): number {
   }
 }
 
-function readText(path: string): string {
+/** The text of a file; empty where it can't be read. */
+export function readText(path: string): string {
   try {
     return Deno.readTextFileSync(path);
   } catch {

@@ -1,0 +1,90 @@
+import assert from "@std/assert";
+import { isInMemory } from "./memory_mount.ts";
+
+const mounts = [
+  "/dev/vda / ext4 rw 0 0",
+  "tmpfs /tmp tmpfs rw 0 0",
+  "/dev/vdb /tmp/disk ext4 rw 0 0",
+  "tmpfs /tmpfiles tmpfs rw 0 0",
+  "/dev/vdc /over ext4 rw 0 0",
+  "tmpfs /over tmpfs rw 0 0",
+  "",
+].join("\n");
+
+Deno.test("a path is in memory where the nearest file system above it is", () => {
+  const paths = ["/tmp", "/tmp/a", "/tmpfiles/a", "/over/a"];
+  assert.deepEqual(paths.filter((path) => !isInMemory(path, mounts)), []);
+  const onDisk = ["/", "/home", "/tmp/disk", "/tmp/disk/a", "/tmpother"];
+  assert.deepEqual(onDisk.filter((path) => isInMemory(path, mounts)), []);
+  assert.equal(isInMemory("/tmp", ""), false);
+});
+
+const isLinuxRoot = Deno.build.os === "linux" && Deno.uid() === 0;
+
+/** What a program prints that does as the gate does; killed by `signal` once it says that it runs. */
+async function run(body: string, signal?: Deno.Signal): Promise<{ code: number; text: string }> {
+  // Where the gate's own files may be in memory already.
+  const folder = await Deno.makeTempDir({ dir: "/var/tmp" });
+  try {
+    const module = new URL("./memory_mount.ts", import.meta.url).href;
+    const script = `${folder}/script.ts`;
+    await Deno.writeTextFile(
+      script,
+      `import { isInMemory, runInMemory } from ${JSON.stringify(module)};
+       const code = await runInMemory(new URL(import.meta.url), ["one", "two words"]);
+       if (code !== undefined) Deno.exit(code);
+       ${body}`,
+    );
+    const child = new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--no-config", script],
+      env: { TMPDIR: folder },
+      ...{ stdin: "null", stdout: "piped", stderr: "inherit" },
+    }).spawn();
+    let text = "";
+    for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) {
+      text += part;
+      if (signal && part.includes("runs")) child.kill(signal);
+    }
+    return { code: (await child.status).code, text };
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Where root may not mount, the program runs as it is. */
+const mayMount = isLinuxRoot &&
+  (await run("console.log(Deno.makeTempDirSync());")).text.includes("llm-gateway-memory-");
+
+Deno.test({
+  name: "a run of root has its temporary files in memory, and leaves none; it gets words and code",
+  ignore: !mayMount,
+  async fn() {
+    const { code, text } = await run(
+      `const folder = Deno.makeTempDirSync();
+       console.log(JSON.stringify([isInMemory(folder), folder, Deno.args]));
+       Deno.exit(7);`,
+    );
+    assert.equal(code, 7);
+    const [inMemory, folder, args] = JSON.parse(text);
+    assert.deepEqual([inMemory, args], [true, ["one", "two words"]]);
+    const above = folder.slice(0, folder.lastIndexOf("/"));
+    assert.match(above, /\/llm-gateway-memory-\w+$/);
+    assert.equal(Deno.readTextFileSync("/proc/mounts").includes(above), false);
+    assert.throws(() => Deno.statSync(above), Deno.errors.NotFound);
+  },
+});
+
+Deno.test({
+  name: "a signal reaches the run, and so does it when the first program is killed",
+  ignore: !mayMount,
+  async fn() {
+    const waits = `Deno.addSignalListener("SIGTERM", () => {
+         console.log("ended");
+         Deno.exit(3);
+       });
+       console.log("runs");
+       setTimeout(() => {}, 60_000);`;
+    assert.deepEqual(await run(waits, "SIGTERM"), { code: 3, text: "runs\nended\n" });
+    assert.deepEqual(await run(waits, "SIGKILL"), { code: 137, text: "runs\nended\n" });
+  },
+});
