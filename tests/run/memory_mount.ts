@@ -12,7 +12,7 @@ export async function runInMemory(
   args: readonly string[],
 ): Promise<number | undefined> {
   if (Deno.build.os !== "linux" || Deno.uid() !== 0 || !memoryHasRoom()) return undefined;
-  const folder = Deno.makeTempDirSync({ prefix: "llm-gateway-memory-" });
+  const folder = Deno.makeTempDirSync({ prefix: "gate-" });
   // A database server that tests start as another user must be able to pass through.
   Deno.chmodSync(folder, 0o711);
   try {

@@ -53,7 +53,7 @@ async function run(body: string, signal?: Deno.Signal): Promise<{ code: number; 
 
 /** Where root may not mount, the program runs as it is. */
 const mayMount = isLinuxRoot &&
-  (await run("console.log(Deno.makeTempDirSync());")).text.includes("llm-gateway-memory-");
+  (await run("console.log(Deno.makeTempDirSync());")).text.includes("/gate-");
 
 Deno.test({
   name: "a run of root has its temporary files in memory, and leaves none; it gets words and code",
@@ -68,7 +68,7 @@ Deno.test({
     const [inMemory, folder, args] = JSON.parse(text);
     assert.deepEqual([inMemory, args], [true, ["one", "two words"]]);
     const above = folder.slice(0, folder.lastIndexOf("/"));
-    assert.match(above, /\/llm-gateway-memory-\w+$/);
+    assert.match(above, /\//gate-\w+$/);
     assert.equal(Deno.readTextFileSync("/proc/mounts").includes(above), false);
     assert.throws(() => Deno.statSync(above), Deno.errors.NotFound);
   },
