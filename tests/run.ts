@@ -19,7 +19,7 @@ import { costLines, type FileCost, timeFiles } from "./run/times.ts";
 
 async function main(args: readonly string[]): Promise<number> {
   const root = decodeURIComponent(new URL("..", import.meta.url).pathname).replace(/\/$/, "");
-  const tempDir = Deno.makeTempDirSync({ prefix: "llm-gateway-test-" });
+  const tempDir = Deno.makeTempDirSync({ prefix: "gate-" });
   // A database server that tests start as another user must be able to pass through.
   Deno.chmodSync(tempDir, 0o711);
   const processes = new Processes();
