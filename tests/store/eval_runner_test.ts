@@ -255,12 +255,13 @@ eachWorld(
     runner.wake();
     const run = await world.until(id, ended);
     assert.equal(run.state, "cancelled");
-    // Calls that were under way come to their end.
-    await world.until(id, ({ counts }) => counts.done === world.calls.length);
-    const asked = world.calls.length;
-    assert.ok(asked < 14, String(asked));
-    for (let look = 0; look < 5; look++) await runner.tick();
-    assert.equal(world.calls.length, asked);
+    // Calls that were under way come to their end, and those whose item was being read are asked.
+    for (let asked = -1; asked !== world.calls.length;) {
+      asked = world.calls.length;
+      await world.until(id, ({ counts }) => counts.done === world.calls.length);
+      for (let look = 0; look < 5; look++) await runner.tick();
+    }
+    assert.ok(world.calls.length < 14, String(world.calls.length));
   },
 );
 
