@@ -36,7 +36,7 @@ async function prove(url: string | undefined): Promise<void> {
     const env = { DATA_DIR: dataDir, ...(url ? { DATABASE_URL: url } : {}) };
     const key = await firstKey(env);
     await inDatabase(url, dataDir, (database) => writeManyRows(database, 1, rows));
-    const id = await killedInTheMiddle(env, key);
+    const id = await killedInTheMiddle(env, key, `${dataDir}/exports`);
     if (url) {
       // The lease of a dead process runs out by itself; nobody wants to wait for that here.
       await inDatabase(url, dataDir, async (database) => {
@@ -44,7 +44,7 @@ async function prove(url: string | undefined): Promise<void> {
         assert.deepEqual(await database.query(over), [{ state: "running" }]);
       });
     } else {
-      assert.equal([...Deno.readDirSync(`${dataDir}/exports`)].length, 1, "half a file");
+      assert.equal(namesIn(`${dataDir}/exports`).length, 1, "half a file");
     }
     // On PostgreSQL a process with another directory can do it.
     await using service = await startService({ env: url ? { ...env, DATA_DIR: other } : env });
@@ -61,13 +61,17 @@ async function prove(url: string | undefined): Promise<void> {
 
 /** The half file of the killed attempt is gone. */
 async function onlyTheWholeFile(dataDir: string): Promise<void> {
-  const names = [...Deno.readDirSync(`${dataDir}/exports`)].map(({ name }) => name);
+  const names = namesIn(`${dataDir}/exports`);
   assert.equal(names.length, 1);
   assert.match(names[0]!, /\.2\.json$/);
   assert.equal((await Deno.stat(`${dataDir}/exports/${names[0]}`)).mode! & 0o777, 0o600);
 }
 
-async function killedInTheMiddle(env: Record<string, string>, key: string): Promise<string> {
+async function killedInTheMiddle(
+  env: Record<string, string>,
+  key: string,
+  folder: string,
+): Promise<string> {
   await using service = await startService({ env });
   const answer = await post(service, key, {
     range: { start: "2026-01-01", end: "2026-12-31" },
@@ -75,9 +79,23 @@ async function killedInTheMiddle(env: Record<string, string>, key: string): Prom
   const { request_id } = await answer.json();
   const list = await fetch(service.baseUrl + path, { headers: headers(key) });
   assert.equal((await list.json()).data[0].state, "running", "it was not written at once");
+  // A job runs before it has its file.
+  for (const untilMs = performance.now() + 60_000; namesIn(folder).length === 0;) {
+    assert.ok(performance.now() < untilMs, "no file is begun");
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
   service.kill("SIGKILL");
   await service.status;
   return request_id;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return [...Deno.readDirSync(folder)].map(({ name }) => name);
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.NotFound) return [];
+    throw thrown;
+  }
 }
 
 async function untilReady(service: ServiceProcess, key: string, id: string): Promise<string> {
