@@ -67,7 +67,7 @@ async function onlyTheWholeFile(dataDir: string): Promise<void> {
   assert.equal((await Deno.stat(`${dataDir}/exports/${names[0]}`)).mode! & 0o777, 0o600);
 }
 
-/** Kills the process once the job runs and, where files are in a folder, has begun one. */
+/** Kills the process once the job is running and, if files go to a folder, has begun its file. */
 async function killedInTheMiddle(
   env: Record<string, string>,
   key: string,
@@ -80,13 +80,18 @@ async function killedInTheMiddle(
   const { request_id } = await answer.json();
   const list = await fetch(service.baseUrl + path, { headers: headers(key) });
   assert.equal((await list.json()).data[0].state, "running", "it was not written at once");
-  for (const untilMs = performance.now() + 60_000; folder && namesIn(folder).length === 0;) {
-    assert.ok(performance.now() < untilMs, "no file is begun");
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
+  if (folder !== undefined) await fileIn(folder);
   service.kill("SIGKILL");
   await service.status;
   return request_id;
+}
+
+async function fileIn(folder: string): Promise<void> {
+  const deadline = performance.now() + 60_000;
+  while (namesIn(folder).length === 0) {
+    assert.ok(performance.now() < deadline, "no file was begun in 60 s");
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
 }
 
 function namesIn(folder: string): string[] {

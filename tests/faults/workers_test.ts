@@ -214,7 +214,7 @@ async function sumOf({ baseUrl }: { baseUrl: string }, pattern: RegExp): Promise
   return [...sums][0]!;
 }
 
-/** Ids of the workers' processes in the order in which they were started: ids begin anew at some point. */
+/** Process ids of the workers in the order of their start, which isn't that of the ids: those wrap. */
 async function workersOf({ pid }: ServiceProcess): Promise<number[]> {
   const text = await Deno.readTextFile(`/proc/${pid}/task/${pid}/children`);
   return text.trim().split(" ").map(Number);

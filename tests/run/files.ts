@@ -69,7 +69,7 @@ function groupOf(file: string): GroupName {
 /** Tests beside their subject, and those of the tree and of the gate itself. */
 const unitTest = /^(?!tests\/)|^tests\/(architecture|run)(_test\.ts$|\/)/;
 
-/** What others read and call: contracts, wire formats, client libraries, pages, packages. */
+/** What users read and call: contracts, wire formats, client libraries, documentation, packages. */
 const interfaceTest = /^tests\/(agents|contracts|dialects|docs|matrix|packaging|sdks?)\//;
 
 function longestFirst(files: readonly string[]): string[] {

@@ -22,12 +22,30 @@ export function folderInMemory(
   freeBytes = freeBytesOf("/dev/shm"),
   availableBytes = availableMemory(),
 ): string | undefined {
-  const [, type, options = ""] = mounts.split("\n").map((line) => line.split(" ").slice(1))
-    .findLast(([path]) => path === "/dev/shm") ?? [];
-  const isWritable = type === "tmpfs" && !/(^|,)ro(,|$)/.test(options);
+  const isWritable = isInMemory("/dev/shm", mounts) && !isReadOnly("/dev/shm", mounts);
   return isWritable && freeBytes >= roomBytes && availableBytes >= memoryBytes
     ? "/dev/shm"
     : undefined;
+}
+
+/** Whether a path is on a file system in memory. */
+export function isInMemory(path: string, mounts = readText("/proc/mounts")): boolean {
+  return mountOf(path, mounts).type === "tmpfs";
+}
+
+function isReadOnly(path: string, mounts: string): boolean {
+  return mountOf(path, mounts).options.split(",").includes("ro");
+}
+
+/** The file system that a path is on: of those mounted above it the nearest, at one point the last. */
+function mountOf(path: string, mounts: string): { type: string; options: string } {
+  let nearest = { point: "", type: "", options: "" };
+  for (const line of mounts.split("\n")) {
+    const [, point = "none", type = "", options = ""] = line.split(" ");
+    const isAbove = `${path}/`.startsWith(point === "/" ? point : `${point}/`);
+    if (isAbove && point.length >= nearest.point.length) nearest = { point, type, options };
+  }
+  return nearest;
 }
 
 /** Whether a run's files can be in memory beside what its tests need. */
@@ -50,8 +68,7 @@ function freeBytesOf(path: string): number {
   }
 }
 
-/** The text of a file; empty where it can't be read. */
-export function readText(path: string): string {
+function readText(path: string): string {
   try {
     return Deno.readTextFileSync(path);
   } catch {

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { folderInMemory } from "./memory_folder.ts";
+import { folderInMemory, isInMemory } from "./memory_folder.ts";
 
 const gib = 2 ** 30;
 const mounts = (options: string) =>
@@ -23,4 +23,22 @@ Deno.test("else they are where the system has its temporary files", () => {
   for (const [what, ...facts] of refused) {
     assert.equal(folderInMemory(...facts), undefined, what);
   }
+});
+
+const several = [
+  "/dev/vda / ext4 rw 0 0",
+  "tmpfs /tmp tmpfs rw 0 0",
+  "/dev/vdb /tmp/disk ext4 rw 0 0",
+  "tmpfs /tmpfiles tmpfs rw 0 0",
+  "/dev/vdc /over ext4 rw 0 0",
+  "tmpfs /over tmpfs rw 0 0",
+  "",
+].join("\n");
+
+Deno.test("a path is in memory where the nearest file system above it is", () => {
+  const paths = ["/tmp", "/tmp/a", "/tmpfiles/a", "/over/a"];
+  assert.deepEqual(paths.filter((path) => !isInMemory(path, several)), []);
+  const onDisk = ["/", "/home", "/tmp/disk", "/tmp/disk/a", "/tmpother"];
+  assert.deepEqual(onDisk.filter((path) => isInMemory(path, several)), []);
+  assert.equal(isInMemory("/tmp", ""), false);
 });

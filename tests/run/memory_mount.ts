@@ -1,11 +1,12 @@
-import { memoryHasRoom, readText } from "./memory_folder.ts";
+import { isInMemory, memoryHasRoom } from "./memory_folder.ts";
 
 /**
- * Runs this program once more, with its temporary files in memory, and gives its exit code; undefined
- * where that can't be, or where they are in memory already.
+ * Runs `script` in a second process whose temporary files are in memory, and gives its exit code;
+ * undefined where that isn't possible, or where they are in memory already.
  *
- * What tests start as programs must keep its files outside `/dev`, and a file system of one's own
- * needs root. It is mounted for the second program alone, and gone with it.
+ * Services that tests start as programs can't have files below `/dev`, so `/dev/shm` is not enough,
+ * and to mount another file system takes root. Only the second process sees the mount, which goes
+ * away with it.
  */
 export async function runInMemory(
   script: URL,
@@ -23,19 +24,7 @@ export async function runInMemory(
   }
 }
 
-/** Whether a path is on a file system in memory. */
-export function isInMemory(path: string, mounts = readText("/proc/mounts")): boolean {
-  let nearest = { point: "", type: "" };
-  for (const line of mounts.split("\n")) {
-    const [, point = "none", type = ""] = line.split(" ");
-    const isAbove = `${path}/`.startsWith(point === "/" ? point : `${point}/`);
-    // Of two at one point the later one is seen.
-    if (isAbove && point.length >= nearest.point.length) nearest = { point, type };
-  }
-  return nearest.type === "tmpfs";
-}
-
-/** A container's root may not be allowed to. */
+/** Root in a container may lack the right. */
 async function canMount(folder: string): Promise<boolean> {
   try {
     const { success } = await command(folder, ["true"], "null").output();
@@ -57,7 +46,7 @@ async function mounted(folder: string, program: readonly string[]): Promise<numb
   return code;
 }
 
-/** Is told to stop when this process is killed. */
+/** Mounts the folder for a program, which gets SIGTERM should this process be killed. */
 function command(
   folder: string,
   program: readonly string[],

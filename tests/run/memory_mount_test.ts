@@ -1,24 +1,5 @@
 import assert from "@std/assert";
-import { memoryHasRoom } from "./memory_folder.ts";
-import { isInMemory } from "./memory_mount.ts";
-
-const mounts = [
-  "/dev/vda / ext4 rw 0 0",
-  "tmpfs /tmp tmpfs rw 0 0",
-  "/dev/vdb /tmp/disk ext4 rw 0 0",
-  "tmpfs /tmpfiles tmpfs rw 0 0",
-  "/dev/vdc /over ext4 rw 0 0",
-  "tmpfs /over tmpfs rw 0 0",
-  "",
-].join("\n");
-
-Deno.test("a path is in memory where the nearest file system above it is", () => {
-  const paths = ["/tmp", "/tmp/a", "/tmpfiles/a", "/over/a"];
-  assert.deepEqual(paths.filter((path) => !isInMemory(path, mounts)), []);
-  const onDisk = ["/", "/home", "/tmp/disk", "/tmp/disk/a", "/tmpother"];
-  assert.deepEqual(onDisk.filter((path) => isInMemory(path, mounts)), []);
-  assert.equal(isInMemory("/tmp", ""), false);
-});
+import { isInMemory, memoryHasRoom } from "./memory_folder.ts";
 
 /** Whether this user may do on this machine what the gate tries. */
 const mayMount = Deno.build.os === "linux" && Deno.uid() === 0 && memoryHasRoom() &&
@@ -27,16 +8,17 @@ const mayMount = Deno.build.os === "linux" && Deno.uid() === 0 && memoryHasRoom(
     stderr: "null",
   }).output()).success;
 
-/** What a program prints that does as the gate does; killed by `signal` once it says that it runs. */
+/** Runs a program that starts as the gate does; sends it `signal` once it has printed "runs". */
 async function run(body: string, signal?: Deno.Signal): Promise<{ code: number; text: string }> {
   // Where the gate's own files may be in memory already.
   const folder = await Deno.makeTempDir({ dir: "/var/tmp" });
   try {
-    const module = new URL("./memory_mount.ts", import.meta.url).href;
+    const moduleOf = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
     const script = `${folder}/script.ts`;
     await Deno.writeTextFile(
       script,
-      `import { isInMemory, runInMemory } from ${JSON.stringify(module)};
+      `import { isInMemory } from ${moduleOf("./memory_folder.ts")};
+       import { runInMemory } from ${moduleOf("./memory_mount.ts")};
        const code = await runInMemory(new URL(import.meta.url), Deno.args);
        if (code !== undefined) Deno.exit(code);
        ${body}`,
@@ -57,7 +39,7 @@ async function run(body: string, signal?: Deno.Signal): Promise<{ code: number; 
   }
 }
 
-Deno.test("a run has its temporary files in memory where root may mount, its words and its code", async () => {
+Deno.test("temporary files are in memory where root may mount; arguments and exit code are passed on", async () => {
   const { code, text } = await run(
     `const folder = Deno.makeTempDirSync();
      console.log(JSON.stringify([isInMemory(folder), folder, Deno.args]));
@@ -71,7 +53,7 @@ Deno.test("a run has its temporary files in memory where root may mount, its wor
   assert.equal(Deno.readTextFileSync("/proc/mounts").includes(folder.split("/")[3]!), false);
 });
 
-Deno.test("a signal reaches the run, and it ends when the program that started it is killed", async () => {
+Deno.test("signals are passed on, and the second process ends when the first one is killed", async () => {
   const waits = `Deno.addSignalListener("SIGTERM", () => {
        console.log("ended");
        Deno.exit(3);
@@ -79,7 +61,7 @@ Deno.test("a signal reaches the run, and it ends when the program that started i
      console.log("runs");
      setTimeout(() => {}, 60_000);`;
   assert.deepEqual(await run(waits, "SIGTERM"), { code: 3, text: "runs\nended\n" });
-  // Without a mount there is one program, which hears nothing of it.
+  // Without a mount there is only the first one.
   const text = mayMount ? "runs\nended\n" : "runs\n";
   assert.deepEqual(await run(waits, "SIGKILL"), { code: 137, text });
 });

@@ -32,7 +32,7 @@ Deno.test("output of both streams, exit code and environment are the child's", a
 });
 
 Deno.test("a child's time of the processor is its own and that of whom it waited for", async () => {
-  // In a program of its own: the kernel counts by process, and children of other tests end in this one.
+  // In a process of its own: the kernel counts by process, and other tests start children in this one.
   const module = JSON.stringify(new URL("./processes.ts", import.meta.url).href);
   const busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
   const scripts = JSON.stringify(["sleep 0.1", `bash -c '${busy}'; true`]);

@@ -255,7 +255,7 @@ eachWorld(
     runner.wake();
     const run = await world.until(id, ended);
     assert.equal(run.state, "cancelled");
-    // Calls that were under way come to their end, and those whose item was being read are asked.
+    // Calls under way end. A call whose item was just being read is still made.
     for (let asked = -1; asked !== world.calls.length;) {
       asked = world.calls.length;
       await world.until(id, ({ counts }) => counts.done === world.calls.length);
