@@ -52,7 +52,7 @@ export const runFlags: readonly string[] = [
   "--deny-ffi",
   "--deny-import",
   // Why: the decision of 2026-11-21 on memory.
-  "--v8-flags=--max-semi-space-size=16,--heap-growing-percent=50,--no-parallel-scavenge,--expose-gc",
+  "--v8-flags=--max-semi-space-size=16,--heap-growing-percent=50,--no-parallel-scavenge,--no-allocation-site-pretenuring,--expose-gc",
 ];
 
 /**
