@@ -95,18 +95,25 @@ class Host {
 
   /** The one used last: what is needed less and less often falls idle and goes. */
   #next(): Connection | undefined {
-    const { clock, settleMs, maxPerHost } = this.pool.options;
-    const nowMs = clock.monotonicMs();
-    const at = this.#free.findLastIndex((one) =>
-      one.isOpen && one.freedMs <= nowMs - settleMs && one.restsUntilMs > nowMs
-    );
+    const at = this.#lastUsable();
     if (at >= 0) return this.#free.splice(at, 1)[0]?.taken();
-    if (this.#all.size < maxPerHost) {
+    if (this.#all.size < this.pool.options.maxPerHost) {
       const fresh = new Connection(this);
       this.#all.add(fresh);
       return fresh;
     }
     return this.#free.shift()?.taken();
+  }
+
+  /** A loop: a function for `findLastIndex` would be made, and compiled, again and again. */
+  #lastUsable(): number {
+    const { clock, settleMs } = this.pool.options;
+    const nowMs = clock.monotonicMs();
+    for (let at = this.#free.length - 1; at >= 0; at--) {
+      const { isOpen, freedMs, restsUntilMs } = this.#free[at]!;
+      if (isOpen && freedMs <= nowMs - settleMs && restsUntilMs > nowMs) return at;
+    }
+    return -1;
   }
 
   freed(connection: Connection): void {
