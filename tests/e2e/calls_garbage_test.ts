@@ -9,8 +9,8 @@ const mostBytes = 4_000;
 
 /**
  * What a call leaves behind must not outlive it in the young generation: the collector copies it twice,
- * and the old generation is collected for it. With V8's own settings, arrays of listeners are made in
- * the old generation, each holds its request and answer there, and a call leaves 5,500 to 20,000 bytes
+ * and the old generation is collected for it. With V8's own settings compiled code makes some things in
+ * the old generation, which hold request and answer there, and a call leaves 5,500 to 20,000 bytes
  * (docs/decisions.md, 0374). Bytes are counted here, not seconds.
  */
 Deno.test("of a call that has ended little more than its record grows old", async () => {
