@@ -51,7 +51,7 @@ export const runFlags: readonly string[] = [
   "--deny-run",
   "--deny-ffi",
   "--deny-import",
-  // Why: the decision of 2026-11-21 on memory.
+  // Why: docs/decisions.md, 0037, 0369 and 0374.
   "--v8-flags=--max-semi-space-size=16,--heap-growing-percent=50,--no-parallel-scavenge,--no-allocation-site-pretenuring,--expose-gc",
 ];
 

@@ -105,7 +105,7 @@ class Host {
     return this.#free.shift()?.taken();
   }
 
-  /** A loop: a function for `findLastIndex` would be made, and compiled, again and again. */
+  /** A plain loop: V8 would compile a callback for `findLastIndex` again and again. */
   #lastUsable(): number {
     const { clock, settleMs } = this.pool.options;
     const nowMs = clock.monotonicMs();

@@ -4,7 +4,7 @@ import { temporaryDirectory } from "../support/service_files.ts";
 
 const callers = 32;
 const callsEach = 120;
-/** What is recorded of a call waits for its batch: its texts, and some fields. */
+/** A call's record waits for its batch, and is promoted meanwhile: its texts and some fields, 2 KB. */
 const mostBytes = 4_000;
 
 /**
@@ -13,7 +13,7 @@ const mostBytes = 4_000;
  * the old generation, which hold request and answer there, and a call leaves 5,500 to 20,000 bytes
  * (docs/decisions.md, 0374). Bytes are counted here, not seconds.
  */
-Deno.test("of a call that has ended little more than its record grows old", async () => {
+Deno.test("little more than its record is promoted of a call that has ended", async () => {
   const answer = JSON.stringify({
     ...{ id: "1", object: "chat.completion", created: 1, model: "gpt-4.1" },
     choices: [{
@@ -59,11 +59,11 @@ Deno.test("of a call that has ended little more than its record grows old", asyn
       assert.equal(response.status, 200, text);
     }
   };
-  const warm = callers * callsEach;
+  const calls = callers * callsEach;
   await Promise.all(Array.from({ length: callers }, make));
   const mark = service.output().length;
   await Promise.all(Array.from({ length: callers }, make));
-  const bytes = promotedBytes(service.output().slice(mark)) / warm;
+  const bytes = promotedBytes(service.output().slice(mark)) / calls;
   assert.ok(bytes > 100, `${bytes} bytes a call: was anything counted?`);
   assert.ok(bytes < mostBytes, `${Math.round(bytes)} bytes of a call`);
 });

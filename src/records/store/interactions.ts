@@ -96,20 +96,20 @@ async function inStatements(
   rows: readonly Cells[],
 ): Promise<SqlRow[]> {
   const returned: SqlRow[] = [];
-  for (const some of chunks(rows, sizeOf, sentCharacters)) {
+  for (const some of chunks(rows, charactersOf, sentCharacters)) {
     const arrays = some[0]!.map((_, at) => arrayOf(some, at));
     pushAll(returned, await tx.query(statement, arrays));
   }
   return returned;
 }
 
-// Functions of the module with loops: V8 forgets the code of functions that live as long as a batch,
-// and would compile them for nearly each one.
+// Plain loops in module functions: V8 drops the compiled code of callbacks that live no longer than a
+// batch, and would compile them again for nearly every batch.
 
-function sizeOf(row: Cells): number {
-  let size = 0;
-  for (const cell of row) size += cell.length + 1;
-  return size;
+function charactersOf(row: Cells): number {
+  let characters = 0;
+  for (const cell of row) characters += cell.length + 1;
+  return characters;
 }
 
 /** The literal of the array with one cell of each row. */
