@@ -4,14 +4,17 @@ import { temporaryDirectory } from "../support/service_files.ts";
 
 const callers = 32;
 const callsEach = 120;
+const calls = callers * callsEach;
 /** A call's record waits for its batch, and is promoted meanwhile: its texts and some fields, 2 KB. */
 const mostBytes = 4_000;
+/** Of the writing thread, where a batch is gone when it is written. */
+const mostBytesOfWriter = 1_500;
 
 /**
  * What a call leaves behind must not outlive it in the young generation: the collector copies it twice,
  * and the old generation is collected for it. With V8's own settings compiled code makes some things in
  * the old generation, which hold request and answer there, and a call leaves 5,500 to 20,000 bytes
- * (docs/decisions.md, 0374). Bytes are counted here, not seconds.
+ * (docs/decisions.md, 0374 and 0375). Bytes are counted here, not seconds.
  */
 Deno.test("little more than its record is promoted of a call that has ended", async () => {
   const answer = JSON.stringify({
@@ -59,17 +62,25 @@ Deno.test("little more than its record is promoted of a call that has ended", as
       assert.equal(response.status, 200, text);
     }
   };
-  const calls = callers * callsEach;
-  await Promise.all(Array.from({ length: callers }, make));
-  const mark = service.output().length;
-  await Promise.all(Array.from({ length: callers }, make));
-  const bytes = promotedBytes(service.output().slice(mark)) / calls;
+  const makeAll = async () => {
+    const mark = service.output().length;
+    await Promise.all(Array.from({ length: callers }, make));
+    return promotedBytes(service.output().slice(mark)).map((bytes) => bytes / calls);
+  };
+  // While code is compiled, more stays.
+  await makeAll();
+  let [bytes = 0, ofWriter = Infinity] = await makeAll();
+  // Whatever else the machine does may have had calls wait, and stay; garbage is there each time.
+  for (let more = 0; more < 2 && (bytes >= mostBytes || ofWriter >= mostBytesOfWriter); more++) {
+    [bytes = 0, ofWriter = Infinity] = await makeAll();
+  }
   assert.ok(bytes > 100, `${bytes} bytes a call: was anything counted?`);
   assert.ok(bytes < mostBytes, `${Math.round(bytes)} bytes of a call`);
+  assert.ok(ofWriter < mostBytesOfWriter, `${Math.round(ofWriter)} bytes of a record`);
 });
 
-/** Of the thread with most scavenges, which serves calls. */
-function promotedBytes(said: string): number {
+/** By thread: first the one with most scavenges, which serves calls, then the one that writes records. */
+function promotedBytes(said: string): number[] {
   const threads = new Map<string, { count: number; bytes: number }>();
   for (
     const [, thread, promoted] of said.matchAll(
@@ -79,6 +90,5 @@ function promotedBytes(said: string): number {
     const { count, bytes } = threads.get(thread!) ?? { count: 0, bytes: 0 };
     threads.set(thread!, { count: count + 1, bytes: bytes + Number(promoted) });
   }
-  const most = [...threads.values()].toSorted((a, b) => b.count - a.count)[0];
-  return most?.bytes ?? 0;
+  return [...threads.values()].toSorted((a, b) => b.count - a.count).map(({ bytes }) => bytes);
 }

@@ -32,8 +32,15 @@ export type Written =
   | { ok: true; dropped: readonly string[] }
   | { ok: false; message: string; note: string | undefined; isStoreAway: boolean };
 
-/** Suggest a GC after this many bytes of written payloads. */
-const gcHintEveryBytes = 8 * 1024 * 1024;
+/**
+ * After so much of rows, the young generation is collected between two batches, when next to nothing
+ * has to be copied. In UTF-16 units of text.
+ */
+const garbageUnits = 1024 * 1024;
+/** What a row without its texts counts for. */
+const rowUnits = 1000;
+/** After so much media all is collected: copies made on its way survive collections of the young. */
+const mediaHintEveryBytes = 8 * 1024 * 1024;
 
 /** What the writing thread does. */
 export interface WriteWork {
@@ -48,11 +55,10 @@ export interface WriteWork {
  */
 export function createWriteWork(embedded?: Database): WriteWork {
   const stores = new WriteStores(embedded);
-  const textHint = createGcHint(gcHintEveryBytes);
-  // The copies made of media on its way to the database survive minor collections.
-  const mediaHint = createGcHint(gcHintEveryBytes, "major");
+  const rowsHint = createGcHint(garbageUnits);
+  const mediaHint = createGcHint(mediaHintEveryBytes, "major");
   let open: { batch: number; rows: SettledCall[] } | undefined;
-  const write = async ({ batch, rows: some, rowsInAll, urls }: WritePart): Promise<Written> => {
+  const takePart = async ({ batch, rows: some, rowsInAll, urls }: WritePart): Promise<Written> => {
     // Of a batch that stayed without its last part nothing more will come.
     if (open?.batch !== batch) open = { batch, rows: [] };
     const { rows } = open;
@@ -63,7 +69,6 @@ export function createWriteWork(embedded?: Database): WriteWork {
       // This thread is another than the one that had the first parts.
       if (rows.length !== rowsInAll) throw away("the thread that writes records was replaced");
       const dropped = await stores.insert(urls, rows);
-      textHint.left(rows.reduce((sum, row) => sum + textUnits(row), 0));
       const media = rows.flatMap(({ media = [] }) => media);
       mediaHint.left(mediaBytes(media));
       // This thread's own copies, which nothing refers to any more.
@@ -73,6 +78,16 @@ export function createWriteWork(embedded?: Database): WriteWork {
       const note = thrown instanceof Fault ? thrown.note : undefined;
       return { ok: false, message: messageOf(thrown), note, isStoreAway: isStoreAway(thrown) };
     }
+  };
+  let units = 0;
+  const write = async (part: WritePart) => {
+    for (const row of part.rows) units += textUnits(row) + rowUnits;
+    const written = await takePart(part);
+    if (part.rowsInAll === undefined) return written;
+    // Here nothing refers to the batch any more.
+    rowsHint.left(units);
+    units = 0;
+    return written;
   };
   const close = async () => {
     open = undefined;
