@@ -74,15 +74,20 @@ export class RecordQueue {
     this.#chars += weigh(row);
   }
 
-  /** The oldest records, at most `count`; they stay in the queue. */
-  async first(count: number): Promise<SettledCall[]> {
+  /**
+   * The oldest records: at most `count`, and the first one alone or as many as weigh at most `chars`.
+   * They stay in the queue.
+   */
+  async first(count: number, chars: number): Promise<SettledCall[]> {
     if (this.#rows.length === 0 && this.#space) {
       const rows = await this.#space.readSpilled();
       // Records that were added in the meantime are younger.
       this.#rows = [...rows, ...this.#rows];
       for (const row of rows) this.#chars += weigh(row);
     }
-    return this.#rows.slice(0, count);
+    let weight = 0;
+    const tooMany = this.#rows.findIndex((row) => (weight += weigh(row)) > chars);
+    return this.#rows.slice(0, tooMany < 0 ? count : Math.min(count, Math.max(1, tooMany)));
   }
 
   remove(count: number): number {

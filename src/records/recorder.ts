@@ -49,6 +49,8 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 }
 
 const maxBatch = 500;
+/** More than one record in a batch weigh at most so much: the writing thread has it all in memory. */
+const maxBatchChars = 4 * 1024 * 1024;
 /** So much text waits for no other records. */
 const largeBatchChars = 1024 * 1024;
 const firstDelayMs = 50;
@@ -130,7 +132,7 @@ class QueueRecorder implements Recorder {
     while (this.#queue.waiting > 0 && !this.#closed) {
       if (!this.#away) await this.#linger();
       try {
-        const batch = await this.#queue.first(size);
+        const batch = await this.#queue.first(size, maxBatchChars);
         const isWritten = await this.#write(batch);
         // A bad row must not block the others: ever smaller batches isolate it.
         size = isWritten ? Math.min(maxBatch, size * 2) : Math.ceil(batch.length / 2);

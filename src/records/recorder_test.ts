@@ -105,6 +105,17 @@ Deno.test("records of one turn go in one batch, of at most 500, in their order",
   assert.deepEqual(stored, names(1201));
 });
 
+Deno.test("large records go in smaller batches, of one at least", async () => {
+  const { recorder, stored, batches } = setup();
+  const mebi = 1024 * 1024;
+  for (const [at, chars] of [mebi, mebi, 3 * mebi, 9 * mebi, 1, 1].entries()) {
+    recorder.record({ ...interactionRow(`t${at}`), requestText: "x".repeat(chars) });
+  }
+  await recorder.drain();
+  assert.deepEqual(batches, [2, 1, 1, 2]);
+  assert.deepEqual(stored, ["t0", "t1", "t2", "t3", "t4", "t5"]);
+});
+
 Deno.test("records wait a moment for others, and for none when a read wants them", async () => {
   const { recorder, record, batches, pauses, control } = setup({}, 250);
   let pass = () => {};
