@@ -36,11 +36,11 @@ export type Written =
  * After so much of rows, the young generation is collected between two batches, when next to nothing
  * has to be copied. In UTF-16 units of text.
  */
-const garbageUnits = 1024 * 1024;
+const gcHintEveryUnits = 1024 * 1024;
 /** What a row without its texts counts for. */
 const rowUnits = 1000;
 /** After so much media all is collected: copies made on its way survive collections of the young. */
-const mediaHintEveryBytes = 8 * 1024 * 1024;
+const gcHintEveryMediaBytes = 8 * 1024 * 1024;
 
 /** What the writing thread does. */
 export interface WriteWork {
@@ -55,8 +55,8 @@ export interface WriteWork {
  */
 export function createWriteWork(embedded?: Database): WriteWork {
   const stores = new WriteStores(embedded);
-  const rowsHint = createGcHint(garbageUnits);
-  const mediaHint = createGcHint(mediaHintEveryBytes, "major");
+  const rowsHint = createGcHint(gcHintEveryUnits);
+  const mediaHint = createGcHint(gcHintEveryMediaBytes, "major");
   let open: { batch: number; rows: SettledCall[] } | undefined;
   const takePart = async ({ batch, rows: some, rowsInAll, urls }: WritePart): Promise<Written> => {
     // Of a batch that stayed without its last part nothing more will come.
