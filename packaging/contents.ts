@@ -52,7 +52,7 @@ export const runFlags: readonly string[] = [
   "--deny-ffi",
   "--deny-import",
   // Why: docs/decisions.md, 0037, 0369 and 0374.
-  "--v8-flags=--max-semi-space-size=16,--heap-growing-percent=50,--no-parallel-scavenge,--no-allocation-site-pretenuring,--expose-gc",
+  "--v8-flags=--max-semi-space-size=16,--heap-growing-percent=50,--no-parallel-scavenge,--no-allocation-site-pretenuring,--memory-reducer-delay-ms=300000,--expose-gc",
 ];
 
 /**
