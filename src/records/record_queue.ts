@@ -75,8 +75,8 @@ export class RecordQueue {
   }
 
   /**
-   * The oldest records: at most `count`, and the first one alone or as many as weigh at most `chars`.
-   * They stay in the queue.
+   * The oldest records; they stay in the queue. At most `count`, and together at most `chars` unless
+   * the first alone is larger.
    */
   async first(count: number, chars: number): Promise<SettledCall[]> {
     if (this.#rows.length === 0 && this.#space) {
@@ -86,8 +86,9 @@ export class RecordQueue {
       for (const row of rows) this.#chars += weigh(row);
     }
     let weight = 0;
-    const tooMany = this.#rows.findIndex((row) => (weight += weigh(row)) > chars);
-    return this.#rows.slice(0, tooMany < 0 ? count : Math.min(count, Math.max(1, tooMany)));
+    const rows = this.#rows.slice(0, count);
+    const tooMany = rows.findIndex((row) => (weight += weigh(row)) > chars);
+    return tooMany < 0 ? rows : rows.slice(0, Math.max(1, tooMany));
   }
 
   remove(count: number): number {
@@ -107,7 +108,8 @@ function endOf({ createdAt, latencyMs }: SettledCall): Date {
 /** On its way to the store media is in memory twice: as bytes and as base64. */
 const mediaWeight = 2;
 
-function weigh(row: SettledCall): number {
+/** What a record counts for, in the units of `MemoryLimit.chars`. */
+export function weigh(row: SettledCall): number {
   const { requestText, responseText, retained, media } = row;
   const response = retained?.response;
   const responseChars = (response?.inputItemsText.length ?? 0) + (response?.answerText.length ?? 0);

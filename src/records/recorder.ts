@@ -49,7 +49,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 }
 
 const maxBatch = 500;
-/** More than one record in a batch weigh at most so much: the writing thread has it all in memory. */
+/** The most that a batch of several records weighs: the writing thread has all of it in memory. */
 const maxBatchChars = 4 * 1024 * 1024;
 /** So much text waits for no other records. */
 const largeBatchChars = 1024 * 1024;

@@ -70,7 +70,7 @@ Deno.test("little more than its record is promoted of a call that has ended", as
   // While code is compiled, more stays.
   await makeAll();
   let [bytes = 0, ofWriter = Infinity] = await makeAll();
-  // Whatever else the machine does may have had calls wait, and stay; garbage is there each time.
+  // If the machine stalls, calls wait and survive; what the code retains shows every time.
   for (let more = 0; more < 2 && (bytes >= mostBytes || ofWriter >= mostBytesOfWriter); more++) {
     [bytes = 0, ofWriter = Infinity] = await makeAll();
   }

@@ -8,9 +8,9 @@ import { withFolder } from "./children.ts";
 const mostBytes = 1_000_000;
 
 /**
- * What a query was sent and has answered must be gone with the next minor collection: the rest of a
- * batch is copied twice, and the old generation collected for it (docs/decisions.md, 0375). Bytes are
- * counted here, not seconds.
+ * What a query sends and receives must be gone with the next minor collection: else it is copied twice,
+ * and the old generation is collected for it (docs/decisions.md, 0375). Bytes are counted here, not
+ * seconds.
  */
 async function leavesNothing(database: string): Promise<void> {
   const { success, stdout } = await new Deno.Command(Deno.execPath(), {

@@ -162,8 +162,8 @@ export class PreparedStatements {
 }
 
 /**
- * Has the values take the places of a statement's parameters: texts as such, bytes in the binary
- * format ("Bind" in PostgreSQL's manual, "Message Formats"). PGlite's own encoder copies each value
+ * A message that binds values to a statement's parameters: texts as text, bytes in the binary format
+ * ("Bind" in PostgreSQL's manual, "Message Formats"). PGlite's own encoder copies each value
  * five times on the way, which for a picture of 4 MiB is 20 MiB until the next garbage collection.
  */
 function encodeBind(statement: string, values: readonly (string | Uint8Array | null)[]): Buffer {

@@ -214,7 +214,7 @@ class OpenDatabase {
 
   /** While no other statement runs, and outside of a transaction none is open. */
   #alone<T>(tx: Transaction | undefined, work: () => Promise<T>): Promise<T> {
-    return emptied(work, (run) => {
+    return runDetached(work, (run) => {
       const alone = () => this.#database.runExclusive(run);
       return tx ? alone() : this.#database._runExclusiveTransaction(alone);
     });
@@ -222,21 +222,22 @@ class OpenDatabase {
 }
 
 /**
- * Has `work` run by `runner`, which neither it nor its result stays with. PGlite's locks hold on to
- * what they have run until a major collection, since V8 puts part of them into the old generation
- * (docs/decisions.md, 0331 and 0375), and with it they would hold a query's values and rows.
+ * Runs `work` inside `runner`, which retains neither it nor its result. PGlite's locks retain what
+ * they have run until a major collection, since V8 puts part of them into the old generation
+ * (docs/decisions.md, 0331 and 0375): a query's values and rows would stay with it.
  */
-async function emptied<T>(
+async function runDetached<T>(
   work: () => Promise<T>,
   runner: (run: () => Promise<void>) => Promise<void>,
 ): Promise<T> {
-  const job: { work: (() => Promise<T>) | undefined; results: T[] } = { work, results: [] };
+  let waiting: (() => Promise<T>) | undefined = work;
+  const results: T[] = [];
   await runner(async () => {
-    const { work } = job;
-    job.work = undefined;
-    job.results.push(await work!());
+    const run = waiting!;
+    waiting = undefined;
+    results.push(await run());
   });
-  return job.results.pop()!;
+  return results.pop()!;
 }
 
 /**

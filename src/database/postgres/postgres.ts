@@ -256,7 +256,7 @@ class Session implements Connection {
   }
 }
 
-/** Its rows, which it has no longer: see `release`. */
+/** Moves the rows out of the result, which stays with its query: see `release`. */
 function takeAll(result: SqlRow[]): SqlRow[] {
   const rows = [...result];
   result.length = 0;
@@ -264,7 +264,7 @@ function takeAll(result: SqlRow[]): SqlRow[] {
 }
 
 /**
- * Has an ended query let go of its values. V8 puts the closures that the driver's constructor assigns
+ * Makes an ended query drop its values. V8 puts the closures that the driver's constructor assigns
  * into the old generation, so a query stays until a major collection, and until then every scavenge
  * copies what it refers to (docs/decisions.md, 0331 and 0375).
  */

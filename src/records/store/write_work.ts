@@ -5,6 +5,7 @@ import { openPostgres } from "../../database/postgres/postgres.ts";
 import { Fault, isStoreAway, messageOf } from "../../shared/fault.ts";
 import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import { mediaBytes } from "../../shared/media.ts";
+import { weigh } from "../record_queue.ts";
 import { createAnalyticsWriter } from "./analytics_writer.ts";
 import { createRecordInsert } from "./record_insert.ts";
 
@@ -33,13 +34,11 @@ export type Written =
   | { ok: false; message: string; note: string | undefined; isStoreAway: boolean };
 
 /**
- * After so much of rows, the young generation is collected between two batches, when next to nothing
- * has to be copied. In UTF-16 units of text.
+ * After records of this weight a minor GC runs between two batches, when next to nothing has to be
+ * copied.
  */
 const gcHintEveryUnits = 1024 * 1024;
-/** What a row without its texts counts for. */
-const rowUnits = 1000;
-/** After so much media all is collected: copies made on its way survive collections of the young. */
+/** After this much media a major GC runs: copies made on its way survive minor ones. */
 const gcHintEveryMediaBytes = 8 * 1024 * 1024;
 
 /** What the writing thread does. */
@@ -81,7 +80,7 @@ export function createWriteWork(embedded?: Database): WriteWork {
   };
   let units = 0;
   const write = async (part: WritePart) => {
-    for (const row of part.rows) units += textUnits(row) + rowUnits;
+    for (const row of part.rows) units += weigh(row);
     const written = await takePart(part);
     if (part.rowsInAll === undefined) return written;
     // Here nothing refers to the batch any more.
@@ -146,8 +145,4 @@ class WriteStores {
 
 function away(note: string): Fault {
   return new Fault("store_unavailable", { note });
-}
-
-function textUnits({ requestText, responseText }: SettledCall): number {
-  return (requestText?.length ?? 0) + (responseText?.length ?? 0);
 }

@@ -5,8 +5,7 @@ const queries = 8;
 const length = 256 * 1024;
 
 /**
- * Bytes of this thread's heap that queries have filled and collections of the young generation have
- * not freed: each query sends a text of 256 KiB and gets as much back.
+ * Bytes that queries leave in this thread's heap after minor collections: each query sends a text of 256 KiB and gets as much back.
  */
 export async function garbageOfQueries(database: Database): Promise<number> {
   const { gc } = globalThis as unknown as { gc(options: { type: "minor" | "major" }): void };
