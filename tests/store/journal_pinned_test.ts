@@ -114,8 +114,9 @@ inFolder(
 async function copied(folder: string): Promise<Interaction[]> {
   const copy = `${folder}-copy`;
   await Deno.mkdir(copy);
+  // In one turn of the event loop, as a crash sees them: the journal goes on making room.
   for (const { name } of Deno.readDirSync(folder)) {
-    await Deno.copyFile(`${folder}/${name}`, `${copy}/${name}`);
+    Deno.copyFileSync(`${folder}/${name}`, `${copy}/${name}`);
   }
   const rows: Interaction[] = [];
   const journal = await openJournal(copy, { sync: "always" });
