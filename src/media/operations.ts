@@ -12,7 +12,8 @@ import {
   type VendorCallContext,
   type VendorRequest,
 } from "../relay/vendor_call.ts";
-import { type Call, maxVendorRequests, type RecordedForm } from "../relay/call.ts";
+import { type Call, maxVendorRequests } from "../relay/call.ts";
+import type { RecordedForm } from "../relay/recorded_request.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import {
   type CallAnswer,

@@ -354,6 +354,12 @@ function rateOf(rates: Rates, dimension: Dimension): bigint {
   return other === undefined ? 0n : rateOf(rates, other);
 }
 
+/** Whether a tier costs more than the row's price. */
+export function isDearerTier(row: PriceRow, tier: string | undefined): boolean {
+  const { numerator, denominator } = tierFactor(row, tier);
+  return numerator > denominator;
+}
+
 function tierFactor(row: PriceRow, serviceTier: string | undefined): Fraction {
   if (serviceTier === undefined || !Object.hasOwn(row.serviceTiers, serviceTier)) return once;
   return row.serviceTiers[serviceTier] ?? once;

@@ -5,7 +5,7 @@ import type { Database } from "../database/database.ts";
 import { createFairReads, type FairReads } from "../database/fair_reads.ts";
 import type { MasterKeySource } from "../keys/store/master_key.ts";
 import type { AnalyticsReads, AnalyticsStore } from "./analytics_store.ts";
-import type { RecordedForm } from "../relay/call.ts";
+import type { RecordedForm } from "../relay/recorded_request.ts";
 import { Tries } from "../relay/settling_steps.ts";
 import { payloadRulesOf, storePayloads } from "../relay/truncate_payloads.ts";
 import type { InteractionStore } from "../shared/interaction.ts";

@@ -1,7 +1,7 @@
 import { type Bill, type CallMeter, type Meter, plainBill, recordBill } from "./meter.ts";
-import { promptText } from "../dialects/kernel/prompt_text.ts";
+import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
-import { estimateTokens } from "../shared/token_estimate.ts";
+import { finish } from "../base/steps.ts";
 import {
   bareInteraction,
   type CacheResult,
@@ -13,7 +13,7 @@ import {
 } from "../shared/interaction.ts";
 import { type Fault, messageOf } from "../shared/fault.ts";
 import { storableCount } from "../pricing/plausible.ts";
-import type { PriceRow } from "../pricing/pricing.ts";
+import { isDearerTier, type PriceRow } from "../pricing/pricing.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
 import type { Authorization } from "./pipeline.ts";
 import type { BackgroundTask } from "./background_task.ts";
@@ -22,19 +22,13 @@ import { type BoundPayload, boundPayload, payloadLimits } from "../records/paylo
 import { unreportedSearches } from "./plan/hosted_work.ts";
 import type { OpenStreams } from "./open_streams.ts";
 import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
+import type { RecordedPlan, RecordedRequest } from "./recorded_request.ts";
 import { recordModeOf } from "./record_mode.ts";
 import type { SettlingStep, Tries } from "./settling_steps.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
-import type { CanonicalAnswer } from "../dialects/kernel/canonical.ts";
-import type { RequestFacts } from "../dialects/kernel/dialect.ts";
-import type { HostedWork } from "../dialects/kernel/hosted.ts";
-import type { MediaField } from "../dialects/kernel/media_field.ts";
-import type { Media } from "../shared/media.ts";
-import type { RetainedReasoning } from "../shared/stored_response.ts";
 import type { Prices } from "../pricing/table/prices.ts";
-import type { Retainer } from "./conversation/conversation.ts";
 import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
 import type { Recorder } from "../records/recorder.ts";
 
@@ -347,7 +341,7 @@ export class Call<M extends CallMeter = Meter> {
 
   #bill(ending: Ending): Bill {
     const { vendorCall, recorded, boundNanos } = this.#candidate;
-    const { promptTokens, body } = recorded;
+    const { promptTokens, body, facts: { serviceTier } } = recorded;
     const { target, mode } = vendorCall;
     const price = this.#try("price", () => this.#price(), vendorCall.price);
     const terms = {
@@ -358,17 +352,20 @@ export class Call<M extends CallMeter = Meter> {
       priceOf: (model: string) => this.#price(model),
       vendorCostBelieved: target.vendor.reportsCost,
       unreportedSearches: unreportedSearches(this.#plan.hosted),
+      maxOutputTokens: recorded.maxOutputTokens,
+      dearerTier: price && isDearerTier(price, serviceTier) ? serviceTier : undefined,
+      countHosted: this.#plan.upstream?.countHosted,
       promptTokens: () =>
         promptTokens ?? this.#attempt(
           "prompt",
-          () => estimateTokens(promptText(body)),
+          () => finish(countPromptTokens(body)),
           () => Math.ceil(recorded.bodyText.length / 4),
         ),
     };
     return this.#attempt(
       "bill",
       () => this.meter.bill(terms),
-      () => plainBill(this.meter.counted(terms.promptTokens), terms),
+      () => plainBill(this.meter.counted(terms), terms),
     );
   }
 
@@ -518,42 +515,6 @@ export interface Ending {
   responseText?: string;
   /** `responseText` is not the whole answer. */
   isTruncated?: boolean;
-}
-
-/** The name of a wire format in records, and the fields of its texts that hold media. */
-export interface RecordedForm {
-  readonly name: string;
-  readonly mediaFields: readonly MediaField[];
-}
-
-/** What a call's record holds of its request, and how it holds the answer. */
-export interface RecordedRequest {
-  dialect: RecordedForm;
-  facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "session" | "tags">;
-  plan: RecordedPlan;
-  /** For counting tokens where the vendor reports none; absent where no tokens are billed. */
-  body?: unknown;
-  /** Tokens of the body, where they were counted before it was released. */
-  promptTokens?: number | undefined;
-  /** JSON text for the record: the caller's own where it sent JSON. */
-  bodyText: string;
-  /** `bodyText` as it is recorded, where that has been prepared already. */
-  payload?: BoundPayload;
-  /** Media that `bodyText` names by hash. */
-  bodyMedia?: readonly Media[];
-  /** Makes what is stored for later turns of the conversation; absent: nothing is stored. */
-  retain?: Retainer | undefined;
-}
-
-/** How the request went to its vendor, and how a streamed answer is recorded. */
-export interface RecordedPlan {
-  /** Paths in the caller's request of fields that could not be carried. */
-  readonly losses: readonly string[];
-  readonly hosted?: HostedWork;
-  /** The folded answer in the caller's dialect; absent where the answer comes with its text. */
-  encodeFolded?(answer: CanonicalAnswer): unknown;
-  /** What the vendor will need back in the next turn. */
-  retainedReasoning?(answer: CanonicalAnswer): RetainedReasoning[];
 }
 
 /**

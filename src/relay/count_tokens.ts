@@ -1,7 +1,7 @@
 import { nanosToUsd } from "../base/money.ts";
-import { promptText } from "../dialects/kernel/prompt_text.ts";
+import { finish } from "../base/steps.ts";
+import { promptTokens } from "../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
-import { estimateTokens } from "../shared/token_estimate.ts";
 import { Fault } from "../shared/fault.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
@@ -130,7 +130,7 @@ function estimate(
   caller: CallContext,
 ): Reply {
   const headers = { "x-token-count": "estimated" };
-  return reply(dialect, estimateTokens(promptText(body)), target, caller, headers);
+  return reply(dialect, finish(promptTokens(body)), target, caller, headers);
 }
 
 function reply(

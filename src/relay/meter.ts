@@ -1,5 +1,6 @@
-import type { CanonicalAnswer, CanonicalEvent } from "../dialects/kernel/canonical.ts";
+import type { AnswerPart, CanonicalAnswer, CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { Fold } from "../dialects/kernel/fold.ts";
+import { answerMediaTokens } from "../shared/media_estimate.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type {
   BillingBasis,
@@ -11,7 +12,7 @@ import type {
 import { callCost } from "../pricing/call_cost.ts";
 import { plausible, storableCount } from "../pricing/plausible.ts";
 import { type BillableUsage, type PriceRow, vendorCostNanos } from "../pricing/pricing.ts";
-import type { Usage } from "../shared/usage.ts";
+import type { HostedCounts, Usage } from "../shared/usage.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { pricedUsageText } from "../repricing/repricing.ts";
 
@@ -29,8 +30,20 @@ export interface Bill {
   chargedNanos: bigint;
 }
 
+/** What is known of a call without its vendor's report. */
+export interface EstimateTerms {
+  /** Counts the prompt; called only where the vendor's count is missing. */
+  promptTokens: () => number;
+  /** The most that the answer can have, all choices together; absent: unknown. */
+  maxOutputTokens?: number | undefined;
+  /** The tier that was asked for, if it costs more than the usual one. */
+  dearerTier?: string | undefined;
+  /** Counts vendor-side work by its blocks in the answer. */
+  countHosted?: ((work: readonly unknown[]) => HostedCounts) | undefined;
+}
+
 /** What a bill depends on besides the answer. */
-export interface BillTerms {
+export interface BillTerms extends EstimateTerms {
   status: InteractionStatus;
   mode: Mode;
   /** What the call was to cost at most; null where it is charged nothing. */
@@ -41,8 +54,6 @@ export interface BillTerms {
   vendorCostBelieved: boolean;
   /** Web searches that the call made and usage doesn't count. */
   unreportedSearches?: number;
-  /** Counts the prompt; called only where the vendor's count is missing. */
-  promptTokens: () => number;
 }
 
 /** What a call asks its meter when it ends. */
@@ -53,7 +64,7 @@ export interface CallMeter {
   readonly reportedModel?: string | undefined;
   bill(terms: BillTerms): Bill;
   /** The counts for a plainer bill; undefined where nothing of the answer came. Never throws. */
-  counted(promptTokens: () => number): Counted | undefined;
+  counted(terms: EstimateTerms): Counted | undefined;
   /** The folded answer; absent where the answer comes with its text for the record. */
   answer?(): CanonicalAnswer;
 }
@@ -88,7 +99,13 @@ export class Meter implements CallMeter {
   #firstTokenMs: number | undefined;
   #model: string | undefined;
   #finish: FinishReason | undefined;
+  #tier: string | undefined;
+  /** Of text. */
   #outputChars = 0;
+  /** Pictures and sound by block, in units of base64; absent before the first. */
+  #media: Map<number, MediaBlock> | undefined;
+  /** Long base64 in an answer that can't be read. */
+  #unreadMedia = 0;
   /** An event could not be folded: the answer is incomplete. */
   #isBroken = false;
   #isUnread = false;
@@ -113,22 +130,29 @@ export class Meter implements CallMeter {
 
   /**
    * A whole answer came that can't be read: counts the usage that its vendor reported, else so many
-   * characters of text.
+   * characters of text and pieces of media.
    */
-  unread(reported: Usage | undefined, chars: number): void {
+  unread(reported: Usage | undefined, chars: number, pieces = 0): void {
     if (reported === undefined && chars === 0) return;
     this.#isUnread = true;
     this.#usage = reported ?? this.#usage;
     this.#firstTokenMs ??= this.#nowMs();
     this.#outputChars += chars;
+    this.#unreadMedia += pieces;
   }
 
   #count(event: CanonicalEvent): void {
     if (event.type === "block-delta") {
       this.#firstTokenMs ??= this.#nowMs();
-      this.#outputChars += event.text?.length ?? 0;
+      const length = event.text?.length ?? 0;
+      const media = this.#media?.get(event.block);
+      if (media) media.chars += length;
+      else this.#outputChars += length;
     } else if (event.type === "block-start") {
       this.#firstTokenMs ??= this.#nowMs();
+      if (event.content.kind !== "media") return;
+      const { media, mimeType } = event.content;
+      (this.#media ??= new Map()).set(event.block, { media, mimeType, chars: 0 });
     } else if (event.type === "usage") {
       // Reports are cumulative: the last one wins, and they are never added.
       this.#usage = event.usage;
@@ -136,6 +160,7 @@ export class Meter implements CallMeter {
       this.#finish ??= event.reason;
     } else if (event.type === "start") {
       this.#model = event.model;
+      this.#tier = event.serviceTier;
     }
   }
 
@@ -158,8 +183,8 @@ export class Meter implements CallMeter {
     return this.#isBroken ? { ...answer, truncated: true } : answer;
   }
 
-  counted(promptTokens: () => number): Counted | undefined {
-    return this.#isMetered ? this.#usageFor(promptTokens) : undefined;
+  counted(terms: EstimateTerms): Counted | undefined {
+    return this.#isMetered ? this.#usageFor(terms) : undefined;
   }
 
   get #isMetered(): boolean {
@@ -172,51 +197,88 @@ export class Meter implements CallMeter {
    */
   bill(ending: BillTerms): Bill {
     if (ending.status !== "completed" && !this.#isMetered) return nothingBilled;
-    const { usage, basis } = this.#usageFor(ending.promptTokens);
+    const { usage, basis } = this.#usageFor(ending);
     const { unreportedSearches: searches = 0 } = ending;
     const isCounted = (usage.webSearches ?? 0) >= searches;
     const counted = isCounted ? usage : { ...usage, webSearches: searches };
-    const bill = billOf(counted, basis, ending);
-    // How much of an unreadable text was an answer is a guess: it never costs more than the call's
-    // bound.
-    return this.#isUnread && basis === "estimated" ? atMost(bill, ending.boundNanos) : bill;
+    return billOf(counted, basis, ending);
   }
 
-  #usageFor(promptTokens: () => number): { usage: Usage; basis: BillingBasis } {
+  #usageFor(terms: EstimateTerms): { usage: Usage; basis: BillingBasis } {
     // A whole answer that can't be read reports its usage as one that can.
     const isReported = this.#finish !== undefined || this.#isUnread;
     if (this.#usage && isReported) return { usage: this.#usage, basis: "reported" };
-    // A report in the middle of a stream may lag behind what was sent: take the larger count.
-    const written = this.#writtenTokens();
-    const input = this.#usage?.input || promptTokens();
-    const output = Math.max(this.#usage?.output ?? 0, written);
-    return { usage: { ...this.#usage, input, output }, basis: "estimated" };
+    return { usage: this.#estimated(terms), basis: "estimated" };
   }
 
-  #writtenTokens(): number {
-    const text = this.#outputText();
+  /** A report in the middle of a stream may lag behind what was sent: the larger count is taken. */
+  #estimated(terms: EstimateTerms): Usage {
+    const parts = this.#parts();
+    const reported = this.#usage;
+    const image = this.#mediaTokens("image");
+    const audio = this.#mediaTokens("audio");
+    const written = this.#writtenTokens(parts) + image + audio;
+    const most = terms.maxOutputTokens ?? Infinity;
+    const usage: Usage = {
+      ...reported,
+      input: reported?.input || terms.promptTokens(),
+      output: Math.max(reported?.output ?? 0, Math.min(written, most)),
+    };
+    atLeast(usage, "imageOutput", Math.min(image, usage.output));
+    atLeast(usage, "audioOutput", Math.min(audio, usage.output - Math.min(image, usage.output)));
+    const tier = usage.serviceTier ?? this.#tier ?? terms.dearerTier;
+    if (tier !== undefined) usage.serviceTier = tier;
+    const work = parts.flatMap((part) => part.kind === "vendor" ? [part.value] : []);
+    const hosted = work.length > 0 ? terms.countHosted?.(work) ?? {} : {};
+    for (const name of hostedNames) atLeast(usage, name, hosted[name] ?? 0);
+    return usage;
+  }
+
+  #writtenTokens(parts: readonly AnswerPart[]): number {
+    let text = "";
+    for (const part of parts) {
+      if (part.kind !== "media") {
+        text += part.kind === "tool-call" ? part.name + part.text : part.text;
+      }
+    }
     // Text beyond the fold's cap is counted by its length.
     return estimateTokens(text) + Math.ceil(Math.max(0, this.#outputChars - text.length) / 4);
   }
 
-  #outputText(): string {
-    let text = "";
-    try {
-      for (const choice of this.answer().choices) {
-        for (const part of choice.parts) {
-          text += part.kind === "tool-call" ? part.name + part.text : part.text;
-        }
-      }
-    } catch {
-      // Text that can't be read is counted by its length.
+  #mediaTokens(kind: MediaBlock["media"]): number {
+    const unread = { media: "image", mimeType: "", chars: 0 } as const;
+    let tokens = kind === unread.media ? this.#unreadMedia * answerMediaTokens(unread) : 0;
+    for (const block of this.#media?.values() ?? []) {
+      if (block.media === kind && block.chars > 0) tokens += answerMediaTokens(block);
     }
-    return text;
+    return tokens;
+  }
+
+  /** None if the answer can't be read: its text is counted by its length. */
+  #parts(): AnswerPart[] {
+    try {
+      return this.answer().choices.flatMap(({ parts }) => parts);
+    } catch {
+      return [];
+    }
   }
 }
 
-function atMost(bill: Bill, nanos: bigint | null): Bill {
-  if (nanos === null || bill.costNanos === null || bill.costNanos <= nanos) return bill;
-  return { ...bill, costNanos: nanos, chargedNanos: bill.chargedNanos === 0n ? 0n : nanos };
+interface MediaBlock {
+  media: "image" | "audio";
+  mimeType: string;
+  chars: number;
+}
+
+const hostedNames = ["webSearches", "xSearches", "fileSearches", "codeSessions"] as const;
+
+/** Sets a count that the vendor reported too low or not at all. */
+function atLeast(
+  usage: Usage,
+  name: "imageOutput" | "audioOutput" | keyof HostedCounts,
+  count: number,
+): void {
+  if (count > (usage[name] ?? 0)) usage[name] = count;
 }
 
 /**

@@ -41,6 +41,8 @@ interface Ending {
   mode?: Mode;
   price?: PriceRow | undefined;
   vendorCostBelieved?: boolean;
+  maxOutputTokens?: number;
+  dearerTier?: string | undefined;
 }
 
 function bill(events: readonly CanonicalEvent[], ending: Ending = {}, maxChars = 1000) {
@@ -282,6 +284,49 @@ Deno.test("text beyond the record's cap is billed by its length", () => {
   const long = "abcd".repeat(1000);
   const { usage } = bill([start, open, words(long), finish], {}, 40);
   assert.equal(usage?.output, estimateTokens(long));
+});
+
+Deno.test("pictures and sound are counted as such where no tokens are reported", () => {
+  const block = (at: number, media: "image" | "audio", mimeType: string): CanonicalEvent => ({
+    type: "block-start",
+    choice: 0,
+    block: at,
+    content: { kind: "media", media, mimeType, id: undefined },
+  });
+  const data = (at: number, text: string) => ({ ...words(text), block: at }) as CanonicalEvent;
+  const second = "A".repeat(64_000); // of 24,000 samples of two bytes
+  const { usage, basis } = bill([
+    ...[start, block(0, "image", "image/png"), data(0, "A".repeat(2_000_000))],
+    ...[block(1, "audio", "audio/L16;rate=24000"), data(1, second), data(1, second)],
+    ...[{ ...open, block: 2 } as CanonicalEvent, data(2, said)],
+  ], { status: "cancelled" });
+  assert.equal(basis, "estimated");
+  assert.deepEqual(usage, {
+    input: 100,
+    output: 1290 + 50 + 3,
+    imageOutput: 1290,
+    audioOutput: 50,
+  });
+});
+
+Deno.test("an estimate has no more output than the call can have", () => {
+  const events = [start, open, words("word ".repeat(4000))];
+  const { usage } = bill(events, { status: "cancelled", maxOutputTokens: 70 });
+  assert.equal(usage?.output, 70);
+  const reported = bill([...events, report({ input: 1, output: 90 })], {
+    ...{ status: "cancelled", maxOutputTokens: 70 },
+  });
+  assert.equal(reported.usage?.output, 90);
+});
+
+Deno.test("the tier of an estimate is the vendor's word, else the dearer one that was asked for", () => {
+  const tierOf = (tier: string | undefined, dearerTier?: string) => {
+    const began = tier === undefined ? start : { ...start, serviceTier: tier } as CanonicalEvent;
+    return bill([began, open, words(said)], { status: "cancelled", dearerTier }).usage?.serviceTier;
+  };
+  assert.equal(tierOf("flex", "priority"), "flex");
+  assert.equal(tierOf(undefined, "priority"), "priority");
+  assert.equal(tierOf(undefined), undefined);
 });
 
 Deno.test("the first token is the first block or word, not the start; later ones don't move it", () => {

@@ -7,7 +7,13 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
-import { boundOf, chargeHosted, type HostedBound, refuseState } from "./plan/hosted_work.ts";
+import {
+  boundOf,
+  chargeHosted,
+  type HostedBound,
+  outputBound,
+  refuseState,
+} from "./plan/hosted_work.ts";
 import { type BackgroundCall, planBackground } from "./background_task.ts";
 import { answerKey } from "./answer_key.ts";
 import { maxVendorRequests } from "./call.ts";
@@ -150,26 +156,31 @@ async function planText(
     (vendorCall) => planFor(deps, request, asked, vendorCall),
     maxVendorRequests,
   );
-  const { promptTokens, inputItemsTexts }: Counted = step.isHeavy
+  const counted = step.isHeavy
     ? await lightened(request, candidates.map(({ continued }) => continued.body), step)
-    : {};
+    : undefined;
   const bodyText = request.sentText ?? request.bodyText;
   const limits = payloadLimits(deps, dialect);
   const payload = await step.inSteps(() => boundPayloadSteps(bodyText, limits));
   return await eachPossible(candidates, async (candidate) => {
     const { vendorCall, continued, facts, plan, planAgain } = candidate;
     const { boundNanos, expectedNanos = boundNanos } = await boundsOf(request, candidate);
+    const { body } = continued;
+    const { promptTokens, inputItemsText } = counted?.get(body) ?? {};
+    const output = vendorCall.price && outputBound(vendorCall.price, facts);
     return {
       vendorCall,
       recorded: {
         dialect,
         plan,
-        body: request.body,
+        // With the conversation that it continues: the vendor reads, and charges for, all of it.
+        body,
         bodyText: request.bodyText,
         promptTokens,
+        maxOutputTokens: output && output.perChoice * output.choices,
         payload,
         facts: background ? { ...facts, stream: false } : facts,
-        retain: retainerOf(dialect, continued, inputItemsTexts?.get(continued.body)),
+        retain: retainerOf(dialect, continued, inputItemsText),
       },
       meter: createMeter(deps, background !== undefined),
       boundNanos,
@@ -251,11 +262,10 @@ function createMeter({ payloadMaxBytes, clock }: RelayDeps, isBackground: boolea
 /** A background answer is stored whole, up to this length. */
 const maxBackgroundChars = 16 * 1024 * 1024;
 
-/** What is still needed of a body after it was encoded. */
+/** What is still needed of the body of a whole conversation after it was encoded. */
 interface Counted {
   promptTokens?: number;
-  /** Keyed by the body of the whole conversation. */
-  inputItemsTexts?: ReadonlyMap<unknown, () => string>;
+  inputItemsText?: () => string;
 }
 
 /**
@@ -266,16 +276,16 @@ async function lightened(
   { caller, dialect, body: sent }: RelayRequest,
   bodies: readonly unknown[],
   step: Step,
-): Promise<Counted> {
-  const promptTokens = await step.inSteps(() => countPromptTokens(sent));
-  const inputItemsTexts = new Map<unknown, () => string>();
+): Promise<ReadonlyMap<unknown, Counted>> {
+  const counted = new Map<unknown, Counted>();
   for (const body of new Set(bodies)) {
+    const promptTokens = await step.inSteps(() => countPromptTokens(body));
     const items = await step.inSteps(() => inputItems(dialect, body));
-    inputItemsTexts.set(body, () => items);
+    counted.set(body, { promptTokens, inputItemsText: () => items });
   }
   for (const one of [sent, ...bodies]) releaseRequest(one, dialect.answerFields);
   caller.onEncoded?.();
-  return { promptTokens, inputItemsTexts };
+  return counted;
 }
 
 /**

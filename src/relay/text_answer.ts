@@ -3,6 +3,7 @@ import { runAtOnce } from "../base/heavy_work.ts";
 import { JsonCount } from "../base/json_count.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { Fault } from "../shared/fault.ts";
+import { wordsAndMedia } from "../shared/media_estimate.ts";
 import type { UpstreamAnswer, UpstreamBody } from "../vendors/upstream.ts";
 import { answerHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
 import { lossHeader } from "./reply.ts";
@@ -209,7 +210,10 @@ function meterUnread(
   if (!/^\s{0,64}[{[]/.test(text)) return;
   const read = (raw: unknown) => attempt(() => readRawUsage(dialect.name, raw, quirks));
   const field = dialect.usageMember;
-  if (text.length > mostRead) return meter.unread(read(lastObject(text, field)), text.length);
+  if (text.length > mostRead) {
+    const { chars, pieces } = wordsAndMedia(text);
+    return meter.unread(read(lastObject(text, field)), chars, pieces);
+  }
   let reported: Usage | undefined;
   let content: CanonicalEvent[] = [];
   attempt(() => {

@@ -4,7 +4,7 @@ import type { GcHint } from "../base/gc_hint.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 import { bareInteraction, type InteractionStore, type SettledCall } from "../shared/interaction.ts";
 import { mediaBytes } from "../shared/media.ts";
-import type { RecordedForm } from "./call.ts";
+import type { RecordedForm } from "./recorded_request.ts";
 import { externalizeMedia } from "../records/externalize_media.ts";
 import { capPayload } from "../records/payload.ts";
 import { type StoredBytes, worthStoring } from "../records/stored_bytes.ts";

@@ -1,3 +1,9 @@
+/** Vendor-side work that is priced by use. */
+export type HostedCounts = Pick<
+  Usage,
+  "webSearches" | "xSearches" | "fileSearches" | "codeSessions"
+>;
+
 /**
  * Token usage of one call in a vendor-neutral form. All counts are integers ≥ 0. A part that the
  * vendor did not report is absent, which differs from 0. `input` and `output` are totals that include

@@ -27,6 +27,8 @@ export interface StartEvent {
   model: string | undefined;
   /** Unix time in seconds. */
   created: number | undefined;
+  /** The service tier, if the vendor names it from the start. */
+  serviceTier?: string;
 }
 
 /** The content of a block. Only tool calls may be open at the same time. */

@@ -1,7 +1,7 @@
 import type { SocketFrames } from "./socket_frames.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { Fault } from "../../shared/fault.ts";
-import type { Usage } from "../../shared/usage.ts";
+import type { HostedCounts, Usage } from "../../shared/usage.ts";
 import type { PromptTags } from "../../shared/prompt_tags.ts";
 import type { SseEvent } from "../../base/sse.ts";
 import type { Steps } from "../../base/steps.ts";
@@ -48,6 +48,11 @@ export interface RequestCodec {
   encodeRequestSteps(request: CanonicalRequest, target: Target): Steps<EncodedRequest>;
   /** The vendor-side work and the state in the vendor's account that a request uses. */
   hostedWork(body: unknown): HostedWork;
+  /**
+   * Counts vendor-side work that has been done, by its blocks in an answer that was cut before its
+   * usage. Absent in dialects that have no such blocks or report usage all along.
+   */
+  countHosted?(work: readonly unknown[]): HostedCounts;
   /** Path of the call, appended to the vendor's base address. */
   upstreamPath(model: string, stream: boolean): string;
   /** The fields of requests and answers that hold inline media. */

@@ -1,4 +1,5 @@
 import { finish, type Steps } from "../../base/steps.ts";
+import { isLongBase64, promptMediaTokens } from "../../shared/media_estimate.ts";
 import { estimateAll } from "../../shared/token_estimate.ts";
 import { isRecord } from "./json.ts";
 import type { CanonicalRequest, Part } from "./canonical_request.ts";
@@ -10,38 +11,39 @@ import { foldEvents } from "./fold.ts";
  * the body that isn't media. Iterative, since callers may nest arbitrarily deep.
  */
 export function promptText(body: unknown): string {
-  return finish(promptTexts(body)).join("\n");
+  return finish(promptContent(body)).texts.join("\n");
 }
 
-/** The same as a list, collected in steps. */
-function* promptTexts(body: unknown): Steps<string[]> {
+/** The same as a list, and the estimated tokens of the media, collected in steps. */
+function* promptContent(body: unknown): Steps<{ texts: string[]; mediaTokens: number }> {
   const texts: string[] = [];
+  let mediaTokens = 0;
   const stack: unknown[] = [body];
   for (let looked = 1; stack.length > 0; looked++) {
     if (looked % 2048 === 0) yield;
     const value = stack.pop();
     if (typeof value === "string") {
-      if (!isMedia(value)) texts.push(value);
+      if (isMedia(value)) mediaTokens += promptMediaTokens(value);
+      else texts.push(value);
     } else if (Array.isArray(value)) {
       for (const one of value) stack.push(one);
     } else if (isRecord(value)) {
       for (const one of Object.values(value)) stack.push(one);
     }
   }
-  return texts;
+  return { texts, mediaTokens };
 }
 
-/** Their estimated number of tokens, in steps. */
+/** The estimated number of tokens of a request, in steps. */
 export function* promptTokens(body: unknown): Steps<number> {
-  return yield* estimateAll(yield* promptTexts(body));
+  const { texts, mediaTokens } = yield* promptContent(body);
+  return (yield* estimateAll(texts)) + mediaTokens;
 }
 
 /** Addresses and base64 data are billed as media, not as text. */
 function isMedia(value: string): boolean {
   // An address with text after it starts a prompt.
-  return /^(data:|https?:\/\/)\S*$/.test(value) ||
-    (value.length > 1000 && !/\s/.test(value.slice(0, 1000)) &&
-      /^[A-Za-z0-9+/_=-]+$/.test(value.slice(0, 1000)));
+  return /^(data:|https?:\/\/)\S*$/.test(value) || isLongBase64(value);
 }
 
 /** The text of a whole answer, of its first choice if there are several, without reasoning. */

@@ -206,25 +206,33 @@ export function boundOf(
 /** Other models use no tools. */
 const alone: HostedBound = { uses: {}, inputTokens: 0, unlistedUses: 0, models: [] };
 
+/** The most output tokens that a call can have. */
+export function outputBound(
+  price: PriceRow,
+  { maxOutputTokens, choices }: Pick<RequestFacts, "maxOutputTokens" | "choices">,
+): { perChoice: number; choices: number } {
+  // `maxOutputTokens` is for all choices together.
+  const asked = maxOutputTokens === undefined
+    ? undefined
+    : Math.ceil(maxOutputTokens / Math.max(1, choices));
+  return { perChoice: outputLimit(price, asked), choices: Math.min(choices, mostChoices) };
+}
+
 function boundOfModel(
   price: PriceRow,
   facts: RequestFacts,
   requestText: string,
   hosted: HostedBound,
 ): bigint {
-  const { maxOutputTokens, serviceTier } = facts;
-  const choices = Math.min(facts.choices, mostChoices);
-  // `maxOutputTokens` is for all choices together.
-  const asked = maxOutputTokens === undefined
-    ? undefined
-    : Math.ceil(maxOutputTokens / Math.max(1, facts.choices));
+  const { serviceTier } = facts;
+  const { perChoice, choices } = outputBound(price, facts);
   return upperBoundNanos(price, {
     // The vendor refuses what doesn't fit the model's context.
     inputTokens: Math.min(inputTokenBound(requestText), price.contextTokens ?? Infinity) +
       hosted.inputTokens,
     ...hosted.uses,
     ...(hosted.region === undefined ? {} : { region: hosted.region }),
-    maxOutputTokens: outputLimit(price, asked),
+    maxOutputTokens: perChoice,
     choices,
     ...(serviceTier === undefined ? {} : { serviceTier }),
   });

@@ -1,3 +1,4 @@
+import { typicalImageTokens } from "../../../shared/media_estimate.ts";
 import { estimateTokens, inputTokenBound, maxImageTokens } from "../../../shared/token_estimate.ts";
 import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage, ImageCount, PriceRow } from "../../../pricing/pricing.ts";
@@ -160,9 +161,6 @@ class ImageReader implements AnswerReader {
     return estimateTokens(asString(fields.prompt) ?? "") + files.length * typicalImageTokens;
   }
 }
-
-/** Assumed tokens of a reference image, if unreported. */
-const typicalImageTokens = 1024;
 
 /** The usage of the images dialect; undefined when it holds no numbers. */
 export function readImageUsage(raw: unknown): BillableUsage | undefined {

@@ -2,6 +2,7 @@ import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { decodeRun } from "../../kernel/decode_run.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import type {
   DecodedEvent,
   DecodedRun,
@@ -98,6 +99,7 @@ class ChatStreamDecoder implements StreamDecoder {
         id: asString(json.id),
         model: asString(json.model),
         created: unixTime(json.created),
+        ...optionalField("serviceTier", asString(json.service_tier)),
       });
     }
     const choices = Array.isArray(json.choices) ? json.choices : [];

@@ -1,4 +1,5 @@
 import type { Dialect } from "../../kernel/dialect.ts";
+import { countSearches } from "./answer/search_blocks.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { conversation } from "./conversation.ts";
@@ -25,6 +26,7 @@ export const messages: Dialect = {
   encodeRequest,
   encodeRequestSteps,
   hostedWork,
+  countHosted: countSearches,
   upstreamPath,
   mediaFields,
   mustInline,

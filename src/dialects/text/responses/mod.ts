@@ -1,5 +1,6 @@
 import type { Dialect } from "../../kernel/dialect.ts";
 import { wholeOf } from "./answer/response_reader.ts";
+import { readHostedUsage } from "./answer/hosted_usage.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { background } from "./background.ts";
@@ -27,6 +28,7 @@ export const responses: Dialect = {
   encodeRequest,
   encodeRequestSteps,
   hostedWork,
+  countHosted: (work) => readHostedUsage({ output: work }, {}),
   upstreamPath,
   mediaFields,
   mustInline,

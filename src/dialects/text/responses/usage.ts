@@ -72,7 +72,8 @@ function cacheWrites(details: JsonRecord): { cacheWrite?: number; cacheWriteLong
   return { ...optionalField("cacheWrite", short), ...optionalField("cacheWriteLong", long) };
 }
 
-function tier(response: JsonRecord): { serviceTier?: string } {
+/** The service tier that a response names. */
+export function tier(response: JsonRecord): { serviceTier?: string } {
   const serviceTier = asString(response.service_tier);
   // `auto` is what was requested, not what was used.
   return serviceTier === undefined || serviceTier === "auto" ? {} : { serviceTier };

@@ -1,6 +1,7 @@
 import { sha256Hex } from "../../../../base/hash.ts";
 import type { SearchWork } from "../../../kernel/canonical.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import type { HostedCounts } from "../../../../shared/usage.ts";
 
 /** The web search that a block reports, for other dialects. */
 export function readSearchBlock(block: JsonRecord): SearchWork | undefined {
@@ -17,6 +18,14 @@ export function readSearchBlock(block: JsonRecord): SearchWork | undefined {
       return url === undefined ? [] : [{ url, title: asString(one.title) }];
     }),
   };
+}
+
+/** Searches that brought results: those that failed are free. */
+export function countSearches(work: readonly unknown[]): HostedCounts {
+  const results = work.filter((block) =>
+    isRecord(block) && block.type === "web_search_tool_result" && Array.isArray(block.content)
+  );
+  return results.length === 0 ? {} : { webSearches: results.length };
 }
 
 /** Another vendor's search as blocks of this dialect: the query, the results, or both. */

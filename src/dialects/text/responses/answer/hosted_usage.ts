@@ -1,13 +1,8 @@
-import type { Usage } from "../../../../shared/usage.ts";
+import type { HostedCounts, Usage } from "../../../../shared/usage.ts";
 import { optionalField } from "../../../kernel/fields.ts";
 import { asString, count, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { sumOfKnown } from "../../../kernel/reported_tokens.ts";
 import { defaultImageModel } from "../hosted.ts";
-
-type HostedCounts = Pick<
-  Usage,
-  "webSearches" | "xSearches" | "fileSearches" | "codeSessions"
->;
 
 /**
  * Vendor-side work: the vendor's own counts (`tool_usage`; xAI's `server_side_tool_usage_details`,

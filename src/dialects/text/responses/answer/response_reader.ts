@@ -3,7 +3,7 @@ import type { DialectQuirks } from "../../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord, unixTime } from "../../../kernel/json.ts";
 import { readFinishReason } from "../finish_reason.ts";
 import type { OutputReader } from "./output_reader.ts";
-import { readUsage } from "../usage.ts";
+import { readUsage, tier } from "../usage.ts";
 import type { SseEvent } from "../../../../base/sse.ts";
 
 /** The start event of a response object, whole or streamed. */
@@ -13,6 +13,7 @@ export function startEvent(response: JsonRecord): StartEvent {
     id: asString(response.id),
     model: asString(response.model),
     created: unixTime(response.created_at),
+    ...tier(response),
   };
 }
 

@@ -1,0 +1,43 @@
+import assert from "@std/assert";
+import { answerMediaTokens, promptMediaTokens, wordsAndMedia } from "./media_estimate.ts";
+
+/** Base64 of a file that begins with these bytes and has so many. */
+function file(start: string, bytes: number): string {
+  const whole = start + "\0".repeat(bytes - start.length);
+  return btoa(whole);
+}
+
+const png = "\x89PNG\r\n\x1a\n";
+const prompts: [name: string, value: string, tokens: number][] = [
+  ["a picture by address", `data:image/webp;base64,${file("RIFF", 90_000)}`, 1024],
+  ["PNG", file(png, 90_000), 1024],
+  ["JPEG", file("\xff\xd8\xff\xe0", 90_000), 1024],
+  ["GIF", file("GIF89a", 90_000), 1024],
+  ["WebP", file("RIFF\x01\x02\x03\x04WEBPVP8 ", 90_000), 1024],
+  ["PDF, a page of 48 KB", file("%PDF-1.7", 48_000), 750],
+  ["PDF by address", `data:application/pdf;base64,${file("x", 48_000)}`, 750],
+  ["a second of WAVE", file("RIFF\x01\x02\x03\x04WAVEfmt ", 48_000), 25],
+  ["a second of MP3", file("ID3", 15_999), 25],
+  ["a second of video", file("\0\0\0\x18ftypmp42", 15_999), 25],
+  ["sealed reasoning", file("gAAAAAB", 9_000), 0],
+  ["an address of who knows what", "https://example.com/cat.png", 0],
+];
+for (const [name, value, tokens] of prompts) {
+  Deno.test(`in a prompt: ${name}`, () => assert.equal(promptMediaTokens(value), tokens));
+}
+
+Deno.test("in an answer sound counts by its length, a picture as one", () => {
+  const of = (media: "image" | "audio", mimeType: string) =>
+    answerMediaTokens({ media, mimeType, chars: 64_000 });
+  assert.equal(of("image", "image/png"), 1290);
+  assert.equal(of("audio", "audio/L16;codec=pcm;rate=24000"), 25);
+  assert.equal(of("audio", "audio/wav"), 25);
+  assert.equal(of("audio", "audio/mpeg"), 75);
+});
+
+Deno.test("a cut answer's base64 is told from its words, whatever quotes are in them", () => {
+  const data = "A".repeat(5000);
+  const words = '{"text":"He said \\"hi\\".","more":"' + "word ".repeat(400) + '","data":"';
+  assert.deepEqual(wordsAndMedia(`${words}${data}`), { chars: words.length, pieces: 1 });
+  assert.deepEqual(wordsAndMedia(`${words}${data}"}`), { chars: words.length + 2, pieces: 1 });
+});

@@ -1,0 +1,173 @@
+/**
+ * A caller who has had all of an answer and leaves before its last event is charged about what it
+ * would have been: vendors report usage at the end alone, so it is an estimate.
+ */
+import assert from "@std/assert";
+import { setTimeout as delay } from "node:timers/promises";
+import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+const words = "word ".repeat(4000);
+const tokens = 5000;
+/** 1.5 MB of a picture. */
+const picture = `iVBORw0KGgo${"A".repeat(1_999_989)}`;
+const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
+
+/** An answer up to its last event, and that one. */
+type Parts = readonly [begin: string, end: string];
+
+const searches = Array.from({ length: 8 }, (_, at) => ({
+  ...{ type: "web_search_call", id: `ws_${at}`, status: "completed" },
+  action: { type: "search", query: "q" },
+}));
+
+function searched(): Parts {
+  const response = { id: "resp_1", object: "response", model: "gpt-5-mini" };
+  const usage = { input_tokens: 20, output_tokens: tokens, total_tokens: tokens + 20 };
+  const items = searches.map((item, at) =>
+    event({ type: "response.output_item.done", output_index: at, item })
+  );
+  const delta = { output_index: 8, item_id: "m", content_index: 0, delta: words };
+  return [
+    event({ type: "response.created", response: { ...response, status: "in_progress" } }) +
+    items.join("") + event({ type: "response.output_text.delta", ...delta }),
+    event({
+      type: "response.completed",
+      response: { ...response, status: "completed", output: searches, usage },
+    }),
+  ];
+}
+
+/** Two turns: the second continues the first, which is long. */
+function continued(turn: number): Parts {
+  const response = { id: `resp_${turn}`, object: "response", model: "gpt-4.1" };
+  const said = { type: "output_text", text: "Fine.", annotations: [] };
+  const message = { type: "message", id: "m", role: "assistant", content: [said] };
+  const usage = { input_tokens: 100_000, output_tokens: 2, total_tokens: 100_002 };
+  const delta = { output_index: 0, item_id: "m", content_index: 0, delta: "Fine." };
+  return [
+    event({ type: "response.created", response: { ...response, status: "in_progress" } }) +
+    event({ type: "response.output_text.delta", ...delta }),
+    event({
+      type: "response.completed",
+      response: { ...response, status: "completed", output: [message], usage },
+    }),
+  ];
+}
+
+function prioritized(): Parts {
+  const chunk = (choices: unknown[], usage: unknown = null) =>
+    event({ id: "c", model: "gpt-4.1", service_tier: "priority", choices, usage });
+  const delta = { role: "assistant", content: words };
+  const usage = { prompt_tokens: 20, completion_tokens: tokens, total_tokens: tokens + 20 };
+  return [
+    chunk([{ index: 0, delta, finish_reason: null }]),
+    chunk([{ index: 0, delta: {}, finish_reason: "stop" }]) + chunk([], usage) + "data: [DONE]\n\n",
+  ];
+}
+
+function pictured(): Parts {
+  const usageMetadata = {
+    promptTokenCount: 20,
+    candidatesTokenCount: 1290,
+    candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 1290 }],
+  };
+  const parts = [{ inlineData: { mimeType: "image/png", data: picture } }];
+  const ended = { index: 0, content: { role: "model", parts: [{ text: "" }] } };
+  return [
+    event({ candidates: [{ index: 0, content: { role: "model", parts } }] }),
+    event({ candidates: [{ ...ended, finishReason: "STOP" }], usageMetadata }),
+  ];
+}
+
+const responses = "/vendor-b/v1/responses";
+
+/** Calls of which the first continues an answer. */
+function casesAfter(
+  previous_response_id: string,
+): [name: string, path: string, body: unknown, parts: Parts][] {
+  const streamed = { stream: true, max_output_tokens: 6000 };
+  const messages = [{ role: "user", content: "Hi" }];
+  return [
+    ["history", responses, {
+      ...{ ...streamed, model: "gpt-4.1", input: "Go on", previous_response_id },
+    }, continued(2)],
+    ["searches", responses, {
+      ...{ ...streamed, model: "gpt-5-mini", input: "Hi", tools: [{ type: "web_search" }] },
+    }, searched()],
+    ["tier", "/vendor-b/v1/chat/completions", {
+      ...{ model: "gpt-4.1", stream: true, max_tokens: 6000, messages, service_tier: "priority" },
+    }, prioritized()],
+    [
+      "picture",
+      "/vendor-d/v1beta/models/gemini-2.5-flash-image:streamGenerateContent?alt=sse",
+      { contents: [{ role: "user", parts: [{ text: "Hi" }] }] },
+      pictured(),
+    ],
+  ];
+}
+
+/** Reads so many characters of an answer, then leaves. */
+async function call(service: TestService, path: string, body: unknown, most: number) {
+  const stop = new AbortController();
+  const response = await service.fetch(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+    signal: stop.signal,
+  });
+  let text = "";
+  try {
+    for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
+      text += piece;
+      if (text.length >= most) stop.abort();
+    }
+  } catch (thrown) {
+    if (most === Infinity) throw thrown;
+  }
+  const transaction_id = response.headers.get("x-transaction-id")!;
+  let rows = await service.rows({ transaction_id });
+  // The service learns of it later than the caller.
+  for (; rows.length === 0; rows = await service.rows({ transaction_id })) await delay(20);
+  return { charged: Number(rows[0]!.charged_usd), basis: rows[0]!.billing_basis, text };
+}
+
+Deno.test("who leaves at the end of an answer pays for its searches, pictures, tier and history", async () => {
+  let answer: Parts = ["", ""];
+  let isWhole = true;
+  const script = async (exchange: FakeExchange) => {
+    await exchange.head(200, { "content-type": "text/event-stream" }, "chunked");
+    await exchange.write(answer[0]);
+    if (!isWhole) return await exchange.closed;
+    await exchange.write(answer[1]);
+    await exchange.end();
+  };
+  await using vendor = await startFakeVendor(script);
+  await using service = await startTestService({
+    database: "embedded",
+    env: {
+      ...{ VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "k" },
+      ...{ VENDOR_D_BASE_URL: `${vendor.url}/v1beta`, VENDOR_D_API_KEY: "k" },
+      STARTING_CREDIT_USD: "100",
+    },
+  });
+  const ask = (path: string, body: unknown, parts: Parts, whole: boolean) => {
+    [answer, isWhole] = [parts, whole];
+    return call(service, path, body, whole ? Infinity : parts[0].length);
+  };
+  const begun = await ask(
+    responses,
+    { model: "gpt-4.1", stream: true, input: "word ".repeat(80_000) },
+    continued(1),
+    true,
+  );
+  const previous_response_id = /"id":"(resp_[^"]+)"/.exec(begun.text)![1]!;
+  const cases = casesAfter(previous_response_id);
+  for (const [name, path, body, parts] of cases) {
+    const whole = await ask(path, body, parts, true);
+    const left = await ask(path, body, parts, false);
+    assert.deepEqual([whole.basis, left.basis], ["reported", "estimated"], name);
+    const ratio = left.charged / whole.charged;
+    assert.ok(ratio > 0.9 && ratio < 1.1, `${name}: ${left.charged} of ${whole.charged} USD`);
+  }
+});
