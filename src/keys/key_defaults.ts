@@ -1,3 +1,5 @@
+import { Fault } from "../shared/fault.ts";
+
 /** What a key says for its calls, since coding agents send no headers and no tags of their own. */
 export interface KeyDefaults {
   /** The agent that it was made for, one of `agentNames`. */
@@ -71,12 +73,31 @@ export function checkKeyDefaults(
       `expected a whole number from 1 to ${mostExpectedTokens}`,
     );
   }
-  if (capDayNanos === null && capMonthNanos === null) {
-    throw new KeyDefaultsError(
-      "expectedOutputTokens",
-      "needs a daily or a monthly cap, which is how far the balance can fall below zero",
-    );
-  }
+  const lack = missingCap({ defaults, capDayNanos, capMonthNanos });
+  if (lack !== undefined) throw new KeyDefaultsError("expectedOutputTokens", `needs ${lack}`);
+}
+
+interface CappedKey {
+  defaults?: KeyDefaults | undefined;
+  capDayNanos: bigint | null;
+  capMonthNanos: bigint | null;
+}
+
+/** What the key's defaults need and it has not; undefined where it has all. */
+export function missingCap(
+  { defaults, capDayNanos, capMonthNanos }: CappedKey,
+): string | undefined {
+  if (defaults?.expectedOutputTokens === undefined) return undefined;
+  if (capDayNanos !== null || capMonthNanos !== null) return undefined;
+  return "a daily or a monthly cap, which is how far the balance can fall below zero";
+}
+
+/** Throws `invalid_value` for a key that was changed into one that could not be made. */
+export function refuseUncapped(changed: CappedKey): void {
+  const lack = missingCap(changed);
+  if (lack === undefined) return;
+  const message = `cap_day_usd: the key has expected_output_tokens, so it needs ${lack}.`;
+  throw new Fault("invalid_value", { param: "cap_day_usd", message });
 }
 
 function shown(name: string): string {

@@ -160,6 +160,28 @@ Deno.test("credit is held for the expected output, charged is what was used, and
   world().play(answered);
 });
 
+Deno.test("a key that expects less than a call may cost keeps a cap", async () => {
+  const { key: admin } = await world().createKey("--scope", "admin");
+  const { id } = await world().createKey("--expected-output-tokens", "10", "--cap-day-usd", "1");
+  const change = async (body: unknown) => {
+    const answer = await world().fetch(`/api/v1/admin/keys/${id}`, {
+      method: "PATCH",
+      headers: { "content-type": "application/json", ...bearer(admin) },
+      body: JSON.stringify(body),
+    });
+    return { status: answer.status, json: await answer.json() };
+  };
+  const refused = await change({ cap_day_usd: null, name: "free" });
+  assert.equal(refused.status, 400);
+  assert.match(
+    refused.json.error.message,
+    /^cap_day_usd: the key has expected_output_tokens, so it needs a daily or a monthly cap/,
+  );
+  const moved = await change({ cap_day_usd: null, cap_month_usd: "2" });
+  assert.deepEqual([moved.status, moved.json.cap_day_usd], [200, null]);
+  assert.notEqual(moved.json.name, "free");
+});
+
 Deno.test("parallel calls of an agent need what they are expected to cost", async () => {
   const account = await accountWith("0.05");
   const { key } = await world().createKey(

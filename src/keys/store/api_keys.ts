@@ -7,7 +7,7 @@ import type {
   Principal,
   TranslationMode,
 } from "../api_key.ts";
-import { readKeyDefaults, writeKeyDefaults } from "../key_defaults.ts";
+import { readKeyDefaults, refuseUncapped, writeKeyDefaults } from "../key_defaults.ts";
 import { readAccount } from "./accounts.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
@@ -83,7 +83,10 @@ async function changeKey(
       capMonthNanos ?? null,
     ],
   );
-  return row && readKey(row);
+  if (!row) return undefined;
+  const changed = readKey(row);
+  refuseUncapped(changed);
+  return changed;
 }
 
 export async function usableHashes(database: Queryable): Promise<string[]> {

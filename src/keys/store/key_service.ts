@@ -1,6 +1,7 @@
 import type { ApiKey } from "../api_key.ts";
 import type { AuditNote } from "../../audit/audit.ts";
 import type { KeyRow, KeyService } from "../key_service.ts";
+import { refuseUncapped } from "../key_defaults.ts";
 import { insertKey, keyColumns, readKey } from "./api_keys.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
@@ -24,10 +25,11 @@ export function createKeyService(database: Database, analytics: LastUses): KeySe
         const rows = await tx.query(
           `update api_keys set name = $3, cap_day_nanos = $4, cap_month_nanos = $5,
              changed_at = clock_timestamp()
-           where id = $1 and account_id = $2 and revoked_at is null returning id`,
+           where id = $1 and account_id = $2 and revoked_at is null returning ${keyColumns}`,
           [id, accountId, sanitizeText(name), capDayNanos, capMonthNanos],
         );
         if (rows.length === 0) return false;
+        refuseUncapped(readKey(rows[0]!));
         await writeAudit(tx, audit);
         return true;
       }),

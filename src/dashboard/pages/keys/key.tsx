@@ -20,7 +20,7 @@ export function oneKeyRoutes(app: Routes, ctx: PageContext): void {
   });
   app.post("/dashboard/keys/:id", "member", async (form, request) => {
     const key = await keyInUse(ctx, request);
-    const { wanted, fieldErrors } = readKeyChange(form);
+    const { wanted, fieldErrors } = readKeyChange(form, key.defaults);
     if (!wanted) {
       const shown = await keyPage(ctx, request, key, form.values(), fieldErrors);
       return { ...shown, status: 400 };

@@ -1,5 +1,6 @@
 import { parseUsd } from "../../../base/money.ts";
 import type { NewApiKey, OnDisconnect, TranslationMode } from "../../../keys/api_key.ts";
+import { type KeyDefaults, missingCap } from "../../../keys/key_defaults.ts";
 import { memberScopes, requiresOwner } from "../../../keys/scopes.ts";
 import { cacheTtlForm, readCacheTtl } from "../../../response_cache/cache_ttl.ts";
 import type { Form } from "../../form.ts";
@@ -50,6 +51,8 @@ export type KeyChange = Pick<NewApiKey, "name" | "capDayNanos" | "capMonthNanos"
 
 export function readKeyChange(
   form: Form,
+  /** What the key says for its calls, which may need a cap. */
+  defaults?: KeyDefaults,
 ): { wanted?: KeyChange; fieldErrors: Record<string, string> } {
   const { take, fieldErrors } = collectErrors();
   const wanted: KeyChange = {
@@ -57,6 +60,11 @@ export function readKeyChange(
     capDayNanos: take("cap_day", () => capOf(form.text("cap_day")), null),
     capMonthNanos: take("cap_month", () => capOf(form.text("cap_month")), null),
   };
+  const lack = missingCap({ ...wanted, defaults });
+  if (lack !== undefined) {
+    fieldErrors.cap_day ??=
+      `This key expects fewer output tokens than a call may have: it needs ${lack}.`;
+  }
   return Object.keys(fieldErrors).length === 0 ? { wanted, fieldErrors } : { fieldErrors };
 }
 

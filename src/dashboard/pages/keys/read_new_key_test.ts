@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { Form } from "../../form.ts";
-import { readNewKey } from "./read_new_key.ts";
+import { readKeyChange, readNewKey } from "./read_new_key.ts";
 
 const now = new Date("2026-11-21T12:00:00Z");
 
@@ -25,6 +25,16 @@ Deno.test("a form becomes the key that it describes", () => {
     translationMode: "default",
     promptCache: true,
   });
+});
+
+Deno.test("a key that expects less than a call may cost keeps a cap", () => {
+  const change = (fields: string, expectedOutputTokens?: number) => {
+    const defaults = expectedOutputTokens === undefined ? {} : { expectedOutputTokens };
+    return readKeyChange(new Form(new URLSearchParams(`name=a&${fields}`)), defaults).fieldErrors;
+  };
+  assert.match(change("", 10).cap_day ?? "", /needs a daily or a monthly cap/);
+  assert.deepEqual(change("cap_month=2", 10), {});
+  assert.deepEqual(change(""), {});
 });
 
 Deno.test("a model without a vendor has to be one that calls may name", () => {
