@@ -4,9 +4,10 @@ import { messageOf } from "../../shared/fault.ts";
 import { parseArray } from "../arrays.ts";
 import type { Database, Queryable, QueryOptions, SqlRow, SqlValue } from "../database.ts";
 import { transact } from "../transaction.ts";
-import { unpackImage } from "./image.ts";
+import { syncFolder, unpackImage } from "./image.ts";
 import { mayChangeTables, PreparedStatements } from "./prepared.ts";
 import type { Ask, EmbeddedMessage } from "./protocol.ts";
+import { synced, SyncedFiles } from "./synced_files.ts";
 
 type Statement = Pick<Extract<Ask, { kind: "query" }>, "text" | "values" | "forceCustomPlan">;
 
@@ -133,9 +134,11 @@ async function openDirectory(directory: string, image: string): Promise<PGlite> 
     await Deno.remove(fresh, { recursive: true }).catch(() => {});
     unpackImage(new URL(image), fresh);
     await Deno.rename(fresh, directory);
+    syncFolder(directory.slice(0, directory.lastIndexOf("/")) || "/");
   }
-  return await PGlite.create(directory, {
-    startParams: [...PGlite.defaultStartParams, "-c", `shared_buffers=${sharedBuffers}`],
+  return await PGlite.create({
+    fs: new SyncedFiles(directory),
+    startParams: [...synced(PGlite.defaultStartParams), "-c", `shared_buffers=${sharedBuffers}`],
   });
 }
 
