@@ -225,8 +225,8 @@ class Program {
   async #follow(): Promise<Deno.CommandStatus> {
     const [status] = await Promise.all([
       this.#child.status,
-      this.#read(this.#child.stdout, (text) => this.stdout += text),
-      this.#read(this.#child.stderr, (text) => this.stderr += text),
+      this.#read(this.#child.stdout, (text) => this.stdout = latest(this.stdout, text)),
+      this.#read(this.#child.stderr, (text) => this.stderr = latest(this.stderr, text)),
     ]);
     return status;
   }
@@ -234,10 +234,19 @@ class Program {
   async #read(stream: ReadableStream<Uint8Array>, keep: (text: string) => void): Promise<void> {
     for await (const text of stream.pipeThrough(new TextDecoderStream())) {
       keep(text);
-      this.output += text;
+      this.output = latest(this.output, text);
       for (const look of this.#watchers) look();
     }
   }
+}
+
+/** Ten minutes of calls log more than a string can hold. */
+const mostOutput = 64 * 1024 * 1024;
+
+/** The output with what has come, without its beginning once that is too much. */
+function latest(output: string, text: string): string {
+  const whole = output + text;
+  return whole.length <= mostOutput ? whole : whole.slice(-mostOutput / 2);
 }
 
 /**
