@@ -96,6 +96,7 @@ export class Meter implements CallMeter {
   readonly #fold: Fold;
   readonly #nowMs: () => number;
   #usage: Usage | undefined;
+  #isUsageEarly = false;
   #firstTokenMs: number | undefined;
   #model: string | undefined;
   #finish: FinishReason | undefined;
@@ -135,7 +136,7 @@ export class Meter implements CallMeter {
   unread(reported: Usage | undefined, chars: number, pieces = 0): void {
     if (reported === undefined && chars === 0) return;
     this.#isUnread = true;
-    this.#usage = reported ?? this.#usage;
+    if (reported) [this.#usage, this.#isUsageEarly] = [reported, false];
     this.#firstTokenMs ??= this.#nowMs();
     this.#outputChars += chars;
     this.#unreadMedia += pieces;
@@ -156,6 +157,7 @@ export class Meter implements CallMeter {
     } else if (event.type === "usage") {
       // Reports are cumulative: the last one wins, and they are never added.
       this.#usage = event.usage;
+      this.#isUsageEarly = event.isEarly === true;
     } else if (event.type === "finish") {
       this.#finish ??= event.reason;
     } else if (event.type === "start") {
@@ -206,8 +208,10 @@ export class Meter implements CallMeter {
 
   #usageFor(terms: EstimateTerms): { usage: Usage; basis: BillingBasis } {
     // A whole answer that can't be read reports its usage as one that can.
-    const isReported = this.#finish !== undefined || this.#isUnread;
-    if (this.#usage && isReported) return { usage: this.#usage, basis: "reported" };
+    const hasEnded = this.#finish !== undefined || this.#isUnread;
+    if (this.#usage && hasEnded && !this.#isUsageEarly) {
+      return { usage: this.#usage, basis: "reported" };
+    }
     return { usage: this.#estimated(terms), basis: "estimated" };
   }
 

@@ -309,6 +309,25 @@ Deno.test("pictures and sound are counted as such where no tokens are reported",
   });
 });
 
+Deno.test("usage that came before the answer and never again says nothing of its output", () => {
+  const early: CanonicalEvent = {
+    type: "usage",
+    usage: { input: 50, output: 1 },
+    isEarly: true,
+  };
+  const counted = bill([start, early, open, words(said), finish]);
+  assert.deepEqual([counted.usage, counted.basis], [{ input: 50, output: 3 }, "estimated"]);
+  const reported = bill([
+    start,
+    early,
+    open,
+    words(said),
+    report({ input: 50, output: 2 }),
+    finish,
+  ]);
+  assert.deepEqual([reported.usage?.output, reported.basis], [2, "reported"]);
+});
+
 Deno.test("an estimate has no more output than the call can have", () => {
   const events = [start, open, words("word ".repeat(4000))];
   const { usage } = bill(events, { status: "cancelled", maxOutputTokens: 70 });

@@ -100,6 +100,8 @@ export interface Citation {
 export interface UsageEvent {
   type: "usage";
   usage: Usage;
+  /** Told before any of the answer: of its output it says nothing yet. */
+  isEarly?: true;
 }
 
 /** A choice ended by itself. `reason` is the unified reason, `raw` the vendor's own. */

@@ -26,17 +26,17 @@ export class AnswerReader {
     if (Array.isArray(message.content)) {
       for (const block of message.content) this.blocks.whole(block, events);
     }
-    this.usage(message.usage, events);
     const reason = asString(message.stop_reason);
+    this.usage(message.usage, events, reason === undefined);
     if (reason !== undefined) this.finish(reason, message, events);
     return true;
   }
 
-  usage(raw: unknown, events: CanonicalEvent[]): void {
+  usage(raw: unknown, events: CanonicalEvent[], isEarly = false): void {
     if (!isRecord(raw)) return;
     this.#usage = laterUsage(this.#usage, raw);
     const usage = readUsage(this.#usage);
-    if (usage) events.push({ type: "usage", usage });
+    if (usage) events.push({ type: "usage", usage, ...(isEarly ? { isEarly } : {}) });
   }
 
   /** `stop` holds `stop_sequence` and `stop_details`. */
