@@ -124,6 +124,20 @@ eachDatabase("more rows than a step takes are erased, and counted once each", as
   });
 });
 
+eachDatabase("exports of results are looked for by the results' own times", async (database) => {
+  const account = await newAccount(database);
+  const createdAt = new Date("2026-08-01T10:00:00.000Z");
+  await createAnalyticsStore(database).insert([fullCall(account, "t1", { createdAt })]);
+  await evaluate(database, account, "t1", "gone");
+  const wanted = request(account, { transactionIds: ["t1"] });
+  await erase(database, wanted);
+  assert.deepEqual(await storeOf(database).erasedSpan(wanted.deletionId), {
+    tables: ["interactions", "eval_results"],
+    from: createdAt,
+    to: new Date("2026-08-01T11:00:00.000Z"),
+  });
+});
+
 eachDatabase("the tables that are named, and a table without the column has no match", async (
   db,
 ) => {

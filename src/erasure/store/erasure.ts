@@ -26,13 +26,15 @@ interface ErasedTable {
   table: string;
   /** `$1`: transaction ids. */
   where: string;
+  /** Exports have its rows, by times of their own. */
+  isExported?: boolean;
 }
 
 const ofTheCall = "transaction_id = any($1::text[])";
 
 /** What is erased in the main database with an interaction; a new table is a new row here. */
 const erasedWithInteraction: readonly ErasedTable[] = [
-  { table: "eval_results", where: ofTheCall },
+  { table: "eval_results", where: ofTheCall, isExported: true },
   // A later response holds the whole conversation.
   { table: "kept_responses", where: `${ofTheCall} or sources && $1::text[]` },
   { table: "kept_reasoning", where: ofTheCall },
@@ -168,21 +170,22 @@ function recordsOf(calls: readonly CallKey[], { interactions, relations }: Erase
 }
 
 async function eraseHanging(tx: Queryable, calls: readonly CallKey[]): Promise<Erased> {
-  const erased = {
-    ...erasedOf(calls.map(({ createdAt }) => createdAt)),
-    counts: { ...noCounts },
-    relations: [] as string[],
-  };
-  if (calls.length === 0) return erased;
-  for (const { table, where } of erasedWithInteraction) {
+  const counts = { ...noCounts };
+  const relations: string[] = [];
+  const created = calls.map(({ createdAt }) => createdAt);
+  if (calls.length === 0) return erasedOf(created);
+  for (const { table, where, isExported } of erasedWithInteraction) {
     const rows = await tx.query(
-      `delete from ${table} where (${where}) returning tableoid::regclass::text as relation`,
+      `delete from ${table} where (${where})
+         returning tableoid::regclass::text as relation${isExported ? ", created_at" : ""}`,
       [calls.map(idOf)],
     );
-    pushAll(erased.relations, new Set(rows.map((row) => String(row.relation))));
-    if (table === "eval_results") erased.counts.eval_results = rows.length;
+    pushAll(relations, new Set(rows.map((row) => String(row.relation))));
+    if (table === "eval_results") counts.eval_results = rows.length;
+    // An export of results may begin after the call that they quote.
+    if (isExported) pushAll(created, rows.map((row) => row.created_at as Date));
   }
-  return erased;
+  return { ...erasedOf(created), counts, relations };
 }
 
 /** Nothing yet, but the span of the rows' times. */
