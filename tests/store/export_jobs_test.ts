@@ -175,6 +175,18 @@ eachDatabase("an erasure hits what may hold its rows, and nothing else", async (
   assert.deepEqual(await jobs.erase(accountId, span), []);
 });
 
+eachDatabase("a job that waits for its next attempt survives an erasure", async (database) => {
+  const { accountId, jobs } = await setup(database);
+  const made = order(accountId);
+  await jobs.create(made);
+  await jobs.release((await jobs.claim())!.job, false);
+  const [hit] = await jobs.erase(accountId, { tables: ["interactions"] });
+  assert.equal(hit?.state, "queued");
+  await jobs.cleared(hit!);
+  const { filters, rawCells } = (await jobs.claim())!.work;
+  assert.deepEqual({ filters, rawCells }, { filters: made.order.filters, rawCells: false });
+});
+
 eachDatabase("what is over is swept: first the file, then the job", async (database) => {
   const { accountId, jobs, ready } = await setup(database);
   const id = await ready();

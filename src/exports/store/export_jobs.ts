@@ -265,12 +265,13 @@ const nextJob = {
 
 /**
  * $1 account, $2 tables, $3 and $4 the span, both ends included. A queued job will not read what is
- * erased. A job that was deleted before is returned again, so that a repeated erasure can finish.
+ * erased: it keeps what was asked for, and loses the file of an earlier attempt. A job that was
+ * deleted before is returned again, so that a repeated erasure can finish.
  */
 const eraseSql = `update export_jobs set
     state = case when state = 'running' then 'queued' when state = 'ready' then 'deleted' else state end,
     lease_until = null,
-    detail = case when state = 'running' then detail else '{}' end
+    detail = case when state in ('queued', 'running') then detail else '{}' end
   where account_id = $1 and tables && $2::text[] and has_file
     and ($3::timestamptz is null or end_at is null or end_at > $3::timestamptz)
     and ($4::timestamptz is null or start_at is null or start_at <= $4::timestamptz)
