@@ -28,28 +28,35 @@ function writtenColumns(table: ExportTable, chosen?: readonly string[]): Written
 
 /**
  * Writes rows of a table as JSON objects. JSON cells, payloads above all, are put in as the text
- * they are: nothing is parsed or written again. Rows have all cells of the table, whatever columns
- * are `chosen`; the same goes for the writers below.
+ * they are: nothing is parsed or written again. With `oneLine` their line ends become spaces. Rows
+ * have all cells of the table, whatever columns are `chosen`; the same goes for the writers below.
  */
 export function jsonWriter(
   table: ExportTable,
   chosen?: readonly string[],
+  { oneLine = false }: { oneLine?: boolean } = {},
 ): (cells: Cells) => string {
   const columns = writtenColumns(table, chosen).map(({ name, kind, at }, index) => ({
     start: `${index === 0 ? "" : ","}"${name}":`,
     at,
     // Truths may come as text; numbers and truths are written as they are.
     isQuoted: kind !== "json" && kind !== "number" && kind !== "boolean",
+    isFlattened: oneLine && kind === "json",
   }));
   return (cells) => {
     let text = "{";
-    for (const { start, at, isQuoted } of columns) {
+    for (const { start, at, isQuoted, isFlattened } of columns) {
       const cell = cells[at] ?? null;
-      text += start + (cell === null ? "null" : isQuoted ? JSON.stringify(cell) : cell);
+      if (cell === null) text += start + "null";
+      else if (isQuoted) text += start + JSON.stringify(cell);
+      else text += start + (isFlattened ? String(cell).replaceAll(lineEnd, " ") : cell);
     }
     return text + "}";
   };
 }
+
+/** JSON has them only between its tokens: in strings they are escaped. */
+const lineEnd = /[\r\n]/g;
 
 /** The header line of a table, ended by CRLF. */
 export function csvHeader(table: ExportTable, chosen?: readonly string[]): string {

@@ -97,7 +97,7 @@ async function* exportChunks(source: ExportSource, work: ExportWork): AsyncGener
     return;
   }
   if (format === "jsonl") {
-    const form = { format: "json", before: "", after: "\n", ...chosen } as const;
+    const form = { format: "json", before: "", after: "\n", oneLine: true, ...chosen } as const;
     yield* rowsOf(source, work, tables[0]!, form);
     return;
   }
@@ -168,7 +168,7 @@ function* written(
 /** Writes cells as a line of this form. */
 function lineWriter(table: ExportTable, form: LineForm): (cells: Cells) => string {
   if (form.format === "csv") return csvWriter(table, form.rawCells, form.columns);
-  const write = jsonWriter(table, form.columns);
+  const write = jsonWriter(table, form.columns, form);
   return (cells) => form.before + write(cells) + form.after;
 }
 

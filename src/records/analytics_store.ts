@@ -118,7 +118,8 @@ export type LineForm =
   & (
     // `rawCells`: words that a spreadsheet would take for a formula are left as they are.
     | { format: "csv"; rawCells: boolean }
-    | { format: "json"; before: string; after: string }
+    // `oneLine`: line ends in payloads, where JSON may have them between tokens, become spaces.
+    | { format: "json"; before: string; after: string; oneLine?: true }
   )
   & {
     /** Public names in their order; absent: all. Names that no column has are left out. */

@@ -129,6 +129,44 @@ eachDatabase(
   },
 );
 
+/** What callers and vendors sent as it may be laid out, and what was cut of it. */
+function laidOutRows(accountId: number): SettledCall[] {
+  return ["\n", "\r\n", "\r"].flatMap((lineEnd, n) => {
+    const body = { model: "m", messages: [{ role: "user", content: "two\r\nlines" }] };
+    const text = JSON.stringify(body, null, 2).replaceAll("\n", lineEnd);
+    const row = (name: string, more: Partial<SettledCall>) =>
+      interaction(accountId, `txn_laid_out_${n}_${name}`, {
+        createdAt: new Date(Date.UTC(2026, 10, 23, 0, 0, n)),
+        requestText: text,
+        responseText: text + lineEnd,
+        ...more,
+      });
+    // The large one comes later than its row, and the last two as cells.
+    const large = JSON.stringify({ ...body, user: "x".repeat(100_000) }, null, 1);
+    return [
+      row("a", {}),
+      row("b", { requestText: large }),
+      row("c", { responseText: text.slice(0, -4), payloadTruncated: true }),
+      row("d", { payloadTruncated: true }),
+    ];
+  });
+}
+
+eachDatabase(
+  "a row of jsonl is one line of JSON, however its payloads are laid out",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const rows = laidOutRows(accountId);
+    await createAnalyticsStore(database).insert(rows);
+    const text = await exported(database, accountId, "jsonl");
+    assert.doesNotMatch(text, /\r/);
+    const lines = text.trimEnd().split("\n");
+    assert.deepEqual(lines.map((line) => JSON.parse(line)), rows.map(expectedRow));
+    const whole = JSON.parse(await exported(database, accountId, "json"));
+    assert.deepEqual(whole, rows.map(expectedRow));
+  },
+);
+
 /** The database as a driver shows it that has no bytes: rows come as cells. */
 function withoutBytes({ eachRow: _, ...database }: Database): Database {
   return database;
@@ -160,7 +198,11 @@ const orders: readonly [string, ExportSpec["format"], Partial<ExportSpec>][] = [
 
 onPostgres("the lines of PostgreSQL are those of this process, byte by byte", async (database) => {
   const accountId = await newAccount(database);
-  const rows = [...awkwardRows(accountId), ...payloadRows(accountId)];
+  const rows = [
+    ...awkwardRows(accountId),
+    ...payloadRows(accountId),
+    ...laidOutRows(accountId),
+  ];
   rows.push(interaction(accountId, "txn_owed", { chargedNanos: -1_000_000_001n, costNanos: null }));
   await createAnalyticsStore(database).insert(rows);
   // A row of its own without payloads, as their retention leaves it.

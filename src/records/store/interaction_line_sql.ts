@@ -40,7 +40,7 @@ export function lineSql(form: LineForm): string {
   }
   const cells = written.flatMap((column, at) => {
     const start = at === 0 ? `${form.before}{` : ",";
-    return [literal(`${start}"${column.name}":`), jsonCell(column)];
+    return [literal(`${start}"${column.name}":`), jsonCell(column, form.oneLine === true)];
   });
   return concat([...cells, literal(`}${form.after}`)]);
 }
@@ -64,14 +64,19 @@ function textOf({ kind, sql, sqlType }: LineColumn): string {
   return sqlType === "text" ? sql : `${sql}::text`;
 }
 
-function jsonCell(column: LineColumn): string {
+function jsonCell(column: LineColumn, oneLine: boolean): string {
   const { kind } = column;
-  const text = textOf(column);
+  const text = oneLine && kind === "json" ? flattened(textOf(column)) : textOf(column);
   const isBare = kind === "number" || kind === "boolean" || kind === "json";
   // Neither a time nor an amount has anything to escape.
   const isOurs = kind === "timestamp" || kind === "usd";
   const value = isBare ? text : isOurs ? `'"' || ${text} || '"'` : `to_json(${text})::text`;
   return `coalesce(${value}, 'null')`;
+}
+
+/** `replace` copies what is between two hits at once; `translate` takes ten times as long. */
+function flattened(text: string): string {
+  return `replace(replace(${text}, E'\\n', ' '), E'\\r', ' ')`;
 }
 
 function csvCell(column: LineColumn, rawCells: boolean): string {
