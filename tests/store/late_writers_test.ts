@@ -3,7 +3,9 @@ import type { Database } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createRecords } from "../../src/records/store/records.ts";
-import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import { createMigrated, eachDatabase, onPostgres } from "../support/databases.ts";
 import { asked, erase, fullCall, left, request, storeOf } from "./erasing.ts";
 import { newAccount } from "./samples.ts";
 
@@ -43,6 +45,53 @@ eachDatabase("a call that ends after its erasure is not written, and is charged"
   assert.deepEqual(dropped, ["under way"]);
   assert.equal((await createLedger(db).show(account)).balanceNanos, 1000n - 31n);
 });
+
+onPostgres(
+  "with two databases nothing is kept of a call that is erased between their transactions",
+  async (main) => {
+    const created = await createMigrated();
+    const rows = await openPostgres(created.url);
+    try {
+      const account = await newAccount(main);
+      const continued = (id: string, source: string) => {
+        const call = fullCall(account, id);
+        const response = { ...call.retained!.response!, sources: [source] };
+        return { ...call, retained: { ...call.retained!, response } };
+      };
+      for (const isRetried of [true, false]) {
+        const id = isRetried ? "retried" : "written";
+        const batch = [fullCall(account, id, { userId: id }), continued(`after ${id}`, id)];
+        const erasing: Database = {
+          ...rows,
+          async transaction(work) {
+            await erase(
+              main,
+              request(account, { userIds: [id] }),
+              createAnalyticsStore(rows, main),
+            );
+            if (isRetried) throw new Fault("store_unavailable");
+            return await rows.transaction(work);
+          },
+        };
+        const first = createAnalyticsStore(erasing, main).insert(batch);
+        if (isRetried) {
+          await assert.rejects(first, Fault);
+          await createAnalyticsStore(rows, main).insert(batch);
+        } else await first;
+        const { responses, reasoning } = await left(main);
+        assert.deepEqual(responses, [], id);
+        assert.ok(!reasoning!.includes(id), id);
+        assert.ok(!(await left(rows)).interactions!.includes(id), id);
+        // Nor is what continues it later.
+        await createAnalyticsStore(rows, main).insert([continued(`later than ${id}`, id)]);
+        assert.deepEqual((await left(main)).responses, [], id);
+      }
+    } finally {
+      await rows.close();
+      await created.drop();
+    }
+  },
+);
 
 eachDatabase("a restored store is told again, and erases by the tombstone alone", async (db) => {
   const account = await newAccount(db);

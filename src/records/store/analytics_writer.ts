@@ -1,7 +1,7 @@
 import type { AnalyticsStore } from "../analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
-import { writeCalls, writeRecords, type WrittenCalls } from "./interactions.ts";
+import { dropErased, writeCalls, writeRecords, type WrittenCalls } from "./interactions.ts";
 import { Partitions } from "./partitions.ts";
 
 /** Called with the ids of calls that were erased while in flight, and so are not written. */
@@ -27,7 +27,10 @@ export function createAnalyticsWriter(
       rows,
       () => database.transaction((tx) => write(tx, written)),
     );
-    if (erased.length > 0) await onDropped?.(erased);
+    if (erased.length === 0) return;
+    // A deletion may have come between the two transactions.
+    if (!sharesMain) await main.transaction((tx) => dropErased(tx, erased));
+    await onDropped?.(erased);
   };
   const insert = async (rows: readonly SettledCall[]) => {
     if (rows.length === 0) return;

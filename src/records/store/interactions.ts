@@ -5,12 +5,15 @@ import { searchKeys } from "../search_tokens.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { columns, writeCells } from "../columns.ts";
 import { dropBackground } from "../../background/store/background_end.ts";
-import { insertStoredResponses } from "../../relay/conversation/store/stored_responses.ts";
+import {
+  dropStoredResponses,
+  insertStoredResponses,
+} from "../../relay/conversation/store/stored_responses.ts";
 import { insertMedia } from "./media.ts";
 import { formatCell } from "../../database/arrays.ts";
 import { chunks } from "../../database/chunks.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
-import { withoutErased } from "../../erasure/store/tombstones.ts";
+import { noteErased, withoutErased } from "../../erasure/store/tombstones.ts";
 import {
   addedCalls,
   changeUsage,
@@ -59,7 +62,7 @@ export async function writeRecords(
   written: WrittenCalls,
 ): Promise<string[]> {
   const { rows, erased, newlyErased } = await withoutErased(tx, calls);
-  if (erased.length > 0 && parts.includes("retained")) await dropBackground(tx, erased);
+  if (erased.length > 0 && parts.includes("retained")) await dropRetained(tx, erased);
   if (parts.includes("rows")) {
     const unstored = await unstoredCalls(tx, newlyErased);
     // Last: all writers share the rows of sums, so they are locked as briefly as possible.
@@ -67,6 +70,18 @@ export async function writeRecords(
   }
   if (rows.length > 0 && parts.includes("retained")) await insertStoredResponses(tx, rows);
   return erased;
+}
+
+/** An earlier try may have written it: with two databases it goes before the rows. */
+async function dropRetained(tx: Queryable, transactionIds: readonly string[]): Promise<void> {
+  await dropBackground(tx, transactionIds);
+  await dropStoredResponses(tx, transactionIds);
+}
+
+/** In the main database: these calls were found to be erased when their rows were to be written. */
+export async function dropErased(tx: Queryable, transactionIds: readonly string[]): Promise<void> {
+  await noteErased(tx, transactionIds);
+  await dropRetained(tx, transactionIds);
 }
 
 /** Returns the newly inserted rows; existing rows are not counted again. */

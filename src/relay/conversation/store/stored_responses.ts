@@ -80,6 +80,21 @@ export async function insertStoredResponses(
   if (reasoning.length > 0) await tx.query(insertReasoning, [JSON.stringify(reasoning)]);
 }
 
+/** Removes what erased calls keep, and later responses that hold their words. */
+export async function dropStoredResponses(
+  tx: Queryable,
+  transactionIds: readonly string[],
+): Promise<void> {
+  await tx.query(
+    `delete from kept_responses
+     where transaction_id = any($1::text[]) or sources && $1::text[]`,
+    [transactionIds],
+  );
+  await tx.query("delete from kept_reasoning where transaction_id = any($1::text[])", [
+    transactionIds,
+  ]);
+}
+
 const insertResponses = insertInto("kept_responses", {
   response_id: "text",
   input_items: "text",
