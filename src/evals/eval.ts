@@ -193,3 +193,16 @@ export function countItem(counts: EvalCounts, done: FinishedItem): EvalCounts {
     unpricedCalls: counts.unpricedCalls + done.unpricedCalls,
   };
 }
+
+/** What names an item, and by it the calls that are made for it. */
+type ItemKey = Pick<ClaimedRun, "evalRunId"> & Pick<EvalItem, "position">;
+
+/** The request id of the calls that ask an item's interaction again, whichever try it is. */
+export function answerRequestId({ evalRunId, position }: ItemKey): string {
+  return `${evalRunId}/${position}`;
+}
+
+/** The request id of the calls that ask a judge about the item's answer. */
+export function judgeRequestId(item: ItemKey, graderIndex: number): string {
+  return `${answerRequestId(item)}/judge-${graderIndex}`;
+}

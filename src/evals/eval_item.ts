@@ -1,7 +1,15 @@
 import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../keys/api_key.ts";
-import type { ClaimedRun, EvalItem, EvalWork, FinishedItem, ItemOutcome } from "./eval.ts";
+import {
+  answerRequestId,
+  type ClaimedRun,
+  type EvalItem,
+  type EvalWork,
+  type FinishedItem,
+  type ItemOutcome,
+  judgeRequestId,
+} from "./eval.ts";
 import type { StoredCall } from "../records/analytics_store.ts";
 import { isStoreAway } from "../shared/fault.ts";
 import { answerText, requestWords } from "../dialects/kernel/prompt_text.ts";
@@ -145,7 +153,7 @@ async function answerOf(
   dialect: Dialect,
   asked: { body: unknown; bodyText: string },
 ): Promise<CallOutcome> {
-  const requestId = `${context.run.evalRunId}/${context.item.position}`;
+  const requestId = answerRequestId({ ...context.run, ...context.item });
   return await earlierAnswer(deps, context, requestId) ??
     await call(deps, context, stored, { dialect, ...asked, requestId });
 }
@@ -166,7 +174,7 @@ async function judge(
   }
   const { run, item } = context;
   const chat = deps.dialects.chat!;
-  const requestId = `${run.evalRunId}/${item.position}/judge-${index}`;
+  const requestId = judgeRequestId({ ...run, ...item }, index);
   const asked = await earlierAnswer(deps, context, requestId) ??
     await call(deps, context, stored, {
       dialect: chat,

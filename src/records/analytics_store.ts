@@ -65,6 +65,7 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
   findCall(accountId: number, by: CallName): Promise<StoredCall | undefined>;
   /** Which of these ids name calls that are stored and not older than `limit`. */
   idsSince(transactionIds: readonly string[], limit: Date): Promise<Set<string>>;
+  idsOfRequests(requests: CallsOfRequests): Promise<string[]>;
   oldestCall(accountId: number): Promise<Date | undefined>;
   /** API key → its latest call; keys without a call are absent. */
   lastUses(accountId: number, apiKeyIds: readonly string[]): Promise<Map<string, Date>>;
@@ -144,6 +145,7 @@ export interface AnalyticsTransaction {
   clearCharge(transactionId: string): Promise<void>;
   matched(scope: ErasureScope, limit: number): Promise<CallKey[]>;
   keysOf(accountId: number, transactionIds: readonly string[]): Promise<CallKey[]>;
+  idsOfRequests(requests: CallsOfRequests): Promise<string[]>;
   /** Sessions of these calls that have no other call of before this time. */
   sessionsEndingWith(accountId: number, calls: readonly CallKey[], before: Date): Promise<string[]>;
   /**
@@ -156,6 +158,13 @@ export interface AnalyticsTransaction {
 export interface CallKey {
   transactionId: string;
   createdAt: Date;
+}
+
+/** The calls of an endpoint that have one of these request ids, and are not older than its time. */
+export interface CallsOfRequests {
+  accountId: number;
+  endpoint: string;
+  requests: readonly { requestId: string; since: Date }[];
 }
 
 export interface ErasedCalls {

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { dataTables, type DeletionRequest, type Selectors } from "../../src/erasure/deletion.ts";
 import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
 import type { Database } from "../../src/database/database.ts";
+import { Fault } from "../../src/shared/fault.ts";
 import { createDeletions } from "../../src/erasure/store/deletions.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
@@ -14,7 +15,17 @@ import {
   productMigrations,
 } from "../support/databases.ts";
 import { startPostgres } from "../support/postgres.ts";
-import { asked, erase, evaluate, fullCall, left, request, storeOf } from "./erasing.ts";
+import {
+  asked,
+  erase,
+  evalCall,
+  evaluate,
+  fullCall,
+  left,
+  request,
+  startRun,
+  storeOf,
+} from "./erasing.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 eachDatabase("an interaction goes with all that hangs on it, and nothing else does", async (
@@ -54,6 +65,34 @@ eachDatabase("an interaction goes with all that hangs on it, and nothing else do
     eval_runs: 0,
     eval_results: 0,
   });
+});
+
+eachDatabase("what runs made of a call goes with it, whatever became of it", async (database) => {
+  const [ours, theirs] = [await newAccount(database), await newAccount(database, "theirs")];
+  const createdAt = new Date("2026-11-21T10:30:00.000Z");
+  await createAnalyticsStore(database).insert([
+    fullCall(ours, "t1"),
+    fullCall(ours, "t2"),
+    evalCall(ours, "failed try of t1", "run/0", { createdAt }),
+    evalCall(ours, "answer of t1", "run/0", { createdAt }),
+    evalCall(ours, "judge of t1", "run/0/judge-1", { createdAt }),
+    evalCall(ours, "answer of t2", "run/1", { createdAt }),
+    // A run about calls of another one.
+    evalCall(ours, "answer of its answer", "again/0", { createdAt }),
+    // Callers name their requests as they like.
+    fullCall(ours, "of a caller", { requestId: "run/0", createdAt }),
+    evalCall(theirs, "theirs", "run/0", { createdAt }),
+  ]);
+  await startRun(database, ours, { evalRunId: "run", createdAt, ids: ["t1", "t2"] });
+  await startRun(database, ours, { evalRunId: "again", createdAt, ids: ["answer of t1"] });
+  const wanted = request(ours, { transactionIds: ["t1"] });
+  const expected = { interactions: 5, eval_runs: 0, eval_results: 0 };
+  assert.deepEqual(await storeOf(database).count(wanted), expected);
+  assert.deepEqual(await erase(database, wanted), expected);
+  assert.deepEqual(
+    (await left(database)).interactions,
+    ["answer of t2", "of a caller", "t2", "theirs"],
+  );
 });
 
 eachDatabase("media goes with the last call that names it", async (database) => {
@@ -268,6 +307,57 @@ onPostgres("records in a database of their own go with what hangs on them in the
   }
   await records.close();
   await created.drop();
+});
+
+onPostgres("what runs made goes though the database of the calls is away in between", async (
+  main,
+) => {
+  const created = await (await startPostgres()).createDatabase();
+  const records = await openPostgres(created.url);
+  try {
+    await migrate(records, await productMigrations());
+    const account = await newAccount(main);
+    const analytics = createAnalyticsStore(records, main);
+    const times = {
+      start: new Date("2026-11-21T00:00:00Z"),
+      end: new Date("2026-11-22T00:00:00Z"),
+    };
+    for (const selectors of [{ transactionIds: ["t1"] }, times]) {
+      await main.query("delete from erased_calls; delete from tombstones; delete from eval_runs");
+      await records.query("delete from erased_calls; delete from tombstones");
+      const createdAt = new Date("2026-11-23T10:00:00Z");
+      await analytics.insert([
+        fullCall(account, "t1"),
+        evalCall(account, "failed try of t1", "run/0", { createdAt }),
+        evalCall(account, "answer of t1", "run/0", { createdAt }),
+      ]);
+      await startRun(main, account, { evalRunId: "run", createdAt: asked, ids: ["t1"] });
+      await main.query(
+        `insert into eval_results (eval_run_id, created_at, account_id, transaction_id,
+           answer_transaction_id, grader_index, grader)
+         values ('run', $2, $1, 't1', 'answer of t1', 0, '{}')`,
+        [account, createdAt],
+      );
+      const away = { ...analytics, erase: () => Promise.reject(new Fault("store_unavailable")) };
+      const wanted = request(account, selectors);
+      const expected = {
+        interactions: 3,
+        eval_runs: "start" in selectors ? 1 : 0,
+        eval_results: 1,
+      };
+      assert.deepEqual(await storeOf(main, analytics).count(wanted), expected);
+      const tombstone = await storeOf(main, analytics).add(wanted, "claimed");
+      const deletion = { tombstone, selectors };
+      await assert.rejects(storeOf(main, away).eraseBatch(deletion), Fault);
+      while (!(await storeOf(main, analytics).eraseBatch(deletion)).isLast);
+      const receipt = await storeOf(main, analytics).find(account, wanted.deletionId);
+      assert.deepEqual(receipt?.counts, expected);
+      assert.deepEqual((await left(records)).interactions, []);
+    }
+  } finally {
+    await records.close();
+    await created.drop();
+  }
 });
 
 async function postLinked(

@@ -94,6 +94,34 @@ export async function evaluate(
   );
 }
 
+/** A run under way, with an item for each of these calls; its second grader is a judge. */
+export async function startRun(
+  database: Database,
+  accountId: number,
+  { evalRunId, createdAt, ids }: { evalRunId: string; createdAt: Date; ids: readonly string[] },
+) {
+  await database.query(
+    `insert into eval_runs (eval_run_id, created_at, account_id, api_key_id, model, filters,
+       graders, state, counts) values ($1, $2, $3, 'k', 'm', '{}', $4, 'running', '{}')`,
+    [evalRunId, createdAt, accountId, '[{"type":"exact"},{"type":"judge"}]'],
+  );
+  await database.query(
+    `insert into eval_items (eval_run_id, position, transaction_id, transaction_created_at, attempts)
+     select $1, position - 1, id, $2, 1 from unnest($3::text[]) with ordinality as c(id, position)`,
+    [evalRunId, createdAt, ids],
+  );
+}
+
+/** A call that a run made. */
+export function evalCall(
+  accountId: number,
+  id: string,
+  requestId: string,
+  more: Partial<SettledCall> = {},
+): SettledCall {
+  return fullCall(accountId, id, { requestId, endpoint: "/api/v1/evals", ...more });
+}
+
 /** What is left: ids of calls in each table. */
 export async function left(database: Database): Promise<Record<string, string[]>> {
   const ids = async (table: string) =>

@@ -56,7 +56,8 @@ export interface Erased extends ErasedBatch {
 /**
  * Erases some of the rows in the scope of a deletion and everything that belongs to them. `note`
  * stores the counts, in the same transaction where one database holds all. With two databases the
- * interactions go last, so that an interrupted step can be repeated.
+ * interactions go last, so that an interrupted step can be repeated, and runs go when no call is
+ * left: they say which calls were made from others.
  */
 export async function eraseBatch(
   { main, analytics }: RecordStores,
@@ -73,7 +74,7 @@ export async function eraseBatch(
       await lockForErasure(tx);
       const rows = analytics.within(tx);
       const calls = await pick({ main: tx, analytics: rows }, scope);
-      const hanging = await eraseMain(tx, calls, scope);
+      const hanging = await eraseMain(tx, calls, { scope, mostCalls: batchRows - 1 });
       const all = joined(hanging, recordsOf(calls, await rows.erase(calls)));
       await note(tx, all);
       return all;
@@ -82,7 +83,7 @@ export async function eraseBatch(
   const calls = await pick({ main, analytics }, scope);
   const hanging = await main.transaction(async (tx) => {
     await lockForErasure(tx);
-    const erased = await eraseMain(tx, calls, scope);
+    const erased = await eraseMain(tx, calls, { scope, mostCalls: 0 });
     await note(tx, erased);
     return erased;
   });
@@ -98,7 +99,7 @@ async function pick(
 ): Promise<CallKey[]> {
   const direct = await analytics.matched(scope, batchRows);
   const { accountId } = scope.tombstone;
-  const made = await madeOf(main, accountId, direct.map(idOf));
+  const made = await madeOf({ main, analytics }, accountId, direct.map(idOf));
   if (made.length === 0) return direct;
   return [...direct, ...await analytics.keysOf(accountId, made)];
 }
@@ -106,7 +107,7 @@ async function pick(
 async function eraseMain(
   tx: Queryable,
   calls: readonly CallKey[],
-  scope: ErasureScope,
+  { scope, mostCalls }: { scope: ErasureScope; mostCalls: number },
 ): Promise<Erased> {
   await noteErased(tx, calls.map(idOf));
   const hanging = await eraseHanging(tx, calls);
@@ -114,7 +115,7 @@ async function eraseMain(
   await eraseCached(tx, scope);
   await eraseBudgets(tx, scope);
   // Evaluations in the scope come last; those of erased calls went with them.
-  if (calls.length >= batchRows) return hanging;
+  if (calls.length > mostCalls) return hanging;
   const results = await eraseSome(tx, scope, "eval_results", resultsKey);
   const runs = await eraseSome(tx, scope, "eval_runs", "(eval_run_id)");
   return joined(hanging, {

@@ -2,22 +2,17 @@ import type { DataTable, DeletionCounts } from "../deletion.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import type { ErasureScope } from "../tombstone.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
+import { evaluatedCalls, requestsAbout } from "../../evals/store/eval_requests.ts";
+import { evalEndpoint } from "../../evals/store/evals.ts";
 import { Bound, condition } from "./erasure_sql.ts";
-
-/** Columns of `eval_results` that name calls made of the stored one: they repeat its words. */
-const madeOfIt = ["answer_transaction_id", "judge_transaction_id"];
 
 export async function countScope(
   { main, analytics }: { main: Queryable; analytics: AnalyticsReads },
   scope: ErasureScope,
 ): Promise<DeletionCounts> {
   const { accountId } = scope.tombstone;
-  const evaluated = await main.query(
-    "select distinct transaction_id from eval_results where account_id = $1",
-    [accountId],
-  );
-  const ids = await analytics.matchedAmong(scope, evaluated.map(idOf));
-  const made = await madeOf(main, accountId, ids);
+  const ids = await analytics.matchedAmong(scope, await evaluatedCalls(main, accountId));
+  const made = await madeOf({ main, analytics }, accountId, ids);
   return {
     interactions: await analytics.countMatched(scope, made),
     eval_runs: await count(main, scope, "eval_runs"),
@@ -25,27 +20,35 @@ export async function countScope(
   };
 }
 
-/** The calls that evaluations made from these, and from those again, without these. */
+/**
+ * The calls that evaluations made from these, and from those again, without these. By the runs' items
+ * and by results alike: an item has no result before its end, and results outlive their run.
+ */
 export async function madeOf(
-  main: Queryable,
+  { main, analytics }: { main: Queryable; analytics: Pick<AnalyticsReads, "idsOfRequests"> },
   accountId: number,
   transactionIds: readonly string[],
 ): Promise<string[]> {
-  if (transactionIds.length === 0) return [];
-  const columns = madeOfIt.map((column) => `(r.${column})`).join(", ");
-  const rows = await main.query(
-    `with recursive calls as (
-       select unnest($2::text[]) as transaction_id
-       union
-       select made.transaction_id from calls c
-         join eval_results r on r.transaction_id = c.transaction_id and r.account_id = $1
-         cross join lateral (values ${columns}) as made (transaction_id)
-       where made.transaction_id is not null
-     ) select transaction_id from calls`,
-    [accountId, transactionIds],
-  );
-  const transactions = new Set(transactionIds);
-  return rows.map(idOf).filter((id) => !transactions.has(id));
+  const made = new Set<string>();
+  for (let sources = transactionIds; sources.length > 0;) {
+    const results = await main.query(
+      `select made.transaction_id from eval_results r
+         cross join lateral (values (r.answer_transaction_id), (r.judge_transaction_id))
+           as made (transaction_id)
+       where r.account_id = $1 and r.transaction_id = any($2::text[])
+         and made.transaction_id is not null`,
+      [accountId, sources],
+    );
+    const requests = await requestsAbout(main, accountId, sources);
+    const found = new Set([
+      ...results.map(idOf),
+      ...await analytics.idsOfRequests({ accountId, endpoint: evalEndpoint, requests }),
+    ]);
+    sources = [...found].filter((id) => !made.has(id));
+    for (const id of sources) made.add(id);
+  }
+  for (const id of transactionIds) made.delete(id);
+  return [...made];
 }
 
 /** Rows of a table that are in the scope themselves, or belong to one of the calls. */

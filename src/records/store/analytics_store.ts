@@ -8,6 +8,7 @@ import {
   chargedSince,
   findCall,
   hasCall,
+  idsOfRequests,
   idsSince,
   keysOf,
   lastUses,
@@ -80,6 +81,7 @@ export function createAnalyticsReads(database: Queryable): AnalyticsReads {
     sample: (query) => sampleCalls(database, query),
     findCall: (...args) => findCall(database, ...args),
     idsSince: (...args) => idsSince(database, ...args),
+    idsOfRequests: (requests) => idsOfRequests(database, requests),
     oldestCall: (accountId) => oldestCall(database, accountId),
     lastUses: (...args) => lastUses(database, ...args),
     chargedSince: (...args) => chargedSince(database, ...args),
@@ -105,6 +107,7 @@ function changesOf(
     clearCharge: (transactionId) => atomically((tx) => clearCharge(tx, transactionId)),
     matched: (...args) => matchedCalls(database, ...args),
     keysOf: (...args) => keysOf(database, ...args),
+    idsOfRequests: (requests) => idsOfRequests(database, requests),
     sessionsEndingWith: (...args) => sessionsEndingWith(database, ...args),
     erase: (calls) => atomically((tx) => eraseCalls(tx, calls)),
   };

@@ -1,5 +1,11 @@
-import type { CallKey, CallName, SampleQuery, StoredCall } from "../analytics_store.ts";
-import { greatest, least } from "../../base/lists.ts";
+import type {
+  CallKey,
+  CallName,
+  CallsOfRequests,
+  SampleQuery,
+  StoredCall,
+} from "../analytics_store.ts";
+import { chunksOf, greatest, least, pushAll } from "../../base/lists.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -83,6 +89,35 @@ export async function keysOf(
   );
   return rows.map(readCallKey);
 }
+
+/** By the index of request ids, one lookup for each; callers may have chosen the same ones. */
+export async function idsOfRequests(
+  database: Queryable,
+  { accountId, endpoint, requests }: CallsOfRequests,
+): Promise<string[]> {
+  const ids: string[] = [];
+  for (const some of chunksOf(requests, requestsAtOnce)) {
+    const rows = await database.query(
+      `select i.transaction_id
+       from unnest($3::text[], $4::timestamptz[]) as wanted(request_id, since)
+       cross join lateral (
+         select i.transaction_id from interactions i
+         where i.request_id = wanted.request_id and i.created_at >= wanted.since
+           and i.account_id + 0 = $1::bigint and i.endpoint = $2 offset 0
+       ) as i`,
+      [
+        accountId,
+        endpoint,
+        some.map(({ requestId }) => requestId),
+        some.map(({ since }) => since.toISOString()),
+      ],
+    );
+    pushAll(ids, rows.map((row) => String(row.transaction_id)));
+  }
+  return ids;
+}
+
+const requestsAtOnce = 1000;
 
 export async function sessionsEndingWith(
   database: Queryable,

@@ -1,0 +1,42 @@
+import type { Grader } from "../../../contracts/data/eval_request.ts";
+import type { CallsOfRequests } from "../../records/analytics_store.ts";
+import type { Queryable } from "../../database/database.ts";
+import { answerRequestId, judgeRequestId } from "../eval.ts";
+
+/**
+ * The requests that runs of the account have made about these calls. A call that failed and was made
+ * again, and one whose item has no result yet, is named nowhere else.
+ */
+export async function requestsAbout(
+  database: Queryable,
+  accountId: number,
+  transactionIds: readonly string[],
+): Promise<CallsOfRequests["requests"]> {
+  // The processes' clocks differ: whoever makes a call may be behind whoever created the run.
+  const rows = await database.query(
+    `select r.eval_run_id, e.position, r.graders, r.created_at - interval '1 hour' as since
+     from eval_items e join eval_runs r on r.eval_run_id = e.eval_run_id
+     where e.transaction_id = any($2::text[]) and e.attempts > 0 and r.account_id = $1`,
+    [accountId, transactionIds],
+  );
+  return rows.flatMap((row) => {
+    const item = { evalRunId: String(row.eval_run_id), position: Number(row.position) };
+    const since = row.since as Date;
+    const graders = JSON.parse(String(row.graders)) as Grader[];
+    const judges = [...graders.keys()].filter((index) => graders[index]!.type === "judge");
+    const ids = [answerRequestId(item), ...judges.map((index) => judgeRequestId(item, index))];
+    return ids.map((requestId) => ({ requestId, since }));
+  });
+}
+
+/** The calls of an account that runs have asked again, or may have. */
+export async function evaluatedCalls(database: Queryable, accountId: number): Promise<string[]> {
+  const rows = await database.query(
+    `select transaction_id from eval_results where account_id = $1
+     union
+     select e.transaction_id from eval_items e join eval_runs r on r.eval_run_id = e.eval_run_id
+       where r.account_id = $1 and e.attempts > 0`,
+    [accountId],
+  );
+  return rows.map((row) => String(row.transaction_id));
+}
