@@ -60,6 +60,8 @@ export interface ErasureDeps {
   store: Pick<DeletionStore, "changeFeed">;
   /** Keeps tombstones where a restored store doesn't lose them. */
   keep: (tombstones: readonly Tombstone[]) => Promise<void>;
+  /** Removes records that the store has refused from beside the journal, of whichever age. */
+  eraseRejected: (tombstones: readonly Tombstone[]) => Promise<void>;
   /** Removes these calls from caches and stored replays. */
   forget: (transactionIds: readonly string[]) => Promise<void>;
   /** Removes records from the journal that the store has, or that were erased. */
@@ -71,6 +73,8 @@ export function createErasures(deps: ErasureDeps): Erasures {
   const reader = deps.store.changeFeed();
   let refreshing: Promise<void> = Promise.resolve();
   let tidiesDue = 0;
+  /** Read, and not yet seen through to the disk. */
+  let unkept: readonly Tombstone[] = [];
 
   async function forget(transactionIds: readonly string[]): Promise<void> {
     await deps.forget(transactionIds);
@@ -80,10 +84,16 @@ export function createErasures(deps: ErasureDeps): Erasures {
 
   async function pollFeed(): Promise<void> {
     for (;;) {
+      if (unkept.length > 0) {
+        await deps.keep(unkept);
+        // The index has none of before this process started, and the records may be older.
+        await deps.eraseRejected(unkept);
+        unkept = [];
+      }
       const { tombstones, transactionIds } = await reader.next();
       if (tombstones.length === 0 && transactionIds.length === 0) break;
       index.add(tombstones);
-      if (tombstones.length > 0) await deps.keep(tombstones);
+      unkept = tombstones;
       if (transactionIds.length > 0) await forget(transactionIds);
     }
     if (tidiesDue > 0) {

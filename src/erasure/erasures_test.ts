@@ -9,6 +9,7 @@ function setUp() {
   const news: ErasureFeed[] = [];
   const did: string[] = [];
   let isAway = false;
+  let isFull = false;
   const index = createErasureIndex(clock);
   const erasures = createErasures({
     index,
@@ -20,7 +21,11 @@ function setUp() {
             : Promise.resolve(news.shift() ?? { tombstones: [], transactionIds: [] }),
       }),
     },
-    keep: (stones) => Promise.resolve(void did.push(`keep ${stones.length}`)),
+    keep: (stones) => {
+      did.push(`keep ${stones.length}`);
+      return isFull ? Promise.reject(new Error("full")) : Promise.resolve();
+    },
+    eraseRejected: (stones) => Promise.resolve(void did.push(`reject ${stones.length}`)),
     forget: (ids) => Promise.resolve(void did.push(`forget ${ids.join()}`)),
     compactJournal: () => Promise.resolve(void did.push("tidy")),
   });
@@ -48,6 +53,7 @@ function setUp() {
     stone,
     call,
     setAway: (away: boolean) => isAway = away,
+    setFull: (full: boolean) => isFull = full,
   };
 }
 
@@ -69,7 +75,9 @@ Deno.test("what the news name is kept, forgotten and tidied, then tidied once mo
   news.push({ tombstones: [stone("ann")], transactionIds: ["t1"] });
   news.push({ tombstones: [], transactionIds: ["t2"] });
   await erasures.refresh();
-  assert.deepEqual(did.splice(0), ["keep 1", "forget t1", "forget t2", "tidy"]);
+  assert.deepEqual(did.splice(0), [
+    ...["forget t1", "keep 1", "reject 1", "forget t2", "tidy"],
+  ]);
   await erasures.refresh();
   assert.deepEqual(did.splice(0), ["tidy"]);
   await erasures.refresh();
@@ -84,6 +92,24 @@ Deno.test("a call that was not written is forgotten at once and never remembered
   await erasures.refresh();
   await erasures.refresh();
   assert.deepEqual(did, ["tidy", "tidy"]);
+});
+
+Deno.test("a tombstone of before the start meets the refused records, once the disk takes it", async () => {
+  const { clock, news, did, index, erasures, stone, call, setFull } = setUp();
+  const [ann, old] = [call("ann"), stone("ann")];
+  clock.advance(1000);
+  news.push({
+    tombstones: [{ ...old, before: new Date(old.before.getTime() - 1) }],
+    transactionIds: [],
+  });
+  setFull(true);
+  await assert.rejects(erasures.refresh(), /full/);
+  setFull(false);
+  await erasures.refresh();
+  assert.ok(!index.covers(ann), "no call under way is that old");
+  assert.deepEqual(did.splice(0), ["keep 1", "keep 1", "reject 1"]);
+  await erasures.refresh();
+  assert.deepEqual(did, []);
 });
 
 Deno.test("a store that was away is asked again, and its news are not lost", async () => {

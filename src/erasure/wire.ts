@@ -11,6 +11,7 @@ import type { ReadMeasure } from "../shared/metrics.ts";
 import type { ExportEraser } from "./deletion.ts";
 import { Deletions } from "./deletions.ts";
 import { createErasures, type ErasureIndex, type Erasures } from "./erasures.ts";
+import { covers } from "./tombstone.ts";
 import { createDeletions } from "./store/deletions.ts";
 import { createTombstoneFile } from "./store/tombstone_file.ts";
 import { createVacuum } from "./store/vacuum.ts";
@@ -49,7 +50,7 @@ export interface ErasureOptions {
   log: Log;
   newId: () => string;
   erasureIndex: ErasureIndex;
-  journal: Pick<Journal, "compact" | "eraseRejected">;
+  journal: Pick<Journal, "compact" | "eraseRejected" | "removeUnreadable">;
   flushRecords: FlushRecords;
   /** Has the other processes of this program leave no erased text either. */
   compactOthers: () => Promise<void>;
@@ -61,10 +62,12 @@ export interface ErasureOptions {
 export function createErasureServices(options: ErasureOptions): ErasureServices {
   const { database, analytics, analyticsStore, processId, clock, log, newId } = options;
   const { erasureIndex, flushRecords } = options;
+  const { journal } = options;
   const compactJournal = async () => {
     // Records that the store has refused lie beside the journal.
-    await options.journal.eraseRejected((call) => erasureIndex.covers(call));
-    await options.journal.compact();
+    await journal.eraseRejected((call) => erasureIndex.covers(call));
+    await journal.removeUnreadable();
+    await journal.compact();
   };
   const store = createDeletions({ main: database, analytics: analyticsStore }, {
     newSalt: () => randomBase62(22),
@@ -76,6 +79,9 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     index: erasureIndex,
     store,
     keep: (tombstones) => file.add(tombstones),
+    async eraseRejected(tombstones) {
+      await journal.eraseRejected((call) => tombstones.some((stone) => covers(stone, call)));
+    },
     forget: async (ids) => {
       options.storedResponses.forget(ids);
       await options.idempotency.erase(ids);
@@ -91,11 +97,15 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     newId,
     log,
   });
+  const leaveNoErasedText = async () => {
+    await erasures.refresh();
+    await compactJournal();
+  };
   const vacuum = createVacuumJob({
     store: createVacuum([database, analytics]),
     before: async () => {
       await flushRecords({ timeoutMs: Infinity });
-      await compactJournal();
+      await leaveNoErasedText();
       await options.compactOthers();
     },
     log,
@@ -104,10 +114,7 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     deletions,
     deletionGauges: gaugesOf(deletions, vacuum),
     scrub: () => vacuum.all(),
-    async leaveNoErasedText() {
-      await erasures.refresh();
-      await compactJournal();
-    },
+    leaveNoErasedText,
     async restoreTombstones(otherDirs) {
       for (const directory of otherDirs) await file.add(await fileIn(directory).read());
       for (const tombstone of await file.read()) {

@@ -3,6 +3,8 @@ import { type EchoVendor, startEchoVendor } from "../support/echo_vendor.ts";
 import { filesWith } from "../support/files_with.ts";
 import { createMigrated, databasesOfThisRun } from "../support/databases.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { openJournal } from "../../src/records/journal/journal.ts";
+import { interaction } from "../store/samples.ts";
 import { startService } from "../support/process.ts";
 import { calls, startTestService, type TestService } from "../support/service.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -71,6 +73,28 @@ Deno.test("a call under way at its erasure and then at a kill -9 is not taken ou
   assert.deepEqual(rows.map((row) => row.user_id), ["bob"]);
   assert.deepEqual((await service.admin("scrub")).exitCode, 0);
   assert.deepEqual(await filesWith(DATA_DIR, [canary]), []);
+});
+
+Deno.test("a record that the store refused is erased after the start of a process that was down", async () => {
+  const DATA_DIR = temporaryDirectory("refused");
+  await using vendor = await startEchoVendor();
+  const env = { ...environment(vendor), DATA_DIR };
+  const createdAt = new Date();
+  {
+    await using service = await startTestService({ env });
+    assert.equal(await eraseSession(service, "ann"), 0);
+  }
+  const canary = `canary-${crypto.randomUUID()}`;
+  const journal = await openJournal(`${DATA_DIR}/journal`, { sync: "always" });
+  for (const [user, text] of [["ann", canary], ["bob", "what stays"]]) {
+    const more = { createdAt, sessionId: `session of ${user}`, requestText: JSON.stringify(text) };
+    await journal.reject(interaction(1, `call of ${user}`, more), "invalid");
+  }
+  await journal.close();
+  await using service = await startTestService({ env });
+  assert.deepEqual((await service.admin("scrub")).exitCode, 0);
+  assert.deepEqual(await filesWith(DATA_DIR, [canary]), []);
+  assert.notDeepEqual(await filesWith(DATA_DIR, ["what stays"]), []);
 });
 
 const { available, reason } = postgresAvailability();

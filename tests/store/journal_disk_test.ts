@@ -247,6 +247,7 @@ onDisk(
       '"third"',
     ]);
     assert.equal(await journal.eraseRejected(() => false), 0);
+    await journal.removeUnreadable();
     assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name), ["rejected.jsonl"]);
     await Deno.writeTextFile(`${folder}/rejected.jsonl`, '{"reason":"cut sh', { append: true });
     assert.equal(await journal.eraseRejected(({ accountId }) => accountId === 7), 3);

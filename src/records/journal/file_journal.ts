@@ -177,6 +177,10 @@ export class FileJournal implements Journal {
     return this.#rejected.erase(isErased);
   }
 
+  removeUnreadable(): Promise<void> {
+    return this.#rejected.removeUnreadable();
+  }
+
   async replay(
     write: (interactions: readonly SettledCall[]) => Promise<void>,
   ): Promise<Replayed> {

@@ -44,11 +44,10 @@ export interface Journal {
   readSpilled(): Promise<SettledCall[]>;
   /** Appends a record that the store rejected to `rejected.jsonl`; rejects if the write fails. */
   reject(interaction: SettledCall, reason: string): Promise<void>;
-  /**
-   * Removes the lines of erased calls from `rejected.jsonl`, and every file of unreadable bytes, since
-   * nobody can tell whose they are. Returns the number of lines removed.
-   */
+  /** Removes the lines of erased calls from `rejected.jsonl`; returns their number. */
   eraseRejected(isErased: (interaction: SettledCall) => boolean): Promise<number>;
+  /** Removes every file of unreadable bytes, since nobody can tell whose they are. */
+  removeUnreadable(): Promise<void>;
   /**
    * Passes the records of earlier processes to `write`, oldest first, in batches; removes their files
    * once all are written. Calls without an end come as they began. Safe to repeat.

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { Turns } from "../../base/turns.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
 import { damagedNames, rejectedName, writeDurably } from "./files.ts";
@@ -21,9 +22,17 @@ export class RejectedRecords {
     return this.#next(() => keepRejected(this.#directory, interaction, reason));
   }
 
-  /** Removes the lines of erased calls and all files of unreadable bytes; returns the line count. */
+  /** Removes the lines of erased calls; returns their number. */
   erase(isErased: (interaction: SettledCall) => boolean): Promise<number> {
     return this.#next(() => eraseRejected(this.#directory, isErased));
+  }
+
+  removeUnreadable(): Promise<void> {
+    return this.#next(async () => {
+      for (const name of await damagedNames(this.#directory)) {
+        await Deno.remove(`${this.#directory}/${name}`);
+      }
+    });
   }
 
   #next<T>(act: () => Promise<T>): Promise<T> {
@@ -65,16 +74,19 @@ async function eraseRejected(
   directory: string,
   isErased: (interaction: SettledCall) => boolean,
 ): Promise<number> {
-  for (const name of await damagedNames(directory)) await Deno.remove(`${directory}/${name}`);
   const path = `${directory}/${rejectedName}`;
   const bytes = await Deno.readFile(path).catch(onlyMissing);
   if (bytes === undefined) return 0;
   const lines = new TextDecoder().decode(bytes).split("\n").filter((line) => line !== "");
-  // Incomplete lines, left by a crash, are dropped too.
-  const remaining = lines.filter((line) => {
+  const remaining: string[] = [];
+  const turns = new Turns();
+  for (const line of lines) {
+    // A line may be compared with thousands of tombstones.
+    await turns.pause();
+    // Incomplete lines, left by a crash, are dropped too.
     const interaction = interactionOfLine(line);
-    return interaction !== undefined && !isErased(interaction);
-  });
+    if (interaction !== undefined && !isErased(interaction)) remaining.push(line);
+  }
   if (remaining.length === lines.length) return 0;
   const text = remaining.map((line) => `${line}\n`).join("");
   await writeDurably(`${path}.new`, [Buffer.from(text)]);
