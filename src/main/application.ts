@@ -453,8 +453,10 @@ async function recover(
   },
 ): Promise<void> {
   const found = await journal.replay(async (interactions) => {
+    const { unsaved } = recorder;
     for (const interaction of interactions) recorder.record(interaction);
     await recorder.drain();
+    return recorder.unsaved === unsaved;
   });
   await budgets.takeBackBudgets(processId);
   const { leases } = await ledger.takeBack(processId);

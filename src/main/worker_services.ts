@@ -1,6 +1,7 @@
 import type { Log } from "../base/log.ts";
 import { claimProcessDir, readProcessId } from "../database/data_dir.ts";
 import type { ErasureServices } from "../erasure/wire.ts";
+import { segmentNames } from "../records/journal/files.ts";
 import { type Journal, openJournal } from "../records/journal/journal.ts";
 import { moveAside } from "../records/journal/rejected.ts";
 import {
@@ -90,6 +91,9 @@ export async function takeOverWorkers(directories: readonly string[], deps: {
       deps.observe(journal);
       await deps.recover(journal, await readProcessId(directory, () => crypto.randomUUID()));
       await journal.close();
+      if ((await segmentNames(`${directory}/journal`)).length > 0) {
+        throw new Error("its journal has records that neither the store nor a file takes");
+      }
       await moveAside(`${directory}/journal`, `${deps.processDir}/journal`);
       await Deno.remove(directory, { recursive: true });
     } catch (thrown) {

@@ -23,6 +23,8 @@ export interface Recorder {
   readonly oldest: Date | undefined;
   /** Number of records that the store has rejected. */
   readonly rejected: number;
+  /** Number of those that could not be saved elsewhere either: they are in the journal alone. */
+  readonly unsaved: number;
   /** Stops writing; waiting records stay in the journal. */
   close(): void;
 }
@@ -71,6 +73,7 @@ class QueueRecorder implements Recorder {
   #away = false;
   #closed = false;
   #rejected = 0;
+  #unsaved = 0;
   #wake = nothing;
   #writeNow = nothing;
 
@@ -89,6 +92,10 @@ class QueueRecorder implements Recorder {
 
   get rejected(): number {
     return this.#rejected;
+  }
+
+  get unsaved(): number {
+    return this.#unsaved;
   }
 
   record(interaction: SettledCall): void {
@@ -193,6 +200,7 @@ class QueueRecorder implements Recorder {
       });
       return true;
     } catch (thrown) {
+      this.#unsaved++;
       log.error("the store rejected the record of a call; it stays in the journal", {
         transaction,
         reason,

@@ -294,6 +294,7 @@ Deno.test("a bad row that can't be kept elsewhere stays in the journal, and bloc
   assert.deepEqual(stored, ["a", "b"]);
   assert.deepEqual(settled, ["a", "b"]);
   assert.match(lines[0]!, /^error .*stays in the journal.*no space/);
+  assert.deepEqual([recorder.rejected, recorder.unsaved], [1, 1]);
 });
 
 Deno.test("two bad rows among a thousand cost few attempts", async () => {

@@ -128,6 +128,28 @@ Deno.test(
   }),
 );
 
+Deno.test(
+  "a file whose record nothing else takes stays at a replay, with those after it",
+  withJournal(async (_journal, folder) => {
+    for (const id of ["call-1", "call-2", "call-3"]) {
+      const journal = await openJournal(folder, always);
+      await journal.end(ended(id));
+      await journal.close();
+    }
+    const next = await openJournal(folder, always);
+    const found: string[] = [];
+    await next.replay((batch) => {
+      const ids = batch.map(({ transactionId }) => transactionId);
+      found.push(...ids);
+      return Promise.resolve(!ids.includes("call-2"));
+    });
+    await next.close();
+    assert.deepEqual(found, ["call-1", "call-2", "call-3"]);
+    assert.deepEqual(await reopened(folder), [ended("call-2"), ended("call-3")]);
+    assert.deepEqual(await reopened(folder), []);
+  }),
+);
+
 Deno.test("a tail that was not written whole is left out, wherever it was cut", () =>
   withFolder(async (folder) => {
     const journal = await openJournal(`${folder}/whole`, always);

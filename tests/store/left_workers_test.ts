@@ -60,6 +60,18 @@ Deno.test("what can't be taken over stays for the next start, and is logged", ()
     (await claimProcessDir(second, 0)).close();
   }));
 
+Deno.test("a directory whose journal still has records is not removed", () =>
+  withFolder(async (folder) => {
+    const left = workerDir(folder, 2);
+    await Deno.mkdir(`${folder}/journal`);
+    await write(`${left}/process-id`, "process-two");
+    await write(`${left}/journal/000000000001.journal`, "");
+    const { lines } = await take(folder, [left]);
+    assert.equal(lines.length, 1);
+    assert.match(lines[0]!, /neither the store nor a file takes/);
+    assert.deepEqual([...await workerDirs(folder)], [[2, left]]);
+  }));
+
 Deno.test("a directory that a worker still uses is waited for, then refused in one line", () =>
   withFolder(async (folder) => {
     const claim = await claimProcessDir(folder);

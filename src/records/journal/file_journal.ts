@@ -5,7 +5,7 @@ import { Fault, messageOf } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Journal, JournalObserver, JournalOptions } from "./journal.ts";
 import { encodeEnd, recordOf } from "./calls.ts";
-import { removeReplayed, type Replayed, replayFiles } from "./recovery.ts";
+import { removeReplayed, type Replayed, replayFiles, type WriteReplayed } from "./recovery.ts";
 import { encodeRecord } from "./records.ts";
 import { RejectedRecords } from "./rejected.ts";
 import { refuseCrowding, Relief } from "./relief.ts";
@@ -181,13 +181,11 @@ export class FileJournal implements Journal {
     return this.#rejected.removeUnreadable();
   }
 
-  async replay(
-    write: (interactions: readonly SettledCall[]) => Promise<void>,
-  ): Promise<Replayed> {
+  async replay(write: WriteReplayed): Promise<Replayed> {
     const paths = this.#left.map((name) => `${this.#directory}/${name}`);
-    const replayed = await replayFiles(paths, write);
-    for (const path of paths) await this.#removeReplayed(path);
-    this.#left = [];
+    const { replayed, done } = await replayFiles(paths, write);
+    for (const path of paths.slice(0, done)) await this.#removeReplayed(path);
+    this.#left = this.#left.slice(done);
     return replayed;
   }
 

@@ -2,7 +2,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import { FileJournal } from "./file_journal.ts";
 import { removeRewritten, segmentNames } from "./files.ts";
-import type { Replayed, Unreadable } from "./recovery.ts";
+import type { Replayed, Unreadable, WriteReplayed } from "./recovery.ts";
 import type { SegmentFile } from "./segment_file.ts";
 
 export type { Replayed } from "./recovery.ts";
@@ -50,9 +50,10 @@ export interface Journal {
   removeUnreadable(): Promise<void>;
   /**
    * Passes the records of earlier processes to `write`, oldest first, in batches; removes their files
-   * once all are written. Calls without an end come as they began. Safe to repeat.
+   * once all are written. Calls without an end come as they began. Where `write` says that a record
+   * is nowhere else, its file and those after it stay for the next start. Safe to repeat.
    */
-  replay(write: (interactions: readonly SettledCall[]) => Promise<void>): Promise<Replayed>;
+  replay(write: WriteReplayed): Promise<Replayed>;
   /** Sets the observer; a later one replaces it. */
   observe(observer: JournalObserver): void;
   /** Size on disk of the files that this process has written. */

@@ -19,36 +19,45 @@ export interface Unreadable {
 
 const batchSize = 500;
 
-/** Passes the calls in these files to `write`, in batches; the caller removes the files. */
+/** Stores replayed calls; false: one of them is neither in the store nor saved elsewhere. */
+export type WriteReplayed = (interactions: readonly SettledCall[]) => Promise<boolean | void>;
+
+/**
+ * Passes the calls in these files to `write`, in batches. The caller removes the first `done` files:
+ * the next one holds a call that is nowhere else. Those behind it say how its other calls ended.
+ */
 export async function replayFiles(
   paths: readonly string[],
-  write: (interactions: readonly SettledCall[]) => Promise<void>,
-): Promise<Replayed> {
+  write: WriteReplayed,
+): Promise<{ replayed: Replayed; done: number }> {
   const calls = new CallReader();
   const replayed = { ended: 0, interrupted: 0 };
+  let done = paths.length;
   let batch: SettledCall[] = [];
-  const add = async (interaction: SettledCall) => {
+  const add = async (interaction: SettledCall, at: number) => {
     batch.push(interaction);
-    if (batch.length >= batchSize) await flush();
+    if (batch.length >= batchSize) await flush(at);
   };
-  const flush = async () => {
-    if (batch.length > 0) await write(batch);
+  const flush = async (at: number) => {
+    if (batch.length > 0 && await write(batch) === false) done = Math.min(done, at);
     batch = [];
   };
-  for (const path of paths) {
+  for (const [at, path] of paths.entries()) {
     for (const record of (await readSegmentFile(path)).records) {
       const ended = calls.take(record);
       if (!ended) continue;
       replayed.ended++;
-      await add(ended);
+      await add(ended, at);
     }
+    await flush(at);
   }
   for (const begun of calls.unended()) {
     replayed.interrupted++;
-    await add(begun);
+    // It may have begun in any of them.
+    await add(begun, 0);
   }
-  await flush();
-  return replayed;
+  await flush(0);
+  return { replayed, done };
 }
 
 /** Removes a replayed file; saves its unreadable bytes beside it. */
