@@ -213,6 +213,34 @@ onDisk(
   },
 );
 
+onDisk(
+  "a compaction that finds no room leaves neither an open file nor half of one",
+  async (journal, _disk, folder) => {
+    journal.begin(begun("call-1"));
+    const [{ name }] = [...Deno.readDirSync(folder)] as [Deno.DirEntry];
+    const path = `${folder}/${name}.rewritten`;
+    // Every write to it fails as on a full disk.
+    await Deno.symlink("/dev/full", path);
+    await assert.rejects(journal.compact(), /No space left/);
+    assert.ok(!openFiles().includes("/dev/full"));
+    assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name), [name]);
+    await journal.compact();
+    assert.deepEqual(await kept(folder), [begun("call-1")]);
+  },
+);
+
+/** The paths of the files that this process has open. */
+function openFiles(): string[] {
+  return [...Deno.readDirSync("/proc/self/fd")].flatMap(({ name }) => {
+    try {
+      return [Deno.readLinkSync(`/proc/self/fd/${name}`)];
+    } catch {
+      // Reading the folder had one open itself.
+      return [];
+    }
+  });
+}
+
 /** Whether the journal takes the call's beginning now. */
 function begins(journal: Journal, id: string): boolean {
   try {

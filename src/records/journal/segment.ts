@@ -124,16 +124,23 @@ export class Segment {
     const old = await this.read();
     const fresh = await Deno.open(path, { write: true, create: true, truncate: true, mode: 0o600 });
     let bytes = 0;
-    for (const { record } of scanRecords(old)) {
-      if (!record || !isNeeded(record.id)) continue;
-      const encoded = encodeRecord(record);
-      for (let at = 0; at < encoded.length;) at += await fresh.write(encoded.subarray(at));
-      bytes += encoded.length;
+    try {
+      for (const { record } of scanRecords(old)) {
+        if (!record || !isNeeded(record.id)) continue;
+        const encoded = encodeRecord(record);
+        for (let at = 0; at < encoded.length;) at += await fresh.write(encoded.subarray(at));
+        bytes += encoded.length;
+      }
+      await fresh.sync();
+      // A sync that began earlier may still be running.
+      while (this.#syncs > 0) await fresh.sync();
+      Deno.renameSync(path, this.path);
+    } catch (thrown) {
+      // On a full disk each try would leave a descriptor, and half a file that takes the last room.
+      fresh.close();
+      await Deno.remove(path).catch(() => {});
+      throw thrown;
     }
-    await fresh.sync();
-    // A sync that began earlier may still be running.
-    while (this.#syncs > 0) await fresh.sync();
-    Deno.renameSync(path, this.path);
     this.#file.close();
     this.#file = fresh;
     this.#bytes = bytes;
