@@ -1,5 +1,6 @@
 import { createSocketTurns, type SocketTurns } from "../http/sockets/socket_turns.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
+import type { FairQueue } from "../base/fair_queue.ts";
 import { createUuidv7 } from "../base/ids.ts";
 import type { Log, LogLines } from "../base/log.ts";
 import { createProgramLog } from "./log_events.ts";
@@ -68,6 +69,7 @@ import { createOperatorStores, type OperatorStores } from "./operator_stores.ts"
 import { createServiceMetrics, watchJournal } from "./service_metrics.ts";
 import type { OpenedStores } from "./open_stores.ts";
 import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.ts";
+import { createLookupTurns } from "../vendors/public_agents.ts";
 import { createPublicFetch } from "../vendors/public_fetch.ts";
 import { createLabelSumsJob } from "../usage/label_sums.ts";
 import { createLabelSumKeeper } from "../usage/store/label_sums.ts";
@@ -158,6 +160,7 @@ export function createServices(
     ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
     ...{ keyPools, targetHealth, ...telemetry, budgetHolds: budgets.budgetHolds },
+    lookups: core.lookups,
   });
   const webhooks = createConfiguredWebhooks(core, targetHealth);
   const work = createWork(core, {
@@ -214,6 +217,8 @@ interface Core extends OpenedStores {
   log: Log;
   newId: () => string;
   siblings: Siblings;
+  /** Turns for looking up names that callers choose. */
+  lookups: FairQueue;
   vendors: Vendors;
   telemetry: Telemetry;
 }
@@ -239,6 +244,7 @@ function createCore(
   return {
     ...{ ...opened, analyticsStore, erasureIndex },
     ...{ config, clock, log, newId: createUuidv7(clock), siblings, vendors },
+    lookups: createLookupTurns(),
     telemetry: createTelemetry(config, {
       ...{ vendors, dialects, clock, log, version, processId: opened.processId },
     }),
@@ -275,15 +281,15 @@ function createConfiguredBudgets(
 }
 
 function createConfiguredWebhooks(
-  { config: { fetchAllowHosts: allowHosts }, database, masterKey, processId, clock, log, newId }:
-    Core,
+  { config: { fetchAllowHosts: allowHosts }, lookups, database, masterKey, ...core }: Core,
   targetHealth: TargetHealth,
 ): WebhookServices {
+  const { processId, clock, log, newId } = core;
   return createWebhooks({
     ...{ database, allowHosts, clock, log, newId },
     masterKey: () => Promise.resolve(masterKey),
     workerId: workerIdOf({ processId, run: newId() }),
-    post: createPublicFetch({ clock, allowHosts }).post,
+    post: createPublicFetch({ clock, lookups, allowHosts }).post,
     downVendors: () => targetHealth.downVendors,
   });
 }

@@ -1,4 +1,5 @@
 import { type ByteGate, createByteGate } from "../base/byte_gate.ts";
+import type { FairQueue } from "../base/fair_queue.ts";
 import { createGcHint } from "../base/gc_hint.ts";
 import { createHeavyWork } from "../base/heavy_work.ts";
 import { createValueGate } from "../base/value_gate.ts";
@@ -44,11 +45,17 @@ export function createCalls(
       | "keepAliveMs"
       | "streams"
     >
-    & { newId: () => string; registry: Registry },
+    & {
+      newId: () => string;
+      registry: Registry;
+      /** Turns for looking up names, of the process. */
+      lookups: FairQueue;
+    },
 ): Calls {
   const { payloadMaxBytes, mediaInlineBytes, keepAliveMs } = config;
+  const { clock, lookups } = deps;
   const publicFetch = createPublicFetch({
-    clock: deps.clock,
+    ...{ clock, lookups },
     allowHosts: config.fetchAllowHosts,
   });
   const all = {
@@ -66,7 +73,7 @@ export function createCalls(
   const operations = createOperations({ ...all, answers: gateOf(config) });
   const { registry } = deps;
   const vendorFetch = createPublicFetch({
-    clock: deps.clock,
+    ...{ clock, lookups },
     allowHosts: [...config.fetchAllowHosts, ...hostsOf(registry)],
   });
   return {

@@ -1,6 +1,6 @@
 import type { GeneratedImage } from "../dialects/kernel/image_codec.ts";
 import { Fault } from "../shared/fault.ts";
-import { maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
+import { type FetchCaller, maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
 
 const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
 
@@ -10,7 +10,7 @@ const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
  */
 export async function fetchGeneratedImages(
   images: readonly GeneratedImage[],
-  { fetch, signal, asAddress }: { fetch: PublicFetch; signal: AbortSignal; asAddress: boolean },
+  { fetch, caller, asAddress }: { fetch: PublicFetch; caller: FetchCaller; asAddress: boolean },
 ): Promise<GeneratedImage[]> {
   const fetched: GeneratedImage[] = [];
   // One after the other: together they may be large.
@@ -20,7 +20,11 @@ export async function fetchGeneratedImages(
       continue;
     }
     try {
-      const { bytes } = await fetch.fetch(image.url, { signal, maxBytes: maxPublicBytes, accept });
+      const { bytes } = await fetch.fetch(image.url, {
+        ...caller,
+        maxBytes: maxPublicBytes,
+        accept,
+      });
       const { url: _url, ...rest } = image;
       fetched.push({ ...rest, data: bytes.toBase64() });
     } catch (thrown) {

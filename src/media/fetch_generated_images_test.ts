@@ -3,7 +3,7 @@ import { Fault } from "../shared/fault.ts";
 import type { PublicFetch } from "../vendors/public_fetch.ts";
 import { fetchGeneratedImages } from "./fetch_generated_images.ts";
 
-const { signal } = new AbortController();
+const caller = { key: "1", signal: new AbortController().signal };
 const bytes = new TextEncoder().encode("picture");
 const fetch: PublicFetch = {
   fetch: (url) =>
@@ -17,16 +17,16 @@ const gone = { url: "https://vendor.example/gone" };
 Deno.test("pictures that a vendor gave by address are fetched and keep their order", async () => {
   const images = await fetchGeneratedImages([{ data: "aGk=" }, there], {
     fetch,
-    signal,
+    caller,
     asAddress: false,
   });
   assert.deepEqual(images, [{ data: "aGk=" }, { data: btoa("picture"), revisedPrompt: "A boat" }]);
 });
 
 Deno.test("one that can't be fetched stays an address for who wants addresses, else it fails", async () => {
-  assert.deepEqual(await fetchGeneratedImages([gone], { fetch, signal, asAddress: true }), [gone]);
+  assert.deepEqual(await fetchGeneratedImages([gone], { fetch, caller, asAddress: true }), [gone]);
   await assert.rejects(
-    fetchGeneratedImages([gone], { fetch, signal, asAddress: false }),
+    fetchGeneratedImages([gone], { fetch, caller, asAddress: false }),
     (fault: unknown) => fault instanceof Fault && fault.code === "upstream_invalid_response",
   );
 });

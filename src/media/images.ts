@@ -23,7 +23,7 @@ import { inputTokenBound, maxImageTokens } from "../shared/token_estimate.ts";
 import { Fault } from "../shared/fault.ts";
 import { isAbort } from "../vendors/upstream.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
-import type { PublicFetch } from "../vendors/public_fetch.ts";
+import type { FetchCaller, PublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { VendorRequest } from "../relay/vendor_call.ts";
 import { refuseUnrecorded } from "../relay/record_mode.ts";
@@ -78,7 +78,7 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
   const judged = enforceTranslationMode(wire.encode(asked).losses, translationMode(caller));
   const ask = wire.takesAddresses ? asked : {
     ...asked,
-    references: await inlineReferences(asked.references, deps.publicFetch, caller.signal),
+    references: await inlineReferences(asked.references, deps.publicFetch, fetchCaller(caller)),
   };
   const { vendorFetch } = deps;
   const drawing = { request, wire, ask, encoded: wire.encode(ask), losses: judged, vendorFetch };
@@ -92,6 +92,10 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
     requestText: bodyText,
     bound: boundOf(drawing),
   }, (ctx) => work(ctx, drawing));
+}
+
+function fetchCaller({ principal, signal }: ImagesRequest["caller"]): FetchCaller {
+  return { key: String(principal.account.id), signal };
 }
 
 /** Upper bound of the usage of all vendor requests together. */
@@ -191,12 +195,12 @@ async function wholeAnswer(
   const { request, ask, losses, vendorFetch: fetch } = drawing;
   const generated: GeneratedImage[] = answers.flatMap((answer) => answer.images);
   if (generated.length === 0) throw noImages(answers);
-  const { signal } = request.caller;
+  const caller = fetchCaller(request.caller);
   const paid = answers.filter((answer) => answer.images.length > 0);
   const { usage, basis } = imageUsage(paid, { ...drawing, price: ctx.vendorCall.price });
   // They were generated, and are billed, even if they can't be fetched.
   ctx.meter.report(usage, basis);
-  const images = await fetchGeneratedImages(generated, { fetch, signal, asAddress: ask.asAddress });
+  const images = await fetchGeneratedImages(generated, { fetch, caller, asAddress: ask.asAddress });
   ctx.meter.report(usage, basis, "stop");
   const { text, recordText } = writeImageAnswer({
     created: Math.floor(request.caller.arrivedAt.getTime() / 1000),

@@ -1,7 +1,7 @@
 import type { Reference } from "../dialects/kernel/image_codec.ts";
 import { base64Source } from "../dialects/kernel/media_source.ts";
 import { Fault, invalidValue } from "../shared/fault.ts";
-import { maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
+import { type FetchCaller, maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
 
 /** Total for all URLs of a request: as much as a request body holds by default. */
 const maxTotalBytes = 32 * 1024 * 1024;
@@ -15,7 +15,7 @@ const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
 export async function inlineReferences(
   references: readonly Reference[],
   fetch: PublicFetch,
-  signal: AbortSignal,
+  caller: FetchCaller,
 ): Promise<Reference[]> {
   const inlined: Reference[] = [];
   let left = maxTotalBytes;
@@ -27,7 +27,7 @@ export async function inlineReferences(
     }
     const param = `images[${index}]`;
     const { bytes, mimeType } = await fetch.fetch(reference.url, {
-      signal,
+      ...caller,
       maxBytes: Math.min(left, maxPublicBytes),
       accept,
     }).catch((thrown) => {

@@ -1,6 +1,7 @@
 import dns from "node:dns";
 import type net from "node:net";
 import type { Clock } from "../base/clock.ts";
+import { createFairQueue, type FairQueue } from "../base/fair_queue.ts";
 import { isPublicAddress } from "./public_address.ts";
 import { type Connector, createConnector } from "./http1/connect.ts";
 import { ConnectionPool } from "./upstream_pool.ts";
@@ -48,8 +49,17 @@ export function publicLookup(resolve: Resolve): Lookup {
   return lookupWith(resolve, (found) => found.every(({ address }) => isPublicAddress(address)));
 }
 
-/** The system's resolver, hosts file included. */
+/** The system's resolver, hosts file included. Each lookup blocks one of the runtime's threads. */
 export const systemResolve: Resolve = (name) => dns.promises.lookup(name, { all: true });
+
+/**
+ * Turns for looking up names, accounts round-robin. The runtime looks names up in the few threads
+ * that also write the journal, and a name whose servers don't answer holds one for many seconds: for
+ * all lookups of a process there is one such queue.
+ */
+export function createLookupTurns(): FairQueue {
+  return createFairQueue({ atOnce: 8, atOncePerKey: 4 });
+}
 
 function lookupWith(
   resolve: Resolve,

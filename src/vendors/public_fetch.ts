@@ -1,7 +1,9 @@
 import type { Clock } from "../base/clock.ts";
+import type { FairQueue } from "../base/fair_queue.ts";
 import { plainMime } from "../dialects/kernel/media_source.ts";
 import { Fault } from "../shared/fault.ts";
 import {
+  createLookupTurns,
   type Lookup,
   plainLookup,
   publicConnections,
@@ -14,7 +16,6 @@ import { createPermit, type Permit, type PublicTarget } from "./public_target.ts
 import { attempt, AttemptFailure, type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
 import { createBody } from "./upstream_body.ts";
 import type { Connector } from "./http1/connect.ts";
-import type { ConnectionPool } from "./upstream_pool.ts";
 import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
 
 /** Fetches what callers name by an address, from nowhere but the public internet. */
@@ -37,16 +38,21 @@ export interface PublicPost {
   post(url: string, options: PublicPostOptions): Promise<number>;
 }
 
-export interface PublicPostOptions {
+/** Whom an address is fetched for. */
+export interface FetchCaller {
+  /** Whose turn it takes to look up the name: an account's. */
+  readonly key: string;
   readonly signal: AbortSignal;
+}
+
+export interface PublicPostOptions extends FetchCaller {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   /** How long the answer's status may take. */
   readonly timeoutMs: number;
 }
 
-export interface PublicFetchOptions {
-  readonly signal: AbortSignal;
+export interface PublicFetchOptions extends FetchCaller {
   /** Never more than `maxPublicBytes`. */
   readonly maxBytes: number;
   /** Media types, `image/png` or `image/*`. */
@@ -62,6 +68,8 @@ export interface PublicFetchDeps {
   readonly clock: Clock;
   /** Hosts that may be private and on plain http (`FETCH_ALLOW_HOSTS`); see `createPermit`. */
   readonly allowHosts: readonly string[];
+  /** Of the process (`createLookupTurns`); its own by default. */
+  readonly lookups?: FairQueue;
   readonly setTimer?: SetTimer;
   /** Tests have their own names and certificates. */
   readonly resolve?: Resolve;
@@ -78,21 +86,19 @@ const maxRedirects = 3;
 
 /** Builds the client. It keeps no connections. Throws RangeError for a wrong entry of `allowHosts`. */
 export function createPublicFetch(deps: PublicFetchDeps): PublicFetch & PublicPost {
-  const resolve = deps.resolve ?? systemResolve;
-  const connector = deps.connector ?? ((lookup: Lookup) => publicConnector({ lookup }));
-  const connections = (lookup: Lookup) => publicConnections(deps.clock, connector(lookup));
   const client: Client = {
     clock: deps.clock,
     setTimer: deps.setTimer ?? systemSetTimer,
     permit: createPermit(deps.allowHosts),
-    publicConnections: connections(publicLookup(resolve)),
-    trustedConnections: connections(plainLookup(resolve)),
+    resolve: deps.resolve ?? systemResolve,
+    lookups: deps.lookups ?? createLookupTurns(),
+    connector: deps.connector ?? ((lookup) => publicConnector({ lookup })),
   };
   return {
-    fetch: (url, { signal, accept, maxBytes }) =>
+    fetch: (url, { key, signal, accept, maxBytes }) =>
       inTime(client, signal, totalMs, (stop) =>
         follow(client, url, {
-          ...{ accept, signal: stop },
+          ...{ key, accept, signal: stop },
           maxBytes: Math.min(maxBytes, maxPublicBytes),
         })),
     post: (url, options) =>
@@ -109,8 +115,9 @@ interface Client {
   readonly clock: Clock;
   readonly setTimer: SetTimer;
   readonly permit: Permit;
-  readonly publicConnections: ConnectionPool;
-  readonly trustedConnections: ConnectionPool;
+  readonly resolve: Resolve;
+  readonly lookups: FairQueue;
+  readonly connector: (lookup: Lookup) => Connector;
 }
 
 /** Aborts what takes longer than `timeoutMs`, as a fault. */
@@ -140,12 +147,12 @@ async function inTime<T>(
 async function post(
   client: Client,
   address: string,
-  { headers, body, timeoutMs, signal }: PublicPostOptions,
+  { key, headers, body, timeoutMs, signal }: PublicPostOptions,
 ): Promise<number> {
   const target = client.permit(address);
   if (target === undefined) throw publicFault.notFetched("the address is not permitted");
   const exchange = await ask(client, target, {
-    ...{ method: "POST", body: [body], firstByteMs: timeoutMs, signal },
+    ...{ key, method: "POST", body: [body], firstByteMs: timeoutMs, signal },
     headers: { ...headers, "content-length": String(body.byteLength) },
   });
   exchange.destroy();
@@ -161,7 +168,7 @@ async function follow(
   for (let redirects = 0;; redirects++) {
     if (target === undefined) throw publicFault.notFetched("the address is not permitted");
     const exchange = await ask(client, target, {
-      ...{ method: "GET", firstByteMs: totalMs, signal: options.signal },
+      ...{ key: options.key, method: "GET", firstByteMs: totalMs, signal: options.signal },
       headers: { accept: options.accept.join(", "), "accept-encoding": "identity" },
     });
     const location = redirectOf(exchange);
@@ -172,22 +179,23 @@ async function follow(
   }
 }
 
-interface PublicRequest {
+interface PublicRequest extends FetchCaller {
   readonly method: "GET" | "POST";
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: readonly Uint8Array[];
   readonly firstByteMs: number;
-  readonly signal: AbortSignal;
 }
 
 async function ask(
   client: Client,
   target: PublicTarget,
-  { method, headers, body, firstByteMs, signal }: PublicRequest,
+  { key, method, headers, body, firstByteMs, signal }: PublicRequest,
 ): Promise<Exchange> {
   // An attempt hears only of what happens after it began.
   if (signal.aborted) throw new UpstreamAborted();
-  const connections = target.trusted ? client.trustedConnections : client.publicConnections;
+  const left = new AbortController();
+  const lookup = lookupFor(client, target, { key, signal: left.signal });
+  const connections = publicConnections(client.clock, client.connector(lookup));
   try {
     return await attempt({ ...client, connections, connectMs, firstByteMs }, {
       ...{ url: target.url, method, body, signal },
@@ -197,7 +205,19 @@ async function ask(
   } catch (thrown) {
     if (thrown instanceof AttemptFailure) throw publicFault.notFetched(thrown.code);
     throw thrown;
+  } finally {
+    left.abort();
   }
+}
+
+/** Who leaves gives up waiting for a turn; one that has come is held until the lookup ends. */
+function lookupFor(
+  { resolve, lookups }: Client,
+  { trusted }: PublicTarget,
+  { key, signal }: FetchCaller,
+): Lookup {
+  const inTurn: Resolve = (name) => lookups.run(key, () => resolve(name), signal);
+  return trusted ? plainLookup(inTurn) : publicLookup(inTurn);
 }
 
 function redirectOf({ status, headers }: Exchange): string | undefined {

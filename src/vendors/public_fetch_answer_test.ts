@@ -7,6 +7,7 @@ import {
 } from "../../tests/support/fake_vendor.ts";
 import { turns, until } from "../../tests/support/upstream_setup.ts";
 import { Fault } from "../shared/fault.ts";
+import { createLookupTurns } from "./public_agents.ts";
 import { createPublicFetch, maxPublicBytes, type PublicFetchOptions } from "./public_fetch.ts";
 import { isAbort } from "./upstream.ts";
 
@@ -24,7 +25,13 @@ async function withHost(run: (setup: Setup) => Promise<void>): Promise<void> {
   const client = createPublicFetch({ clock, setTimer, allowHosts: ["127.0.0.1"] });
   const signal = new AbortController().signal;
   const fetch: Setup["fetch"] = (options = {}) =>
-    client.fetch(`${host.url}/a`, { signal, maxBytes: 1000, accept: ["image/*"], ...options });
+    client.fetch(`${host.url}/a`, {
+      key: "1",
+      signal,
+      maxBytes: 1000,
+      accept: ["image/*"],
+      ...options,
+    });
   try {
     await run({ timers, host, fetch });
     assert.equal(timers.pending, 0, "no timer is left behind");
@@ -252,7 +259,12 @@ Deno.test("an abort while a name is looked up leads to no connection afterwards"
     const client = createPublicFetch({ clock, setTimer, allowHosts, resolve: () => promise });
     const caller = new AbortController();
     const url = `http://files.internal:${host.port}/`;
-    const fetching = client.fetch(url, { signal: caller.signal, maxBytes: 1, accept: [] });
+    const fetching = client.fetch(url, {
+      key: "1",
+      signal: caller.signal,
+      maxBytes: 1,
+      accept: [],
+    });
     await turns();
     caller.abort();
     assert.equal(isAbort(await fetching.catch((reason: unknown) => reason)), true);
@@ -260,4 +272,56 @@ Deno.test("an abort while a name is looked up leads to no connection afterwards"
     await turns();
     assert.equal(host.connections, 0);
   });
+});
+
+Deno.test("a process looks up few names at once, accounts by turns, and none for who has left", async () => {
+  const { clock, later: setTimer } = new FakeTimers();
+  const lookups = createLookupTurns();
+  const started: { name: string; fail: () => void }[] = [];
+  const resolve = (name: string) =>
+    new Promise<never>((_, reject) => {
+      started.push({ name, fail: () => reject(new Error("no server answers")) });
+    });
+  const names = () => started.map(({ name }) => name).join(" ");
+  // As media of callers and webhooks have.
+  const [media, hooks] = [0, 1].map(() =>
+    createPublicFetch({ ...{ clock, setTimer, lookups, resolve }, allowHosts: [] })
+  );
+  const caller = new AbortController();
+  const ask = (client: typeof media, key: string, name: string, signal = caller.signal) =>
+    client!.fetch(`https://${name}/`, { key, signal, maxBytes: 1, accept: [] }).catch(() => {});
+  const own = ["a", "b", "c", "d", "e", "f"].map((name) => ask(media, "1", name));
+  const { signal } = new AbortController();
+  const others = [["2", "g"], ["2", "h"], ["3", "i"], ["3", "j"], ["3", "k"]]
+    .map(([key, name]) => ask(hooks, key!, name!, signal));
+  await turns();
+  assert.equal(names(), "a b c d g h i j");
+  caller.abort();
+  await Promise.all(own);
+  // The threads are still busy with what the caller left.
+  assert.equal(started.length, 8);
+  for (const { fail } of started) fail();
+  await turns();
+  assert.equal(names(), "a b c d g h i j k");
+  started.at(-1)!.fail();
+  await Promise.all(others);
+  assert.deepEqual([lookups.inside, lookups.waiting], [0, 0]);
+});
+
+Deno.test("a fetch that has failed waits for no lookup", async () => {
+  const timers = new FakeTimers();
+  const { clock, later: setTimer } = timers;
+  const lookups = createLookupTurns();
+  const resolve = () => new Promise<never>(() => {});
+  const client = createPublicFetch({ clock, setTimer, lookups, resolve, allowHosts: [] });
+  const { signal } = new AbortController();
+  const fetches = Array.from({ length: 6 }, (_, at) => {
+    const options = { key: "1", signal, maxBytes: 1, accept: [] };
+    return refused(client.fetch(`https://n${at}.example/`, options), notFetched);
+  });
+  await turns();
+  assert.deepEqual([lookups.inside, lookups.waiting], [4, 2]);
+  timers.advance(4_000);
+  await Promise.all(fetches);
+  assert.deepEqual([lookups.inside, lookups.waiting], [4, 0]);
 });

@@ -10,7 +10,8 @@ import type { Connector } from "./http1/connect.ts";
 
 const notFetched = "the address can't be fetched: it has to be a public https address that answers";
 const publicAddress = "93.184.215.14";
-const options = { maxBytes: 1000, accept: ["image/*"], signal: new AbortController().signal };
+const { signal } = new AbortController();
+const options = { key: "1", maxBytes: 1000, accept: ["image/*"], signal };
 
 interface Site {
   /** Requests that reached the server. */

@@ -89,14 +89,14 @@ async function deliver(
 async function failureOf(
   post: PublicPost["post"],
   clock: Clock,
-  { id, url, secret, type, data, at }: WebhookDelivery,
+  { id, accountId, url, secret, type, data, at }: WebhookDelivery,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const body = JSON.stringify({ type, timestamp: at.toISOString(), data });
   const seconds = Math.floor(clock.now().getTime() / 1000);
   try {
     const status = await post(url, {
-      ...{ signal, timeoutMs, body: new TextEncoder().encode(body) },
+      ...{ key: String(accountId), signal, timeoutMs, body: new TextEncoder().encode(body) },
       headers: {
         "content-type": "application/json",
         "webhook-id": id,

@@ -13,6 +13,7 @@ import { openJournal } from "../../src/records/journal/journal.ts";
 import { openMasterKey } from "../../src/keys/store/master_key.ts";
 import { openDatabase } from "../../src/database/open.ts";
 import { type Calls, createCalls } from "../../src/main/calls.ts";
+import { createLookupTurns } from "../../src/vendors/public_agents.ts";
 import { faulty } from "../support/faulty.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
@@ -161,6 +162,7 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
     ...{ clock: services.clock, log, newId: services.newId },
     ...{ routes: services.routing.routes, keyPools: services.keyPools },
     targetHealth: services.targetHealth,
+    lookups: createLookupTurns(),
     budgetHolds: services.budgets.budgetHolds,
     dialects,
     learned: createLearnedEndpoints(),

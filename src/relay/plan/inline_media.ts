@@ -7,23 +7,28 @@ import type {
 } from "../../dialects/kernel/canonical_request.ts";
 import { base64Source } from "../../dialects/kernel/media_source.ts";
 import { Fault } from "../../shared/fault.ts";
-import { isAccepted, maxPublicBytes, type PublicFetch } from "../../vendors/public_fetch.ts";
+import {
+  type FetchCaller,
+  isAccepted,
+  maxPublicBytes,
+  type PublicFetch,
+} from "../../vendors/public_fetch.ts";
 
 /**
  * Fetches the media that a request names by URL and puts it in as data, for targets that take no
  * URLs. Each distinct URL is fetched once; parts that `isWanted` rejects stay. Rejects with a Fault
- * whose `param` and message begin with the part's path, or with an abort when `signal` fires. The
- * request itself is not changed.
+ * whose `param` and message begin with the part's path, or with an abort when the caller's signal
+ * fires. The request itself is not changed.
  */
 export async function inlineMedia(
   request: CanonicalRequest,
   fetch: PublicFetch,
-  signal: AbortSignal,
+  caller: FetchCaller,
   isWanted: (part: MediaPart) => boolean = () => true,
 ): Promise<CanonicalRequest> {
   const wanted = collect(request.turns, isWanted);
   if (wanted.size === 0) return request;
-  const fetched = await fetchAll([...wanted.values()], fetch, signal);
+  const fetched = await fetchAll([...wanted.values()], fetch, caller);
   const inlined = (part: Part): Part => {
     if (part.type === "tool-result") return { ...part, parts: part.parts.map(inlined) as Results };
     const media = isNamed(part) && isWanted(part) ? fetched.get(part.source.url) : undefined;
@@ -111,11 +116,11 @@ function isNamed(part: Part): part is NamedPart {
 async function fetchAll(
   wanted: readonly Wanted[],
   fetch: PublicFetch,
-  signal: AbortSignal,
+  { key, signal }: FetchCaller,
 ): Promise<ReadonlyMap<string, Fetched>> {
   const fetched = new Map<string, Fetched>();
   const failed = new AbortController();
-  const either = AbortSignal.any([signal, failed.signal]);
+  const either = { key, signal: AbortSignal.any([signal, failed.signal]) };
   let next = 0;
   let totalBytes = 0;
   const work = async () => {
@@ -142,10 +147,10 @@ async function fetchAll(
   return fetched;
 }
 
-async function fetchOne({ url, parts }: Wanted, fetch: PublicFetch, signal: AbortSignal) {
+async function fetchOne({ url, parts }: Wanted, fetch: PublicFetch, caller: FetchCaller) {
   const accept = [...new Set(parts.flatMap((part) => accepted[part.kind])), ...vagueTypes];
   try {
-    return await fetch.fetch(url, { signal, maxBytes: maxPublicBytes, accept });
+    return await fetch.fetch(url, { ...caller, maxBytes: maxPublicBytes, accept });
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
     throw faultAt(parts[0]!, thrown.message, thrown);

@@ -6,7 +6,7 @@ import type { PublicFetch, PublicFetchOptions, PublicMedia } from "../../vendors
 import { inlineMedia } from "./inline_media.ts";
 
 const png = Buffer.from("\x89PNG\r\n\x1a\n rest of it", "latin1");
-const signal = new AbortController().signal;
+const account = { key: "1", signal: new AbortController().signal };
 
 function media(url: string, path: string, more: Partial<MediaPart> = {}): MediaPart {
   const source = { type: "url" as const, url, mimeType: undefined };
@@ -57,7 +57,7 @@ Deno.test("media named by address become data with the server's type, inside too
   };
   const request = requestOf(text, image, result);
   const before = structuredClone(request);
-  const inlined = await inlineMedia(request, fetch, signal);
+  const inlined = await inlineMedia(request, fetch, account);
   const data = { type: "base64", mimeType: "image/png", data: png.toString("base64") };
   assert.deepEqual(inlined.turns[0]?.parts, [
     text,
@@ -84,9 +84,9 @@ Deno.test("data, vendors' files and what needs nothing stay", async () => {
     media("", "a", { source: { type: "base64", mimeType: "image/png", data: "" } }),
     media("", "b", { source: { type: "vendor-file", id: "file-1", mimeType: undefined } }),
   );
-  assert.equal(await inlineMedia(request, fetch, signal), request);
+  assert.equal(await inlineMedia(request, fetch, account), request);
   const some = requestOf(media("https://a.example/1", "a"), media("https://a.example/2", "b"));
-  const inlined = await inlineMedia(some, fetch, signal, (part) => part.path === "b");
+  const inlined = await inlineMedia(some, fetch, account, (part) => part.path === "b");
   assert.deepEqual(
     inlined.turns[0]?.parts.map((part) => part.type === "media" && part.source.type),
     ["url", "base64"],
@@ -99,7 +99,7 @@ Deno.test("a failure names the part, and nothing of the address", async () => {
     throw new Fault("invalid_value", { message: "the address can't be fetched", note: "why" });
   });
   const request = requestOf(media("https://a.example/secret", "messages[3].content[1]"));
-  assert.deepEqual(await faultOf(inlineMedia(request, fetch, signal)), [
+  assert.deepEqual(await faultOf(inlineMedia(request, fetch, account)), [
     "invalid_value",
     "messages[3].content[1]",
     "messages[3].content[1]: the address can't be fetched.",
@@ -126,7 +126,7 @@ Deno.test("each kind of part takes only what it can be", async () => {
     const inlining = inlineMedia(
       requestOf(media("https://a.example/", "p", { kind })),
       fetch,
-      signal,
+      account,
     );
     if (becomes === null) {
       const [code, param, message] = await faultOf(inlining);
@@ -151,7 +151,7 @@ Deno.test("where the server names no type, the caller or the first bytes do", as
   for (const mimeType of ["application/octet-stream", "binary/octet-stream"]) {
     for (const [part, bytes, expected] of cases) {
       const { fetch, asked } = fakeFetch(() => ({ bytes, mimeType }));
-      const inlining = inlineMedia(requestOf(part), fetch, signal);
+      const inlining = inlineMedia(requestOf(part), fetch, account);
       if (expected === null) await faultOf(inlining);
       else {
         const [inlined] = (await inlining).turns[0]!.parts as MediaPart[];
@@ -178,11 +178,11 @@ Deno.test("at most four addresses are fetched at once and twenty in all", async 
       ...Array.from({ length: count }, (_, index) =>
         media(`https://a.example/${index}`, `p[${index}]`)),
     );
-  const { turns: [turn] } = await inlineMedia(many(20), fetch, signal);
+  const { turns: [turn] } = await inlineMedia(many(20), fetch, account);
   assert.ok(turn?.parts.every((part) => part.type === "media" && part.source.type === "base64"));
   assert.equal(most, 4);
   most = 0;
-  assert.deepEqual(await faultOf(inlineMedia(many(21), fetch, signal)), [
+  assert.deepEqual(await faultOf(inlineMedia(many(21), fetch, account)), [
     "invalid_value",
     "p[20]",
     "p[20]: at most 20 addresses are fetched for one request.",
@@ -194,7 +194,7 @@ Deno.test("all addresses of a request together hold at most 32 MiB", async () =>
   const bytes = new Uint8Array(17 * 1024 * 1024);
   const { fetch } = fakeFetch(() => ({ bytes, mimeType: "image/png" }));
   const request = requestOf(media("https://a.example/1", "a"), media("https://a.example/2", "b"));
-  assert.deepEqual(await faultOf(inlineMedia(request, fetch, signal)), [
+  assert.deepEqual(await faultOf(inlineMedia(request, fetch, account)), [
     "invalid_value",
     "b",
     "b: the addresses of one request hold more than 33554432 bytes.",
@@ -214,9 +214,9 @@ Deno.test("the caller's leaving, or one failure, ends the fetches under way", as
   };
   const caller = new AbortController();
   const slow = media("https://a.example/slow", "a");
-  const leaving = inlineMedia(requestOf(slow), fetch, caller.signal);
+  const leaving = inlineMedia(requestOf(slow), fetch, { key: "1", signal: caller.signal });
   caller.abort();
   await assert.rejects(leaving, /^Error: left$/);
-  await faultOf(inlineMedia(requestOf(slow, media("https://a.example/bad", "b")), fetch, signal));
+  await faultOf(inlineMedia(requestOf(slow, media("https://a.example/bad", "b")), fetch, account));
   assert.deepEqual(signals.map(({ aborted }) => aborted), [true, true]);
 });

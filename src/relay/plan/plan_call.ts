@@ -166,7 +166,7 @@ async function encodeFor(
     ? await inlineMedia(
       decoded,
       deps.publicFetch,
-      caller.signal,
+      { key: String(caller.principal.account.id), signal: caller.signal },
       (part) => part.source.type === "url" && mustInline(part, part.source.url),
     )
     : decoded;
