@@ -205,6 +205,8 @@ class Body implements UpstreamBody {
     if (this.#over) return false;
     this.#over = true;
     this.#deadline.stop();
+    // A small piece may unfold into gigabytes, which it would go on to unpack for nobody.
+    this.#decoder?.destroy();
     this.#signal.removeEventListener("abort", this.#onAbort);
     this.#onEnd?.();
     return true;

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { Readable } from "node:stream";
 import zlib from "node:zlib";
 import { startFakeVendor } from "../../tests/support/fake_vendor.ts";
 import { systemClock } from "../base/clock.ts";
@@ -106,6 +107,26 @@ Deno.test("a compressed answer that unfolds beyond the cap is upstream_invalid_r
     await exchange.end();
     await rejectsWith(answer.body.readAll(1 << 30), "upstream_invalid_response");
   }));
+
+Deno.test("nothing is unpacked beyond the cap", async () => {
+  const { push } = Readable.prototype;
+  const { constructor } = zlib.createBrotliDecompress();
+  let unpacked = 0;
+  Readable.prototype.push = function (chunk, ...rest) {
+    if (this.constructor === constructor) unpacked += chunk?.length ?? 0;
+    return push.call(this, chunk, ...rest);
+  };
+  try {
+    await withAnswer("br", async (answer, exchange) => {
+      await exchange.write(zlib.brotliCompressSync(new Uint8Array(16 << 20)));
+      await exchange.end();
+      await rejectsWith(answer.body.readAll(1 << 30), "upstream_invalid_response");
+    });
+  } finally {
+    Readable.prototype.push = push;
+  }
+  assert.ok(unpacked > 1 << 20 && unpacked < 2 << 20, `${unpacked} bytes were unpacked`);
+});
 
 Deno.test("garbage under a known encoding and an unknown encoding are upstream_invalid_response", async () => {
   for (const encoding of ["gzip", "zstd"]) {
