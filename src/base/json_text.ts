@@ -99,10 +99,12 @@ function* membersAtSteps(text: string, start: number): Steps<Members | undefined
   if (list === undefined) return undefined;
   const members = new Map<string, Member & { count: number }>();
   const duplicates: string[] = [];
+  let passed = 0;
   for (const member of list.members) {
     const count = (members.get(member.key)?.count ?? 0) + 1;
     if (count === 2) duplicates.push(member.key);
     members.set(member.key, { ...member, count });
+    if (++passed % stepMembers === 0) yield;
   }
   return { range: { start, end: list.end }, members, duplicates };
 }
@@ -224,6 +226,7 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 const stepUnits = 512 * 1024;
+const stepMembers = 1024;
 
 function* listMembers(
   text: string,

@@ -10,6 +10,7 @@ import {
   removeMember,
   splice,
   topLevelMembers,
+  topLevelMembersSteps,
 } from "./json_text.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -195,4 +196,13 @@ Deno.test("deep nesting does not exhaust the stack", () => {
   const deep = "[".repeat(100_000) + "]".repeat(100_000);
   assert.equal(found(`{"a":${deep},"b":1}`, ["b"]), "1");
   assert.equal(found(`{"a":${deep},"b":1}`, ["a"])?.length, 200_000);
+});
+
+Deno.test("the members of a large object are gathered in steps", () => {
+  const names = Array.from({ length: 10_000 }, (_, at) => `"${at}":1`);
+  const reading = topLevelMembersSteps(`{${names.join()}}`);
+  let steps = 1;
+  let step = reading.next();
+  for (; !step.done; step = reading.next()) steps++;
+  assert.deepEqual([steps, step.value?.members.size], [10, 10_000]);
 });

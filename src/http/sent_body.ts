@@ -7,9 +7,10 @@ import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts
 import { formFields, type SentForm } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
 import { type HeavyWork, runAtOnce, runInTurns, type Step } from "../base/heavy_work.ts";
-import { heavyUnits, heavyValues } from "../base/heavy_json.ts";
+import { countInSteps, heavyUnits, heavyValues } from "../base/heavy_json.ts";
 import { JsonCount, type JsonExcess } from "../base/json_count.ts";
 import { systemSetTimer } from "../base/deadline.ts";
+import type { Steps } from "../base/steps.ts";
 import type { ValueGate } from "../base/value_gate.ts";
 import { joinAndFree } from "../base/bytes.ts";
 import type { HttpRequest } from "./http_request.ts";
@@ -250,6 +251,13 @@ function decoded(decode: () => string): string {
   } catch {
     throw new Fault("invalid_json", { message: "The request body is not valid UTF-8." });
   }
+}
+
+/** Refuses a text that has arrived whole as a body is refused, before anything is made of it. */
+export function* checkJsonLimits(text: string): Steps<void> {
+  const count = new JsonCount(jsonLimits);
+  yield* countInSteps(count, text);
+  if (count.excess !== undefined) throw tooMuch(count.excess);
 }
 
 function tooMuch(excess: JsonExcess): Fault {

@@ -128,6 +128,24 @@ Deno.test("errors are frames with status, code and parameter, and the socket goe
   assert.equal(text(await socket.ask({ model, input: "[say:still here]" })), "still here");
 });
 
+Deno.test("a frame that holds too much is refused as the same body over HTTP, also where nobody reads it", async () => {
+  const { baseUrl, key } = service();
+  await using socket = await openSocket(service());
+  const repeated = '"":1,'.repeat(10_001);
+  const unread = `"generate":[${"[],".repeat(1_000_000)}0],`;
+  for (const members of [repeated, unread]) {
+    const body = `{${members}"type":"response.create","model":"${model}","input":"Hi"}`;
+    const response = await fetch(`${baseUrl}/chat/v1/responses`, {
+      ...{ method: "POST", body },
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    });
+    const { error } = await response.json();
+    const [event] = await socket.exchange(body);
+    assert.deepEqual([event!.status, event!.error], [response.status, error]);
+    assert.match(error.message, /more than 1(0,000 members|,000,000 JSON values)/);
+  }
+});
+
 Deno.test("a second request waits for the first; its stream_id stands in its frames", async () => {
   await using socket = await openSocket(service());
   socket.send({ type: "response.create", model, input: "[long:20] [drip:2] one" });

@@ -12,6 +12,7 @@ import type { FoundEndpoint } from "../direct_endpoints.ts";
 import { asFault, errorReply } from "../errors.ts";
 import type { HttpRequest } from "../http_request.ts";
 import { newRequestContext } from "../middleware/request_context.ts";
+import { checkJsonLimits } from "../sent_body.ts";
 import type { RequestContext } from "../request_context.ts";
 import type { CancelFrame, CreateFrame, SteerFrame } from "../../dialects/kernel/socket_frames.ts";
 import type { ResponseSocketsDeps } from "./response_sockets.ts";
@@ -236,6 +237,7 @@ export class ResponseSocket implements FrameReceiver {
     }
     const { frames } = this.#deps;
     const text = decode(message.bytes);
+    await this.#inSteps(text, checkJsonLimits(text));
     const frame = await this.#inSteps(text, frames.readFrame(text));
     if (frame.kind !== "create") return;
     const turn = this.#turnOf(frame);
