@@ -76,6 +76,29 @@ Deno.test("sixteen requests wait for the one under way, more are refused, and al
   assert.deepEqual(endings.filter((one) => one === "response.completed").length, 17);
 });
 
+Deno.test("small requests wait up to 256 KiB together, more are refused", async () => {
+  const raw = await openRaw();
+  const endings = { cancelled: 0, completed: 0, refused: 0 };
+  const ended = new Promise<void>((resolve) =>
+    raw.on("message", (data: Uint8Array) => {
+      const { type, status } = JSON.parse(String(data));
+      if (type === "response.cancelled") endings.cancelled++;
+      if (type === "response.completed") endings.completed++;
+      if (type === "error" && status === 429) endings.refused++;
+      if (endings.cancelled + endings.completed + endings.refused === 6) resolve();
+    })
+  );
+  const send = (input: string) =>
+    raw.send(JSON.stringify({ type: "response.create", model, input }));
+  send("[hang]");
+  for (let at = 0; at < 5; at++) send(`[say:${at}] ${"x".repeat(90_000)}`);
+  // By now all of them wait or are refused.
+  raw.send(JSON.stringify({ type: "response.cancel" }));
+  await ended;
+  assert.deepEqual(endings, { cancelled: 1, completed: 2, refused: 3 });
+  raw.close();
+});
+
 Deno.test("a ping is answered in the middle of a response, and frames in pieces are one message", async () => {
   const raw = await openRaw();
   const pong = new Promise<string>((resolve) =>

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { streamOf } from "../../base/answer_bytes.ts";
-import type { MemoryPermit } from "../../base/byte_room.ts";
+import { type MemoryPermit, smallBytes } from "../../base/byte_room.ts";
 import { heavyUnits } from "../../base/heavy_json.ts";
 import type { FrameChannel, FrameReceiver } from "../../base/frame_channel.ts";
 import { SseSplitter } from "../../base/sse.ts";
@@ -30,6 +30,8 @@ export type ResponseSocketDeps = ResponseSocketsDeps & {
 const maxAgeMs = 60 * 60_000;
 /** Messages that wait while a call is under way. */
 const maxWaiting = 16;
+/** Bytes of those among them that are too small to be counted by the gate, which counts the others. */
+const maxUncountedBytes = smallBytes;
 /** A message makes progress within this time, as a request's body does. */
 const stalledMs = 30_000;
 /** Bytes that may be control frames only. */
@@ -93,16 +95,26 @@ export class ResponseSocket implements FrameReceiver {
     this.#permit = undefined;
     this.#pending = 0;
     if (this.#actsAtOnce(bytes)) return permit?.release();
-    if (this.#waiting.length >= maxWaiting) {
+    if (!this.#mayWait({ bytes, permit })) {
       permit?.release();
       return this.#sendFault(
         new Fault("rate_limit_exceeded", {
-          message: `A socket answers one request at a time, and ${maxWaiting} are waiting.`,
+          message: `A socket answers one request at a time: ${maxWaiting} may wait, and of small ` +
+            `ones ${maxUncountedBytes} bytes together.`,
         }),
       );
     }
     this.#waiting.push({ bytes, permit });
     this.#next();
+  }
+
+  /** Without one that waits any may: it is the next to be answered. */
+  #mayWait(message: Message): boolean {
+    if (this.#waiting.length === 0) return true;
+    const bytes = uncountedBytes(message);
+    const waiting = this.#waiting.reduce((sum, one) => sum + uncountedBytes(one), 0);
+    return this.#waiting.length < maxWaiting &&
+      (bytes === 0 || waiting + bytes <= maxUncountedBytes);
   }
 
   drained(): void {
@@ -420,6 +432,10 @@ export class ResponseSocket implements FrameReceiver {
     if (text.length <= heavyUnits) return finish(steps);
     return this.#deps.heavy.work.runSteps({ key: this.#who }, steps);
   }
+}
+
+function uncountedBytes({ bytes, permit }: Message): number {
+  return permit === undefined || permit.isEmpty ? bytes.length : 0;
 }
 
 function decode(bytes: Uint8Array): string {
