@@ -1,11 +1,11 @@
 import { joinBytes, utf8Text } from "../base/bytes.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
-import { JsonCount } from "../base/json_count.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { Fault } from "../shared/fault.ts";
 import { wordsAndMedia } from "../shared/media_estimate.ts";
 import type { UpstreamAnswer, UpstreamBody } from "../vendors/upstream.ts";
 import { answerHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
+import { checkAnswerLimits } from "./answer_limits.ts";
 import { lossHeader } from "./reply.ts";
 import type { CallAnswer, StreamAnswer, WholeAnswer } from "./pipeline.ts";
 import { callVendor, type TextExchange, type VendorCallDeps } from "./vendor_call.ts";
@@ -171,19 +171,12 @@ function headersOf(
   return headers;
 }
 
-/** An answer beyond these limits is refused with `upstream_invalid_response`. */
-const answerLimits = { values: 2_000_000, depth: 128, members: 100_000, names: 100_000 } as const;
 /** Shorter answers can't exceed the limits. */
 const countedUnits = 2048;
 
 /** A vendor's JSON; throws `upstream_invalid_response`. */
 export function parseAnswer(text: string): unknown {
-  const excess = text.length > countedUnits ? new JsonCount(answerLimits).add(text) : undefined;
-  if (excess !== undefined) {
-    throw new Fault("upstream_invalid_response", {
-      note: `an answer with more than ${answerLimits[excess]} ${excess}`,
-    });
-  }
+  if (text.length > countedUnits) checkAnswerLimits(text);
   try {
     return JSON.parse(text);
   } catch {

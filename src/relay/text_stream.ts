@@ -3,6 +3,7 @@ import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
+import { checkAnswerLimits } from "./answer_limits.ts";
 import type { Meter } from "./meter.ts";
 import type { Forwarded, StreamPlan } from "./plan/text_plan.ts";
 import type { StreamListener, StreamOutput, StreamRecord } from "./stream_forwarder.ts";
@@ -10,6 +11,8 @@ import type { VendorCallContext } from "./vendor_call.ts";
 
 /** An event larger than this ends the stream: images in events are a few MiB at most. */
 const maxEventBytes = 32 * 1024 * 1024;
+/** The contents of a longer event are counted before it is parsed. */
+const countedUnits = 64 * 1024;
 
 /**
  * Decodes a vendor's stream event by event and forwards each as the call's plan says, while the
@@ -125,6 +128,7 @@ export class TextStreamListener implements StreamListener {
   }
 
   #takeEvent(event: SseEvent, run: Run, output: StreamOutput): void {
+    if (event.data !== undefined) checkEvent(event.data);
     const decoded = this.#decoder.decode(event);
     // After the last event only usage belongs to this answer.
     if (this.#isTerminated && !isAfterword(decoded)) return;
@@ -199,12 +203,17 @@ function isAfterword({ events, terminal }: DecodedEvent): boolean {
  */
 function isWhole({ terminated, data }: SseEvent): boolean {
   if (terminated || data === undefined || data.trim() === "[DONE]") return true;
+  checkEvent(data);
   try {
     JSON.parse(data);
     return true;
   } catch {
     return false;
   }
+}
+
+function checkEvent(data: string): void {
+  if (data.length > countedUnits) checkAnswerLimits(data);
 }
 
 /** What the caller gets of the events of one piece, put together as far as it can be. */

@@ -123,6 +123,21 @@ const endings: readonly BadEnding[] = [
     basis: "estimated",
   },
   {
+    name: "an event that holds more than an answer may",
+    script: begun(words, async (exchange) => {
+      const filler = `"filler":"${"x".repeat(64 * 1024)}","deep":${"[".repeat(128)}${
+        "]".repeat(128)
+      }`;
+      await exchange.write(`data: {"choices":[],${filler}}\n\ndata: [DONE]\n\n`);
+      await exchange.end();
+    }),
+    seen: words,
+    error: { type: "upstream_error", code: "upstream_invalid_response" },
+    status: "failed",
+    finish: null,
+    basis: "estimated",
+  },
+  {
     name: "silence, for as long as IDLE_TIMEOUT_MS",
     script: begun(words, () => {}),
     seen: words,
