@@ -379,10 +379,22 @@ const ofVendorG: readonly HostedRow[] = [
   { vendor: "vendor-g", dialect: "chat", more: { search_parameters: { mode: "off" } } },
 ];
 
+/** One object in place of a list, which some vendors take. */
+const ofSingleObjects: readonly HostedRow[] = [
+  generate({}, {
+    more: { tools: { enterpriseWebSearch: {} } },
+    ...at("enterpriseWebSearch", "tools[0].enterpriseWebSearch"),
+  }),
+  { vendor: "vendor-b", dialect: "chat", more: { tools: { type: "x" } }, ...at("x") },
+  messages([], { more: { tools: { type: "telepathy_20260101" } }, ...at("telepathy_20260101") }),
+  { ...responses("vendor-b", {}), more: { tools: { type: "telepathy" } }, ...at("telepathy") },
+];
+
 export const hostedRows: readonly HostedRow[] = [
   ...ofVendorB,
   ...ofVendorC,
   ...ofVendorD,
   ...ofVendorF,
   ...ofVendorG,
+  ...ofSingleObjects,
 ];

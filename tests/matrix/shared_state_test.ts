@@ -115,6 +115,36 @@ const states: readonly { dialect: DialectName; more: Json; path: string }[] = [
     },
     path: "contents[0].parts[0].function_response.parts[0].file_data.file_uri",
   },
+  // One object in place of a list, and a second spelling beside the first.
+  {
+    dialect: "generate",
+    more: {
+      contents: [{
+        role: "user",
+        parts: [{
+          functionResponse: { name: "f", parts: { fileData: { fileUri: "files/a" } } },
+        }],
+      }],
+    },
+    path: "contents[0].parts[0].functionResponse.parts[0].fileData.fileUri",
+  },
+  {
+    dialect: "generate",
+    more: { tools: { fileSearch: { fileSearchStoreNames: ["fileSearchStores/a"] } } },
+    path: "tools[0].fileSearch",
+  },
+  {
+    dialect: "generate",
+    more: {
+      contents: [{
+        role: "user",
+        parts: [{
+          fileData: { fileUri: "https://example.org/a.pdf", file_uri: "files/a" },
+        }],
+      }],
+    },
+    path: "contents[0].parts[0].fileData.file_uri",
+  },
 ];
 
 for (const { dialect, more, path } of states) {

@@ -13,6 +13,15 @@ export function count(value: unknown): number | undefined {
 }
 
 /**
+ * A list as it is, and a list of one for a single value: some vendors take that in its place, so
+ * what is checked in a list must be checked there too.
+ */
+export function asList(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  return value === null || value === undefined ? [] : [value];
+}
+
+/**
  * Whether a member is set but isn't a count (negative, a fraction, text, too large). Such usage is
  * treated as unreported, and the whole is estimated.
  */

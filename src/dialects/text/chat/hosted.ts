@@ -9,7 +9,7 @@ import {
   unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /**
  * What tools cost: the caller's own, and those that OpenRouter runs (npm @openrouter/sdk 1.3.19,
@@ -59,8 +59,7 @@ function namedIn(
   costs: Readonly<Record<string, ToolCost>>,
   defaultName: string,
 ): HostedTool[] {
-  if (!Array.isArray(list)) return [];
-  return list.flatMap((one: unknown, index): HostedTool[] => {
+  return asList(list).flatMap((one, index): HostedTool[] => {
     if (!isRecord(one)) return [];
     const name = asString(one[key]) ?? defaultName;
     const settings = isRecord(one.parameters) ? one.parameters : one;
@@ -72,7 +71,7 @@ function namedIn(
 
 function isEnabled(plugins: unknown, path: string): boolean {
   const index = Number(path.slice("plugins[".length, -1));
-  const plugin: unknown = Array.isArray(plugins) ? plugins[index] : undefined;
+  const plugin = asList(plugins)[index];
   return !isRecord(plugin) || plugin.enabled !== false;
 }
 
@@ -100,8 +99,7 @@ function searches(request: JsonRecord): HostedTool[] {
 
 /** Models among which the vendor chooses one. */
 function alternatives(models: unknown): HostedTool[] {
-  if (!Array.isArray(models)) return [];
-  return models.flatMap((model: unknown, index): HostedTool[] => {
+  return asList(models).flatMap((model, index): HostedTool[] => {
     const name = asString(model);
     if (name === undefined) return [];
     const path = `models[${index}]`;
@@ -110,10 +108,9 @@ function alternatives(models: unknown): HostedTool[] {
 }
 
 function filesOf(messages: unknown): VendorState[] {
-  if (!Array.isArray(messages)) return [];
-  return messages.flatMap((message: unknown, index): VendorState[] => {
-    const content = isRecord(message) && Array.isArray(message.content) ? message.content : [];
-    return content.flatMap((part: unknown, at): VendorState[] => {
+  return asList(messages).flatMap((message, index): VendorState[] => {
+    const content = isRecord(message) ? asList(message.content) : [];
+    return content.flatMap((part, at): VendorState[] => {
       const file = isRecord(part) ? part.file : undefined;
       if (!isRecord(file) || asString(file.file_id) === undefined) return [];
       return [{ path: `messages[${index}].content[${at}].file.file_id` }];

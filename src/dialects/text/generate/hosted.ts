@@ -8,7 +8,7 @@ import {
   unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { camelCase } from "./request/fields.ts";
 import { isOwnFile } from "./media.ts";
 
@@ -36,17 +36,17 @@ export function hostedWork(body: unknown): HostedWork {
   const request = isRecord(body) ? body : {};
   const tools: HostedTool[] = [];
   const state: VendorState[] = [];
-  const cached = keyOf(request, "cachedContent");
-  if (cached !== undefined && asString(request[cached]) !== undefined) state.push({ path: cached });
-  const list = Array.isArray(request.tools) ? request.tools : [];
-  for (const [index, tool] of list.entries()) {
+  for (const key of keysOf(request, "cachedContent")) {
+    if (asString(request[key]) !== undefined) state.push({ path: key });
+  }
+  for (const [index, tool] of asList(request.tools).entries()) {
     if (isRecord(tool)) readTool(tool, `tools[${index}]`, tools, state);
   }
-  const contents = Array.isArray(request.contents) ? request.contents : [request.contents];
-  for (const [index, content] of contents.entries()) filesIn(content, `contents[${index}]`, state);
-  const system = keyOf(request, "systemInstruction");
-  if (system !== undefined) filesIn(request[system], system, state);
-  const key = keyOf(request, "serviceTier") ?? "serviceTier";
+  for (const [index, content] of asList(request.contents).entries()) {
+    filesIn(content, `contents[${index}]`, state);
+  }
+  for (const key of keysOf(request, "systemInstruction")) filesIn(request[key], key, state);
+  const key = keysOf(request, "serviceTier").at(0) ?? "serviceTier";
   const tier = namedAt(key, asString(request[key])?.toLowerCase());
   return { tools, state, ...(tier && { tier }) };
 }
@@ -63,20 +63,18 @@ function readTool(tool: JsonRecord, at: string, tools: HostedTool[], state: Vend
 }
 
 function filesIn(content: unknown, path: string, state: VendorState[]): void {
-  const parts = isRecord(content) && Array.isArray(content.parts) ? content.parts : [];
-  for (const [index, part] of parts.entries()) {
+  if (!isRecord(content)) return;
+  for (const [index, part] of asList(content.parts).entries()) {
     if (!isRecord(part)) continue;
     const at = `${path}.parts[${index}]`;
-    const data = keyOf(part, "fileData");
-    if (data !== undefined) {
-      const file = part[data];
-      const uri = isRecord(file) ? keyOf(file, "fileUri") : undefined;
-      if (isRecord(file) && uri !== undefined && isVendorFile(file[uri])) {
-        state.push({ path: `${at}.${data}.${uri}` });
+    for (const key of keysOf(part, "fileData")) {
+      const file = part[key];
+      if (!isRecord(file)) continue;
+      for (const uri of keysOf(file, "fileUri")) {
+        if (isVendorFile(file[uri])) state.push({ path: `${at}.${key}.${uri}` });
       }
     }
-    const response = keyOf(part, "functionResponse");
-    if (response !== undefined) filesIn(part[response], `${at}.${response}`, state);
+    for (const key of keysOf(part, "functionResponse")) filesIn(part[key], `${at}.${key}`, state);
   }
 }
 
@@ -101,7 +99,7 @@ function hasFilesPath(uri: string): boolean {
   }
 }
 
-/** The member's name as the record spells it. */
-function keyOf(record: JsonRecord, name: string): string | undefined {
-  return Object.keys(record).find((key) => key === name || camelCase(key) === name);
+/** The member's names in the record, which may spell it in both ways; those that are null aren't set. */
+function keysOf(record: JsonRecord, name: string): string[] {
+  return Object.keys(record).filter((key) => camelCase(key) === name && record[key] !== null);
 }

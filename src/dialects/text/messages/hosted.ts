@@ -9,7 +9,7 @@ import {
   unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /**
  * What tools cost, by their type without its date (npm @anthropic-ai/sdk 1.12.0, `BetaToolUnion`).
@@ -43,12 +43,12 @@ const adviceTokens = 8_192;
 
 export function hostedWork(body: unknown): HostedWork {
   const request = isRecord(body) ? body : {};
-  const list = Array.isArray(request.tools) ? request.tools : [];
+  const list = asList(request.tools);
   const includesCode = list.some((tool) => {
     const { name, date } = kindOf(tool);
     return (name === "web_search" || name === "web_fetch") && date >= codeIncludedFrom;
   });
-  const tools = list.flatMap((tool: unknown, index): HostedTool[] =>
+  const tools = list.flatMap((tool, index): HostedTool[] =>
     isRecord(tool) ? [readTool(tool, `tools[${index}]`, includesCode)] : []
   );
   const state: VendorState[] = [];
@@ -95,8 +95,7 @@ function readTool(tool: JsonRecord, path: string, includesCode: boolean): Hosted
 
 /** Models that answer when another refuses; what the refusing one wrote is billed too. */
 function fallbacks(list: unknown): HostedTool[] {
-  if (!Array.isArray(list)) return [];
-  return list.flatMap((one: unknown, index): HostedTool[] => {
+  return asList(list).flatMap((one, index): HostedTool[] => {
     const model = isRecord(one) ? asString(one.model) : asString(one);
     if (model === undefined) return [];
     const path = `fallbacks[${index}]`;
@@ -114,8 +113,8 @@ function regionOf({ inference_geo: geo }: JsonRecord): Pick<HostedWork, "region"
 
 /** Blocks that read a file in the vendor's account. Results of its own tools aren't read again. */
 function filesIn(value: unknown, path: string, state: VendorState[], depth: number): void {
-  if (!Array.isArray(value) || depth > 4) return;
-  for (const [index, one] of value.entries()) {
+  if (depth > 4) return;
+  for (const [index, one] of asList(value).entries()) {
     if (!isRecord(one)) continue;
     const at = `${path}[${index}]`;
     if (isRecord(one.source) && one.source.type === "file") {

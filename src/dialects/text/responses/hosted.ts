@@ -9,7 +9,7 @@ import {
   unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /**
  * What tools cost (npm openai 7.57.0, `responses.Tool`; xAI's from docs.x.ai, "Tools Pricing"). The
@@ -60,8 +60,7 @@ export function hostedWork(body: unknown): HostedWork {
 }
 
 function readTools(list: unknown, at: string, tools: HostedTool[], state: VendorState[]): void {
-  if (!Array.isArray(list)) return;
-  for (const [index, tool] of list.entries()) {
+  for (const [index, tool] of asList(list).entries()) {
     if (!isRecord(tool)) continue;
     const path = `${at}[${index}]`;
     tools.push(readTool(tool, path));
@@ -120,8 +119,7 @@ function stateOfTool(tool: JsonRecord, path: string, state: VendorState[]): void
     for (const name of ["container_id", "file_ids", "id"]) {
       if (isSet(settings[name])) state.push({ path: `${path}.${member}.${name}` });
     }
-    const skills = Array.isArray(settings.skills) ? settings.skills : [];
-    for (const [index, skill] of skills.entries()) {
+    for (const [index, skill] of asList(settings.skills).entries()) {
       if (isRecord(skill) && skill.type === "inline") continue;
       // Local skills are the caller's own files.
       if (settings.type !== "local") state.push({ path: `${path}.${member}.skills[${index}]` });
@@ -135,8 +133,7 @@ function stateOfTool(tool: JsonRecord, path: string, state: VendorState[]): void
 
 /** Files and containers that items name, and tools that items bring. */
 function readItems(input: unknown, tools: HostedTool[], state: VendorState[]): void {
-  if (!Array.isArray(input)) return;
-  for (const [index, item] of input.entries()) {
+  for (const [index, item] of asList(input).entries()) {
     if (!isRecord(item)) continue;
     const path = `input[${index}]`;
     if (item.type === "additional_tools" || item.type === "tool_search_output") {
