@@ -36,6 +36,11 @@ export interface StreamListener {
    * unreported.
    */
   settle(isComplete: boolean): StreamRecord;
+  /**
+   * Whether what has come may be the whole answer, where no event says so: whoever leaves then has
+   * cancelled nothing, and a connection that breaks then has cut nothing.
+   */
+  readonly mayBeWhole?: boolean;
   /** What is sent whenever the stream was silent for `afterMs`; absent where nothing may be put in. */
   readonly keepAlive?: { afterMs: number; bytes(): Uint8Array } | undefined;
 }
@@ -93,6 +98,8 @@ class StreamForwarder implements StreamOutput {
   #isComplete = false;
   #isOver = false;
   #callerLeft = false;
+  /** The caller left with what may be the whole answer. */
+  #leftWithWhole = false;
   #isBehind = false;
   /** Taken since the work on the stream was noted; the first piece is. */
   #unnotedBytes = notedBytes;
@@ -232,7 +239,7 @@ class StreamForwarder implements StreamOutput {
   #broken(thrown: unknown): void {
     if (isAbort(thrown)) return this.#aborted(thrown);
     // After the last event the answer is complete, whatever the connection does.
-    if (this.#isComplete) return this.#end();
+    if (this.#isComplete || this.#deps.listener.mayBeWhole) return this.#end();
     this.#deps.listener.cut?.();
     this.#fail(
       thrown instanceof Fault ? thrown : new Fault("upstream_stream_truncated", { cause: thrown }),
@@ -279,7 +286,8 @@ class StreamForwarder implements StreamOutput {
 
   #wellEnded(isWhole: boolean): Ending {
     const goesOn = isWhole && this.#deps.goesOn === true;
-    const status = this.#callerLeft && !goesOn ? "cancelled" : "completed";
+    const isCancelled = this.#callerLeft && !this.#leftWithWhole && !goesOn;
+    const status = isCancelled ? "cancelled" : "completed";
     return { status, httpStatus: this.#deps.httpStatus };
   }
 
@@ -329,6 +337,7 @@ class StreamForwarder implements StreamOutput {
   #leave(): void {
     if (this.#isOver || this.#callerLeft) return;
     this.#callerLeft = true;
+    this.#leftWithWhole = this.#deps.listener.mayBeWhole === true;
     this.#keepAlive.stop();
     this.#unread.stop();
     if (this.#deps.onDisconnect !== "drain") return this.#cancel();
@@ -341,7 +350,8 @@ class StreamForwarder implements StreamOutput {
 
   #cancel(): void {
     this.#deps.body.destroy();
-    this.#finish(this.#wellEnded(false), { last: [], isComplete: this.#isComplete });
+    const isComplete = this.#isComplete || this.#leftWithWhole;
+    this.#finish(this.#wellEnded(false), { last: [], isComplete });
   }
 }
 

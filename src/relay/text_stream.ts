@@ -48,6 +48,10 @@ export class TextStreamListener implements StreamListener {
     this.#decoder = decoder;
   }
 
+  get mayBeWhole(): boolean {
+    return this.#decoder.mayBeWhole === true && this.#splitter.isBetweenEvents;
+  }
+
   get keepAlive(): StreamPlan["keepAlive"] {
     return this.#plan.keepAlive;
   }

@@ -84,8 +84,9 @@ export function relayStream(
     take(stream.forward(event, decoded));
     terminated ||= decoded.terminal;
   }
+  const mayBeWhole = terminated || decoder.mayBeWhole === true;
   const rest = decoder.end();
-  if (!rest.complete || (close === "broken" && !terminated)) {
+  if (!rest.complete || (close === "broken" && !mayBeWhole)) {
     return failed("upstream_stream_truncated");
   }
   take(stream.end(rest.events));

@@ -5,7 +5,7 @@ import { shared } from "../support/service.ts";
 import { checkGrammar } from "./grammar.ts";
 import { answerText, dialectNames, endsWell, finalError, rawRequest } from "./raw_calls.ts";
 import { scriptedLabel, scriptedModel, startScriptedVendors } from "./scripted_vendors.ts";
-import { type VendorWords, vendorWords } from "./vendor_words.ts";
+import { spokenText, type VendorWords, vendorWords } from "./vendor_words.ts";
 
 const service = shared(() =>
   startScriptedVendors({ IDLE_TIMEOUT_MS: "250", FIRST_BYTE_TIMEOUT_MS: "500" })
@@ -209,6 +209,101 @@ for (const [caller, more] of askingForTwo) {
     const row = await service().row(answer.headers.get("x-transaction-id"));
     assert.deepEqual([row.status, row.error_code], ["truncated", "upstream_stream_truncated"]);
   });
+}
+
+const element = (index: number, text: string, tokens: number, finishReason?: string) =>
+  `data: ${
+    JSON.stringify({
+      candidates: [{ index, content: { role: "model", parts: [{ text }] }, finishReason }],
+      usageMetadata: { promptTokenCount: 5, candidatesTokenCount: tokens },
+    })
+  }\r\n\r\n`;
+
+const afterAnEnd: Readonly<Record<string, { count: number; elements: readonly string[] }>> = {
+  "of two candidates one ends before the other begins": {
+    count: 2,
+    elements: [element(0, "Yes", 2, "STOP"), element(1, "No,", 40), element(1, " no", 90, "STOP")],
+  },
+  "each element has a finish reason": {
+    count: 1,
+    elements: [
+      element(0, "Yes", 2, "STOP"),
+      element(0, "No,", 40, "STOP"),
+      element(0, " no", 90, "STOP"),
+    ],
+  },
+  "fewer candidates than asked for": {
+    count: 2,
+    elements: [element(0, "YesNo,", 40), element(0, " no", 90, "STOP")],
+  },
+};
+
+for (const [name, { count, elements }] of Object.entries(afterAnEnd)) {
+  for (const caller of ["generate", "chat"] as const) {
+    Deno.test(`a generate stream is read to its body's end for ${caller}: ${name}`, async () => {
+      const hasBegun = Promise.withResolvers<void>();
+      const script = service().script(async (exchange) => {
+        await exchange.head(200, sse);
+        await exchange.write(elements[0]!);
+        // An answer that was taken for whole ends before the rest.
+        await hasBegun.promise;
+        for (const one of elements.slice(1)) await exchange.write(one);
+        await exchange.end();
+      });
+      const request = rawRequest(caller, {
+        model: `${scriptedLabel("generate")}/${scriptedModel}`,
+        prompt: `How are you today? ${script}`,
+        stream: true,
+        more: caller === "chat" ? { n: count } : { generationConfig: { candidateCount: count } },
+      });
+      const answer = await service().post(request.path, request.body);
+      let text = "";
+      for await (const piece of answer.body!.pipeThrough(new TextDecoderStream())) {
+        text += piece;
+        if (text.includes("Yes")) hasBegun.resolve();
+      }
+      const texts = [...text.matchAll(/"(?:text|content)":"([^"]*)"/g)].map(([, one]) => one);
+      assert.equal(texts.join(""), "YesNo, no", text);
+      const row = await service().row(answer.headers.get("x-transaction-id"));
+      assert.deepEqual([row.status, row.output_tokens], ["completed", 90]);
+    });
+  }
+}
+
+const unclosed: Readonly<Record<string, (exchange: FakeExchange) => void>> = {
+  "is reset": (exchange) => exchange.reset(),
+  "stays open": () => {},
+};
+
+for (const [name, act] of Object.entries(unclosed)) {
+  for (const caller of ["generate", "chat"] as const) {
+    Deno.test(`a generate stream is whole for ${caller} if its connection ${name} behind it`, async () => {
+      const { begin, end } = vendorWords.generate;
+      const hasCome = Promise.withResolvers<void>();
+      const script = service().script(async (exchange) => {
+        await exchange.head(200, sse);
+        for (const piece of [...begin, ...end]) await exchange.write(piece);
+        await hasCome.promise;
+        act(exchange);
+      });
+      const request = rawRequest(caller, {
+        model: `${scriptedLabel("generate")}/${scriptedModel}`,
+        prompt: `How are you today? ${script}`,
+        stream: true,
+      });
+      const answer = await service().post(request.path, request.body);
+      let text = "";
+      for await (const piece of answer.body!.pipeThrough(new TextDecoderStream())) {
+        text += piece;
+        if (text.includes("well.")) hasCome.resolve();
+      }
+      assert.equal(answerText(caller, text, true), spokenText);
+      assert.ok(endsWell(caller, text, true), text);
+      assert.equal(finalError(caller, text), undefined);
+      const row = await service().row(answer.headers.get("x-transaction-id"));
+      assert.deepEqual([row.status, row.billing_basis], ["completed", "reported"]);
+    });
+  }
 }
 
 /** The last pieces of a stream that ends in order. */

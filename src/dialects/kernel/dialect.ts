@@ -322,6 +322,11 @@ export interface RequestChanges {
 }
 
 export interface StreamDecoder {
+  /**
+   * Whether what has come may be the whole answer, in a dialect without an event that says so; only
+   * the body's end tells. Absent: the dialect has such an event.
+   */
+  readonly mayBeWhole?: boolean;
   decode(event: SseEvent): DecodedEvent;
   /**
    * Decodes the events that these bytes begin with, as far as they are like those before, at a

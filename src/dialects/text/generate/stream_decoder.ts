@@ -1,21 +1,33 @@
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import type { DecodedEvent, StreamDecoder } from "../../kernel/dialect.ts";
+import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
 
-export function createStreamDecoder(): StreamDecoder {
-  return new GenerateStreamDecoder();
+export function createStreamDecoder(_quirks?: DialectQuirks, choices = 1): StreamDecoder {
+  return new GenerateStreamDecoder(choices);
 }
 
 /**
  * Decodes a generate stream with `alt=sse`: each event is a whole response with new parts only. The
- * finish of candidates is emitted by `end`.
+ * finish of candidates is emitted by `end`: no event is known to be the last, since a candidate may
+ * begin after another has ended, and some servers repeat `finishReason` in each element.
  */
 class GenerateStreamDecoder implements StreamDecoder {
+  readonly #asked: number;
   readonly #reader = new AnswerReader();
+  #hasUsage = false;
   #failed = false;
+
+  /** `asked`: how many candidates the request asked for. */
+  constructor(asked: number) {
+    this.#asked = Math.max(1, asked);
+  }
+
+  get mayBeWhole(): boolean {
+    return !this.#failed && this.#hasUsage && this.#reader.hasEnded(this.#asked);
+  }
 
   decode(event: SseEvent): DecodedEvent {
     const data = event.data;
@@ -34,14 +46,15 @@ class GenerateStreamDecoder implements StreamDecoder {
       this.#reader.read(element, events);
     }
     if (events.some(({ type }) => type === "error")) this.#failed = true;
-    const hasUsage = events.some(({ type }) => type === "usage");
-    return { events, usageOnly: false, terminal: hasUsage && this.#reader.finished };
+    if (events.some(({ type }) => type === "usage")) this.#hasUsage = true;
+    return { events, usageOnly: false, terminal: false };
   }
 
   end(): { events: CanonicalEvent[]; complete: boolean } {
     const events: CanonicalEvent[] = [];
     this.#reader.close(events, false);
-    return { events, complete: !this.#failed && this.#reader.finished };
+    // A vendor may return fewer candidates than were asked for.
+    return { events, complete: !this.#failed && this.#reader.hasEnded(1) };
   }
 
   #fail(json: JsonRecord, before: CanonicalEvent[] = []): DecodedEvent {

@@ -45,11 +45,11 @@ export class AnswerReader {
     if (usage) events.push({ type: "usage", usage });
   }
 
-  /** Whether every candidate has a finish reason, or the prompt was blocked. */
-  get finished(): boolean {
+  /** Whether so many candidates came and all have a finish reason, or the prompt was blocked. */
+  hasEnded(least: number): boolean {
     if (this.#blockReason !== undefined) return true;
     const candidates = [...this.#candidates.values()];
-    return candidates.length > 0 && candidates.every((one) => one.finished);
+    return candidates.length >= least && candidates.every((one) => one.finished);
   }
 
   /** Closes every candidate. A whole answer has ended, even if the vendor omits the reason. */
