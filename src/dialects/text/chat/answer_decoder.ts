@@ -1,5 +1,5 @@
 import { unreadableAnswer } from "../../../shared/fault.ts";
-import type { CanonicalEvent } from "../../kernel/canonical.ts";
+import type { CanonicalEvent, UsageEvent } from "../../kernel/canonical.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
@@ -11,13 +11,16 @@ export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalE
   // Some vendors wrap their errors in an array.
   const json: unknown = Array.isArray(answer) ? answer[0] : answer;
   if (!isRecord(json)) throw unreadableAnswer("answer is no object");
-  if (carriesError(json)) return [{ type: "error", error: readVendorError(json, undefined) }];
+  const usage = usageOf(json, quirks);
+  if (carriesError(json)) {
+    return [...usage, { type: "error", error: readVendorError(json, undefined) }];
+  }
   const choices: unknown = json.choices;
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
     throw unreadableAnswer("answer has no choices");
   }
   const failed = choices.find((one) => isErrorReason(one.finish_reason));
-  if (failed) return [{ type: "error", error: readFailure(failed, json) }];
+  if (failed) return [...usage, { type: "error", error: readFailure(failed, json) }];
   const events: CanonicalEvent[] = [{
     type: "start",
     id: asString(json.id),
@@ -31,12 +34,15 @@ export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalE
     // A whole answer has ended, even if the server omits the reason.
     if (!reader.finished) reader.read({ finish_reason: "stop" }, events);
   }
+  return [...events, ...usage];
+}
+
+/** The usage, if it was reported. A failed answer has it too: its output is billed. */
+function usageOf(json: JsonRecord, quirks: DialectQuirks): UsageEvent[] {
   const usage = readUsage(json.usage, quirks);
-  if (usage) {
-    const tier = asString(json.service_tier);
-    events.push({ type: "usage", usage: tier ? { ...usage, serviceTier: tier } : usage });
-  }
-  return events;
+  if (!usage) return [];
+  const tier = asString(json.service_tier);
+  return [{ type: "usage", usage: tier ? { ...usage, serviceTier: tier } : usage }];
 }
 
 /** Whether the choice has content or a finish reason. */

@@ -127,8 +127,16 @@ for (const [name, json, status] of errors) {
   });
 }
 
+Deno.test("a failed answer has the usage that its vendor reported, before the error", () => {
+  for (const json of [answer({ content: "x" }, "error"), { error: busy, usage }]) {
+    const [reported, error] = decodeAnswer(json, {});
+    assert.deepEqual(reported, { type: "usage", usage: { input: 3, output: 2, raw: usage } });
+    assert.equal(error?.type, "error");
+  }
+});
+
 Deno.test("an answer that its server broke off for want of room is an overload", () => {
-  const [event] = decodeAnswer(answer({ content: "x" }, "insufficient_system_resource"), {});
+  const event = decodeAnswer(answer({ content: "x" }, "insufficient_system_resource"), {}).at(-1);
   if (event?.type !== "error") throw new Error(`no error: ${JSON.stringify(event)}`);
   const { code, type } = event.error;
   assert.deepEqual([code, type], ["insufficient_system_resource", "overloaded_error"]);

@@ -1,5 +1,6 @@
 import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
+import type { Usage } from "../../../shared/usage.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { decodeRun } from "../../kernel/decode_run.ts";
 import { optionalField } from "../../kernel/fields.ts";
@@ -106,15 +107,20 @@ class ChatStreamDecoder implements StreamDecoder {
     for (let position = 0; position < choices.length; position++) {
       const choice: unknown = choices[position];
       if (!isRecord(choice)) continue;
-      if (isErrorReason(choice.finish_reason)) return this.#failWith(readFailure(choice, json));
+      if (isErrorReason(choice.finish_reason)) {
+        return this.#failWith(readFailure(choice, json), json);
+      }
       this.#choice(choiceIndex(choice.index, position)).read(choice, events);
     }
-    const usage = readUsage(json.usage ?? fastInferenceUsage(json), this.#quirks);
-    if (usage) {
-      if (asString(json.service_tier)) usage.serviceTier = asString(json.service_tier)!;
-      events.push({ type: "usage", usage });
-    }
+    const usage = this.#usage(json);
+    if (usage) events.push({ type: "usage", usage });
     return { events, usageOnly: usage !== undefined && choices.length === 0, terminal: false };
+  }
+
+  #usage(json: JsonRecord): Usage | undefined {
+    const usage = readUsage(json.usage ?? fastInferenceUsage(json), this.#quirks);
+    const tier = asString(json.service_tier);
+    return usage && tier ? { ...usage, serviceTier: tier } : usage;
   }
 
   #choice(index: number): ChoiceReader {
@@ -127,12 +133,16 @@ class ChatStreamDecoder implements StreamDecoder {
   }
 
   #fail(json: JsonRecord): DecodedEvent {
-    return this.#failWith(readVendorError(json, undefined));
+    return this.#failWith(readVendorError(json, undefined), json);
   }
 
-  #failWith(error: VendorError): DecodedEvent {
+  #failWith(error: VendorError, json: JsonRecord): DecodedEvent {
     this.#failed = true;
-    return { events: [{ type: "error", error }], usageOnly: false, terminal: false };
+    const usage = this.#usage(json);
+    // Output before the failure is billed.
+    const events: CanonicalEvent[] = usage ? [{ type: "usage", usage }] : [];
+    events.push({ type: "error", error });
+    return { events, usageOnly: false, terminal: false };
   }
 }
 

@@ -261,6 +261,21 @@ Deno.test("bytes cut anywhere, comments, CRLF and a missing last blank line chan
   }
 });
 
+Deno.test("an error in mid-stream has the usage beside it, before the error", () => {
+  const error = { message: "busy", code: 503 };
+  for (
+    const last of [chunk({}, "error", { error, usage }), { error, usage }, {
+      ...chunk({}, "error"),
+      usage,
+    }]
+  ) {
+    const { events } = run([...hello, last]);
+    const at = events.findIndex(({ type }) => type === "usage");
+    assert.deepEqual(events[at], { type: "usage", usage: { input: 3, output: 2, raw: usage } });
+    assert.equal(events[at + 1]?.type, "error");
+  }
+});
+
 Deno.test("our own error frame is one event with the four fields, and no [DONE]", () => {
   const fault = new Fault("upstream_stream_truncated");
   const frame = errorFrame(fault);

@@ -7,11 +7,15 @@ import { carriesError } from "../../kernel/vendor_error.ts";
 import { readFailure } from "./answer/failure.ts";
 import { OutputReader } from "./answer/output_reader.ts";
 import { endingEvents, isFailed, startEvent } from "./answer/response_reader.ts";
+import { readUsage } from "./usage.ts";
 
 export function decodeAnswer(json: unknown, quirks: DialectQuirks): CanonicalEvent[] {
   if (!isRecord(json)) throw unreadableAnswer("answer is no object");
   if (isFailed(json) || carriesError(json)) {
-    return [{ type: "error", error: readFailure(carriesError(json) ? json : { error: {} }) }];
+    const error = readFailure(carriesError(json) ? json : { error: {} });
+    const usage = readUsage(json, quirks);
+    // Output before the failure is billed.
+    return [...(usage ? [{ type: "usage", usage } as const] : []), { type: "error", error }];
   }
   if (!Array.isArray(json.output) && json.object !== "response") {
     throw unreadableAnswer("answer has no output");

@@ -64,6 +64,15 @@ Deno.test("failures in a 200 are errors", () => {
   assert.equal(failed?.type === "error" ? failed.error.status : undefined, 429);
 });
 
+Deno.test("a failed response has the usage that its vendor reported, before the error", () => {
+  const usage = { input_tokens: 3, output_tokens: 2, total_tokens: 5 };
+  for (const fields of [{ status: "failed", error: { message: "x" } }, { status: "cancelled" }]) {
+    const [reported, error] = decodeAnswer(response({ ...fields, usage }), {});
+    assert.deepEqual(reported, { type: "usage", usage: { input: 3, output: 2, raw: usage } });
+    assert.equal(error?.type, "error");
+  }
+});
+
 Deno.test("what is no response is refused", () => {
   for (const json of [null, "x", [], {}, { choices: [] }]) {
     assert.throws(() => decodeAnswer(json, {}), { code: "upstream_invalid_response" });
