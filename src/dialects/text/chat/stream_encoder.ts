@@ -32,7 +32,15 @@ interface OpenBlock {
 interface Choice {
   tools: number;
   units: TextUnits;
+  /** Sources and pictures that are still to be sent. */
+  annotations: Record<string, unknown>[];
+  images: Record<string, unknown>[];
 }
+
+/** More of sources and pictures is not held back until their choice ends. */
+const maxHeldUnits = 32 * 1024 * 1024;
+/** What a source takes beside its texts. */
+const sourceUnits = 200;
 
 export function createStreamEncoder(context: AnswerContext): StreamEncoder {
   return new ChatStreamEncoder(context);
@@ -50,6 +58,8 @@ class ChatStreamEncoder implements StreamEncoder {
   /** What all chunks begin with, for this model. */
   #head: { model: string; text: string } | undefined;
   readonly #isOldShape: boolean;
+  /** Length of what has been held back since all of it was last sent. */
+  #heldUnits = 0;
 
   constructor(context: AnswerContext) {
     this.#context = context;
@@ -72,7 +82,7 @@ class ChatStreamEncoder implements StreamEncoder {
       case "block-end":
         return this.#endBlock(event);
       case "finish":
-        return this.#role(event.choice) +
+        return this.#role(event.choice) + this.#sendHeld(event.choice) +
           this.#chunk(event.choice, {}, {
             finish_reason: this.#isOldShape ? oldFinish(event.reason) : event.reason,
           });
@@ -87,16 +97,17 @@ class ChatStreamEncoder implements StreamEncoder {
   }
 
   end(): string {
+    const held = this.#sendAllHeld();
     // A caller that asked for usage gets it, estimated if the vendor reported none.
     const usage = this.#usage ?? this.#estimate.usage;
     const last = this.#context.showUsage
       ? this.#frame({ choices: [], usage: writeUsage(usage) })
       : "";
-    return last + "data: [DONE]\n\n";
+    return held + last + "data: [DONE]\n\n";
   }
 
   fail(fault: Fault): string {
-    return errorFrame(fault);
+    return this.#sendAllHeld() + errorFrame(fault);
   }
 
   keepAlive(): string {
@@ -105,9 +116,38 @@ class ChatStreamEncoder implements StreamEncoder {
 
   #cite({ choice, block, citation }: CitationEvent): string {
     const role = this.#role(choice);
-    const { units } = this.#choices.get(choice)!;
+    const state = this.#choices.get(choice)!;
     const from = this.#blocks.get(block)?.from ?? 0;
-    return role + this.#chunk(choice, { annotations: [writeAnnotation(citation, units, from)] });
+    state.annotations.push(writeAnnotation(citation, state.units, from));
+    const { url, title = "" } = citation;
+    return role + this.#held(sourceUnits + url.length + title.length);
+  }
+
+  /**
+   * Sources and pictures wait for the end of their choice: official clients refuse a second list of
+   * them, or overwrite the first with it.
+   */
+  #held(units: number): string {
+    this.#heldUnits += units;
+    return this.#heldUnits > maxHeldUnits ? this.#sendAllHeld() : "";
+  }
+
+  #sendHeld(choice: number): string {
+    const state = this.#choices.get(choice)!;
+    const { annotations, images } = state;
+    if (annotations.length === 0 && images.length === 0) return "";
+    state.annotations = [];
+    state.images = [];
+    return this.#chunk(choice, {
+      ...(annotations.length > 0 ? { annotations } : {}),
+      ...(images.length > 0 ? { images } : {}),
+    });
+  }
+
+  /** What is left when a stream ends without the end of a choice, or behind it. */
+  #sendAllHeld(): string {
+    this.#heldUnits = 0;
+    return [...this.#choices.keys()].map((choice) => this.#sendHeld(choice)).join("");
   }
 
   #startBlock({ choice, block, content }: BlockStartEvent): string {
@@ -178,13 +218,15 @@ class ChatStreamEncoder implements StreamEncoder {
       return this.#chunk(choice, { audio: { id: content.id ?? this.#context.id("audio_"), data } });
     }
     const url = `data:${content.mimeType};base64,${data}`;
-    return this.#chunk(choice, { images: [{ type: "image_url", image_url: { url } }] });
+    this.#choices.get(choice)!.images.push({ type: "image_url", image_url: { url } });
+    return this.#held(url.length);
   }
 
   /** Each choice begins with a chunk that names the role. */
   #role(choice: number): string {
     if (this.#choices.has(choice)) return "";
-    this.#choices.set(choice, { tools: 0, units: new TextUnits() });
+    const units = new TextUnits();
+    this.#choices.set(choice, { tools: 0, units, annotations: [], images: [] });
     return this.#chunk(choice, { role: "assistant", content: "", refusal: null });
   }
 
