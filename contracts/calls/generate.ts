@@ -7,8 +7,8 @@ import { type PathPrefix, summaryOf } from "./vendors.ts";
 
 const content = openObject({
   role: optional(z.string()).describe("`user` or `model`. Default `user`."),
-  parts: optional(z.array(openObject({})).max(mostOf.parts)).describe(
-    "Text, inline data, function calls and their answers.",
+  parts: optional(z.union([z.array(openObject({})).max(mostOf.parts), openObject({})])).describe(
+    "Text, inline data, function calls and their answers; a single one may stand without an array.",
   ),
 }).openapi("GenerateContent");
 
@@ -20,7 +20,7 @@ const tool = upTo(mostOf.tools).optional();
  */
 export const generateRequest = openObject({
   contents: z.union([z.array(content).min(1).max(mostOf.turns), content]).describe(
-    "The conversation so far, oldest first.",
+    "The conversation so far, oldest first; a single turn may stand without an array.",
   ),
   tools: tool.describe("What the model may call. Default none."),
   safetySettings: upTo(mostOf.others).optional().describe("What is to be refused."),

@@ -118,6 +118,11 @@ const states: readonly { dialect: DialectName; more: Json; path: string }[] = [
   // One object in place of a list, and a second spelling beside the first.
   {
     dialect: "generate",
+    more: { contents: { parts: { file_data: { file_uri: "files/a" } } } },
+    path: "contents[0].parts[0].file_data.file_uri",
+  },
+  {
+    dialect: "generate",
     more: {
       contents: [{
         role: "user",

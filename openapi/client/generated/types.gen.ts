@@ -1286,7 +1286,7 @@ export type GenerateErrorBody = {
 
 export type GenerateRequest = {
     /**
-     * The conversation so far, oldest first.
+     * The conversation so far, oldest first; a single turn may stand without an array.
      */
     contents: Array<GenerateContent> | GenerateContent;
     /**
@@ -1310,11 +1310,13 @@ export type GenerateContent = {
      */
     role?: string | null;
     /**
-     * Text, inline data, function calls and their answers.
+     * Text, inline data, function calls and their answers; a single one may stand without an array.
      */
     parts?: Array<{
         [key: string]: unknown;
-    }> | null;
+    }> | {
+        [key: string]: unknown;
+    } | null;
     [key: string]: unknown;
 };
 

@@ -27,7 +27,7 @@ function countedRequest(body: unknown): JsonRecord {
     );
   }
   if (whole) return whole.record;
-  return { contents: fields.list("contents") ?? missingContents() };
+  return { contents: fields.value("contents") ?? missingContents() };
 }
 
 function missingContents(): never {

@@ -38,6 +38,20 @@ Deno.test("a request in camelCase and in snake_case is the same request", () => 
   });
 });
 
+Deno.test("one object in place of a list is a list of one", () => {
+  const single = decode({
+    system_instruction: { parts: { text: "You are a cat." } },
+    contents: { parts: { text: "Hello" } },
+    tools: { functionDeclarations: { name: "f" } },
+  });
+  const listed = decode({
+    system_instruction: { parts: [{ text: "You are a cat." }] },
+    contents: [{ parts: [{ text: "Hello" }] }],
+    tools: [{ functionDeclarations: [{ name: "f" }] }],
+  });
+  assert.deepEqual(single, listed);
+});
+
 Deno.test("results find their calls by id, else by name in order", () => {
   const { turns } = decode({
     contents: [

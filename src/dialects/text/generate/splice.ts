@@ -1,7 +1,7 @@
 import { splice } from "../../../base/json_text.ts";
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
-import { isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asList, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { modelAndTagEdits, requestMembers, storeEdits } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import { bareModel } from "./models.ts";
@@ -55,19 +55,35 @@ function systemText(fields: Fields): LocatedText | undefined {
 }
 
 function userText(fields: Fields): LocatedText | undefined {
-  const contents = Array.isArray(fields.record.contents) ? fields.record.contents : [];
-  const index = contents.findIndex((content: unknown) =>
-    isRecord(content) && (content.role === "user" || content.role === undefined)
-  );
-  return firstText(contents[index], ["contents", index]);
+  const { contents } = fields.record;
+  const isUser = (content: unknown) =>
+    isRecord(content) && (content.role === "user" || content.role === undefined);
+  const content = firstOf(contents, ["contents"], isUser);
+  return content && firstText(content.value, content.path);
+}
+
+interface Located {
+  value: unknown;
+  path: LocatedText["path"];
+}
+
+/** The first of a list that fits, or the single value in place of a list if it fits. */
+function firstOf(
+  list: unknown,
+  path: LocatedText["path"],
+  fits: (one: unknown) => boolean,
+): Located | undefined {
+  const index = asList(list).findIndex(fits);
+  if (index < 0) return undefined;
+  return Array.isArray(list)
+    ? { value: list[index], path: [...path, index] }
+    : { value: list, path };
 }
 
 function firstText(content: unknown, path: LocatedText["path"]): LocatedText | undefined {
-  if (!isRecord(content) || !Array.isArray(content.parts)) return undefined;
-  const index = content.parts.findIndex((part: unknown) =>
-    isRecord(part) && typeof part.text === "string"
-  );
-  const part: unknown = content.parts[index];
-  if (!isRecord(part) || typeof part.text !== "string") return undefined;
-  return { text: part.text, path: [...path, "parts", index, "text"] };
+  if (!isRecord(content)) return undefined;
+  const hasText = (part: unknown) => isRecord(part) && typeof part.text === "string";
+  const part = firstOf(content.parts, [...path, "parts"], hasText);
+  if (!part || !isRecord(part.value) || typeof part.value.text !== "string") return undefined;
+  return { text: part.value.text, path: [...part.path, "text"] };
 }

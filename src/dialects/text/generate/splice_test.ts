@@ -40,6 +40,17 @@ Deno.test("tag lines of system and first user text are cut, the rest stays byte 
   );
 });
 
+Deno.test("tag lines are cut where one object stands in place of a list", () => {
+  const text = `{"system_instruction": {"parts": {"text": "/// APP a\\nYou are a cat."}},
+    "contents": {"parts": {"text": "/// FLOW f\\nHello"}}}`;
+  const facts = readRequest({ ...JSON.parse(text), model: "m", stream: false });
+  assert.deepEqual(facts.tags, { app: "a", flow: "f" });
+  assert.equal(
+    spliceRequest(text, facts, { model: "m", askStreamUsage: true }),
+    text.replace("/// APP a\\n", "").replace("/// FLOW f\\n", ""),
+  );
+});
+
 Deno.test("without tags the text is the very same; a model in it is exchanged, none is added", () => {
   const facts = readRequest({ model: "vendor-d/x", stream: false, contents });
   const plain = JSON.stringify({ contents });

@@ -89,8 +89,11 @@ export class Fields {
     });
   }
 
+  /** A single object is accepted in place of a list, as in the vendor's own samples. */
   objects(name: string): Fields[] {
-    return (this.list(name) ?? []).map((one, index) => {
+    const value = this.value(name);
+    const list = isRecord(value) ? [value] : this.list(name) ?? [];
+    return list.map((one, index) => {
       const path = `${this.at(name)}[${index}]`;
       if (!isRecord(one)) throw invalidValue(path, "expected an object");
       return new Fields(one, path);
