@@ -19,8 +19,8 @@ export const responsesRequest = openObject({
   model: z.string().min(1).describe(
     "On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name.",
   ).openapi({ example: "vendor-b/gpt-5-mini" }),
-  input: z.union([z.string(), z.array(item).max(mostOf.turns)]).describe(
-    "Text of one user message, or the items of the conversation.",
+  input: optional(z.union([z.string(), z.array(item).max(mostOf.turns)])).describe(
+    "Text of one user message, or the items of the conversation. Required, unless `prompt`, `conversation` or `previous_response_id` is set.",
   ),
   instructions: optional(z.string()).describe(
     "Put before the input; not kept for the next turn. Default none.",

@@ -202,6 +202,7 @@ async function planFor(
   const { step = runAtOnce } = caller;
   await step(() => refuseSharedState(request, target, isManaged));
   const hasDialect = target.vendor.dialects.includes(dialect.name);
+  if (!hasDialect) dialect.conversation?.requireInput?.(request.body);
   const continued = await continueConversation(request, deps.storedResponses, {
     sealedBy: isManaged && hasDialect ? target.vendor.label : undefined,
     mayBeVendors: !isManaged && hasDialect,

@@ -49,6 +49,14 @@ for (const { label, path, model, translated } of ways) {
     });
     const all = JSON.stringify(service().simulators.requests(label).at(-1)!.body);
     assert.ok(all.includes("My name is Ada.") && all.includes("What is my name?"));
+    const withoutInput = responses.create({ model, previous_response_id: second.id });
+    if (!translated) assert.equal((await withoutInput).status, "completed");
+    else {
+      await assert.rejects(
+        withoutInput,
+        (thrown: unknown) => thrown instanceof BadRequestError && thrown.param === "input",
+      );
+    }
     const deleted = await responses.delete(first.id) as unknown;
     assert.deepEqual(deleted, { id: first.id, object: "response", deleted: true });
     await gone(responses, first.id, model);

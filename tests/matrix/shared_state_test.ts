@@ -199,6 +199,40 @@ Deno.test("a public address and a video stay what they are", async () => {
   }
 });
 
+Deno.test("what a vendor keeps can stand in for a response's input, with a key of one's own", async () => {
+  const authorization = `Bearer ${service().key};own-key-of-the-caller`;
+  const ask = (fields: Json, model = models.responses) => {
+    const script = service().script((exchange) =>
+      exchange.answer(200, hostedAnswer("responses", {}))
+    );
+    const body = { model, instructions: `Be brief. ${script}`, ...fields };
+    return service().post("/chat/v1/responses", body, { authorization });
+  };
+  const prompt = { id: "pmpt_1", variables: { name: "Ada" } };
+  for (
+    const fields of [
+      { prompt },
+      { prompt, input: null },
+      { conversation: "conv_1" },
+    ]
+  ) {
+    const answer = await ask(fields);
+    assert.equal(answer.status, 200, await answer.text());
+    const sent = JSON.parse(service().vendor.requests.at(-1)!.body) as Json;
+    const { model: _, instructions: __, ...rest } = sent;
+    assert.deepEqual(rest, fields);
+  }
+  const refused = [ask({}), ask({ input: null }), ask({ prompt }, models.messages)];
+  for (const answer of await Promise.all(refused)) {
+    const { error } = await answer.json();
+    assert.deepEqual([answer.status, error.code, error.param], [
+      400,
+      "missing_required_field",
+      "input",
+    ]);
+  }
+});
+
 Deno.test("an unknown thread is refused in the words that clients recover from, on every lane", async () => {
   const goOn = { thread: { type: "continue", previous_message_id: "msg_of_another" } };
   const own = { authorization: `Bearer ${service().key};own-key-of-the-caller` };

@@ -693,9 +693,9 @@ export type ResponsesRequest = {
      */
     model: string;
     /**
-     * Text of one user message, or the items of the conversation.
+     * Text of one user message, or the items of the conversation. Required, unless `prompt`, `conversation` or `previous_response_id` is set.
      */
-    input: string | Array<ResponsesInputItem>;
+    input?: string | Array<ResponsesInputItem> | null;
     /**
      * Put before the input; not kept for the next turn. Default none.
      */

@@ -233,6 +233,11 @@ export interface Conversation {
     /** A request that begins a conversation, its text without what asks the vendor to store it. */
     start(request: { body: unknown; bodyText: string }): { body: unknown; bodyText: string };
   };
+  /**
+   * Throws `missing_required_field` for a request without input of its own, where what a vendor of
+   * this dialect keeps could stand in for it: others have nothing to answer.
+   */
+  requireInput?(body: unknown): void;
   /** The items that the request adds to the conversation, as JSON values. */
   inputItems(body: unknown): readonly unknown[];
   /** The answer's id as the caller knows it, given the answer as a JSON value. */

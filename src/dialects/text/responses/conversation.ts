@@ -5,6 +5,7 @@ import {
   splice,
   type TextRange,
 } from "../../../base/json_text.ts";
+import { missingField } from "../../../shared/fault.ts";
 import type { Conversation } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import {
@@ -27,6 +28,10 @@ export const conversation: Conversation = {
   previousId: (body) => isRecord(body) ? asString(body.previous_response_id) : undefined,
 
   wantsStored: (body) => isRecord(body) && body.store !== false,
+
+  requireInput(body) {
+    if (isRecord(body) && (body.input ?? undefined) === undefined) throw missingField("input");
+  },
 
   inputItems,
 

@@ -3,6 +3,7 @@ import { pushAll } from "../../../base/lists.ts";
 import { atOnce, mapInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { missingField } from "../../../shared/fault.ts";
 import { modelAndTagEdits, requestMembers } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import { envelopeMark, isEnvelope } from "./conversation/envelope.ts";
@@ -69,6 +70,7 @@ function isSealed(bodyText: string, { start, end }: TextRange): boolean {
 /** What the gateway must know of a responses request; `body` has passed the contract. */
 export function readRequest(body: unknown): RequestFacts {
   const request = body as JsonRecord;
+  requireInput(request);
   return {
     model: String(request.model),
     stream: request.stream === true,
@@ -82,6 +84,14 @@ export function readRequest(body: unknown): RequestFacts {
     serviceTier: asString(request.service_tier),
     ...readTagBlocks([systemText(request), userText(request)]),
   };
+}
+
+/** What a vendor keeps can stand in for `input`. */
+function requireInput(request: JsonRecord): void {
+  const names = ["input", "prompt", "conversation", "previous_response_id"];
+  if (names.every((name) => (request[name] ?? undefined) === undefined)) {
+    throw missingField("input");
+  }
 }
 
 /** `instructions` where there are any, else the first system or developer text. */
