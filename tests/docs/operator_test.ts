@@ -19,9 +19,13 @@ function blocksOf(page: string, heading: string): string[] {
 
 /** The folders of the pages; programs in `bin`, of which `systemctl` asks this test by a file. */
 async function makeFolders(place: string, asked: string): Promise<void> {
-  for (const folder of ["var/lib", "backup", "bin", "opt/demeter", "opt/demeter.new"]) {
+  for (
+    const folder of ["var/lib/private/demeter", "backup", "bin", "opt/demeter", "opt/demeter.new"]
+  ) {
     await Deno.mkdir(`${place}/${folder}`, { recursive: true });
   }
+  // As systemd makes it for a unit with a dynamic user.
+  await Deno.symlink("private/demeter", `${place}/var/lib/demeter`);
   for (const folder of ["demeter", "demeter.new"]) {
     await Deno.symlink(`${root}demeter`, `${place}/opt/${folder}/demeter`);
     await Deno.writeTextFile(`${place}/opt/${folder}/version`, folder);
