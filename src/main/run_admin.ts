@@ -21,6 +21,7 @@ import { createAccounts } from "../keys/store/accounts.ts";
 import type { Database } from "../database/database.ts";
 import { findMasterKey } from "../keys/store/master_key.ts";
 import { claimDataDir, hasDatabase, workerDirs } from "../database/data_dir.ts";
+import { otherOwnerOf } from "../database/file_owners.ts";
 import type { AdminDeps } from "../admin/commands.ts";
 import { createExportService } from "../exports/wire.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
@@ -146,11 +147,21 @@ async function openAnalyticsStore(
 /** Commands record no calls. */
 const nothingToFlush: FlushRecords = () => Promise.resolve();
 
-/** A command makes no database: one in a wrong folder would look like the real one, and empty. */
+/**
+ * A command makes no database: one in a wrong folder would look like the real one, and empty. It
+ * opens none of another user, who couldn't read the files that it writes: root can always write.
+ */
 async function claimHere({ dataDir }: Config, stack: AsyncDisposableStack): Promise<void> {
   if (!await hasDatabase(dataDir)) throw new Error(await nothingIn(dataDir));
+  const owner = await otherOwnerOf(dataDir);
+  if (owner !== undefined) throw new Error(belongsTo(dataDir, owner));
   const claim = await claimDataDir(dataDir);
   stack.defer(() => claim.release());
+}
+
+function belongsTo(dataDir: string, owner: number): string {
+  return `The data in ${dataDir} belongs to user ${owner}, who couldn't read what this writes: ` +
+    `start the service and repeat the command, or run it as that user (sudo -u '#${owner}' …).`;
 }
 
 async function nothingIn(dataDir: string): Promise<string> {

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
 import { runAdminHere } from "../support/admin.ts";
+import { ensureMigrated } from "../support/new_database.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
 const directory = temporaryDirectory("admin");
@@ -108,6 +109,30 @@ Deno.test("a command in a wrong folder says so and makes nothing", async () => {
   await Deno.mkdir(`${empty}/demo/database`, { recursive: true });
   const beside = await runAdminHere({ args: ["account", "list"], env: { DATA_DIR: empty } });
   assert.match(beside.stderr, /\(the demo's is .*\/wrong\/demo\)/);
+});
+
+Deno.test({
+  name: "a command leaves a database alone that belongs to another user, and says whose it is",
+  ignore: Deno.uid() !== 0,
+  async fn() {
+    const data = `${directory}/another`;
+    await ensureMigrated(data);
+    const chown = (uid: number) =>
+      new Deno.Command("chown", { args: ["-R", `${uid}`, data] }).output();
+    await chown(12345);
+    for (const args of [["key", "list"], ["export"], ["migrate"]]) {
+      const ended = await runAdminHere({ args, env: { DATA_DIR: data } });
+      assert.deepEqual([ended.code, ended.stdout], [1, ""]);
+      assert.match(
+        ended.stderr,
+        /^(error: )?The data in \S+ belongs to user 12345, [^\n]+: start the service [^\n]+ \(sudo -u '#12345' …\)\.\n$/,
+      );
+    }
+    assert.deepEqual([...Deno.readDirSync(data)].map(({ name }) => name), ["database"]);
+    await chown(0);
+    const ended = await runAdminHere({ args: ["account", "list"], env: { DATA_DIR: data } });
+    assert.equal(ended.code, 0, ended.stderr);
+  },
 });
 
 Deno.test("help needs neither settings that are right nor data", async () => {

@@ -177,6 +177,23 @@ Deno.test("a damaged database is refused in one line", () =>
     await refused(`${folder}/database`);
   }));
 
+Deno.test({
+  name: "files of another owner are named where a database can't be opened",
+  ignore: Deno.uid() !== 0,
+  fn: () =>
+    withFolder(async (folder) => {
+      const database = await open(folder);
+      await database.close();
+      await Deno.chown(`${folder}/database/global/pg_control`, 12345, null);
+      await (await open(folder)).close();
+      await Deno.truncate(`${folder}/database/global/pg_control`, 10);
+      await refused(
+        `${folder}/database`,
+        /; the directory belongs to user 0, but not \S+\/global\/pg_control \(user 12345\): run chown -R 0 \S+\/database; or restore/,
+      );
+    }),
+});
+
 Deno.test("the image was made by the version of PGlite that deno.json names", async () => {
   const settings = JSON.parse(
     await Deno.readTextFile(new URL("../../deno.json", import.meta.url)),
@@ -188,12 +205,13 @@ Deno.test("the image was made by the version of PGlite that deno.json names", as
   assert.ok(isFile);
 });
 
-async function refused(path: string): Promise<void> {
+async function refused(path: string, expected = / can't be opened /): Promise<void> {
   await assert.rejects(openEmbedded(path), (thrown: unknown) => {
     assert.match(
       (thrown as Error).message,
       /^DATA_DIR: [^\n]+ can't be opened \([^\n]+\); [^\n]+\.$/,
     );
+    assert.match((thrown as Error).message, expected);
     assert.ok((thrown as Error).message.includes(path));
     return true;
   });

@@ -1,6 +1,7 @@
 import { programFile, programModule } from "../../base/program_files.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { Database, Queryable, SqlRow } from "../database.ts";
+import { strayFilesIn } from "../file_owners.ts";
 import { embeddedAway, EmbeddedThread } from "./thread.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
@@ -28,10 +29,11 @@ export async function openEmbedded(
     await threads.live();
   } catch (thrown) {
     threads.close("it could not be opened");
+    const stray = await strayFilesIn(directory);
     throw new Error(
-      `DATA_DIR: the embedded database in ${directory} can't be opened (${
-        reasonOf(thrown)
-      }); restore it from a backup, or set DATA_DIR to another directory.`,
+      `DATA_DIR: the embedded database in ${directory} can't be opened (${reasonOf(thrown)}); ${
+        stray === undefined ? "" : `${stray}; or `
+      }restore it from a backup, or set DATA_DIR to another directory.`,
     );
   }
   const query = async <Row extends SqlRow>(...statement: Statement) =>
