@@ -1,7 +1,7 @@
 /** The pages whose commands stop and start the service, run as they stand on a machine of a folder. */
 import assert from "@std/assert";
-import { createMigrated } from "../support/databases.ts";
-import { postgresAvailability, programFolder } from "../support/postgres.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { postgresAvailability, programFolder, startPostgres } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { startFakeVendor } from "../support/fake_vendor.ts";
@@ -140,31 +140,41 @@ async function backUpAndRestore(
 Deno.test("back up and restore, embedded: what was erased since the backup stays erased", () =>
   backUpAndRestore("## Embedded", {}));
 
-const { available, reason } = postgresAvailability();
+const programs = programFolder();
 Deno.test({
-  name: `back up and restore, PostgreSQL${available ? "" : ` (skipped: ${reason})`}`,
-  ignore: !available,
+  name: "back up and restore, PostgreSQL: the service can still make tables" +
+    (programs ? "" : ` (skipped: ${postgresAvailability().reason})`),
+  ignore: programs === undefined,
   async fn() {
-    const database = await createMigrated();
-    const { hostname, port, username, password, pathname } = new URL(database.url);
+    // A server of its own: it gets a user like the service's, who may do nothing elsewhere.
+    const server = await startPostgres({ private: true });
+    const { name, url } = await server.createDatabase();
+    const { hostname, port, username, password } = new URL(url);
     const shell = {
       ...{ PGHOST: hostname, PGPORT: port, PGUSER: username },
       PGPASSWORD: decodeURIComponent(password),
-      PATH: `${programFolder()}:${Deno.env.get("PATH")}`,
+      PATH: `${programs}:${Deno.env.get("PATH")}`,
     };
-    const name = pathname.slice(1);
+    const service = new URL(url);
+    [service.username, service.password] = ["plain", "secret-of-plain"];
+    const fit = (block: string) =>
+      block.replaceAll(/\bgateway$/gm, name).replaceAll("name=gateway ", `name=${name} `)
+        .replaceAll("owner=gateway ", "owner=plain ");
     try {
-      await backUpAndRestore(
-        "## PostgreSQL",
-        { DATABASE_URL: database.url },
-        shell,
-        (block) => block.replaceAll(/\bgateway$/gm, name).replaceAll("=gateway ", `=${name} `),
-      );
+      await run(url, "create role plain login password 'secret-of-plain'");
+      await run(url, `alter database ${name} owner to plain`);
+      await backUpAndRestore("## PostgreSQL", { DATABASE_URL: service.href }, shell, fit);
+      await run(service.href, "create table of_a_later_month ()");
     } finally {
-      await database.drop();
+      await server.stop();
     }
   },
 });
+
+async function run(url: string, statement: string): Promise<void> {
+  const database = await openPostgres(url);
+  await database.query(statement).finally(() => database.close());
+}
 
 Deno.test("upgrade, and go back: the service stands on the other program, with its data", async () => {
   await using on = await machine({});
