@@ -1,7 +1,8 @@
-import { request as plain } from "node:http";
+import { type IncomingMessage, request as plain } from "node:http";
 import { request as secure } from "node:https";
 import type { CommandResult } from "../admin/command.ts";
 import type { Config } from "./config.ts";
+import { createHttpsAgent } from "../base/https_agent.ts";
 import { messageOf } from "../shared/fault.ts";
 import { addressOfOwner } from "../database/data_dir.ts";
 
@@ -30,13 +31,15 @@ export async function runHealth(
 
 function whyNotReady(address: string): Promise<string | undefined> {
   // The certificate is for the public name, not for the local address.
-  const options = { rejectUnauthorized: false, timeout: probeTimeoutMs, agent: false };
+  const options = { rejectUnauthorized: false, timeout: probeTimeoutMs };
   return new Promise((resolve) => {
-    const open = address.startsWith("https:") ? secure : plain;
-    const asking = open(address, options, (answer) => {
+    const onAnswer = (answer: IncomingMessage) => {
       answer.resume();
       resolve(answer.statusCode === 200 ? undefined : `/readyz answered ${answer.statusCode}`);
-    });
+    };
+    const asking = address.startsWith("https:")
+      ? secure(address, { ...options, agent: createHttpsAgent({}) }, onAnswer)
+      : plain(address, { ...options, agent: false }, onAnswer);
     asking.on("timeout", () => asking.destroy(new Error(`no answer within ${probeTimeoutMs} ms`)));
     asking.on("error", (thrown) => resolve(messageOf(thrown)));
     asking.end();

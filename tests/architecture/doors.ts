@@ -88,9 +88,10 @@ const callDoors: readonly Door[] = [
 const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
   {
     what: /^node:(http|https|http2|net|tls)$/,
-    // One file calls out, one listens, one asks our own listener whether it is ready, and one only
-    // compares addresses.
-    may: /^src\/(listener\/[^/]*|main\/run_health|vendors\/(http1\/connect|public_address))\.ts$/,
+    // One file calls out, one listens, one asks our own listener whether it is ready, one opens
+    // connections for that and for the bucket's client, and one only compares addresses.
+    may:
+      /^src\/(base\/https_agent|listener\/[^/]*|main\/run_health|vendors\/(http1\/connect|public_address))\.ts$/,
     typesMay: everybody,
     instead: "its parsers are shared with the listener's; only src/vendors/upstream*.ts calls out",
   },

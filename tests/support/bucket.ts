@@ -1,4 +1,5 @@
 import S3rver from "s3rver";
+import { testCertificate, testCertificateKey } from "./service_certificate.ts";
 
 /** A bucket named `exports` on a server that speaks S3, and what the service's environment says. */
 export interface TestBucket extends AsyncDisposable {
@@ -11,13 +12,17 @@ export interface TestBucket extends AsyncDisposable {
 
 export const bucketSecret = "c4nary-bucket-secret";
 
-export async function startBucket(): Promise<TestBucket> {
+/** `tls`: it speaks HTTPS, with the test's own certificate. */
+export async function startBucket(
+  { tls = false }: { readonly tls?: boolean } = {},
+): Promise<TestBucket> {
   const directory = await Deno.makeTempDir({ prefix: "bucket-" });
   const server = new S3rver({
     port: 0,
     address: "127.0.0.1",
     silent: true,
     directory,
+    ...(tls ? { cert: testCertificate, key: testCertificateKey } : {}),
     configureBuckets: [{ name: "exports" }],
   });
   const requests: string[] = [];
@@ -26,7 +31,7 @@ export async function startBucket(): Promise<TestBucket> {
     return next();
   });
   const { port } = await server.run();
-  const endpoint = `http://127.0.0.1:${port}`;
+  const endpoint = `${tls ? "https" : "http"}://127.0.0.1:${port}`;
   return {
     env: {
       EXPORT_BUCKET_URL: "s3://exports/team/daily",
@@ -37,7 +42,8 @@ export async function startBucket(): Promise<TestBucket> {
     },
     requests,
     async keys() {
-      const list = await (await fetch(`${endpoint}/exports?list-type=2`)).text();
+      using client = Deno.createHttpClient({ caCerts: [testCertificate] });
+      const list = await (await fetch(`${endpoint}/exports?list-type=2`, { client })).text();
       return [...list.matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key]) => key!);
     },
     async [Symbol.asyncDispose]() {

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import type { S3Client } from "@aws-sdk/client-s3";
+import { createHttpsAgent } from "../../base/https_agent.ts";
 import type { Secret } from "../../base/secret.ts";
 import { messageOf } from "../../shared/fault.ts";
 import type { ExportBucket, ExportFileName } from "../export_job.ts";
@@ -29,6 +30,8 @@ const requestLimits = {
   requestTimeout: 120_000,
   throwOnRequestTimeout: true,
 };
+/** As the client has them by itself. */
+const connections = { keepAlive: true, maxSockets: 50 };
 /** The longest that a signature may be good for. */
 const maxAddressSeconds = 7 * 24 * 60 * 60;
 
@@ -113,7 +116,7 @@ async function open(settings: BucketSettings) {
       accessKeyId: settings.accessKeyId.reveal(),
       secretAccessKey: settings.secretAccessKey.reveal(),
     },
-    requestHandler: requestLimits,
+    requestHandler: { ...requestLimits, httpsAgent: createHttpsAgent(connections) },
     // Stores other than Amazon's don't know the checksums that the client adds by itself.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
