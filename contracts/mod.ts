@@ -21,7 +21,14 @@ import { getInteraction, listInteractions } from "./data/interactions.ts";
 import { getCredits, getUsage } from "./data/usage.ts";
 import { generateImage, getMedia } from "./media/images.ts";
 import { messagesContracts } from "./calls/messages.ts";
-import { familyModel, familyModels, unifiedModel, unifiedModels } from "./calls/models.ts";
+import {
+  familyModel,
+  familyModels,
+  unifiedModel,
+  unifiedModels,
+  unifiedNativeModel,
+  unifiedNativeModels,
+} from "./calls/models.ts";
 import { responsesContracts } from "./calls/responses.ts";
 import { generateSpeech } from "./media/speech.ts";
 import { documents, livez, metrics, readyz, status } from "./data/status.ts";
@@ -77,6 +84,8 @@ export const contracts = {
   unifiedGenerateOperations: methodContracts(anyVendor),
   unifiedModels,
   unifiedModel,
+  unifiedNativeModels,
+  unifiedNativeModel,
   unifiedHealth,
   generateImage,
   generateSpeech,

@@ -17,6 +17,21 @@ export const modelList = z.looseObject({
   data: z.array(model).describe("All models, in one page."),
 }).openapi("ModelList");
 
+const nativeFields = {
+  name: z.string().describe("`models/` and the `id`."),
+  displayName: z.string().describe("The model as people know it."),
+};
+
+/** A model of the unified list as clients of the generate dialect read it, beside our own fields. */
+const nativeModel = z.looseObject({ ...model.shape, ...nativeFields }).openapi("NativeModel");
+
+const nativeModelList = z.looseObject({
+  ...modelList.shape,
+  models: z.array(z.looseObject(nativeFields).openapi("NativeModelFields")).describe(
+    "The same models in the dialect's own form; vendors that speak it add their fields.",
+  ),
+}).openapi("NativeModelList");
+
 /** The name may hold slashes. */
 const modelParams = z.object({
   model: z.string().min(1).max(256).describe("Name of the model, as the list has it."),
@@ -55,12 +70,31 @@ export const unifiedModel = defineContract({
   operationId: "getModel",
   summary: "Get a model",
   description:
-    "By the name that calls use: `<provider>/<model_name>`, a virtual model's, or a name that one vendor has as its own.",
+    "By the name that calls use: `<provider>/<model_name>`, a virtual model's, or a name that one vendor has as its own. With the header `x-goog-api-key`, as `/chat/v1beta/models/{model}`.",
   tag: "chat",
   scope: "chat",
   dialect: "chat",
   params: modelParams,
   answer: model,
+  errors: [
+    ...["model_not_found", "vendor_not_configured", "upstream_error"] as const,
+    ...["upstream_unreachable", "upstream_timeout"] as const,
+  ],
+});
+
+/** `GET /chat/v1beta/models/{model}`: the same for clients of the generate dialect. */
+export const unifiedNativeModel = defineContract({
+  method: "get",
+  path: "/chat/v1beta/models/{model}",
+  mounts: ["/chat/v1beta/models/:model{.+}"],
+  operationId: "getNativeModel",
+  summary: "Get a model for clients of Google",
+  description: "As `/chat/v1/models/{model}`, with the fields that `@google/genai` reads.",
+  tag: "chat",
+  scope: "chat",
+  dialect: "generate",
+  params: modelParams,
+  answer: nativeModel,
   errors: [
     ...["model_not_found", "vendor_not_configured", "upstream_error"] as const,
     ...["upstream_unreachable", "upstream_timeout"] as const,
@@ -95,9 +129,23 @@ export const unifiedModels = defineContract({
   operationId: "listModels",
   summary: "List models",
   description:
-    "The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same.",
+    "The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same. With the header `x-goog-api-key`, as `/chat/v1beta/models`.",
   tag: "chat",
   scope: "chat",
   dialect: "chat",
   answer: modelList,
+});
+
+/** `GET /chat/v1beta/models`: the same for clients of the generate dialect. */
+export const unifiedNativeModels = defineContract({
+  method: "get",
+  path: "/chat/v1beta/models",
+  operationId: "listNativeModels",
+  summary: "List models for clients of Google",
+  description:
+    "As `/chat/v1/models`, with the list that `@google/genai` reads. All models are in one page.",
+  tag: "chat",
+  scope: "chat",
+  dialect: "generate",
+  answer: nativeModelList,
 });

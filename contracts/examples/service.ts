@@ -11,8 +11,13 @@ export function serviceExamples(prefix: string): Readonly<Record<string, Operati
     owned_by: label,
     created: 1754092800,
   };
+  const native = { name: `models/${model.id}`, displayName: "GPT-5 mini" };
   return {
     listModels: { answers: { list: { object: "list", data: [model] } } },
+    listNativeModels: {
+      answers: { list: { object: "list", data: [model], models: [native] } },
+    },
+    getNativeModel: { params: { model: model.id }, answers: { model: { ...native, ...model } } },
     getModel: { params: { model: model.id }, answers: { model } },
     getHealth: {
       answers: prefix === "chat" ? { ok: { status: "ok", checked_at: now, vendors: [healthy] } } : {

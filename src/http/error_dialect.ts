@@ -26,8 +26,8 @@ export function createErrorDialect(
 const endpointOf: Readonly<Record<DialectName, RegExp>> = {
   messages: /\/messages(\/|$)/,
   responses: /\/responses(\/|$)/,
-  // A method of a model, even an unknown one.
-  generate: /:[a-zA-Z]+$/,
+  // A method of a model, even an unknown one, and all that this version of the paths has.
+  generate: /:[a-zA-Z]+$|^(\/chat)?\/v1beta\//,
   chat: /\/chat\/completions$/,
 };
 

@@ -2,6 +2,7 @@
 import assert from "@std/assert";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
+import { GoogleGenAI as GoogleGenAI1 } from "@google/genai-1";
 import OpenAI from "openai";
 import { shared, startSimulatedService } from "../support/service.ts";
 
@@ -95,6 +96,36 @@ Deno.test("Anthropic's and Google's clients read one model", async () => {
   assert.equal(gemini.name, "models/gemini-2.5-flash");
   assert.ok(gemini.inputTokenLimit! > 1000);
 });
+
+Deno.test("Google's client lists and reads models of every vendor, on both paths", async () => {
+  const { baseUrl, key } = service();
+  const { data } = await openai().models.list();
+  for (const path of ["", "/chat"]) {
+    for (const apiVersion of ["v1", "v1beta"]) {
+      const httpOptions = { baseUrl: baseUrl + path, apiVersion };
+      await readsModels(new GoogleGenAI({ apiKey: key, httpOptions }), data.map(({ id }) => id));
+    }
+  }
+  const oldest = new GoogleGenAI1({ apiKey: key, httpOptions: { baseUrl: `${baseUrl}/chat` } });
+  assert.equal((await Array.fromAsync(await oldest.models.list())).length, data.length);
+  const bare = await service().fetch("/v1beta/models");
+  assert.equal((await bare.json()).models[0].name, `models/${data[0]!.id}`, "by another header");
+});
+
+async function readsModels({ models }: GoogleGenAI, ids: readonly string[]): Promise<void> {
+  const listed = await Array.fromAsync(await models.list());
+  assert.deepEqual(listed.map(({ name }) => name), ids.map((id) => `models/${id}`));
+  for (const model of ["openai/gpt-5-mini", "models/vendor-b/gpt-5-mini", "gpt-5-mini"]) {
+    const { name, displayName } = await models.get({ model });
+    assert.deepEqual([name, typeof displayName], ["models/vendor-b/gpt-5-mini", "string"]);
+  }
+  const gemini = await models.get({ model: "google/gemini-2.5-flash" });
+  assert.equal(gemini.name, "models/vendor-d/gemini-2.5-flash");
+  assert.ok(gemini.inputTokenLimit! > 1000, "the vendor's own fields");
+  const answer = await models.generateContent({ model: gemini.name!, contents: "Hi" });
+  assert.ok(answer.text, "a listed name can be called");
+  await assert.rejects(models.get({ model: "openai/gpt-5-mni" }), /Did you mean 'gpt-5-mini'/);
+}
 
 Deno.test("a model that isn't there is 404 with the nearest name, a key's scope counts", async () => {
   for (

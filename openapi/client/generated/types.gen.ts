@@ -1616,6 +1616,62 @@ export type Model = {
     [key: string]: unknown;
 };
 
+export type NativeModelList = {
+    /**
+     * Always `list`.
+     */
+    object: 'list';
+    /**
+     * All models, in one page.
+     */
+    data: Array<Model>;
+    /**
+     * The same models in the dialect's own form; vendors that speak it add their fields.
+     */
+    models: Array<NativeModelFields>;
+    [key: string]: unknown;
+};
+
+export type NativeModelFields = {
+    /**
+     * `models/` and the `id`.
+     */
+    name: string;
+    /**
+     * The model as people know it.
+     */
+    displayName: string;
+    [key: string]: unknown;
+};
+
+export type NativeModel = {
+    /**
+     * `<provider>/<model_name>` in the unified list, or a virtual model's name; else the vendor's name.
+     */
+    id: string;
+    /**
+     * Always `model`.
+     */
+    object: 'model';
+    /**
+     * The provider's label; `virtual` for a virtual model.
+     */
+    owned_by: string;
+    /**
+     * Unix time in seconds, 0 when that is not known.
+     */
+    created: number;
+    /**
+     * `models/` and the `id`.
+     */
+    name: string;
+    /**
+     * The model as people know it.
+     */
+    displayName: string;
+    [key: string]: unknown;
+};
+
 export type Health = {
     /**
      * `ok` when every configured vendor is, `down` when all are down.
@@ -7541,6 +7597,141 @@ export type GetModelResponses = {
 };
 
 export type GetModelResponse = GetModelResponses[keyof GetModelResponses];
+
+export type ListNativeModelsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/chat/v1beta/models';
+};
+
+export type ListNativeModelsErrors = {
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: GenerateError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: GenerateError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: GenerateError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: GenerateError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: GenerateError;
+};
+
+export type ListNativeModelsError = ListNativeModelsErrors[keyof ListNativeModelsErrors];
+
+export type ListNativeModelsResponses = {
+    /**
+     * List models for clients of Google
+     */
+    200: NativeModelList;
+};
+
+export type ListNativeModelsResponse = ListNativeModelsResponses[keyof ListNativeModelsResponses];
+
+export type GetNativeModelData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * Name of the model, as the list has it.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/chat/v1beta/models/{model}';
+};
+
+export type GetNativeModelErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: GenerateError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: GenerateError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: GenerateError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: GenerateError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: GenerateError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: GenerateError;
+    /**
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     */
+    502: GenerateError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: GenerateError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: GenerateError;
+};
+
+export type GetNativeModelError = GetNativeModelErrors[keyof GetNativeModelErrors];
+
+export type GetNativeModelResponses = {
+    /**
+     * Get a model for clients of Google
+     */
+    200: NativeModel;
+};
+
+export type GetNativeModelResponse = GetNativeModelResponses[keyof GetNativeModelResponses];
 
 export type GetHealthData = {
     body?: never;

@@ -33,7 +33,7 @@ export function createAuthenticate(deps: {
   return async (requestContext, { path, header }) => {
     try {
       // Clients of the generate dialect send the key in a header of their own.
-      const googleAllowed = deps.errorDialect(path) === "generate";
+      const googleAllowed = deps.errorDialect(path) === "generate" || sharedModels.test(path);
       const credential = credentialOf(header, googleAllowed);
       const isLimited = () => deps.failures.isReached(requestContext.remoteHost);
       requestContext.principal = await deps.keyCache.verify(credential.value, isLimited);
@@ -47,6 +47,9 @@ export function createAuthenticate(deps: {
     }
   };
 }
+
+/** The list that clients of every dialect read: some of the generate dialect's ask below `/v1`. */
+const sharedModels = /^(\/chat)?\/v1\/models(\/|$)/;
 
 export function requireKey(authenticate: Authenticate): MiddlewareHandler<Env> {
   return async (context, next) => {

@@ -1,6 +1,7 @@
 import { familyModel, familyModels } from "../../../contracts/calls/models.ts";
 import { contracts } from "../../../contracts/mod.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
+import type { JsonRecord } from "../../dialects/kernel/json.ts";
 import type { Log } from "../../base/log.ts";
 import { didYouMean } from "../../base/nearest_names.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
@@ -10,41 +11,81 @@ import type { ListedVirtualModel, RouteTable } from "../../routing/route.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import type { Endpoints } from "../bind.ts";
 
+interface ModelDeps {
+  registry: Registry;
+  routes: RouteTable;
+  catalogue: Catalogue;
+  log: Log;
+}
+
 /** Mounts the model lists: one per family, and the merged one of the unified family. */
 export function modelRoutes(
   app: Endpoints,
-  deps: { registry: Registry; routes: RouteTable; catalogue: Catalogue; log: Log },
+  deps: ModelDeps,
 ): void {
-  app.bind(contracts.unifiedModels, async ({ caller }) => {
-    const lists = await Promise.all(
-      deps.registry.all.filter((vendor) => vendor.apiKey).map((vendor) =>
-        deps.catalogue.models(vendor)
-          .then((models) => models.map((model) => unifiedEntry(vendor, model)))
-          .catch((thrown) => {
-            // One failing vendor doesn't fail the list.
-            deps.log.warn("a vendor's model list is left out", {
-              vendor: vendor.label,
-              reason: messageOf(thrown),
-            });
-            return [];
-          })
-      ),
-    );
-    const virtual = deps.routes.listVirtual(caller.principal.account.id).map(virtualEntry);
-    return { object: "list" as const, data: [...virtual, ...lists.flat()] };
+  app.bind(contracts.unifiedModels, async ({ caller, header }) => {
+    const listed = await listUnified(deps, caller.principal.account.id);
+    return header(googleHeader) === undefined ? plainList(listed) : nativeList(listed);
   });
-  app.bind(contracts.unifiedModel, async ({ caller, params }) => {
-    const accountId = caller.principal.account.id;
-    const route = deps.routes.find(accountId, params.model);
-    const virtual = route.isVirtual
-      ? deps.routes.listVirtual(accountId).find(({ name }) => name === route.name)
-      : undefined;
-    if (virtual) return virtualEntry(virtual);
-    const { vendor, model } = route.targets[0].target;
-    const models = await deps.catalogue.models(vendor);
-    return unifiedEntry(vendor, modelNamed(models, model, params.model));
+  app.bind(contracts.unifiedModel, async ({ caller, params, header }) => {
+    const found = await findUnified(deps, caller.principal.account.id, params.model);
+    return header(googleHeader) === undefined ? found.entry : nativeOne(found);
   });
+  app.bind(
+    contracts.unifiedNativeModels,
+    async ({ caller }) => nativeList(await listUnified(deps, caller.principal.account.id)),
+  );
+  app.bind(
+    contracts.unifiedNativeModel,
+    async ({ caller, params }) =>
+      nativeOne(await findUnified(deps, caller.principal.account.id, params.model)),
+  );
   for (const vendor of deps.registry.all) familyRoutes(app, deps, vendor);
+}
+
+/** Sent by clients of the generate dialect, some of which ask below `/v1` as all others do. */
+const googleHeader = "x-goog-api-key";
+
+/** A model that any path of the unified family can call. */
+interface UnifiedModel {
+  readonly entry: ReturnType<typeof plainEntry>;
+  readonly displayName: string | undefined;
+  /** What a vendor of the generate dialect says of it; empty elsewhere. */
+  readonly native: JsonRecord;
+}
+
+async function listUnified(deps: ModelDeps, accountId: number): Promise<UnifiedModel[]> {
+  const lists = await Promise.all(
+    deps.registry.all.filter((vendor) => vendor.apiKey).map((vendor) =>
+      deps.catalogue.models(vendor)
+        .then((models) => models.map((model) => ofVendor(vendor, model)))
+        .catch((thrown) => {
+          // One failing vendor doesn't fail the list.
+          deps.log.warn("a vendor's model list is left out", {
+            vendor: vendor.label,
+            reason: messageOf(thrown),
+          });
+          return [];
+        })
+    ),
+  );
+  return [...deps.routes.listVirtual(accountId).map(ofVirtual), ...lists.flat()];
+}
+
+/** Throws `model_not_found` and what the vendor's list fails with. */
+async function findUnified(
+  deps: ModelDeps,
+  accountId: number,
+  name: string,
+): Promise<UnifiedModel> {
+  const route = deps.routes.find(accountId, name);
+  const virtual = route.isVirtual
+    ? deps.routes.listVirtual(accountId).find((one) => one.name === route.name)
+    : undefined;
+  if (virtual) return ofVirtual(virtual);
+  const { vendor, model } = route.targets[0].target;
+  const models = await deps.catalogue.models(vendor);
+  return ofVendor(vendor, modelNamed(models, model, name));
 }
 
 function familyRoutes(
@@ -78,13 +119,35 @@ function modelNamed(models: readonly ListedModel[], name: string, asked: string)
   });
 }
 
-function virtualEntry({ name, createdAt }: ListedVirtualModel) {
+function ofVirtual({ name, createdAt }: ListedVirtualModel): UnifiedModel {
   const created = createdAt ? Math.floor(createdAt.getTime() / 1000) : 0;
-  return { id: name, object: "model" as const, created, owned_by: "virtual" };
+  const entry = { id: name, object: "model" as const, created, owned_by: "virtual" };
+  return { entry, displayName: undefined, native: {} };
 }
 
-function unifiedEntry(vendor: Vendor, model: ListedModel) {
-  return { ...plainEntry(vendor, model), id: `${vendor.label}/${model.id}` };
+function ofVendor(vendor: Vendor, model: ListedModel): UnifiedModel {
+  return {
+    entry: { ...plainEntry(vendor, model), id: `${vendor.label}/${model.id}` },
+    displayName: model.displayName,
+    native: vendor.dialects.includes("generate") ? model.raw : {},
+  };
+}
+
+function plainList(listed: readonly UnifiedModel[]) {
+  return { object: "list" as const, data: listed.map(({ entry }) => entry) };
+}
+
+function nativeList(listed: readonly UnifiedModel[]) {
+  return { ...plainList(listed), models: listed.map(nativeFields) };
+}
+
+function nativeOne(found: UnifiedModel) {
+  return { ...nativeFields(found), ...found.entry };
+}
+
+/** What clients of the generate dialect read, under the name that calls use here. */
+function nativeFields({ entry, displayName, native }: UnifiedModel) {
+  return { ...native, name: `models/${entry.id}`, displayName: displayName ?? entry.id };
 }
 
 function plainEntry(vendor: Vendor, model: ListedModel) {
