@@ -77,7 +77,8 @@ function settings(): string {
 
 /**
  * A command for shells, services and containers. It knows the settings that name files, so it allows
- * reading those, the program and its data, and writing its data alone, beside what systemd is told.
+ * reading those, the program and its data, and writing its data alone, beside what systemd is told;
+ * an export goes wherever the operator wants it.
  */
 function launcher(): string {
   const narrowed = runFlags.filter((flag) => !/^--(allow-(read|write)|deny-run)$/.test(flag));
@@ -95,9 +96,11 @@ export DEMETER_COMMAND="\${DEMETER_COMMAND:-$command}"
 run=--deny-run
 # Workers are this command again; they start nothing.
 [ "\${WORKERS:-1}" = 1 ] || [ -n "\${DEMETER_WORKER:-}" ] || run=--allow-run="$home/demeter"
+read="=$home,$DATA_DIR${files}" write="=$DATA_DIR\${NOTIFY_SOCKET:+,$NOTIFY_SOCKET}"
+# It is written where it is told to be; renaming it, once it is whole, takes reading too.
+[ "\${1:-} \${2:-}" != "admin export" ] || read= write=
 exec "\${DENO:-deno}" run --cached-only ${narrowed.join(" ")} "$run" \\
-  --allow-read="$home,$DATA_DIR${files}" \\
-  --allow-write="$DATA_DIR\${NOTIFY_SOCKET:+,$NOTIFY_SOCKET}" \\
+  --allow-read"$read" --allow-write"$write" \\
   "$home/program.js" "$@"
 `;
 }

@@ -73,11 +73,12 @@ const flags = isStart ? ${JSON.stringify(narrowed(startFlags))} : ${
     JSON.stringify(narrowed(runFlags))
   };
 const files = ${JSON.stringify(operatorsFiles)}.map((name) => process.env[name]).filter(Boolean);
-// A command writes its export where it is told to.
-const write = words[0] === "admin" ? "--allow-write" : "--allow-write=" + dataDir;
+// An export is written where it is told to be; renaming it, once it is whole, takes reading too.
+const isExport = words[0] === "admin" && words[1] === "export";
+const [read, write] = isExport ? ["", ""] : ["=" + [home, dataDir, ...files], "=" + dataDir];
 const args = [
   "run", "--cached-only", "--config=" + join(home, "deno.json"), ...flags,
-  "--allow-read=" + [home, dataDir, ...files].join(","), write,
+  "--allow-read" + read, "--allow-write" + write,
   join(home, "program.js"), ...words,
 ];
 const env = {

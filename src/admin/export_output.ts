@@ -89,7 +89,11 @@ async function openPart(path: string) {
       await Deno.rename(part, path);
     },
     async drop() {
-      file.close();
+      try {
+        file.close();
+      } catch {
+        // It was closed, and could not be renamed.
+      }
       await Deno.remove(part).catch(() => {});
     },
   };

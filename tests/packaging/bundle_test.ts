@@ -204,7 +204,8 @@ async function commands(demo: ServiceProcess): Promise<void> {
   assert.deepEqual(await admin("health"), { ready: true, address: demo.baseUrl });
   const { summary } = await admin("prices", "check");
   assert.equal(summary.vendors_unreachable, 0);
-  const exported = await admin("export", "--from", "2026-01-01", "--out", `${dataDir}/rows.json`);
+  // Outside of what the service may write.
+  const exported = await admin("export", "--from", "2026-01-01", "--out", `${directory}/rows.json`);
   assert.equal(exported.rows, 7);
   const { key } = await admin("key", "create", "--name", "ci");
   assert.equal(
@@ -287,6 +288,10 @@ Deno.test({
       args: ["admin", "key", "create", "--name", "x", "--json"],
     });
     assert.equal(made.code, 0, made.stderr);
+    const out = `${directory}/rows-npm.json`;
+    const args = ["admin", "export", "--from", "2026-01-01", "--out", out];
+    const exported = await runProgram({ ...options, args });
+    assert.equal(exported.code, 0, exported.stderr);
     assert.equal(await first.stop(), 0, first.output());
     if (Deno.env.get("NPX") !== "all") return;
     const again = await startService(options);
