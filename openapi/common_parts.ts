@@ -86,6 +86,18 @@ export const commonParameters = {
       "For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.",
     schema: { type: "integer", minimum: 0, maximum: 86_400 },
   },
+  Record: {
+    name: "X-Record",
+    in: "header",
+    description:
+      "What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.",
+    schema: {
+      allOf: [
+        { type: "string", enum: ["full", "metadata"] },
+        { description: "What to record." },
+      ],
+    },
+  },
   FallbackModels: {
     name: "X-Fallback-Models",
     in: "header",
@@ -193,7 +205,7 @@ export const commonResponses = {
 export function requestParameters(contract: Contract): Reference[] {
   if (contract.scope === null) return [];
   const names: (keyof typeof commonParameters)[] = contract.interaction
-    ? ["RequestId", "SessionId", "UserId", "TranslationMode", "PromptCache", "CacheTtl"]
+    ? ["RequestId", "SessionId", "UserId", "TranslationMode", "PromptCache", "CacheTtl", "Record"]
     : ["RequestId"];
   if (isUnified(contract)) names.push("FallbackModels");
   return names.map((name) => reference("parameters", name));

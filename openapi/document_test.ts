@@ -26,6 +26,17 @@ Deno.test("every contract is in the document once, under a name that makes a met
   assert.deepEqual(ids.filter((id) => !/^[a-z][A-Za-z0-9]*$/.test(id)), []);
 });
 
+Deno.test("calls that are recorded take X-Record, and nothing else does", () => {
+  const takes = operations.filter(({ parameters = [] }) =>
+    parameters.some((one) => "$ref" in one && one.$ref === "#/components/parameters/Record")
+  );
+  const recorded = allContracts().filter(({ interaction }) => interaction);
+  assert.deepEqual(
+    takes.map(({ operationId }) => operationId).sort(),
+    recorded.map(({ operationId }) => operationId).sort(),
+  );
+});
+
 Deno.test("every field of every schema says what it is", () => {
   const silent: string[] = [];
   visit(document.components.schemas, "", (schema, path) => {

@@ -49,6 +49,27 @@ async function levelsIn(folder: string): Promise<Map<string, Set<string>>> {
 
 const logged = /\b(info|warn|error)\(\s*("(?:[^"\\]|\\.)*")/g;
 
+const jq = programAt("/usr/bin/jq", "/usr/local/bin/jq");
+
+Deno.test({
+  name: `the page's jq passes over lines that are no JSON${jq ? "" : " (skipped: no jq)"}`,
+  ignore: jq === undefined,
+  async fn() {
+    const filters = [...page.matchAll(/ \| (jq .*?'.*')/g)].map(([, command]) => command!);
+    assert.equal(filters.length, 2);
+    const line = { level: "error", id: "THE-ID" };
+    const log = `New key: dmt_…\n{"level":"info","id":"another"}\n${JSON.stringify(line)}\n`;
+    await Deno.writeTextFile(`${directory}/lines`, log);
+    for (const filter of filters) {
+      const { success, stdout } = await new Deno.Command("/bin/sh", {
+        args: ["-c", `${filter} <${directory}/lines`],
+      }).output();
+      assert.ok(success, filter);
+      assert.deepEqual(JSON.parse(new TextDecoder().decode(stdout)), line);
+    }
+  },
+});
+
 /** A block of the page by the path that its first line names. */
 function block(path: string): string {
   const found = snippetsOf(page).find(({ text }) => text.startsWith(`# ${path}\n`));

@@ -191,4 +191,5 @@ Deno.test("pages of a permitted origin may read them", async () => {
     assert.ok(exposed.includes(name), exposed);
     assert.ok(answer.headers.get(name));
   }
+  assert.ok(exposed.includes("X-Audio-Characters"), exposed);
 });

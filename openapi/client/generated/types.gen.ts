@@ -5648,6 +5648,11 @@ export type PromptCache = ('on' | 'off') & unknown;
 export type CacheTtl = number;
 
 /**
+ * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+ */
+export type Record = ('full' | 'metadata') & unknown;
+
+/**
  * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
  */
 export type FallbackModels = string;
@@ -5679,6 +5684,10 @@ export type CreateChatCompletionData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
         /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
@@ -5824,6 +5833,10 @@ export type CreateResponseData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
         /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
@@ -6187,6 +6200,10 @@ export type CreateMessageData = {
          */
         'X-Cache-TTL'?: number;
         /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
+        /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
@@ -6457,6 +6474,10 @@ export type GenerateContentData = {
          */
         'X-Cache-TTL'?: number;
         /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
+        /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
@@ -6606,6 +6627,10 @@ export type StreamGenerateContentData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
         /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
@@ -6896,6 +6921,10 @@ export type CreateEmbeddingData = {
          */
         'X-Cache-TTL'?: number;
         /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
+        /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
@@ -7040,6 +7069,10 @@ export type PredictData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
         /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
@@ -7191,6 +7224,10 @@ export type EmbedContentData = {
          */
         'X-Cache-TTL'?: number;
         /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
+        /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
@@ -7340,6 +7377,10 @@ export type BatchEmbedContentsData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
         /**
          * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
@@ -7815,6 +7856,10 @@ export type GenerateImageData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -7956,6 +8001,10 @@ export type GenerateSpeechData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -12428,6 +12477,10 @@ export type CreateChatCompletionVendorAData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -12569,6 +12622,10 @@ export type CreateResponseVendorAData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -12927,6 +12984,10 @@ export type CreateImageVendorAData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -13068,6 +13129,10 @@ export type CreateEmbeddingVendorAData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -13413,6 +13478,10 @@ export type CreateChatCompletionVendorBData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -13554,6 +13623,10 @@ export type CreateResponseVendorBData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -13912,6 +13985,10 @@ export type CreateImageVendorBData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -14053,6 +14130,10 @@ export type CreateImageEditVendorBData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -14194,6 +14275,10 @@ export type CreateSpeechVendorBData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -14335,6 +14420,10 @@ export type CreateTranscriptionVendorBData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -14476,6 +14565,10 @@ export type CreateEmbeddingVendorBData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -14821,6 +14914,10 @@ export type CreateMessageVendorCData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -15287,6 +15384,10 @@ export type GenerateContentVendorDData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path: {
         /**
@@ -15433,6 +15534,10 @@ export type StreamGenerateContentVendorDData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path: {
         /**
@@ -15714,6 +15819,10 @@ export type PredictVendorDData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path: {
         /**
@@ -15860,6 +15969,10 @@ export type EmbedContentVendorDData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path: {
         /**
@@ -16006,6 +16119,10 @@ export type BatchEmbedContentsVendorDData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path: {
         /**
@@ -16356,6 +16473,10 @@ export type CreateChatCompletionVendorEData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -16497,6 +16618,10 @@ export type CreateResponseVendorEData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -16855,6 +16980,10 @@ export type CreateEmbeddingVendorEData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -17200,6 +17329,10 @@ export type CreateChatCompletionVendorFData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -17341,6 +17474,10 @@ export type CreateImageVendorFData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -17482,6 +17619,10 @@ export type CreateSpeechVendorFData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -17623,6 +17764,10 @@ export type CreateEmbeddingVendorFData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -17968,6 +18113,10 @@ export type CreateChatCompletionVendorGData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -18109,6 +18258,10 @@ export type CreateImageVendorGData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;
@@ -18250,6 +18403,10 @@ export type CreateImageEditVendorGData = {
          * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
     };
     path?: never;
     query?: never;

@@ -56,6 +56,7 @@ export function allowOrigins(origins: readonly string[]): MiddlewareHandler<Env>
       "X-Renamed-Fields",
       "X-Model",
       "X-Attempts",
+      "X-Audio-Characters",
       "X-Idempotent-Replay",
       "X-Cache",
       "Age",
