@@ -1,8 +1,9 @@
 import { Buffer } from "node:buffer";
 
 /**
- * Duration of an audio file in seconds, from its container; undefined for formats that don't state it
- * (WebM) and for anything but audio. Reads headers only; of MP3 and AAC it counts the frames.
+ * Duration of an audio file in seconds, from its container; undefined for formats and files that
+ * don't state it (WebM, recordings in fragments) and for anything but audio. Reads headers only; of
+ * MP3 and AAC it counts the frames.
  */
 export function audioSeconds(file: Uint8Array): number | undefined {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
@@ -30,9 +31,9 @@ function wavSeconds(bytes: Buffer): number | undefined {
     const id = bytes.toString("latin1", at, at + 4);
     const size = bytes.readUInt32LE(at + 4);
     if (id === "fmt " && at + 20 <= bytes.length) bytesPerSecond = bytes.readUInt32LE(at + 16);
-    // A streamed file has 0xFFFFFFFF here: the bytes that are there count.
+    // A streamed file has 0xFFFFFFFF or 0 here: the bytes that are there count.
     if (id === "data" && bytesPerSecond) {
-      return Math.min(size, bytes.length - at - 8) / bytesPerSecond;
+      return Math.min(size || Infinity, bytes.length - at - 8) / bytesPerSecond;
     }
     at += 8 + size + size % 2;
   }
@@ -61,7 +62,9 @@ function mp4Seconds(bytes: Buffer): number | undefined {
   const isLong = bytes[at + 4] === 1;
   const scale = bytes.readUInt32BE(at + (isLong ? 24 : 16));
   const duration = isLong ? Number(bytes.readBigUInt64BE(at + 28)) : bytes.readUInt32BE(at + 20);
-  return scale > 0 ? duration / scale : undefined;
+  // Browsers record in fragments whose head says 0; a length of all ones is unknown.
+  const isUnknown = duration === 0 || duration >= (isLong ? 2 ** 64 : 2 ** 32 - 1);
+  return scale > 0 && !isUnknown ? duration / scale : undefined;
 }
 
 const layer3BitRates = {

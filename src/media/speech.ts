@@ -1,5 +1,9 @@
 import { soundTypes } from "../../contracts/media/speech.ts";
-import { characters, speech as spoken } from "../dialects/media/operations/speech.ts";
+import {
+  characters,
+  longestSeconds,
+  speech as spoken,
+} from "../dialects/media/operations/speech.ts";
 import { readSpeechRequest, type SpeechBody } from "../dialects/media/speech/request.ts";
 import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../dialects/kernel/speech_codec.ts";
 import { inputTokenBound } from "../shared/token_estimate.ts";
@@ -61,8 +65,6 @@ export async function createSpeech(
 /** Upper bound, for slow speech of a dense script; more if speed is below 1. */
 const mostTokensPerCharacter = 6;
 const leastTokens = 600;
-/** Upper bound of a character's duration. */
-const mostSecondsPerCharacter = 0.3;
 
 function boundOf(ask: SpeechAsk) {
   const count = characters(ask.text);
@@ -71,7 +73,7 @@ function boundOf(ask: SpeechAsk) {
     inputTokens: inputTokenBound(`${ask.text} ${ask.instructions ?? ""}`),
     maxOutputTokens: Math.ceil(count * mostTokensPerCharacter * slower) + leastTokens,
     characters: count,
-    seconds: count * mostSecondsPerCharacter * slower + 5,
+    seconds: longestSeconds(ask.text, ask.speed),
   };
 }
 

@@ -27,6 +27,7 @@ export const speech: Operation = {
     ),
     maxOutputTokens: longestSpeechTokens(asString(fields.input) ?? "", fields.speed),
     characters: characters(asString(fields.input) ?? ""),
+    seconds: longestSeconds(asString(fields.input) ?? "", fields.speed),
   }),
   reader: (request) => new SpeechReader(request),
 };
@@ -57,8 +58,16 @@ function unkeptRecord(bytes: number, contentType: string): string {
 
 /** Assumes slow speech in a dense script: six tokens a character, more if it is slowed down. */
 function longestSpeechTokens(text: string, speed: unknown): number {
-  const slower = typeof speed === "number" && speed > 0 ? Math.max(1, 1 / speed) : 1;
-  return Math.ceil(characters(text) * 6 * slower) + 600;
+  return Math.ceil(characters(text) * 6 * slowness(speed)) + 600;
+}
+
+/** Upper bound of the length of speech, for the same. */
+export function longestSeconds(text: string, speed: unknown): number {
+  return characters(text) * 0.3 * slowness(speed) + 5;
+}
+
+function slowness(speed: unknown): number {
+  return typeof speed === "number" && speed > 0 ? Math.max(1, 1 / speed) : 1;
 }
 
 /** Assumes Latin text, read at about 14 characters a second. */
@@ -115,26 +124,23 @@ class SpeechReader implements AnswerReader {
       ? soundRecord(sound, this.#contentType)
       : unkeptRecord(this.#length, this.#contentType);
     const recorded = { recordText, isTruncated };
-    const characterCount = characters(asString(this.#request.fields.input) ?? "");
+    const { input: text, instructions } = this.#request.fields;
+    const isTimed = price?.rates.perMinute !== undefined;
+    const counted = {
+      characters: characters(asString(text) ?? ""),
+      // The vendor may report tokens although the price is per minute.
+      ...(isTimed ? { seconds: this.#seconds(sound) } : {}),
+    };
     if (this.#usage && isComplete) {
-      return {
-        ...recorded,
-        usage: { ...this.#usage, characters: characterCount },
-        basis: "reported",
-      };
+      return { ...recorded, usage: { ...this.#usage, ...counted }, basis: "reported" };
     }
     // A price per character is for the text, whatever part of it was received.
-    if (price?.rates.perCharacter !== undefined) {
-      return {
-        ...recorded,
-        usage: { input: 0, output: 0, characters: characterCount },
-        basis: "estimated",
-      };
+    if (isTimed || price?.rates.perCharacter !== undefined) {
+      return { ...recorded, usage: { input: 0, output: 0, ...counted }, basis: "estimated" };
     }
     const output = speechTokens(this.#seconds(sound));
-    const { input: text, instructions } = this.#request.fields;
     const input = estimateTokens(`${asString(text) ?? ""}${asString(instructions) ?? ""}`);
-    const usage = { input, output, audioOutput: output, characters: characterCount };
+    const usage = { input, output, audioOutput: output, ...counted };
     return { ...recorded, usage, basis: "estimated" };
   }
 

@@ -50,6 +50,21 @@ Deno.test("by the character the whole text costs, however much of it was heard",
   assert.deepEqual(usage, { input: 0, output: 0, characters });
 });
 
+Deno.test("by the minute the sound's own length costs, also where tokens are reported", () => {
+  const price = priceOf({ perMinute: 15_000_000_000n } as never);
+  const pcm = { ...body, response_format: "pcm" };
+  const file = readerOf(speech, pcm);
+  file.bytes(new Uint8Array(48_000), "");
+  const byFile = file.outcome({ isComplete: true, price })!;
+  assert.deepEqual([byFile.usage.seconds, byFile.basis], [1, "estimated"]);
+  const events = readerOf(speech, { ...pcm, stream_format: "sse" });
+  const audio = new Uint8Array(48_000).toBase64();
+  events.event(eventOf({ type: "speech.audio.delta", audio }));
+  events.event(done({ input_tokens: 9, output_tokens: 20 }));
+  const byEvents = events.outcome({ isComplete: true, price })!;
+  assert.deepEqual([byEvents.usage.seconds, byEvents.basis], [1, "reported"]);
+});
+
 const done = (usage: unknown) => eventOf({ type: "speech.audio.done", usage });
 const delta = eventOf({ type: "speech.audio.delta", audio: "AQID" });
 
@@ -112,4 +127,5 @@ Deno.test("the bound covers slow speech, and counts code points", () => {
   assert.equal(bound({}).characters, 100);
   assert.equal(bound({}).maxOutputTokens, 1200);
   assert.equal(bound({ speed: 0.25 }).maxOutputTokens, 3000);
+  assert.deepEqual([bound({}).seconds, bound({ speed: 0.25 }).seconds], [35, 125]);
 });

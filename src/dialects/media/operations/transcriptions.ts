@@ -94,15 +94,15 @@ class TranscriptReader implements AnswerReader {
       : this.#isJson
       ? {}
       : { recordText: JSON.stringify(this.#text) };
-    if (this.#usage) return { ...recorded, usage: this.#usage, basis: "reported" };
-    if (this.#seconds !== undefined && price?.rates.perMinute !== undefined) {
-      const seconds = this.#seconds;
-      return { ...recorded, usage: { input: 0, output: 0, seconds }, basis: "reported" };
-    }
-    const seconds = this.#seconds ?? lengthOf(this.#request).likely;
+    const stated = this.#usage?.seconds ?? this.#seconds;
+    const seconds = stated ?? lengthOf(this.#request).likely;
     if (price?.rates.perMinute !== undefined) {
-      return { ...recorded, usage: { input: 0, output: 0, seconds }, basis: "estimated" };
+      // The vendor may report tokens although the price is per minute.
+      const usage = { input: 0, output: 0, ...this.#usage, seconds };
+      const isReported = stated !== undefined || usage.vendorCostUsd !== undefined;
+      return { ...recorded, usage, basis: isReported ? "reported" : "estimated" };
     }
+    if (this.#usage) return { ...recorded, usage: this.#usage, basis: "reported" };
     const input = Math.ceil(seconds * tokensPerSecond);
     const output = estimateTokens(this.#text);
     return {

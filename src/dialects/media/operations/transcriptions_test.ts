@@ -92,6 +92,41 @@ Deno.test("a file of no known kind is as long as it is large", () => {
   assert.equal(transcriptions.bound(request(new Uint8Array(40_000))).seconds, 40);
 });
 
+Deno.test("by the minute the file's length costs where the vendor reports tokens alone", () => {
+  const inTokens = reader();
+  inTokens.whole(JSON.stringify({ text: "Hello.", usage: tokens }), "application/json");
+  const { usage, basis } = inTokens.outcome({ isComplete: true, price: byMinute })!;
+  assert.deepEqual([usage.seconds, usage.input, basis], [6, 64, "estimated"]);
+});
+
+/** The head of an MP4 file of 40 kB. */
+function mp4(duration: number): Uint8Array {
+  const view = new DataView(new ArrayBuffer(40_000));
+  [..."ftypiso5"].forEach((letter, at) => view.setUint8(4 + at, letter.charCodeAt(0)));
+  [..."mvhd"].forEach((letter, at) => view.setUint8(36 + at, letter.charCodeAt(0)));
+  view.setUint32(52, 1000);
+  view.setUint32(56, duration);
+  return new Uint8Array(view.buffer);
+}
+
+Deno.test("a recording whose head doesn't state its length is neither free nor endless", () => {
+  const seconds = (file: Uint8Array) => {
+    const one = reader(file);
+    one.whole("Hello.", "text/plain");
+    return [
+      one.outcome({ isComplete: true, price: byMinute })!.usage.seconds,
+      transcriptions.bound(request(file)).seconds,
+    ];
+  };
+  assert.deepEqual(seconds(mp4(7000)), [7, 7]);
+  // As Safari records, and as unknown lengths are written.
+  for (const unknown of [0, 0xffff_ffff]) assert.deepEqual(seconds(mp4(unknown)), [10, 40]);
+  const streamed = Uint8Array.from(sound("wav", 6, "a test"));
+  const data = new TextDecoder("latin1").decode(streamed.subarray(0, 200)).indexOf("data");
+  streamed.fill(0, data + 4, data + 8);
+  assert.deepEqual(seconds(streamed), [6, 6]);
+});
+
 Deno.test("a stream's last event has the whole text and the usage; what came before it adds up", () => {
   const streamed = reader();
   assert.equal(streamed.outcome(whole), undefined);
