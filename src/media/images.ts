@@ -127,7 +127,8 @@ async function work(ctx: OperationContext, drawing: Drawing): Promise<OperationA
 const maxAtOnce = 4;
 
 /** The successful answers; if all requests fail, throws the first error. */
-async function askAll(ctx: OperationContext, { wire, encoded }: Drawing): Promise<ImageAnswer[]> {
+async function askAll(ctx: OperationContext, drawing: Drawing): Promise<ImageAnswer[]> {
+  const { wire, encoded } = drawing;
   const answers: ImageAnswer[] = [];
   const failures: unknown[] = [];
   const left = [...encoded.calls.entries()];
@@ -137,6 +138,8 @@ async function askAll(ctx: OperationContext, { wire, encoded }: Drawing): Promis
       try {
         const answer = await askMedia(ctx, requestOf(ctx, call, index, "application/json"));
         answers[index] = await readAnswer(ctx, wire, answer);
+        // If the caller leaves before the others, the vendor still bills these.
+        reportImages(ctx, drawing, answers);
       } catch (thrown) {
         if (isAbort(thrown)) throw thrown;
         failures.push(thrown);
@@ -196,10 +199,8 @@ async function wholeAnswer(
   const generated: GeneratedImage[] = answers.flatMap((answer) => answer.images);
   if (generated.length === 0) throw noImages(answers);
   const caller = fetchCaller(request.caller);
-  const paid = answers.filter((answer) => answer.images.length > 0);
-  const { usage, basis } = imageUsage(paid, { ...drawing, price: ctx.vendorCall.price });
   // They were generated, and are billed, even if they can't be fetched.
-  ctx.meter.report(usage, basis);
+  const { usage, basis } = reportImages(ctx, drawing, answers);
   const images = await fetchGeneratedImages(generated, { fetch, caller, asAddress: ask.asAddress });
   ctx.meter.report(usage, basis, "stop");
   const { text, recordText } = writeImageAnswer({
@@ -221,6 +222,19 @@ async function wholeAnswer(
     body: text,
     recordText,
   };
+}
+
+/** Reports the usage of those answers that have images; the others cost nothing. */
+function reportImages(
+  { meter, vendorCall: { price } }: OperationContext,
+  drawing: Drawing,
+  answers: readonly ImageAnswer[],
+): ReturnType<typeof imageUsage> {
+  // Of an answer that hasn't come yet the list has a hole, which `filter` skips.
+  const paid = answers.filter(({ images }) => images.length > 0);
+  const counted = imageUsage(paid, { ...drawing, price });
+  if (paid.length > 0) meter.report(counted.usage, counted.basis);
+  return counted;
 }
 
 /** A content policy violation with the vendor's text, else an error that a retry may fix. */

@@ -171,3 +171,31 @@ Deno.test("who leaves at the end of an answer pays for its searches, pictures, t
     assert.ok(ratio > 0.9 && ratio < 1.1, `${name}: ${left.charged} of ${whole.charged} USD`);
   }
 });
+
+Deno.test("who leaves while the last of several pictures is drawn pays for those that came", async () => {
+  const leaving = new AbortController();
+  let asked = 0;
+  await using vendor = await startFakeVendor(async (exchange) => {
+    asked++;
+    // Three of four at once hang; the fourth goes on to the others, one after the other.
+    if (asked >= 4 && asked < 8) return exchange.answer(200, { data: [{ b64_json: picture }] });
+    if (asked === 8) leaving.abort();
+    await exchange.closed;
+  });
+  await using service = await startTestService({
+    database: "any",
+    env: { VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "k" },
+  });
+  const body = JSON.stringify({ model: "openai/dall-e-3", prompt: "A boat", n: 8 });
+  const asking = service.fetch("/imagen/v1/generate", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body,
+    signal: leaving.signal,
+  });
+  await assert.rejects(asking);
+  let rows = await service.rows();
+  for (; rows.length === 0; rows = await service.rows()) await delay(20);
+  const { status, charged_usd, billing_basis } = rows[0]!;
+  assert.deepEqual([status, charged_usd, billing_basis], ["cancelled", "0.160000000", "reported"]);
+});
