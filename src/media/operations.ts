@@ -12,6 +12,7 @@ import {
   type VendorCallContext,
   type VendorRequest,
 } from "../relay/vendor_call.ts";
+import { eventExcess } from "../relay/answer_limits.ts";
 import { type Call, maxVendorRequests } from "../relay/call.ts";
 import type { RecordedForm } from "../relay/recorded_request.ts";
 import type { CallContext } from "../relay/call_context.ts";
@@ -279,7 +280,7 @@ export function costOfCall(ctx: OperationContext): bigint | null {
   }).costNanos;
 }
 
-/** The events as they came, up to the one that `read` finds a failure in. */
+/** The events as they came, up to one too large to be parsed or that `read` finds a failure in. */
 export function passEvents(
   events: readonly SseEvent[],
   read: (event: SseEvent) => Fault | undefined,
@@ -287,7 +288,8 @@ export function passEvents(
   const passed: Uint8Array[] = [];
   const bytes = () => passed.length === 0 ? undefined : joinBytes(passed);
   for (const event of events) {
-    const failure = read(event);
+    const { data } = event;
+    const failure = (data === undefined ? undefined : eventExcess(data)) ?? read(event);
     if (failure) return { bytes: bytes(), failure };
     passed.push(event.bytes);
   }

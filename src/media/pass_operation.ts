@@ -22,6 +22,7 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { EndpointMapping, Registry, Vendor } from "../vendors/registry.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
+import { checkAnswerLimits } from "../relay/answer_limits.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import { candidatesOf, type RoutingDeps } from "../relay/candidates.ts";
 import { eachPossible } from "../relay/pipeline.ts";
@@ -159,28 +160,34 @@ async function pass(ctx: OperationContext, passing: Passing): Promise<OperationA
     const listener = eventListener(ctx, caller, reader);
     return { status: answer.status, headers, body: answer.body, listener };
   }
-  if (isText(type)) return await wholeAnswer(ctx, reader, answer, headers);
+  if (isText(type)) return await wholeAnswer(ctx, { operation, reader }, answer, headers);
   const listener = byteListener(ctx, reader, type);
   return { status: answer.status, headers, body: answer.body, listener };
 }
 
 /** JSON, and the formats of transcripts. */
 function isText(type: string): boolean {
-  return type === "" || /\bjson\b|^text\/|\bsubrip\b/i.test(type);
+  return type === "" || isJson(type) || /^text\/|\bsubrip\b/i.test(type);
+}
+
+function isJson(type: string): boolean {
+  return /\bjson\b/i.test(type);
 }
 
 async function wholeAnswer(
   ctx: OperationContext,
-  reader: AnswerReader,
+  { operation, reader }: { operation: Operation; reader: AnswerReader },
   answer: UpstreamAnswer,
   headers: Record<string, string>,
 ): Promise<OperationAnswer> {
   const body = await ctx.read(answer);
   const text = new TextDecoder().decode(body);
-  const error = errorIn(text, headers["content-type"] ?? "application/json");
+  const type = headers["content-type"] ?? "application/json";
+  if (isJson(type)) checkAnswerLimits(text, operation.mostValues);
+  const error = errorIn(text, type);
   if (error) throw ctx.vendorCall.fault(error);
   try {
-    reader.whole(text, headers["content-type"] ?? "application/json");
+    reader.whole(text, type);
   } catch (thrown) {
     // What could be read was generated, and is billed.
     tell(ctx, reader, false);
@@ -195,7 +202,7 @@ const maxErrorUnits = 64 * 1024;
 
 /** Some hosts and aggregators send errors with status 200. */
 function errorIn(text: string, contentType: string): VendorError | undefined {
-  if (text.length > maxErrorUnits || !/\bjson\b/i.test(contentType)) return undefined;
+  if (text.length > maxErrorUnits || !isJson(contentType)) return undefined;
   const answer = parsedRecord(text);
   return answer && carriesError(answer) ? readVendorError(answer, undefined) : undefined;
 }

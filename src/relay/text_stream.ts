@@ -3,7 +3,7 @@ import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
-import { checkAnswerLimits } from "./answer_limits.ts";
+import { eventExcess } from "./answer_limits.ts";
 import type { Meter } from "./meter.ts";
 import type { Forwarded, StreamPlan } from "./plan/text_plan.ts";
 import type { StreamListener, StreamOutput, StreamRecord } from "./stream_forwarder.ts";
@@ -11,8 +11,6 @@ import type { VendorCallContext } from "./vendor_call.ts";
 
 /** An event larger than this ends the stream: images in events are a few MiB at most. */
 const maxEventBytes = 32 * 1024 * 1024;
-/** The contents of a longer event are counted before it is parsed. */
-const countedUnits = 64 * 1024;
 
 /**
  * Decodes a vendor's stream event by event and forwards each as the call's plan says, while the
@@ -217,7 +215,8 @@ function isWhole({ terminated, data }: SseEvent): boolean {
 }
 
 function checkEvent(data: string): void {
-  if (data.length > countedUnits) checkAnswerLimits(data);
+  const excess = eventExcess(data);
+  if (excess) throw excess;
 }
 
 /** What the caller gets of the events of one piece, put together as far as it can be. */

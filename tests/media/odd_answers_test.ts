@@ -43,6 +43,7 @@ const calls: Readonly<Record<string, readonly [path: string, body: Record<string
 };
 
 const invalid = "upstream_invalid_response";
+const nested = "[".repeat(2000) + "]".repeat(2000);
 const odds: readonly [what: string, odd: Odd, codes: readonly string[], words?: string][] = [
   [
     "an error in a good status",
@@ -60,6 +61,7 @@ const odds: readonly [what: string, odd: Odd, codes: readonly string[], words?: 
   ["half of an answer", { body: '{"data":[{"b64_' }, [invalid]],
   ["a page", { body: "<html>Welcome</html>", type: "text/html" }, [invalid]],
   ["nothing", { body: "" }, [invalid]],
+  ["JSON that is nested too deeply", { body: `{"data":[${nested}]}` }, [invalid]],
 ];
 
 for (const [what, odd, codes, words] of odds) {
@@ -77,6 +79,36 @@ for (const [what, odd, codes, words] of odds) {
     });
   }
 }
+
+for (const name of ["pictures", "unified pictures", "speech"]) {
+  Deno.test(`an event of ${name} that holds more than an answer may ends the stream unparsed`, async () => {
+    const [path, body] = calls[name]!;
+    const event = `{"audio":"AQID","b64_json":"${"A".repeat(64 * 1024)}","deep":${nested}}`;
+    const whole = name === "speech" ? "speech.audio.done" : "image_generation.completed";
+    service().answer({
+      body: `data: ${event}\n\ndata: {"type":"${whole}","b64_json":"AAAA"}\n\n`,
+      type: "text/event-stream",
+    });
+    const answer = await service().post(path, { ...body, stream: true });
+    const text = await answer.text();
+    assert.match(text, new RegExp(invalid));
+    assert.doesNotMatch(text, /deep/);
+    const row = await service().row(answer.headers.get("x-transaction-id"));
+    assert.deepEqual([row.status, row.error_code], ["failed", invalid]);
+  });
+}
+
+Deno.test("vectors may hold more values than other answers", async () => {
+  const embedding = Array(2100).fill(0);
+  const data = Array.from(
+    { length: 1000 },
+    (_, index) => ({ object: "embedding", index, embedding }),
+  );
+  service().answer({ body: { data, usage: { prompt_tokens: 9, total_tokens: 9 } } });
+  const [path, body] = calls.vectors!;
+  const answer = await service().post(path, body);
+  assert.equal((await answer.json()).data.length, 1000);
+});
 
 Deno.test("pictures without b64_json, with null usage or by address are passed on, and paid", async () => {
   const [path, body] = calls.pictures!;

@@ -22,6 +22,8 @@ export interface Operation {
   readonly promptPath?: JsonPath;
   /** Edits that name the vendor's model; absent: its member `model` is replaced. */
   modelEdits?(json: JsonObjectText, request: OperationRequest, model: string): Edit[];
+  /** The most JSON values of a whole answer; absent: as many as any other vendor's answer. */
+  readonly mostValues?: number;
   /** The most that a request can cost. */
   bound(request: OperationRequest): BoundInput;
   reader(request: OperationRequest): AnswerReader;

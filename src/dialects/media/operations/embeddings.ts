@@ -15,6 +15,8 @@ export const embeddings: Operation = {
   kind: "embeddings",
   name: "embeddings",
   mediaFields: [],
+  // 2,048 vectors of 4,096 numbers, and what is around them.
+  mostValues: 8_500_000,
   bound: (request) => ({ inputTokens: inputTokenBound(recordText(request)), maxOutputTokens: 0 }),
   reader: (request) => new EmbeddingReader(request),
 };
