@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { ResponsesWS } from "openai/resources/responses/ws";
-import { shared, startSimulatedService } from "../support/service.ts";
+import { startFakeVendor } from "../support/fake_vendor.ts";
+import { shared, startSimulatedService, startTestService } from "../support/service.ts";
 import { openai } from "../support/service_openai.ts";
 import { openSocket } from "../support/response_socket.ts";
 
@@ -277,3 +278,33 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   }
   throw new Error("it did not come about");
 }
+
+Deno.test("the last event comes also where its blank line is missing, and a stream's end mark never", async () => {
+  const ends = ["", "\n", "\n\ndata: [DONE]\n\n", "\n\n"];
+  const left = [...ends];
+  const response = { id: "resp_of_vendor", object: "response", model: "gpt-4.1", output: [] };
+  await using vendor = await startFakeVendor((exchange) => {
+    const begun = { ...response, status: "in_progress" };
+    const usage = { input_tokens: 5, output_tokens: 0, total_tokens: 5 };
+    const events = [
+      { type: "response.created", sequence_number: 0, response: begun },
+      {
+        ...{ type: "response.completed", sequence_number: 1 },
+        response: { ...response, status: "completed", usage },
+      },
+    ];
+    const text = events.map((event) => `data: ${JSON.stringify(event)}`).join("\n\n");
+    return exchange.stream([text + left.shift()]);
+  });
+  await using own = await startTestService({
+    database: "any",
+    env: { VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "k" },
+  });
+  await using socket = await openSocket(own);
+  // All at once: one that never ended would be seen in the events of the next.
+  for (const _ of ends) socket.send({ type: "response.create", model, input: "Hi" });
+  for (const end of ends) {
+    const types = (await socket.answer()).map(({ type }) => type);
+    assert.deepEqual(types, ["response.created", "response.completed"], JSON.stringify(end));
+  }
+});

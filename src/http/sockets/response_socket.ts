@@ -3,7 +3,7 @@ import { streamOf } from "../../base/answer_bytes.ts";
 import { type MemoryPermit, smallBytes } from "../../base/byte_room.ts";
 import { heavyUnits } from "../../base/heavy_json.ts";
 import type { FrameChannel, FrameReceiver } from "../../base/frame_channel.ts";
-import { SseSplitter } from "../../base/sse.ts";
+import { type SseEvent, SseSplitter } from "../../base/sse.ts";
 import { finish, type Steps } from "../../base/steps.ts";
 import { errors } from "../../../contracts/kernel/errors.ts";
 import { Fault, invalidValue } from "../../shared/fault.ts";
@@ -308,15 +308,23 @@ export class ResponseSocket implements FrameReceiver {
     const left = () => void reader.cancel().catch(() => {});
     running.leaving.signal.addEventListener("abort", left, { once: true });
     let outputText: string | undefined;
-    try {
-      for (let next = await reader.read(); !next.done; next = await reader.read()) {
-        for (const { data } of splitter.push(next.value)) {
-          if (running.leaving.signal.aborted) break;
-          // Comments keep a silent connection open; here pings do.
-          if (data === undefined) this.#channel.ping();
-          else outputText = await this.#pass(data, streamId, running) ?? outputText;
+    const pass = async (events: readonly SseEvent[]) => {
+      for (const { data } of events) {
+        if (running.leaving.signal.aborted) break;
+        // Comments keep a silent connection open; here pings do.
+        if (data === undefined) this.#channel.ping();
+        // A stream's end mark is no frame: clients parse each as JSON.
+        else if (data.trim() !== "[DONE]") {
+          outputText = await this.#pass(data, streamId, running) ?? outputText;
         }
       }
+    };
+    try {
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        await pass(splitter.push(next.value));
+      }
+      // The vendor's last event may lack its blank line.
+      await pass(splitter.end());
       if (running.isCancelled) this.#sendCancelled(running, streamId);
       return outputText;
     } catch (thrown) {
