@@ -83,6 +83,20 @@ Deno.test("images.generate: dall-e-3 is priced by picture, quality and size", as
   assert.equal(row.billing_basis, "reported");
 });
 
+Deno.test("images.generate: what a request leaves to dall-e is priced at the vendor's defaults", async () => {
+  const asked = [
+    [{ model: "dall-e-3" }, "0.040000000"],
+    [{ model: "openai/dall-e-3", quality: "hd" }, "0.080000000"],
+    [{ model: "dall-e-3", size: "1024x1792" }, "0.080000000"],
+    [{ model: "dall-e-2" }, "0.020000000"],
+  ] as const;
+  for (const [fields, cost] of asked) {
+    const { response } = await client().images
+      .generate({ ...fields, prompt: "A blue door." }).withResponse();
+    assert.equal((await rowOf(response)).cost_usd, cost, JSON.stringify(fields));
+  }
+});
+
 Deno.test("images.generate: partial pictures are streamed; the record has the last one", async () => {
   const { data: stream, response } = await client().images.generate({
     model: "gpt-image-2",

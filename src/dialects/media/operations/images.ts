@@ -45,7 +45,7 @@ function imageBound(request: OperationRequest) {
   const { fields, files } = request;
   const text = "form" in request.sent ? asString(fields.prompt) ?? "" : recordText(request);
   const n = numberOf(fields.n) ?? 1;
-  const image = kindOf(fields);
+  const image = kindOf(request.model, fields);
   const partials = numberOf(fields.partial_images) ?? 0;
   const frames = numberOf(fields.frame_count) ?? 1;
   return {
@@ -63,13 +63,16 @@ function numberOf(value: unknown): number | undefined {
   return typeof number === "number" && Number.isInteger(number) && number > 0 ? number : undefined;
 }
 
-/** What the price of an image depends on, from the answer or else from the request. */
-function kindOf(...sources: readonly JsonRecord[]): Omit<ImageCount, "count"> {
+/**
+ * What the price of an image depends on, from the answer or else from the request. DALL·E draws in
+ * its default size where neither states one; other models choose.
+ */
+function kindOf(model: string, ...sources: readonly JsonRecord[]): Omit<ImageCount, "count"> {
   const stated = (name: string) =>
     sources.map((one) => asString(one[name])).find((value) =>
       value !== undefined && value !== "auto"
     );
-  const size = stated("size");
+  const size = stated("size") ?? (/^(.*\/)?dall-e-/.test(model) ? "1024x1024" : undefined);
   const quality = stated("quality");
   return { ...(size === undefined ? {} : { size }), ...(quality === undefined ? {} : { quality }) };
 }
@@ -142,7 +145,7 @@ class ImageReader implements AnswerReader {
   }
 
   #outcome(answer: JsonRecord, pictures: number, price: PriceRow | undefined): Outcome {
-    const image = kindOf(answer, this.#request.fields);
+    const image = kindOf(this.#request.model, answer, this.#request.fields);
     const images = [{ ...image, count: pictures }];
     const reported = readImageUsage(answer.usage);
     if (reported) return { usage: { ...reported, images }, basis: "reported" };
