@@ -16,7 +16,7 @@ function column(values: readonly number[]) {
 const milli = 1_000_000;
 
 function outcome(type: string, values: readonly number[], label: string | null = null): OutcomeSum {
-  return { type, label, ...column(values.map((value) => value * 1e9)) };
+  return { type, label, ...column(values.map((value) => Math.round(value * 1e9))) };
 }
 
 /** A cohort of calls with these costs, in thousandths of a dollar. */
@@ -125,6 +125,25 @@ Deno.test("corrections below nothing, and a misspelt revenue, are pointed out", 
     "revenue_spelling",
     "negative_conversions",
   ]);
+});
+
+Deno.test("what corrections leave next to nothing of has figures without an interval", () => {
+  const left = cohort([1, 2, 3], [outcome("signups", [1, -0.999999999])]);
+  const refunded = cohort([1, 2, 3], [outcome("revenue", [100, -99.99]), outcome("clicks", [2])]);
+  for (
+    const [sums, figure] of [[left, "cost_per_conversion_95_usd"], [
+      refunded,
+      "revenue_per_dollar_95",
+    ]] as const
+  ) {
+    const body = bodyOf(sums);
+    assert.deepEqual(cohortReport.parse(JSON.parse(JSON.stringify(body))), body);
+    assert.equal(body[figure], null);
+  }
+  assert.equal(bodyOf(left).cost_per_conversion_usd, "6000000.000000000");
+  const [one, other] = [left, refunded].map((sums) => ({ sums, figures: figuresOf(sums) }));
+  const { cost_per_conversion_usd, revenue_per_dollar } = differencesOf(one!, other!);
+  assert.deepEqual([cost_per_conversion_usd.high95, revenue_per_dollar.high95], [null, null]);
 });
 
 Deno.test("limits of what can't be negative begin at zero", () => {

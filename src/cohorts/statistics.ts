@@ -73,10 +73,16 @@ export function shareInterval(count: number, total: number): Interval {
   };
 }
 
-/** Of a positive ratio whose logarithm has this variance. */
-export function ratioInterval(ratio: number, logVariance: number): Interval {
+/** An interval that reaches further to each side says nothing, and soon is more than a number holds. */
+const mostFactor = 1e6;
+
+/**
+ * Of a positive ratio whose logarithm has this variance; undefined where that is next to nothing
+ * known, as where corrections leave a cent of what was posted.
+ */
+export function ratioInterval(ratio: number, logVariance: number): Interval | undefined {
   const factor = Math.exp(normal975 * Math.sqrt(logVariance));
-  return { low95: ratio / factor, high95: ratio * factor };
+  return factor > mostFactor ? undefined : { low95: ratio / factor, high95: ratio * factor };
 }
 
 /**

@@ -91,7 +91,7 @@ Deno.test("a count's interval is near the exact one of Poisson", () => {
 });
 
 Deno.test("a ratio's interval has the same factor on both sides", () => {
-  const { low95, high95 } = ratioInterval(10, 0.04);
+  const { low95, high95 } = ratioInterval(10, 0.04)!;
   near(high95, 10 * Math.exp(1.959964 * 0.2), 1e-4);
   near(low95 * high95, 100, 1e-9);
 });
