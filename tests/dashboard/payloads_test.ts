@@ -76,6 +76,15 @@ Deno.test("a viewer sees figures and rows, and prompts only once an owner lets t
   assert.match((await owner.get("/dashboard/settings/audit")).text, /viewer who sees prompts/);
 });
 
+Deno.test("the audit log says by what an exported view was narrowed, never by which words or whose", async () => {
+  const owner = await world().owner();
+  const view = "q=quicksilver&user=patient-4711&range=24h";
+  assert.equal((await owner.get(`${list}/export?format=csv&${view}`)).status, 200);
+  const { text } = await owner.get("/dashboard/settings/audit");
+  assert.match(text, /interactions\.exported[\s\S]{0,100}by q, range 24h, user</);
+  assert.ok(!text.includes(secret) && !text.includes("patient-4711"));
+});
+
 Deno.test("a failed call's page has the vendor's status and words, and how often it was asked", async () => {
   const owner = await world().owner();
   const { text } = await owner.get(`${list}/${await call("Hello [error:500]")}`);

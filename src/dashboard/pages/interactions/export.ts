@@ -22,7 +22,7 @@ export function interactionExportRoutes(app: Routes, ctx: PageContext): void {
     const format: ExportFormat = request.query("format") === "csv" ? "csv" : "json";
     const view = readView(request.fields, request.now);
     const answer = await fileOf(ctx, request, view, { format });
-    await request.record("interactions.exported", format.toUpperCase(), view.fields.toString());
+    await request.record("interactions.exported", format.toUpperCase(), describe(view.fields));
     return answer;
   }, { ownLinksAt: listPath });
   app.get(`${listPath}/csv`, "viewer", (request) => {
@@ -30,6 +30,20 @@ export function interactionExportRoutes(app: Routes, ctx: PageContext): void {
     const columns = columnsWithoutPayloads("interactions");
     return fileOf(ctx, request, view, { format: "csv", columns });
   });
+}
+
+/** Fields that name neither persons nor what was said. */
+const spanFields: ReadonlySet<string> = new Set(["range", "from", "to"]);
+
+/**
+ * By what the view was narrowed, for the audit log, which outlives an end user's data and which
+ * viewers read: of words and names never by which.
+ */
+function describe(fields: URLSearchParams): string {
+  const parts = [...fields].map(([name, value]) =>
+    spanFields.has(name) ? `${name} ${value}` : name
+  );
+  return parts.length === 0 ? "all calls" : `by ${[...new Set(parts)].join(", ")}`;
 }
 
 async function fileOf(
