@@ -44,7 +44,9 @@ export const messagesRequest = openObject({
   mcp_servers: upTo(mostOf.others).optional().describe("Servers of tools. Default none."),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   metadata: optional(z.looseObject({
-    user_id: optional(z.string()).describe("The end user, recorded as `user_id`."),
+    user_id: optional(z.string()).describe(
+      "The end user, recorded as `user_id`; at most 500 characters.",
+    ),
   })).describe("`user_id` is recorded as the end user."),
 }).openapi("MessagesRequest");
 

@@ -43,7 +43,9 @@ export const responsesRequest = openObject({
   user: optional(z.string()).describe("Older name of `safety_identifier`.").openapi({
     deprecated: true,
   }),
-  safety_identifier: optional(z.string()).describe("The end user, recorded as `user_id`."),
+  safety_identifier: optional(z.string()).describe(
+    "The end user, recorded as `user_id`; at most 500 characters.",
+  ),
 }).openapi("ResponsesRequest");
 
 const deletedResponse = z.strictObject({

@@ -18,7 +18,9 @@ export const operationModel = z.string().min(1).describe(
   "The vendor's own name, with or without the provider in front.",
 );
 
-export const endUser = optional(z.string()).describe("The end user, recorded as `user_id`.");
+export const endUser = optional(z.string()).describe(
+  "The end user, recorded as `user_id`; at most 500 characters.",
+);
 
 /** A file of a form. */
 export const formFile = z.looseObject({

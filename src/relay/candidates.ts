@@ -27,11 +27,13 @@ export interface ModelRequest {
 const fallbackHeader = "X-Fallback-Models";
 /** Fallbacks that one call may name in its header, and again in its body. */
 const maxFallbacks = 10;
+/** What an index of the records can hold, in UTF-16 units. The store refuses the row of a longer one. */
+const longestEndUser = 500;
 
 /**
  * The models that may answer a call, in the order in which they are asked; on a vendor's own family
  * the one that is named. Throws `model_not_found`, `permission_denied`, and `invalid_value` for
- * names that lead nowhere.
+ * names that lead nowhere, and for an end user that can't be recorded.
  */
 export async function candidatesOf(
   deps: RoutingDeps,
@@ -39,9 +41,11 @@ export async function candidatesOf(
   { vendor, model, endUser, session, fallbacks }: ModelRequest,
 ): Promise<OrderedTargets> {
   const route = await findCallRoute(deps, caller, vendor, model);
+  const userId = caller.userId ?? endUser;
+  if (userId !== undefined && userId.length > longestEndUser) throw longEndUser(userId);
   return orderTargets(deps, route, {
     sessionId: caller.sessionId ?? session,
-    userId: caller.userId ?? endUser,
+    userId,
     fallbacks: vendor ? [] : [
       ...namedInHeader(deps, caller),
       ...(fallbacks?.names ?? []).map((name, index) =>
@@ -49,6 +53,14 @@ export async function candidatesOf(
       ),
     ],
     isOneVendor: caller.vendorKey !== undefined,
+  });
+}
+
+/** Cut short it could be somebody else, and left out it would be nobody: neither could be erased. */
+function longEndUser({ length }: string): Fault {
+  return new Fault("invalid_value", {
+    message:
+      `The end user ('safety_identifier', 'user' or 'metadata.user_id') has ${length} characters; at most ${longestEndUser} are allowed.`,
   });
 }
 

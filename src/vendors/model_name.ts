@@ -12,6 +12,9 @@ export interface ResolvedModel {
   through?: string;
 }
 
+/** What an index of the records can hold, in UTF-16 units; names of models are far shorter. */
+const longestModel = 500;
+
 /** The model that a call names: on a vendor's family, or on the unified one where it is undefined. */
 export function resolveTarget(
   registry: Registry,
@@ -29,7 +32,7 @@ export function resolveUnified(registry: Registry, name: string): ResolvedModel 
   const slash = name.indexOf("/");
   const vendor = slash > 0 ? registry.find(name.slice(0, slash)) : undefined;
   const model = name.slice(slash + 1);
-  if (!vendor || model === "") {
+  if (!vendor || model === "" || model.length > longestModel) {
     throw new Fault("model_not_found", {
       param: "model",
       message: `model: unknown model '${
@@ -44,7 +47,7 @@ export function resolveUnified(registry: Registry, name: string): ResolvedModel 
 export function resolveOnFamily(vendor: Vendor, name: string): ResolvedModel {
   const prefix = [vendor.label, ...vendor.aliases].find((one) => name.startsWith(`${one}/`));
   const model = prefix === undefined ? name : name.slice(prefix.length + 1);
-  if (model === "") {
+  if (model === "" || model.length > longestModel) {
     throw new Fault("model_not_found", {
       param: "model",
       message: `model: unknown model '${shorten(name)}'.`,

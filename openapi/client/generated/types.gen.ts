@@ -456,7 +456,7 @@ export type ChatRequest = {
      */
     user?: string | null;
     /**
-     * The end user, recorded as `user_id`.
+     * The end user, recorded as `user_id`; at most 500 characters.
      */
     safety_identifier?: string | null;
     [key: string]: unknown;
@@ -739,7 +739,7 @@ export type ResponsesRequest = {
      */
     user?: string | null;
     /**
-     * The end user, recorded as `user_id`.
+     * The end user, recorded as `user_id`; at most 500 characters.
      */
     safety_identifier?: string | null;
     [key: string]: unknown;
@@ -1104,7 +1104,7 @@ export type MessagesRequest = {
      */
     metadata?: {
         /**
-         * The end user, recorded as `user_id`.
+         * The end user, recorded as `user_id`; at most 500 characters.
          */
         user_id?: string | null;
         [key: string]: unknown;
@@ -1444,7 +1444,7 @@ export type EmbeddingRequest = {
      */
     dimensions?: number | null;
     /**
-     * The end user, recorded as `user_id`.
+     * The end user, recorded as `user_id`; at most 500 characters.
      */
     user?: string | null;
     [key: string]: unknown;
@@ -5409,7 +5409,7 @@ export type ImageRequest = {
      */
     partial_images?: number | null;
     /**
-     * The end user, recorded as `user_id`.
+     * The end user, recorded as `user_id`; at most 500 characters.
      */
     user?: string | null;
     [key: string]: unknown;
@@ -5457,7 +5457,7 @@ export type ImageEditForm = {
      */
     partial_images?: string | null;
     /**
-     * The end user, recorded as `user_id`.
+     * The end user, recorded as `user_id`; at most 500 characters.
      */
     user?: string | null;
     [key: string]: unknown;
@@ -5538,7 +5538,7 @@ export type VendorSpeechRequest = {
      */
     stream_format?: 'audio' | 'sse' | null;
     /**
-     * The end user, recorded as `user_id`.
+     * The end user, recorded as `user_id`; at most 500 characters.
      */
     user?: string | null;
     [key: string]: unknown;
