@@ -133,6 +133,8 @@ export interface FinishedItem {
   unpricedCalls: number;
 }
 
+export type CallCost = Pick<FinishedItem, "costNanos" | "unpricedCalls">;
+
 /** What the worker needs. Implemented in `src/evals/store/eval_work.ts`. */
 export interface EvalWork {
   /**
@@ -156,6 +158,8 @@ export interface EvalWork {
   earlierCall(run: ClaimedRun, requestId: string): Promise<StoredCall | undefined>;
   /** Counts a call that is about to be made. */
   begin(run: ClaimedRun, item: EvalItem): Promise<void>;
+  /** Adds what a call cost that is made again. */
+  countSpent(run: ClaimedRun, spent: CallCost): Promise<void>;
   /** Stores an item's end and results once; false when the claim is lost. */
   finish(run: ClaimedRun, item: EvalItem, done: FinishedItem): Promise<boolean>;
   /** Pauses a run; one that has waited for a day ends as failed with this reason. */
@@ -185,12 +189,14 @@ export const noCounts: EvalCounts = {
 
 export function countItem(counts: EvalCounts, done: FinishedItem): EvalCounts {
   const field = done.outcome === "error" ? "errors" : done.outcome;
+  return { ...countCost(counts, done), done: counts.done + 1, [field]: counts[field] + 1 };
+}
+
+export function countCost(counts: EvalCounts, { costNanos, unpricedCalls }: CallCost): EvalCounts {
   return {
     ...counts,
-    done: counts.done + 1,
-    [field]: counts[field] + 1,
-    costNanos: counts.costNanos + done.costNanos,
-    unpricedCalls: counts.unpricedCalls + done.unpricedCalls,
+    costNanos: counts.costNanos + costNanos,
+    unpricedCalls: counts.unpricedCalls + unpricedCalls,
   };
 }
 

@@ -23,7 +23,7 @@ import type { GradeThread } from "./grade_thread.ts";
 import { broken, gradeText, requiresStoredAnswer, unknown, type Verdict } from "./graders.ts";
 
 export interface EvalItemDeps extends EvalCallDeps {
-  work: Pick<EvalWork, "stored" | "earlierCall" | "begin">;
+  work: Pick<EvalWork, "stored" | "earlierCall" | "begin" | "countSpent">;
   dialects: Readonly<Record<string, Dialect>>;
   graders: GradeThread;
   media: MediaStore;
@@ -207,7 +207,7 @@ async function earlierAnswer(
 
 async function call(
   deps: EvalItemDeps,
-  { principal, signal, item }: ItemContext,
+  { run, principal, signal, item }: ItemContext,
   { sessionId, userId }: StoredCall,
   request: { dialect: Dialect; body: unknown; bodyText: string; requestId: string },
 ): Promise<CallOutcome> {
@@ -219,6 +219,8 @@ async function call(
   if (tries >= maxTries) {
     return { kind: "refused", code, message: `no answer after ${tries} tries`, spent };
   }
+  // A vendor may bill an answer that it breaks off; the item's end knows of its last call alone.
+  await deps.work.countSpent(run, spent);
   return { kind: "wait", code, message: code, ms: ms ?? 1000 * 2 ** tries };
 }
 

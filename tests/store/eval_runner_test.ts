@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import type { Grader } from "../../contracts/data/eval_request.ts";
 import type { EvalRun } from "../../src/evals/eval.ts";
 import { Fault } from "../../src/shared/fault.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { RelayRequest } from "../../src/relay/relay.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -161,8 +162,10 @@ eachWorld(
   async (world, database) => {
     await world.store(1);
     let calledMs = 0;
-    world.model = () => {
+    world.model = ({ caller: { trace } }) => {
       calledMs = Date.now();
+      // It billed what it wrote until it broke off.
+      trace.settled = { costNanos: 7n } as SettledCall;
       throw new Fault("upstream_overloaded");
     };
     const id = await world.create();
@@ -180,6 +183,7 @@ eachWorld(
     }
     const run = await world.until(id, ended);
     assert.deepEqual([run.state, run.counts.errors, world.calls.length], ["done", 1, 4]);
+    assert.equal(run.counts.costNanos, 28n, "all four were paid for");
     const grow = pauses.every((pause, at) => pause > 2 ** (at + 1) - 0.5 && pause < 2 ** (at + 2));
     assert.ok(grow && pauses.length === 3, `pauses of ${pauses} s instead of 2, 4 and 8`);
     const [result] = await world.evals.results(world.accountId, id, { limit: 9 });

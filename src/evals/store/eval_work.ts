@@ -1,6 +1,8 @@
 import type { Grader } from "../../../contracts/data/eval_request.ts";
 import {
+  type CallCost,
   type ClaimedRun,
+  countCost,
   countItem,
   type EvalItem,
   type EvalState,
@@ -75,6 +77,7 @@ export function createEvalWork(
         [run.evalRunId, item.position],
       );
     },
+    countSpent: (run, spent) => database.transaction((tx) => countSpent(tx, run, spent)),
     finish: (run, item, done) =>
       database.transaction((tx) => {
         // Where both share a database nobody can erase the one while the other is written.
@@ -142,6 +145,20 @@ const pauseSql = `update eval_runs set ${withoutClaim(work)}, waiting_for = $3,
 
 function gaveUp(): string {
   return `waiting_since < clock_timestamp() - interval '${maxWaitHours} hours'`;
+}
+
+/** Whoever has the run now: the call was made. */
+async function countSpent(tx: Queryable, { evalRunId }: ClaimedRun, spent: CallCost) {
+  if (spent.costNanos === 0n && spent.unpricedCalls === 0) return;
+  const [row] = await tx.query("select counts from eval_runs where eval_run_id = $1 for update", [
+    evalRunId,
+  ]);
+  if (!row) return;
+  const counts = countCost(readCounts(String(row.counts)), spent);
+  await tx.query("update eval_runs set counts = $2 where eval_run_id = $1", [
+    evalRunId,
+    writeCounts(counts),
+  ]);
 }
 
 /** Item, results and counts together; a run that was cancelled meanwhile takes them too. */
