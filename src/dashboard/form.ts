@@ -25,6 +25,11 @@ export class Form {
     return text === "" ? {} : { [name]: text };
   }
 
+  /** The same with blanks around it: callers' names for people differ by these too. */
+  filledExactly(name: string): Record<string, string> {
+    return this.text(name) === "" ? {} : { [name]: this.#fields.get(name)! };
+  }
+
   /** A day as the API takes it, `2026-11-21`. */
   day(name: string): string {
     return isoDay(this.text(name));

@@ -102,6 +102,21 @@ Deno.test("a deletion is counted first, takes the number typed, and leaves a rec
   assert.ok(!audit.includes("who-goes"), "who was erased is in no log");
 });
 
+Deno.test("a user whose name has a blank at its end is erased, and not who is called so without", async () => {
+  const owner = await world().owner();
+  const form = "/dashboard/deletion/new";
+  for (const user of ["kim", "kim "]) await call(world(), { user });
+  const wanted = { user_id: "kim ", tables: "interactions", reason: "asked by letter" };
+  assert.match((await owner.submit(form, form, wanted)).text, /Delete 1 row\?/);
+  const done = await owner.submit(form, "/dashboard/deletion", {
+    ...{ ...wanted, expected: "1", confirm: "1" },
+  });
+  await until(owner, done.location!, /Download receipt/);
+  assert.deepEqual((await world().rows({ user_id: ["kim", "kim "] })).map((row) => row.user_id), [
+    "kim",
+  ]);
+});
+
 Deno.test("that nothing matched can be put on record", async () => {
   const owner = await world().owner();
   const form = "/dashboard/deletion/new";

@@ -64,7 +64,7 @@ interface Wanted {
 function wantedOf(form: Form): Wanted {
   const body = validate(selectionRequest, {
     tables: form.all("tables"),
-    ...form.filled("user_id"),
+    ...form.filledExactly("user_id"),
     session_ids: listOf(form.text("session_ids")),
     transaction_ids: listOf(form.text("transaction_ids")),
     ...form.span(),
@@ -126,7 +126,7 @@ function formPage(request: PageRequest, shown: Shown): Page {
           {...shown}
           id="user_id"
           label="User"
-          hint="The end user, as calls named it. What you fill in narrows each other."
+          hint="The end user, exactly as calls named it. What you fill in narrows each other."
         />
         <TextArea {...shown} id="session_ids" label="Sessions" hint="One a line." />
         <TextArea
