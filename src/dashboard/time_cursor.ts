@@ -1,3 +1,5 @@
+import { isStorableTime } from "../shared/time_span.ts";
+
 /** Where a page of a list by time ended: a row's time and id. */
 export interface TimeCursor {
   at: Date;
@@ -13,5 +15,5 @@ export function timeCursor(at: Date, id: string): string {
 export function readTimeCursor(text: string | undefined): TimeCursor | undefined {
   const [, time = "", id] = /^(\S{24})_([\w-]{1,100})$/.exec(text ?? "") ?? [];
   const at = new Date(time);
-  return id === undefined || Number.isNaN(at.getTime()) ? undefined : { at, id };
+  return id !== undefined && isStorableTime(at) ? { at, id } : undefined;
 }

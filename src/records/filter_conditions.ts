@@ -8,6 +8,7 @@ import { pushAll } from "../base/lists.ts";
 import { parseUsd } from "../base/money.ts";
 import type { InteractionQuery } from "../shared/interaction.ts";
 import { invalidValue } from "../shared/fault.ts";
+import { isStorableTime } from "../shared/time_span.ts";
 import type { SqlValue } from "../database/database.ts";
 import { sanitizeText } from "../database/sanitize_text.ts";
 import { sqlNameOf } from "./columns.ts";
@@ -30,7 +31,9 @@ export function filterConditions(
     if (!isColumn(table, column)) return nothing(table, column);
     const kind = (columnKinds[table] as Readonly<Record<string, string>>)[column];
     if (kind === "timestamp") {
-      const times = wanted.map((one) => new Date(String(one)).toISOString());
+      // A call of a time that databases don't know is not there.
+      const times = wanted.map((one) => new Date(String(one))).filter(isStorableTime)
+        .map((time) => time.toISOString());
       return `${alias}.${column} = any(${bind(times)}::timestamptz[])`;
     }
     if (kind === "usd") {

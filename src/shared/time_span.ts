@@ -42,6 +42,10 @@ function endOf(text: string): Date {
 const earliest = Date.parse("0001-01-02T00:00:00Z");
 const latest = Date.parse("9999-12-31T00:00:00Z");
 
+export function isStorableTime(time: Date): boolean {
+  return time.getTime() >= earliest && time.getTime() <= latest;
+}
+
 /** Clamps the span to supported times: no call is outside them. */
 export function assertStorableTime(
   { start, end }: { start: Date | undefined; end: Date | undefined },

@@ -69,13 +69,19 @@ Deno.test("names out of prompts are text", async () => {
 
 Deno.test("a wrong range is said in words and shows the usual one", async () => {
   const owner = await world().owner();
-  const queries = ["from=2026-02-31&to=2026-03-01", "from=%00&to=%22%3E%3Cscript%3E", "to=x"];
+  const queries = [
+    "from=2026-02-31&to=2026-03-01",
+    "from=%00&to=%22%3E%3Cscript%3E",
+    "to=x",
+  ];
   for (const query of queries) {
     const { status, text } = await owner.get(`${page}?${query}`);
     assert.equal(status, 200, query);
     assert.match(text, /role="alert">[^<]*dates/, query);
     assert.ok(!text.includes("><script>"), query);
   }
+  const ancient = await owner.get(`${page}?from=0001-01-01&to=0001-01-02`);
+  assert.match(ancient.text, /role="alert">[^<]*before 1970/);
   const odd = await owner.get(`${page}?range=__proto__&by=constructor`);
   assert.equal(odd.status, 200);
 });

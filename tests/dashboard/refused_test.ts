@@ -168,3 +168,16 @@ Deno.test("a filtered list says how many calls it is and what they cost", async 
   const sum = rows.reduce((all, row) => all + Number(row.cost_usd), 0);
   assert.ok(Math.abs(Number(cost) - sum) < 0.0000005, `${cost} for ${sum}`);
 });
+
+Deno.test("a place that no page ended at is the list's beginning", async () => {
+  const owner = await world().owner();
+  const moment = "2026-11-21T09:00:00.000Z";
+  for (
+    const path of [
+      ...[`${list}?after=${moment}_abc`, `${list}?after=${moment}_${"9".repeat(30)}`],
+      ...[list, "/dashboard/evals", "/dashboard/deletion"].map((one) =>
+        `${one}?after=0000-01-01T00:00:00.000Z_1`
+      ),
+    ]
+  ) assert.equal((await owner.get(path)).status, 200, path);
+});

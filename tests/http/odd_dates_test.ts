@@ -16,6 +16,9 @@ eachService("dates at the ends of the calendar select like any other", {}, async
     await accepted(service, "DELETE", "/api/v1/data", { ...wanted, dry_run: true });
     await accepted(service, "DELETE", "/api/v1/data", { ...wanted, confirm: true });
     await accepted(service, "POST", "/api/v1/exports", wanted);
+    const filters = { created_at: date };
+    await accepted(service, "POST", "/api/v1/exports", { start_date: "2026-01-01", filters });
+    await accepted(service, "GET", `/api/v1/interactions?created_at=${encodeURIComponent(date)}`);
     await accepted(service, "POST", "/api/v1/evals", {
       model: "vendor-c/claude-sonnet-4-6",
       filters: {},
@@ -35,12 +38,12 @@ async function accepted(
   service: TestService,
   method: string,
   path: string,
-  body: unknown,
+  body?: unknown,
 ): Promise<void> {
   const answer = await service.fetch(path, {
     method,
     headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await answer.text();
   assert.ok(answer.status < 300, `${method} ${path} ${JSON.stringify(body)}: ${text}`);

@@ -151,8 +151,9 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
   await refusalRecorder.flush();
   const query = queryOf(view);
   const cursor = readTimeCursor(request.query("after"));
+  const after = cursor && /^\d{1,18}$/.test(cursor.id) ? cursor : undefined;
   const isLookUp = view.filter.requestId !== undefined;
-  const more = { limit: pageRows + 1, ...(cursor ? { after: cursor } : {}) };
+  const more = { limit: pageRows + 1, ...(after ? { after } : {}) };
   const [names, rows, total, ...counts] = await Promise.all([
     ctx.interactions.keyNames(view.accountId),
     refusalStore.list({ ...listedQuery(view, request.now), ...more }),

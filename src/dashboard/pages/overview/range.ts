@@ -97,6 +97,7 @@ function problemOf(first: number | undefined, last: number | undefined, today: n
   }
   if (last < first) return "The last day lies before the first one.";
   if (first > today) return "The first day lies in the future.";
+  if (first < 0) return "The first day lies before 1970.";
   if (last - first >= maxDays * dayMs) return `A range takes at most ${maxDays} days.`;
   return undefined;
 }
