@@ -124,6 +124,29 @@ export function* itemsAt(text: string, array: TextRange): Steps<TextRange[]> {
   return items;
 }
 
+/** Removes items of an array, of which `isRemoved` says for each whether it goes. */
+export function removeItems(
+  items: readonly TextRange[],
+  isRemoved: readonly boolean[],
+): Edit[] {
+  const edits: Edit[] = [];
+  for (let from = 0; from < items.length; from++) {
+    if (!isRemoved[from]) continue;
+    let to = from;
+    while (to + 1 < items.length && isRemoved[to + 1]) to++;
+    // A run is removed with the comma after it, at the end of the list with the one before it.
+    const next = items[to + 1];
+    const before = items[from - 1];
+    edits.push({
+      start: next || !before ? items[from]!.start : before.end,
+      end: next ? next.start : items[to]!.end,
+      text: "",
+    });
+    from = to;
+  }
+  return edits;
+}
+
 /** Applies the edits, in any order. Throws if two of them overlap. */
 export function splice(text: string, edits: readonly Edit[]): string {
   let result = "";

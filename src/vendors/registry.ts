@@ -237,6 +237,7 @@ const rows: readonly VendorRow[] = [
     ...messagesDefaults,
     dialectHeaders: ["anthropic-*"],
     ownKeyHeaders: ["anthropic-organization*", "anthropic-workspace*"],
+    quirks: { signedThinking: true },
     keyForm: /^sk-ant-/,
     sharesWith: "vendor-c",
   },

@@ -4,7 +4,13 @@ import { GoogleGenAI } from "@google/genai";
 import assert from "@std/assert";
 import type { FakeExchange } from "../support/fake_vendor.ts";
 import { shared } from "../support/service.ts";
-import { answered, hello, serviceKeys, startTodaysVendors } from "../support/todays_vendors.ts";
+import {
+  answered,
+  hello,
+  responsesAnswer,
+  serviceKeys,
+  startTodaysVendors,
+} from "../support/todays_vendors.ts";
 
 const world = shared(startTodaysVendors);
 
@@ -253,4 +259,33 @@ Deno.test("details of a refusal reach the library that acts on them, without sec
   });
   assert.doesNotMatch(await refused.text(), /details/);
   world().play();
+});
+
+Deno.test("after a turn of another vendor Anthropic gets the conversation without its unsigned thinking", async () => {
+  const reasoned = {
+    ...responsesAnswer,
+    output: [
+      { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "Hm." }] },
+      ...responsesAnswer.output,
+    ],
+  };
+  const thinking = { type: "enabled", budget_tokens: 1024 };
+  const asked = { max_tokens: 3000, thinking };
+  world().play((exchange) => exchange.answer(200, reasoned));
+  const first = await world().post("/chat/v1/messages", {
+    ...{ model: "openai/gpt-5-mini", ...asked, messages: hello },
+  });
+  const { content } = await first.json();
+  assert.deepEqual(content[0], { type: "thinking", thinking: "Hm.", signature: "" });
+  world().play();
+  const messages = [...hello, { role: "assistant", content }, ...hello];
+  const claude = { model: "anthropic/claude-haiku-4-5", ...asked, messages };
+  const second = await world().post("/chat/v1/messages", claude);
+  assert.equal(second.status, 200, await second.text());
+  const sent = JSON.parse(world().last().body);
+  assert.deepEqual(sent.messages[1].content, [{ type: "text", text: "Fine." }]);
+  assert.deepEqual(sent.thinking, thinking);
+  const strict = { "X-Translation-Mode": "strict" };
+  await (await world().post("/chat/v1/messages", claude, strict)).text();
+  assert.deepEqual(JSON.parse(world().last().body).messages, messages);
 });

@@ -106,6 +106,11 @@ export interface OptionalForms {
    * holds it.
    */
   wholeOf?(event: SseEvent): unknown;
+  /**
+   * For a dialect whose vendors sign their thinking: what of the conversation is not signed;
+   * undefined where all of it is.
+   */
+  unsignedThinking?(body: unknown): UnsignedThinking | undefined;
   /** For the dialect of chat endpoints: the tool use in a request that some of them refuse. */
   toolDemand?(body: unknown): ToolDemand;
   /** For a dialect with an endpoint that counts a request's tokens. */
@@ -289,6 +294,8 @@ export interface DialectQuirks {
   olderTokenLimit?: boolean;
   /** Models that refuse the older name. Calls that are passed through get the newer one there. */
   newerTokenLimit?: RegExp;
+  /** Thinking without a signature is refused; calls that are passed through leave it out. */
+  signedThinking?: boolean;
   /** Settings that some of its models refuse; translated calls leave them out and report them. */
   refuses?: readonly RefusedSettings[];
 }
@@ -324,6 +331,16 @@ export interface RequestChanges {
   newerTokenLimit?: boolean;
   /** Set if the vendor must store nothing, which may require sealed reasoning. */
   keepNothing?: { sealReasoning: boolean };
+  /** Thinking to leave out. */
+  unsigned?: UnsignedThinking;
+}
+
+/** Thinking of other vendors in a conversation, which was shown without a signature. */
+export interface UnsignedThinking {
+  /** The index of a message and those of the blocks in it. */
+  readonly blocks: ReadonlyMap<number, ReadonlySet<number>>;
+  /** Without it the last answer calls tools and has no thought, so thinking must be off. */
+  readonly switchesOff: boolean;
 }
 
 export interface StreamDecoder {

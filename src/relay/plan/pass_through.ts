@@ -7,6 +7,7 @@ import type {
   RequestFacts,
   StatelessCall,
   StreamReframer,
+  UnsignedThinking,
 } from "../../dialects/kernel/dialect.ts";
 import type { RetainedReasoning } from "../../shared/stored_response.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
@@ -19,7 +20,7 @@ import { shownModel } from "./plan_call.ts";
  * The same dialect on both sides: bytes are forwarded unchanged and a decoder listens. In the
  * request's text only the model's name, the usage flag, the tag lines and, where the vendor is to
  * store nothing, the fields that say so are changed, and the name of an output limit that the model
- * refuses (`renamed`: `older=newer`). In the answer only what these add is removed, and the model's
+ * refuses (`renamed`: `older=newer`), and `unsigned` thinking is left out. In the answer only what these add is removed, and the model's
  * name replaced for dialects whose clients compare it.
  */
 export function* passThrough(
@@ -33,7 +34,8 @@ export function* passThrough(
     jsonArray: boolean;
     keepNothing: boolean;
   },
-  renamed?: string,
+  { renamed, unsigned }: { renamed?: string | undefined; unsigned?: UnsignedThinking | undefined } =
+    {},
 ): Steps<TextPlan> {
   // The plan lives as long as the call, so it holds no more of the request than it needs.
   const { dialect, body, bodyText, facts, target, jsonArray } = call;
@@ -43,6 +45,7 @@ export function* passThrough(
   const changes = {
     ...{ model: target.model, askStreamUsage: facts.stream, ...keepNothing },
     newerTokenLimit: renamed !== undefined,
+    ...(unsigned ? { unsigned } : {}),
   };
   const requestText = yield* dialect.spliceRequestSteps(bodyText, facts, changes);
   const shown = shownModel(call);
@@ -57,7 +60,7 @@ export function* passThrough(
     requestText,
     plainRequestText: () =>
       dialect.spliceRequest(bodyText, facts, { ...changes, askStreamUsage: false }),
-    losses: [],
+    losses: unsigned?.switchesOff ? ["thinking"] : [],
     renamed,
     whole({ bytes, text, events }) {
       const seen = stateless?.show(text) ?? text;

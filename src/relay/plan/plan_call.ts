@@ -75,8 +75,8 @@ export async function planCall(
   const demand = dialect.toolDemand?.(request.body);
   const first = upstream ?? dialectsFor(deps, dialectCall(request, demand ?? "none"))[0];
   if (first === dialect.name) {
-    const renamed = limitRename(request);
-    return await step.inSteps(() => passThrough(request, renamed));
+    const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
+    return await step.inSteps(() => passThrough(request, changes));
   }
   const mode = translationMode(caller);
   const read = await step.inSteps(() =>
@@ -121,6 +121,14 @@ function limitRename({ facts, target, caller }: PlanRequest): string | undefined
   const refuses = target.vendor.quirks.newerTokenLimit?.test(target.model) === true;
   if (!refuses || limitRename === undefined) return undefined;
   return translationMode(caller) === "strict" ? undefined : limitRename;
+}
+
+/** Thinking that the vendor refuses. A strict caller's stays as it is. */
+function unsignedThinking({ dialect, body, target, caller }: PlanRequest) {
+  if (!target.vendor.quirks.signedThinking || translationMode(caller) === "strict") {
+    return undefined;
+  }
+  return dialect.unsignedThinking?.(body);
 }
 
 /** What no dialect allows is the caller's error; an encoder would write the nearest that its own does. */

@@ -10,6 +10,7 @@ import { upstreamPath } from "./models.ts";
 import { naming } from "./naming.ts";
 import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
 import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
+import { unsignedThinking } from "./request/unsigned_thinking.ts";
 import { readRequest, spliceRequest, spliceRequestSteps } from "./splice.ts";
 import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
@@ -26,6 +27,7 @@ export const messages: Dialect = {
   encodeRequest,
   encodeRequestSteps,
   hostedWork,
+  unsignedThinking,
   countHosted: countSearches,
   upstreamPath,
   mediaFields,

@@ -1,6 +1,8 @@
 import { splice } from "../../../base/json_text.ts";
+import { pushAll } from "../../../base/lists.ts";
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import { readEndUser } from "./request/end_user.ts";
+import { unsignedEdits } from "./request/unsigned_thinking.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { modelAndTagEdits, requestMembers } from "../../kernel/splice_request.ts";
@@ -26,7 +28,7 @@ export function readRequest(body: unknown): RequestFacts {
   };
 }
 
-/** The request's text for a vendor of this dialect: model and tag lines exchanged. */
+/** The request's text for a vendor of this dialect: model, tag lines and unsigned thinking changed. */
 export const spliceRequest = atOnce(spliceRequestSteps);
 
 export function* spliceRequestSteps(
@@ -36,7 +38,9 @@ export function* spliceRequestSteps(
 ): Steps<string> {
   const members = yield* requestMembers(bodyText);
   if (!members) return bodyText;
-  return splice(bodyText, yield* modelAndTagEdits(bodyText, members, facts, changes));
+  const edits = yield* modelAndTagEdits(bodyText, members, facts, changes);
+  if (changes.unsigned) pushAll(edits, yield* unsignedEdits(bodyText, members, changes.unsigned));
+  return splice(bodyText, edits);
 }
 
 /** The first text of the first message of this role that has one. */

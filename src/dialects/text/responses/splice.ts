@@ -1,4 +1,10 @@
-import { type Edit, itemsAt, splice, type TextRange } from "../../../base/json_text.ts";
+import {
+  type Edit,
+  itemsAt,
+  removeItems,
+  splice,
+  type TextRange,
+} from "../../../base/json_text.ts";
 import { pushAll } from "../../../base/lists.ts";
 import { atOnce, mapInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
@@ -37,22 +43,7 @@ export function* spliceRequestSteps(
 function* removeSealedItems(bodyText: string, input: TextRange): Steps<Edit[]> {
   const ranges = yield* itemsAt(bodyText, input);
   const sealed = yield* mapInSteps(ranges, (range) => isSealed(bodyText, range), sealedEach);
-  const edits: Edit[] = [];
-  for (let from = 0; from < ranges.length; from++) {
-    if (!sealed[from]) continue;
-    let to = from;
-    while (to + 1 < ranges.length && sealed[to + 1]) to++;
-    // A run is removed with the comma after it, at the end of the list with the one before it.
-    const next = ranges[to + 1];
-    const before = ranges[from - 1];
-    edits.push({
-      start: next || !before ? ranges[from]!.start : before.end,
-      end: next ? next.start : ranges[to]!.end,
-      text: "",
-    });
-    from = to;
-  }
-  return edits;
+  return removeItems(ranges, sealed);
 }
 
 /** Items per step: reasoning may be as large as an answer. */

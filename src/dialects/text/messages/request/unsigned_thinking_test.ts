@@ -1,0 +1,56 @@
+import assert from "@std/assert";
+import { messages } from "../mod.ts";
+
+/** The text as it goes on, parsed; undefined where nothing in it is unsigned. */
+function passed(body: object) {
+  const unsigned = messages.unsignedThinking!(body);
+  if (unsigned === undefined) return undefined;
+  const facts = messages.readRequest(body);
+  const changes = { model: "m", askStreamUsage: true, unsigned };
+  const { messages: turns, thinking } = JSON.parse(
+    messages.spliceRequest(JSON.stringify(body, null, 1), facts, changes),
+  );
+  return { turns, thinking };
+}
+
+const hello = { role: "user", content: "/// APP a\nHi" };
+const untagged = { role: "user", content: "Hi" };
+const other = { type: "thinking", thinking: "Hm.", signature: "" };
+const own = { type: "thinking", thinking: "Hm.", signature: "of the vendor" };
+const text = { type: "text", text: 'It said "signature": "".' };
+const use = { type: "tool_use", id: "t", name: "f", input: { type: "thinking", signature: "" } };
+const result = { role: "user", content: [{ type: "tool_result", tool_use_id: "t" }] };
+const thinking = { type: "enabled", budget_tokens: 1024 };
+const answer = (...content: unknown[]) => ({ role: "assistant", content });
+
+Deno.test("thinking without a signature is removed, with a message that is nothing else", () => {
+  const turns = [
+    ...[hello, answer(other), hello, answer(other, text, other), hello],
+    ...[answer(own, other, text), hello, answer(text, other, other), hello],
+  ];
+  const left = [
+    ...[untagged, hello, answer(text), hello, answer(own, text), hello, answer(text), hello],
+  ];
+  assert.deepEqual(passed({ model: "m", messages: turns, thinking }), { turns: left, thinking });
+});
+
+Deno.test("a tool's call whose thought was removed can't be continued with thinking on", () => {
+  const off = { type: "disabled" };
+  const cases = [
+    { content: [other, use], thinking, then: off },
+    { content: [other, own, use], thinking, then: thinking },
+    { content: [other, text], thinking, then: thinking },
+    { content: [other, use], thinking: { type: "adaptive" }, then: { type: "adaptive" } },
+    { content: [other, use], thinking: undefined, then: undefined },
+  ];
+  for (const { content, thinking, then } of cases) {
+    const sent = passed({ model: "m", thinking, messages: [untagged, answer(...content), result] });
+    assert.deepEqual(sent?.thinking, then);
+  }
+});
+
+Deno.test("a conversation that is signed, or has no thinking, stays as it is", () => {
+  for (const turn of [answer(own, use), answer(text), { role: "assistant", content: "Hi" }]) {
+    assert.equal(passed({ model: "m", messages: [hello, turn, hello] }), undefined);
+  }
+});
