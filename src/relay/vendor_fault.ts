@@ -90,7 +90,8 @@ function codeOf(error: VendorError, managed: boolean): ErrorCode {
   if (isKeyProblem(status, message)) {
     return managed ? "upstream_authentication_failed" : "invalid_vendor_api_key";
   }
-  if (isQuotaProblem(status, message, error.retryAfterSeconds !== undefined)) {
+  const isUsedUp = status >= 400 && status < 500 && isQuotaMessage(error.message ?? "");
+  if (isUsedUp || isQuotaProblem(status, message, error.retryAfterSeconds !== undefined)) {
     return managed ? "upstream_quota_exhausted" : "vendor_quota_exhausted";
   }
   switch (status) {
@@ -162,6 +163,23 @@ function isQuotaProblem(status: number, message: string, saysWhenToRetry: boolea
   if (status === 429) return message.includes("insufficient_quota") || message.includes("billing");
   return status === 400 && message.includes("credit balance is too low");
 }
+
+/**
+ * Credit or a limit of spending that is used up, under a status that means something else: 400 at
+ * Anthropic and OpenAI, 403 at OpenRouter and xAI, 429 at xAI. Only what the message begins with
+ * counts: vendors repeat callers' words.
+ */
+function isQuotaMessage(message: string): boolean {
+  return quotaMessages.some((form) => form.test(message));
+}
+
+const quotaMessages = [
+  /^you have reached your specified (?:\w+ )?api usage limits/i,
+  /^billing hard limit has been reached/i,
+  /^key limit exceeded/i,
+  /^your (?:newly created )?teams? [\w\s'-]{0,100}(?:credits|spending limit)/i,
+  /^you have run out of credits/i,
+];
 
 function badRequestCode(message: string): ErrorCode {
   if (

@@ -66,6 +66,26 @@ const byStatus: Row[] = [
   { name: "status 402", error: { status: 402 }, ...quotaGone },
 ];
 
+/** As the vendors say it, each with its status. */
+const usedUp: [number, string][] = [
+  [
+    400,
+    "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.",
+  ],
+  [400, "Billing hard limit has been reached"],
+  [
+    403,
+    "Key limit exceeded (monthly limit). Manage it using https://openrouter.ai/settings/keys",
+  ],
+  [403, "Your newly created team doesn't have any credits or licenses yet."],
+  [403, "Your newly created teams doesn't have any credits yet."],
+  [403, "You have run out of credits or need a Grok subscription."],
+  [
+    429,
+    "Your team 16f2151a-40f4-4a80-8ad0-cae00c27e8dd has either used all available credits or reached its monthly spending limit.",
+  ],
+];
+
 const byWords: Row[] = [
   {
     name: "prompt too long, chat style",
@@ -142,6 +162,16 @@ const byWords: Row[] = [
     name: "credit gone, messages style, which is a 400",
     error: { status: 400, message: "Your credit balance is too low to access the API." },
     ...quotaGone,
+  },
+  ...usedUp.map(([status, message]) => ({
+    name: `${status} '${message.slice(0, 30)}…'`,
+    error: { status, message },
+    ...quotaGone,
+  })),
+  {
+    name: "a refusal that repeats such words",
+    error: { status: 400, message: "Invalid value: 'Key limit exceeded (total limit).'" },
+    managed: "invalid_request",
   },
 ];
 

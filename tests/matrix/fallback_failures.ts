@@ -29,6 +29,7 @@ export const failuresThatMoveOn: readonly TargetFailure[] = [
   status(401, "upstream_authentication_failed"),
   status(402, "upstream_quota_exhausted"),
   status(403, "upstream_authentication_failed", { code: "invalid api key" }),
+  status(403, "upstream_quota_exhausted", { message: "Key limit exceeded (total limit)." }),
   status(500, "upstream_error"),
   status(501, "upstream_error"),
   status(502, "upstream_overloaded"),
