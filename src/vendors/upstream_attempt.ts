@@ -57,6 +57,11 @@ export function attempt(deps: AttemptDeps, request: AttemptRequest): Promise<Exc
   return promise;
 }
 
+/**
+ * A kept connection that had been closed says so at once. One that breaks later carried the request
+ * to a vendor that was at work on it, and would do, and charge for, the same again.
+ */
+const staleMs = 5_000;
 /** Answers of 1xx that are passed over; a vendor that says more does not mean to answer. */
 const maxInformational = 32;
 
@@ -70,6 +75,8 @@ class Attempt implements RequestHandler, Exchange {
   #connection: Connection | undefined;
   #leaveQueue = () => {};
   #informational = 0;
+  /** When the system had the whole request. */
+  #sentMs = Infinity;
   status = 0;
   headers: Record<string, string> = {};
   #sink: BodySink | undefined;
@@ -124,7 +131,11 @@ class Attempt implements RequestHandler, Exchange {
 
   /** A large body takes its time; the vendor's time to answer begins when it has been taken. */
   sent(): void {
-    const restart = () => this.#state === "sent" && this.#deadline.limit(this.#deps.firstByteMs);
+    const restart = () => {
+      if (this.#state !== "sent") return;
+      this.#sentMs = this.#deps.clock.monotonicMs();
+      this.#deadline.limit(this.#deps.firstByteMs);
+    };
     restart();
     if ((this.#connection?.unsentBytes ?? 0) > 0) this.#connection?.onSent(restart);
   }
@@ -157,7 +168,8 @@ class Attempt implements RequestHandler, Exchange {
 
   error(error: unknown): void {
     if (this.#isAsking()) {
-      const reused = this.#connection?.reused === true;
+      const wasAtWork = this.#deps.clock.monotonicMs() - this.#sentMs > staleMs;
+      const reused = this.#connection?.reused === true && !wasAtWork;
       return this.#fail(failureOf(error, this.#state as Progress, reused));
     }
     if (this.#state !== "answering") return;

@@ -112,6 +112,21 @@ Deno.test("a kept connection that had been closed is replaced at once and costs 
     }
   }));
 
+Deno.test("a kept connection that breaks while its vendor is at work is no reason to ask twice", () =>
+  withVendor(async ({ timers, vendor, post }) => {
+    for (const how of ["cut", "reset"] as const) {
+      await keepConnection({ vendor, post });
+      const before = vendor.requests.length;
+      const calling = post();
+      const atWork = await vendor.next();
+      timers.advance(60_000);
+      atWork[how]();
+      await rejectsWith(calling, "upstream_unreachable");
+      await turns();
+      assert.equal(vendor.requests.length, before + 1);
+    }
+  }));
+
 Deno.test("a Retry-After beyond the two seconds is answered at once, within them it is waited for", () =>
   withVendor(async ({ timers, vendor, post }) => {
     const long = post();
