@@ -213,10 +213,13 @@ class Body implements UpstreamBody {
   }
 }
 
+/** Servers say "none" so that no proxy compresses their events. */
+const uncompressed: ReadonlySet<string> = new Set(["", "identity", "none"]);
+
 /** Vendors that compress although asked not to: each piece is handed on as soon as it is decoded. */
 function decoderFor(encoding: string): Transform | "unknown" | undefined {
   const flush = zlib.constants.Z_SYNC_FLUSH;
-  if (encoding === "" || encoding === "identity") return undefined;
+  if (uncompressed.has(encoding)) return undefined;
   if (encoding === "gzip" || encoding === "x-gzip") return zlib.createGunzip({ flush });
   if (encoding === "deflate") return zlib.createInflate({ flush });
   if (encoding === "br") {

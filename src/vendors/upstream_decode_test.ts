@@ -128,6 +128,18 @@ Deno.test("nothing is unpacked beyond the cap", async () => {
   assert.ok(unpacked > 1 << 20 && unpacked < 2 << 20, `${unpacked} bytes were unpacked`);
 });
 
+Deno.test("what is called uncompressed is read as it is", async () => {
+  for (const encoding of ["identity", "none", "None"]) {
+    await withAnswer(encoding, async (answer, exchange) => {
+      await exchange.write("data: 1\n\n");
+      await exchange.end();
+      const bytes = await answer.body.readAll(100);
+      assert.equal(new TextDecoder().decode(bytes), "data: 1\n\n");
+      assert.equal(answer.headers["content-encoding"], undefined);
+    });
+  }
+});
+
 Deno.test("garbage under a known encoding and an unknown encoding are upstream_invalid_response", async () => {
   for (const encoding of ["gzip", "zstd"]) {
     await withAnswer(encoding, async (answer, exchange) => {
