@@ -163,6 +163,7 @@ const googleRow = {
   auth: "x-goog-api-key",
   ...generateDefaults,
   ...mediaRouteTable["vendor-d"],
+  quirks: { signedThinking: true },
   sharesWith: "vendor-d",
   keyForm: /^AIza/,
 } as const;

@@ -7,6 +7,7 @@ import { shared } from "../support/service.ts";
 import {
   answered,
   hello,
+  messagesAnswer,
   responsesAnswer,
   serviceKeys,
   startTodaysVendors,
@@ -288,4 +289,30 @@ Deno.test("after a turn of another vendor Anthropic gets the conversation withou
   const strict = { "X-Translation-Mode": "strict" };
   await (await world().post("/chat/v1/messages", claude, strict)).text();
   assert.deepEqual(JSON.parse(world().last().body).messages, messages);
+});
+
+Deno.test("after another vendor's call Gemini 3 gets the placeholder of a signature, whole and streamed", async () => {
+  const content = [{ type: "tool_use", id: "toolu_1", name: "f", input: { a: 1 } }];
+  world().play((exchange) =>
+    exchange.answer(200, { ...messagesAnswer, content, stop_reason: "tool_use" })
+  );
+  const hi = { role: "user", parts: [{ text: "Hi" }] };
+  const tools = [{ functionDeclarations: [{ name: "f", parametersJsonSchema: {} }] }];
+  const path = (model: string, method: string) => `/chat/v1/models/${model}:${method}`;
+  const first = await world().post(path("anthropic/claude-haiku-4-5", "generateContent"), {
+    ...{ contents: [hi], tools },
+  });
+  const { candidates: [{ content: called }] } = await first.json();
+  const [call] = called.parts;
+  assert.ok(call.functionCall);
+  world().play();
+  const response = { functionResponse: { name: "f", response: { x: 1 } } };
+  const contents = [hi, called, { role: "user", parts: [response] }];
+  for (const method of ["generateContent", "streamGenerateContent?alt=sse"]) {
+    const model = "google/gemini-3.1-pro-preview";
+    await (await world().post(path(model, method), { contents, tools })).text();
+    const thoughtSignature = "skip_thought_signature_validator";
+    const marked = { ...called, parts: [{ ...call, thoughtSignature }] };
+    assert.deepEqual(JSON.parse(world().last().body).contents, [hi, marked, contents[2]]);
+  }
 });

@@ -107,10 +107,10 @@ export interface OptionalForms {
    */
   wholeOf?(event: SseEvent): unknown;
   /**
-   * For a dialect whose vendors sign their thinking: what of the conversation is not signed;
-   * undefined where all of it is.
+   * For a dialect whose vendors sign their thinking: what of the conversation this model would
+   * refuse, since it is not signed; undefined where there is nothing.
    */
-  unsignedThinking?(body: unknown): UnsignedThinking | undefined;
+  unsignedThinking?(body: unknown, model: string): UnsignedThinking | undefined;
   /** For the dialect of chat endpoints: the tool use in a request that some of them refuse. */
   toolDemand?(body: unknown): ToolDemand;
   /** For a dialect with an endpoint that counts a request's tokens. */
@@ -294,7 +294,7 @@ export interface DialectQuirks {
   olderTokenLimit?: boolean;
   /** Models that refuse the older name. Calls that are passed through get the newer one there. */
   newerTokenLimit?: RegExp;
-  /** Thinking without a signature is refused; calls that are passed through leave it out. */
+  /** Thinking and calls without a signature are refused; calls that are passed through mend them. */
   signedThinking?: boolean;
   /** Settings that some of its models refuse; translated calls leave them out and report them. */
   refuses?: readonly RefusedSettings[];
@@ -331,11 +331,14 @@ export interface RequestChanges {
   newerTokenLimit?: boolean;
   /** Set if the vendor must store nothing, which may require sealed reasoning. */
   keepNothing?: { sealReasoning: boolean };
-  /** Thinking to leave out. */
+  /** What lacks a signature. */
   unsigned?: UnsignedThinking;
 }
 
-/** Thinking of other vendors in a conversation, which was shown without a signature. */
+/**
+ * Other vendors' part of a conversation, which callers were shown without signatures: thoughts that
+ * go, or calls that get the vendor's documented placeholder.
+ */
 export interface UnsignedThinking {
   /** The index of a message and those of the blocks in it. */
   readonly blocks: ReadonlyMap<number, ReadonlySet<number>>;

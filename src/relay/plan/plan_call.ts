@@ -123,12 +123,12 @@ function limitRename({ facts, target, caller }: PlanRequest): string | undefined
   return translationMode(caller) === "strict" ? undefined : limitRename;
 }
 
-/** Thinking that the vendor refuses. A strict caller's stays as it is. */
+/** Thinking and calls that the vendor refuses. A strict caller's stays as it is. */
 function unsignedThinking({ dialect, body, target, caller }: PlanRequest) {
   if (!target.vendor.quirks.signedThinking || translationMode(caller) === "strict") {
     return undefined;
   }
-  return dialect.unsignedThinking?.(body);
+  return dialect.unsignedThinking?.(body, target.model);
 }
 
 /** What no dialect allows is the caller's error; an encoder would write the nearest that its own does. */

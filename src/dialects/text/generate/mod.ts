@@ -9,6 +9,7 @@ import { upstreamPath } from "./models.ts";
 import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
 import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
 import { readRequest, spliceRequest, spliceRequestSteps } from "./splice.ts";
+import { unsignedCalls } from "./request/unsigned_calls.ts";
 import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
@@ -28,6 +29,7 @@ export const generate: Dialect = {
   encodeRequest,
   encodeRequestSteps,
   hostedWork,
+  unsignedThinking: unsignedCalls,
   upstreamPath,
   mediaFields,
   mustInline,

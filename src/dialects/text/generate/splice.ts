@@ -1,4 +1,5 @@
 import { splice } from "../../../base/json_text.ts";
+import { pushAll } from "../../../base/lists.ts";
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { asList, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -6,6 +7,7 @@ import { modelAndTagEdits, requestMembers, storeEdits } from "../../kernel/splic
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import { bareModel } from "./models.ts";
 import { camelCase, Fields } from "./request/fields.ts";
+import { placeholderEdits } from "./request/unsigned_calls.ts";
 
 /**
  * What the gateway must know of a generate request. Its path names the model and streaming: the
@@ -30,8 +32,8 @@ export function readRequest(body: unknown): RequestFacts {
 }
 
 /**
- * The request's text for a vendor of this dialect: tag lines cut, and a `model` member replaced if
- * the caller sent one.
+ * The request's text for a vendor of this dialect: tag lines cut, a `model` member replaced if the
+ * caller sent one, and unsigned calls marked.
  */
 export const spliceRequest = atOnce(spliceRequestSteps);
 
@@ -45,6 +47,8 @@ export function* spliceRequestSteps(
   // In the body the vendor wants the model's name with its prefix.
   const model = `models/${bareModel(changes.model)}`;
   const edits = yield* modelAndTagEdits(bodyText, members, facts, { ...changes, model });
+  const { unsigned } = changes;
+  if (unsigned) pushAll(edits, yield* placeholderEdits(bodyText, members, unsigned));
   return splice(bodyText, [...edits, ...storeEdits(bodyText, members, changes)]);
 }
 

@@ -3,7 +3,7 @@ import { messages } from "../mod.ts";
 
 /** The text as it goes on, parsed; undefined where nothing in it is unsigned. */
 function passed(body: object) {
-  const unsigned = messages.unsignedThinking!(body);
+  const unsigned = messages.unsignedThinking!(body, "m");
   if (unsigned === undefined) return undefined;
   const facts = messages.readRequest(body);
   const changes = { model: "m", askStreamUsage: true, unsigned };
