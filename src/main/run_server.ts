@@ -1,6 +1,6 @@
 import { type LogLines, sharedBatchUnits, stdoutLines } from "../base/log.ts";
 import type { Config } from "./config.ts";
-import { messageOf } from "../shared/fault.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
 import { openParentLink } from "../workers/parent_link.ts";
 import { type OnFirstStart, startServer, type Worker } from "./serve.ts";
 import { startWorkers } from "./serve_workers.ts";
@@ -86,7 +86,10 @@ function workerOf(
 
 /** The line that a failed start ends with. */
 export function failedStart(thrown: unknown): string {
-  return `error: ${messageOf(firstError(thrown)).split("\n")[0]}`;
+  const first = firstError(thrown);
+  // The operator reads it, whom the words for callers tell too little.
+  const note = first instanceof Fault && first.note ? ` (${first.note})` : "";
+  return `error: ${`${messageOf(first)}${note}`.split("\n")[0]}`;
 }
 
 /** The original error, if cleanup has failed after it. */

@@ -173,6 +173,31 @@ outage(
   },
 );
 
+outage(
+  "after a failover no session stays with the server that only reads",
+  async (database, server) => {
+    const [row] = await database.query("select current_database() as name", []);
+    const other = await openPostgres(server.url("postgres"));
+    try {
+      // For sessions that begin from now on, as a primary that has become a standby.
+      await other.query(`alter database ${row!.name} set default_transaction_read_only = on`);
+      await endSessions(other, String(row!.name));
+      await untilWell(database);
+      const reading = database.query("select pg_sleep(1)", []);
+      await untilSleeping(database, 1);
+      assert.equal(await outcome(insert(database, 1)), "store_unavailable");
+      await reading;
+      // The address leads to the new primary, and nobody has closed the sessions with the old one.
+      await other.query(`alter database ${row!.name} reset default_transaction_read_only`);
+      await untilWell(database);
+      await Promise.all(Array.from({ length: 30 }, () => insert(database, 2)));
+      assert.deepEqual(await contents(database), Array(30).fill(2));
+    } finally {
+      await other.close();
+    }
+  },
+);
+
 async function contents(database: Database): Promise<unknown[]> {
   return (await database.query("select x from things order by x", [])).map(({ x }) => x);
 }
@@ -206,6 +231,13 @@ async function untilSleeping(database: Database, count: number): Promise<void> {
     );
     if (rows.length === count) return;
   }
+}
+
+/** Ends all sessions with a database, from another one. */
+async function endSessions(other: Database, name: string): Promise<void> {
+  await other.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", [
+    name,
+  ]);
 }
 
 /** Ends the session of the transaction too, and waits until that has arrived here. */

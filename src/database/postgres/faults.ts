@@ -3,6 +3,9 @@ import { Fault, messageOf } from "../../shared/fault.ts";
 /** SQLSTATE of a server that accepts no more connections. */
 export const tooManyConnections = "53300";
 
+/** SQLSTATE of a write to a server that only reads: a standby, or a primary that became one. */
+export const readOnly = "25006";
+
 /** SQLSTATE of a cancelled statement: by `statement_timeout` or the operator. */
 const queryCanceled = "57014";
 
@@ -25,10 +28,11 @@ export function asFault(thrown: unknown): unknown {
     });
   }
   if (!awayCodes.has(code) && !code.startsWith("08")) return thrown;
-  return new Fault("store_unavailable", { note: `PostgreSQL: ${code}`, cause: thrown });
+  const note = code === readOnly ? `${code}, a server that takes no writes` : code;
+  return new Fault("store_unavailable", { note: `PostgreSQL: ${note}`, cause: thrown });
 }
 
-/** Codes of a server that is unreachable, shutting down or full. */
+/** Codes of a server that is unreachable, shutting down, full, or no primary any more. */
 const awayCodes: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -48,6 +52,7 @@ const awayCodes: ReadonlySet<string> = new Set([
   "CONNECTION_DESTROYED",
   "CONNECT_TIMEOUT",
   tooManyConnections,
+  readOnly,
   "57P01",
   "57P02",
   "57P03",

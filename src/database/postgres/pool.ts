@@ -25,6 +25,8 @@ export class Pool<C extends Connection> {
   readonly #waitMs: number;
   readonly #all = new Set<C>();
   readonly #free: C[] = [];
+  /** Lent when the server was lost: not lent again. */
+  readonly #outdated = new WeakSet<C>();
   readonly #waiting = new Set<PromiseWithResolvers<C>>();
   #away: { thrown: unknown; timer: ReturnType<typeof setTimeout> } | undefined;
   #closing: PromiseWithResolvers<void> | undefined;
@@ -46,8 +48,9 @@ export class Pool<C extends Connection> {
     }
   }
 
-  /** The server was found unreachable: older connections are not lent again. */
+  /** The server was found unreachable, or is the wrong one: older connections are not lent again. */
   lost(thrown: unknown): void {
+    for (const connection of this.#all) this.#outdated.add(connection);
     for (const connection of this.#free.splice(0)) this.#drop(connection);
     this.#setAway(thrown);
     this.#failWaiting(thrown);
@@ -122,12 +125,13 @@ export class Pool<C extends Connection> {
   }
 
   #release(connection: C): void {
-    if (connection.gone) this.#drop(connection);
+    const isUsable = !connection.gone && !this.#outdated.has(connection);
+    if (!isUsable) this.#drop(connection);
     const [waiter] = this.#waiting;
     if (waiter) {
       this.#waiting.delete(waiter);
-      waiter.resolve(connection.gone ? this.#add() : connection);
-    } else if (!connection.gone) {
+      waiter.resolve(isUsable ? connection : this.#add());
+    } else if (isUsable) {
       this.#free.push(connection);
     }
     this.#settleClosing();

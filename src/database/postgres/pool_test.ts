@@ -121,6 +121,18 @@ Deno.test("when the server is lost its idle connections are ended and those who 
   await pool.close();
 });
 
+Deno.test("a connection that was lent when the server was lost is not lent again", async () => {
+  const { pool, made } = setUp(2);
+  const holding = Promise.withResolvers<void>();
+  const lent = pool.use(() => holding.promise);
+  await Promise.resolve();
+  pool.lost(failure("25006"));
+  holding.resolve();
+  await lent;
+  assert.equal(made[0]!.gone, true);
+  await pool.close();
+});
+
 Deno.test("closing lets work end, refuses more, and ends every connection", async () => {
   const { pool, made } = setUp(1);
   const holding = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import { starvationTolerantTimeout } from "../../base/deadline.ts";
 import { Fault } from "../../shared/fault.ts";
 import { formatArray, parseArray } from "../arrays.ts";
 import type { BytesRow, Database, QueryOptions, SqlRow, SqlValue } from "../database.ts";
-import { asFault, codeOf, tooManyConnections } from "./faults.ts";
+import { asFault, codeOf, readOnly, tooManyConnections } from "./faults.ts";
 import { type Connection, Pool } from "./pool.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
@@ -53,13 +53,16 @@ export async function openPostgres(url: string, options: Partial<PostgresTimeout
 
 function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Database {
   let probing: Promise<void> | undefined;
+  const lose = (thrown: unknown) => {
+    for (const each of [pool, readers]) each.lost(thrown);
+  };
   const probe = async () => {
     const connection = createConnection();
     try {
       await connection.ready();
     } catch (thrown) {
       if (codeOf(thrown) === tooManyConnections) return;
-      for (const each of [pool, readers]) each.lost(thrown);
+      lose(thrown);
       throw thrown;
     } finally {
       connection.end(0).catch(() => {});
@@ -67,7 +70,7 @@ function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Data
     }
   };
   const createConnection = (statementMs?: number) =>
-    new Session(url, timeouts, () => probing ??= probe(), statementMs);
+    new Session(url, timeouts, { probe: () => probing ??= probe(), lose }, statementMs);
   const { waitMs, readMs } = timeouts;
   const pool = new Pool(() => createConnection(), { size: maxConnections, waitMs });
   const readers = new Pool(() => createConnection(readMs), { size: maxReadConnections, waitMs });
@@ -90,11 +93,19 @@ function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Data
   };
 }
 
+/** What sessions tell of their server, which all of them share. */
+interface ServerWatch {
+  /** Rejects if it can't be reached. */
+  probe(): Promise<void>;
+  /** Sessions that were opened before are not used again. */
+  lose(thrown: unknown): void;
+}
+
 /** A client of the driver with a single connection, so that the pool knows what runs on it. */
 class Session implements Connection {
   readonly #sql: ReturnType<typeof postgres>;
   readonly #timeouts: PostgresTimeouts;
-  readonly #probe: () => Promise<void>;
+  readonly #server: ServerWatch;
   #isOpen = false;
   /** Number of ended sessions: the driver reconnects silently. */
   #ended = 0;
@@ -105,11 +116,11 @@ class Session implements Connection {
   constructor(
     url: string,
     timeouts: PostgresTimeouts,
-    probe: () => Promise<void>,
+    server: ServerWatch,
     statementMs?: number,
   ) {
     this.#timeouts = timeouts;
-    this.#probe = probe;
+    this.#server = server;
     this.#sql = postgres(url, {
       ...driverOptions,
       connection: {
@@ -175,6 +186,8 @@ class Session implements Connection {
       const fault = asFault(thrown);
       // So a failed session is never used again, not even by queries that wait for it.
       if (fault instanceof Fault) void this.end(0);
+      // A failover that closed no connection: all that there are lead to the server of before.
+      if (codeOf(fault) === readOnly) this.#server.lose(fault);
       throw fault;
     } finally {
       this.#cut = undefined;
@@ -238,7 +251,7 @@ class Session implements Connection {
     let answered = false;
     const wait = () => setTimeout(look, this.#timeouts.answerMs);
     const look = async () => {
-      const alive = await this.#probe().then(() => true, () => false);
+      const alive = await this.#server.probe().then(() => true, () => false);
       if (answered) return;
       if (alive) timer = wait();
       else await this.end(0);
