@@ -198,6 +198,37 @@ outage(
   },
 );
 
+outage(
+  "what a process holds that says nothing any more is free before long",
+  async (database, server) => {
+    await insert(database, 1);
+    const [row] = await database.query("select current_database() as name", []);
+    // The machine of this one is gone in the middle of a transaction: nothing closes its connection.
+    const gone = await openPostgres(server.url(String(row!.name)), { idleTransactionMs: 300 });
+    const [locked, never] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const transaction = outcome(gone.transaction(async (tx) => {
+      await tx.query("select x from things for update", []);
+      locked.resolve();
+      await never.promise;
+    }));
+    try {
+      await locked.promise;
+      await within(30_000, database.query("update things set x = 2", []));
+      never.resolve();
+      assert.equal(await transaction, "store_unavailable");
+      assert.deepEqual(await contents(database), [2]);
+    } finally {
+      never.resolve();
+      await gone.close();
+    }
+  },
+);
+
+outage("sessions end transactions of a minute's silence by themselves", async (database) => {
+  const rows = await database.query("show idle_in_transaction_session_timeout");
+  assert.deepEqual(rows, [{ idle_in_transaction_session_timeout: "1min" }]);
+});
+
 async function contents(database: Database): Promise<unknown[]> {
   return (await database.query("select x from things order by x", [])).map(({ x }) => x);
 }

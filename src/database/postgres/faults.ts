@@ -32,7 +32,10 @@ export function asFault(thrown: unknown): unknown {
   return new Fault("store_unavailable", { note: `PostgreSQL: ${note}`, cause: thrown });
 }
 
-/** Codes of a server that is unreachable, shutting down, full, or no primary any more. */
+/**
+ * Codes of a server that is unreachable, shutting down, full, no primary any more, or has ended a
+ * session whose transaction said nothing for too long.
+ */
 const awayCodes: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -53,6 +56,7 @@ const awayCodes: ReadonlySet<string> = new Set([
   "CONNECT_TIMEOUT",
   tooManyConnections,
   readOnly,
+  "25P03",
   "57P01",
   "57P02",
   "57P03",

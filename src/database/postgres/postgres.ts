@@ -16,6 +16,8 @@ export interface PostgresTimeouts {
   answerMs: number;
   /** For an interactive read; then the server cancels it. Default 30 seconds. */
   readMs?: number;
+  /** For the next statement of a transaction; then the server ends its session. Default a minute. */
+  idleTransactionMs?: number;
 }
 
 /**
@@ -37,11 +39,14 @@ export async function openPostgres(url: string, options: Partial<PostgresTimeout
 } = {}): Promise<Database> {
   const { variable = "DATABASE_URL" } = options;
   const { connectMs = 5000, waitMs = 5000, answerMs = 3000, readMs = 30_000 } = options;
+  const { idleTransactionMs = 60_000 } = options;
   const host = hostOf(url);
   if (host === undefined) {
     throw new Error(`${variable}: expected postgres://user:password@host:port/database.`);
   }
-  const database = createDatabase(url, { connectMs, waitMs, answerMs, readMs });
+  const database = createDatabase(url, {
+    ...{ connectMs, waitMs, answerMs, readMs, idleTransactionMs },
+  });
   try {
     await database.ping();
     return database;
@@ -146,7 +151,10 @@ class Session implements Connection {
       void this.end(0);
     });
     try {
-      await this.#sql.unsafe("select 1");
+      // A machine that is gone closes no connection: what its transaction holds would stay so for
+      // the two hours of TCP. None of ours waits for anything but the database.
+      const { idleTransactionMs } = this.#timeouts;
+      await this.#sql.unsafe(`set idle_in_transaction_session_timeout = ${idleTransactionMs}`);
       this.#isOpen = true;
     } catch (thrown) {
       throw asFault(isLate ? { code: "CONNECT_TIMEOUT" } : thrown);
