@@ -1,6 +1,8 @@
 import assert from "@std/assert";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { createMigrated } from "../support/databases.ts";
+import { fullDiskSql } from "../support/full_disk.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import type { Row } from "../support/service.ts";
@@ -75,6 +77,36 @@ async function goesOn(): Promise<void> {
   console.log(`leases paid for ${first} and ${second} calls while the store was away`);
 }
 
+Deno.test({
+  name: `while PostgreSQL's disk is full calls go on from the lease, repeatable ones too${
+    available ? "" : ` (skipped: ${reason})`
+  }`,
+  ignore: !available,
+  async fn() {
+    const database = await createMigrated();
+    await using vendor = await startPayingVendor();
+    const env = {
+      ...vendor.env,
+      DATA_DIR: temporaryDirectory("full-disk"),
+      DATABASE_URL: database.url,
+      PRICES_FILE: await flatPrices("0.01"),
+    };
+    const client = new Client(await startService({ env }));
+    assert.ok((await client.call(20)).every(({ status }) => status === 200));
+    const opened = await openPostgres(database.url);
+    await opened.query(fullDiskSql(["ledger_entries", "account_balances", "replays"]));
+    assert.ok((await client.call(3, "own", "x")).every(({ status }) => status === 200));
+    await client.useUp();
+    await opened.query("drop function full_disk cascade");
+    await client.untilPaid();
+    await client.checkRows();
+    assert.equal(await client.service.stop(), 0);
+    assert.deepEqual(await createLedger(opened).check(), []);
+    await opened.close();
+    await database.drop();
+  },
+});
+
 /** Calls that cost a cent or, with an own vendor key, nothing; counts those that were answered. */
 class Client {
   readonly #key: string;
@@ -86,11 +118,16 @@ class Client {
   }
 
   /** One after the other; gives what they came to. */
-  async call(count: number, mode: "managed" | "own" = "managed"): Promise<Outcome[]> {
+  async call(
+    count: number,
+    mode: "managed" | "own" = "managed",
+    requestId?: string,
+  ): Promise<Outcome[]> {
     const credential = mode === "own" ? `${this.#key};sk-of-the-caller` : this.#key;
     const outcomes: Outcome[] = [];
     for (let one = 0; one < count; one++) {
-      const answer = await asked(this.service, credential).post(chatPath, chatBody());
+      const headers = requestId === undefined ? {} : { "x-request-id": `${requestId}-${one}` };
+      const answer = await asked(this.service, credential).post(chatPath, chatBody(), headers);
       const outcome = await outcomeOf(answer);
       if (outcome.status === 200 && mode === "managed") this.paid++;
       if (outcome.status === 200 && mode === "own") this.#free++;

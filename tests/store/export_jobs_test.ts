@@ -1,11 +1,12 @@
 import assert from "@std/assert";
 import type { NewExport } from "../../src/exports/export_job.ts";
-import { Fault } from "../../src/shared/fault.ts";
+import { Fault, isStoreAway } from "../../src/shared/fault.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createExportChunks } from "../../src/exports/store/export_chunks.ts";
 import { createExportFiles } from "../../src/exports/store/export_files.ts";
 import { createExportJobs } from "../../src/exports/store/export_jobs.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { fullDiskSql } from "../support/full_disk.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { collect, newAccount } from "./samples.ts";
 
@@ -272,6 +273,15 @@ eachDatabase(
     assert.deepEqual(await database.query("select position from export_chunks"), []);
   },
 );
+
+onPostgres("a file for which the database has no room is its job's failure", async (database) => {
+  const { accountId, jobs } = await setup(database);
+  await jobs.create(order(accountId));
+  const { job } = (await jobs.claim())!;
+  await database.query(fullDiskSql(["export_chunks"]));
+  const failed = createExportChunks(database).save(job, pieces([10]));
+  await assert.rejects(failed, (thrown) => !isStoreAway(thrown) && /no room/.test(String(thrown)));
+});
 
 Deno.test("files of exports are their owner's alone", async () => {
   const files = createExportFiles(`${directory}/modes`);

@@ -224,6 +224,18 @@ outage(
   },
 );
 
+outage("a server without room counts as away, and its sessions go on", async (database) => {
+  const session = () => database.query("select pg_backend_pid() as pid", []);
+  const before = await session();
+  for (const code of ["53100", "53200", "58030"]) {
+    const failing = `do $$ begin raise exception using errcode = '${code}'; end $$`;
+    assert.equal(await outcome(database.query(failing)), "store_unavailable");
+    const transaction = database.transaction((tx) => tx.query(failing));
+    assert.equal(await outcome(transaction), "store_unavailable");
+  }
+  assert.deepEqual(await session(), before);
+});
+
 outage("sessions end transactions of a minute's silence by themselves", async (database) => {
   const rows = await database.query("show idle_in_transaction_session_timeout");
   assert.deepEqual(rows, [{ idle_in_transaction_session_timeout: "1min" }]);

@@ -9,6 +9,16 @@ export const readOnly = "25006";
 /** SQLSTATE of a cancelled statement: by `statement_timeout` or the operator. */
 const queryCanceled = "57014";
 
+/**
+ * SQLSTATEs of a server whose disk or memory is full, or whose disk fails. It takes no writes for a
+ * while; the session goes on.
+ */
+const noRoom: ReadonlySet<string> = new Set(["53100", "53200", "58030"]);
+
+export function isOutOfRoom(thrown: unknown): boolean {
+  return noRoom.has(codeOf(thrown) ?? "");
+}
+
 /** The code of any thrown value: an SQLSTATE, the driver's own, or the operating system's. */
 export function codeOf(thrown: unknown): string | undefined {
   const cause = thrown instanceof Fault ? thrown.cause : thrown;
@@ -33,8 +43,8 @@ export function asFault(thrown: unknown): unknown {
 }
 
 /**
- * Codes of a server that is unreachable, shutting down, full, no primary any more, or has ended a
- * session whose transaction said nothing for too long.
+ * Codes of a server that is unreachable, shutting down, full or out of room, no primary any more, or
+ * has ended a session whose transaction said nothing for too long.
  */
 const awayCodes: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
@@ -55,6 +65,7 @@ const awayCodes: ReadonlySet<string> = new Set([
   "CONNECTION_DESTROYED",
   "CONNECT_TIMEOUT",
   tooManyConnections,
+  ...noRoom,
   readOnly,
   "25P03",
   "57P01",

@@ -3,7 +3,7 @@ import { starvationTolerantTimeout } from "../../base/deadline.ts";
 import { Fault } from "../../shared/fault.ts";
 import { formatArray, parseArray } from "../arrays.ts";
 import type { BytesRow, Database, QueryOptions, SqlRow, SqlValue } from "../database.ts";
-import { asFault, codeOf, readOnly, tooManyConnections } from "./faults.ts";
+import { asFault, codeOf, isOutOfRoom, readOnly, tooManyConnections } from "./faults.ts";
 import { type Connection, Pool } from "./pool.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
@@ -193,7 +193,7 @@ class Session implements Connection {
     } catch (thrown) {
       const fault = asFault(thrown);
       // So a failed session is never used again, not even by queries that wait for it.
-      if (fault instanceof Fault) void this.end(0);
+      if (fault instanceof Fault && !isOutOfRoom(fault)) void this.end(0);
       // A failover that closed no connection: all that there are lead to the server of before.
       if (codeOf(fault) === readOnly) this.#server.lose(fault);
       throw fault;

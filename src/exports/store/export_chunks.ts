@@ -3,6 +3,7 @@ import { deflateRaw, inflateRaw } from "node:zlib";
 import { createGcHint } from "../../base/gc_hint.ts";
 import type { ExportFileName, ExportFiles } from "../export_job.ts";
 import type { Database } from "../../database/database.ts";
+import { isOutOfRoom } from "../../database/postgres/faults.ts";
 
 /**
  * Bytes of the file in one piece; the last one may hold fewer. Each is compressed by itself, so
@@ -86,6 +87,9 @@ async function insert(
      insert into export_chunks (request_id, claim, position, bytes)
      select request_id, $2, $3, decode($4, 'base64') from held returning position`,
     [requestId, claim, position, compressed.toString("base64")],
-  );
+  ).catch((thrown) => {
+    // The job's failure, which counts: it may be this very file that fills the disk.
+    throw isOutOfRoom(thrown) ? new Error("The database has no room for the file.") : thrown;
+  });
   if (rows.length === 0) throw new Error("The export was taken away while it was written.");
 }
