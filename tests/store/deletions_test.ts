@@ -67,6 +67,24 @@ eachDatabase("an interaction goes with all that hangs on it, and nothing else do
   });
 });
 
+eachDatabase(
+  "a call of a replica whose clock is ahead goes too, and later ones stay",
+  async (db) => {
+    const ours = await newAccount(db);
+    const after = (seconds: number) => new Date(asked.getTime() + seconds * 1000);
+    const calls = createAnalyticsStore(db);
+    const call = (id: string, userId: string, seconds: number) =>
+      fullCall(ours, id, { userId, createdAt: after(seconds) });
+    await calls.insert([call("a1", "ann", -1), call("a2", "ann", 60), call("b1", "bob", 90)]);
+    const wanted = request(ours, { userIds: ["ann"] });
+    const expected = { interactions: 2, eval_runs: 0, eval_results: 0 };
+    assert.deepEqual(await storeOf(db).count(wanted), expected);
+    assert.deepEqual(await erase(db, wanted), expected);
+    await calls.insert([call("a3", "ann", 61)]);
+    assert.deepEqual((await left(db)).interactions, ["a3", "b1"]);
+  },
+);
+
 eachDatabase("what runs made of a call goes with it, whatever became of it", async (database) => {
   const [ours, theirs] = [await newAccount(database), await newAccount(database, "theirs")];
   const createdAt = new Date("2026-11-21T10:30:00.000Z");

@@ -8,7 +8,8 @@ import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 const hour = Date.UTC(2026, 10, 21, 9);
-const at = (tick: number) => new Date(hour + tick * 60_000);
+/** Further apart than the clocks of replicas may be. */
+const at = (tick: number) => new Date(hour + tick * 600_000);
 
 /** Every choice of a few values, so that each rule meets each other. */
 function selectorsOf(pick: (count: number) => number): Selectors {

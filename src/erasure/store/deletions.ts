@@ -45,11 +45,14 @@ export function createDeletions(
 ): DeletionStore {
   const { main, analytics } = stores;
   return {
-    count: (request) => countScope(stores, scopeOf(tombstoneOf(request, ""), request.selectors)),
+    async count(request) {
+      const tombstone = await tombstoneNow(stores, request, "");
+      return await countScope(stores, scopeOf(tombstone, request.selectors));
+    },
     async add(request, as = "queued") {
       const stored = { ...request, selectors: storedSelectors(request.selectors) };
-      const tombstone = tombstoneOf(stored, newSalt());
       if (as === "queued") await requireRoom(main, request.accountId);
+      const tombstone = await tombstoneNow(stores, stored, newSalt());
       if (!analytics.sharesMain) await analytics.addTombstone(tombstone);
       await main.transaction(async (tx) => {
         await insertDeletion(tx, stored, tombstone, as === "claimed" ? workerId : null);
@@ -103,6 +106,30 @@ export function createDeletions(
       if (!analytics.sharesMain) await analytics.sweepErased();
     },
   };
+}
+
+/** How far the clocks of replicas may be apart. */
+const clocksApartMs = 5 * 60_000;
+const mostAhead = 10_000;
+
+/**
+ * The tombstone of a deletion that is asked for now. What is stored has arrived before, also where
+ * the replica that it arrived at has a clock that is ahead of this one's.
+ */
+async function tombstoneNow(
+  { analytics }: RecordStores,
+  request: DeletionRequest,
+  salt: string,
+): Promise<Tombstone> {
+  const tombstone = tombstoneOf(request, salt);
+  const { before, start } = tombstone;
+  const ahead = {
+    ...tombstone,
+    start: start && start > before ? start : before,
+    before: new Date(before.getTime() + clocksApartMs),
+  };
+  const latest = (await analytics.matched(scopeOf(ahead, request.selectors), mostAhead)).at(-1);
+  return latest ? { ...tombstone, before: latest.createdAt } : tombstone;
 }
 
 /** The result is audited under the person who asked, in the same transaction and so once. */
