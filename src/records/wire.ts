@@ -18,6 +18,7 @@ import { createMediaSigner, type MediaSigner } from "./signed_media.ts";
 import { createAnalyticsReads } from "./store/analytics_store.ts";
 import { createLabelRows } from "./store/label_days.ts";
 import { createMedia } from "./store/media.ts";
+import { withOwnSessions } from "./store/write_thread.ts";
 import { createRecords } from "./store/records.ts";
 import { StoredBytes } from "./stored_bytes.ts";
 
@@ -64,7 +65,9 @@ const gcHintEveryBytes = 8 * 1024 * 1024;
 export function createRecordServices(options: RecordOptions): RecordServices {
   const { database, analytics, journal, masterKey, clock, log, pause, flushOthers } = options;
   const records = createRecords(database, options.analyticsStore);
-  const interactions = { ...records, insert: options.insert ?? records.insert };
+  const { insert: byThread } = options;
+  const insert = byThread ? withOwnSessions(byThread, records.insert) : records.insert;
+  const interactions = { ...records, insert };
   const storedBytes = new StoredBytes({ perDay: options.storedBytesPerDay, clock, log });
   const tries = new Tries({ log });
   const recorder = createRecorder({

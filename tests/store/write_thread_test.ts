@@ -11,6 +11,7 @@ import {
   embeddedWriter,
   openWriteThread,
   ownThreads,
+  withOwnSessions,
   type WriterThread,
   type WriteThread,
 } from "../../src/records/store/write_thread.ts";
@@ -324,4 +325,35 @@ Deno.test("batches that are handed over at once do not mix", async () => {
   const calls = manyCalls(1);
   await Promise.all([insert(calls), insert(calls), insert(calls.slice(0, 40))]);
   assert.deepEqual(seen, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3]);
+});
+
+Deno.test({
+  name: "where PostgreSQL has no connection for the thread, records go by the service's own",
+  ignore: !available,
+  fn: async () => {
+    const created = await createMigrated();
+    const whole = await openPostgres(created.url);
+    const few = new URL(created.url);
+    await whole.query(
+      `create role one_session login password 'of-one' connection limit 1 in role ${few.username}`,
+    );
+    [few.username, few.password] = ["one_session", "of-one"];
+    const database = await openPostgres(few.href);
+    const thread = openWriteThread(database);
+    try {
+      const { insert } = threadOf(database, thread, { main: few.href });
+      const calls = [fullCall(await newAccount(whole), "a1")];
+      await assert.rejects(insert(calls), (thrown) => thrown instanceof Fault);
+      await withOwnSessions(insert, createRecords(database).insert)(calls);
+      assert.deepEqual((await left(whole)).interactions, ["a1"]);
+    } finally {
+      await thread.close();
+      await database.close();
+      await whole.close();
+      await created.drop();
+      const server = await openPostgres((await startPostgres()).url("postgres"));
+      await server.query("drop role one_session");
+      await server.close();
+    }
+  },
 });

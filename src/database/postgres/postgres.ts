@@ -52,7 +52,8 @@ export async function openPostgres(url: string, options: Partial<PostgresTimeout
     return database;
   } catch (thrown) {
     await database.close();
-    throw new Error(`${variable}: ${startFailure(thrown, host)}`);
+    const cause = thrown instanceof Fault ? thrown.cause : thrown;
+    throw new Error(`${variable}: ${startFailure(thrown, host)}`, { cause });
   }
 }
 

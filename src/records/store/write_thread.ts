@@ -2,6 +2,7 @@ import { programModule } from "../../base/program_files.ts";
 import { RequestThread } from "../../base/request_thread.ts";
 import { Turns } from "../../base/turns.ts";
 import type { Database } from "../../database/database.ts";
+import { codeOf, tooManyConnections } from "../../database/postgres/faults.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import type { OnDropped } from "./analytics_writer.ts";
@@ -125,7 +126,26 @@ export function createThreadInsert(
   };
 }
 
-function failureOf({ message, note, isStoreAway }: Extract<Written, { ok: false }>): Error {
+function failureOf({ message, note, code, isStoreAway }: Extract<Written, { ok: false }>): Error {
   if (!isStoreAway) return new Error(message);
-  return new Fault("store_unavailable", note === undefined ? {} : { note });
+  return new Fault("store_unavailable", {
+    ...note === undefined ? {} : { note },
+    ...code === undefined ? {} : { cause: { code } },
+  });
+}
+
+/**
+ * `insert` by the thread, and by `own`, with this thread's sessions, where PostgreSQL takes no more
+ * connections: these may be what it is full of, and as long as they are busy it has none for the
+ * thread's.
+ */
+export function withOwnSessions(
+  byThread: InteractionStore["insert"],
+  own: InteractionStore["insert"],
+): InteractionStore["insert"] {
+  return (rows) =>
+    byThread(rows).catch((thrown) => {
+      if (codeOf(thrown) !== tooManyConnections) throw thrown;
+      return own(rows);
+    });
 }

@@ -1,6 +1,7 @@
 import { createGcHint, released } from "../../base/gc_hint.ts";
 import { pushAll } from "../../base/lists.ts";
 import type { Database } from "../../database/database.ts";
+import { codeOf } from "../../database/postgres/faults.ts";
 import { openPostgres } from "../../database/postgres/postgres.ts";
 import { Fault, isStoreAway, messageOf } from "../../shared/fault.ts";
 import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
@@ -31,7 +32,14 @@ export interface WriteUrls {
 /** `dropped`: calls that were erased while they were under way, and so are not written. */
 export type Written =
   | { ok: true; dropped: readonly string[] }
-  | { ok: false; message: string; note: string | undefined; isStoreAway: boolean };
+  | {
+    ok: false;
+    message: string;
+    note: string | undefined;
+    /** As `codeOf` gives it. */
+    code: string | undefined;
+    isStoreAway: boolean;
+  };
 
 /**
  * After records of this weight a minor GC runs between two batches, when next to nothing has to be
@@ -75,7 +83,8 @@ export function createWriteWork(embedded?: Database): WriteWork {
       return { ok: true, dropped };
     } catch (thrown) {
       const note = thrown instanceof Fault ? thrown.note : undefined;
-      return { ok: false, message: messageOf(thrown), note, isStoreAway: isStoreAway(thrown) };
+      const [message, code] = [messageOf(thrown), codeOf(thrown)];
+      return { ok: false, message, note, code, isStoreAway: isStoreAway(thrown) };
     }
   };
   let units = 0;
@@ -132,7 +141,7 @@ class WriteStores {
     } catch (thrown) {
       await this.close();
       // Not a wrong setting: the service has opened the same before.
-      throw away(messageOf(thrown));
+      throw away(messageOf(thrown), thrown instanceof Error ? thrown.cause : undefined);
     }
   }
 
@@ -143,6 +152,6 @@ class WriteStores {
   }
 }
 
-function away(note: string): Fault {
-  return new Fault("store_unavailable", { note });
+function away(note: string, cause?: unknown): Fault {
+  return new Fault("store_unavailable", { note, cause });
 }
