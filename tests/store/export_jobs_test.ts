@@ -280,7 +280,10 @@ onPostgres("a file for which the database has no room is its job's failure", asy
   const { job } = (await jobs.claim())!;
   await database.query(fullDiskSql(["export_chunks"]));
   const failed = createExportChunks(database).save(job, pieces([10]));
-  await assert.rejects(failed, (thrown) => !isStoreAway(thrown) && /no room/.test(String(thrown)));
+  await assert.rejects(
+    failed,
+    (thrown: unknown) => !isStoreAway(thrown) && /no room/.test(String(thrown)),
+  );
 });
 
 Deno.test("files of exports are their owner's alone", async () => {

@@ -343,7 +343,7 @@ Deno.test({
     try {
       const { insert } = threadOf(database, thread, { main: few.href });
       const calls = [fullCall(await newAccount(whole), "a1")];
-      await assert.rejects(insert(calls), (thrown) => thrown instanceof Fault);
+      await assert.rejects(insert(calls), (thrown: unknown) => thrown instanceof Fault);
       await withOwnSessions(insert, createRecords(database).insert)(calls);
       assert.deepEqual((await left(whole)).interactions, ["a1"]);
     } finally {

@@ -110,7 +110,7 @@ function mp4(duration: number): Uint8Array {
 }
 
 Deno.test("a recording whose head doesn't state its length is neither free nor endless", () => {
-  const seconds = (file: Uint8Array) => {
+  const seconds = (file: Uint8Array<ArrayBuffer>) => {
     const one = reader(file);
     one.whole("Hello.", "text/plain");
     return [
