@@ -100,7 +100,7 @@ Deno.test("by the minute the file's length costs where the vendor reports tokens
 });
 
 /** The head of an MP4 file of 40 kB. */
-function mp4(duration: number): Uint8Array {
+function mp4(duration: number): Uint8Array<ArrayBuffer> {
   const view = new DataView(new ArrayBuffer(40_000));
   [..."ftypiso5"].forEach((letter, at) => view.setUint8(4 + at, letter.charCodeAt(0)));
   [..."mvhd"].forEach((letter, at) => view.setUint8(36 + at, letter.charCodeAt(0)));
