@@ -1,3 +1,4 @@
+import { topLevelMembers } from "../../base/json_text.ts";
 import type { PriceRow } from "../pricing.ts";
 import { readPriceRow } from "./price_row.ts";
 
@@ -14,6 +15,9 @@ export function parsePricesFile(text: string): PriceRow[] {
   if (typeof file !== "object" || file === null || Array.isArray(file)) {
     throw new Error('expected a JSON object such as {"vendor-b/gpt-x": {"input": "0.25"}}');
   }
+  // JSON keeps the last of them alone: a model's prices until a day would give way to those from it.
+  const [twice] = topLevelMembers(text)?.duplicates ?? [];
+  if (twice !== undefined) throw new Error(`${JSON.stringify(twice)}: the file has this key twice`);
   return Object.entries(file).map(([key, fields]) => {
     const slash = key.indexOf("/");
     const label = key.slice(0, slash);

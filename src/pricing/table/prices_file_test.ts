@@ -99,6 +99,10 @@ const wrongFiles: [string, string | RegExp][] = [
   ['{"vendor-b/": {}}', '"vendor-b/": expected a key such as "vendor-b/gpt-x"'],
   [x([]), "vendor-b/gpt-x: expected an object, got []"],
   [
+    '{"b/x": {"input": "1", "valid_to": "2026-11-30"}, "b/\\u0078": {"input": "2"}}',
+    '"b/x": the file has this key twice',
+  ],
+  [
     x({ input: 0.25 }),
     'vendor-b/gpt-x.input: expected a decimal string such as "0.25", got 0.25',
   ],

@@ -47,6 +47,16 @@ Deno.test("bundled prices give the test vectors", () => {
   assert.equal(costUsd("vendor-d", "gemini-4-argon", argon), "2.000000000");
 });
 
+Deno.test("an operator's prices of two periods stand under a label and an alias", () => {
+  const prices = pricesWith(JSON.stringify({
+    "vendor-b/gpt-x": { input: "1", valid_to: "2026-11-30" },
+    "openai/gpt-x": { input: "2", valid_from: "2026-12-01" },
+  }));
+  const rate = (at: string) => prices.find("vendor-b", "gpt-x", new Date(at))?.rates.input;
+  assert.equal(rate("2026-11-30T23:59:59.999Z"), 1_000_000n);
+  assert.equal(rate("2026-12-01T00:00:00Z"), 2_000_000n);
+});
+
 Deno.test("a price changes at midnight UTC of its day", () => {
   const usage = { input: 1_000_000, output: 0 };
   const cost = (at: string) => costUsd("vendor-d", "gemini-4-argon", usage, new Date(at));
