@@ -271,6 +271,10 @@ export interface PricedCall {
   /** `createdAt` in full precision, as the store's own text. */
   cursor: string;
   accountId: number;
+  /** Which caps and budgets cover it. */
+  apiKeyId: string;
+  app: string | null;
+  userId: string | null;
   /** The caller's dialect; it decides which dialect the vendor was called in. */
   dialect: string;
   vendor: string;

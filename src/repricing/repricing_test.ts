@@ -11,7 +11,8 @@ const usage = { input: 1000, output: 0 };
 
 function call(more: Partial<PricedCall> = {}): PricedCall {
   return {
-    ...{ transactionId: "t", createdAt: new Date(0), cursor: "", accountId: 1, dialect: "chat" },
+    ...{ transactionId: "t", createdAt: new Date(0), cursor: "", accountId: 1 },
+    ...{ apiKeyId: "k", app: null, userId: null, dialect: "chat" },
     ...{ vendor: "vendor-x", model: "m", mode: "managed", basis: "reported" },
     ...{ costNanos: 1000n, chargedNanos: 1000n, priceVersion: "old" },
     ...{ pricedUsageText: null, usageRawText: null, counts: usage },

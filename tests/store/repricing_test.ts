@@ -3,6 +3,10 @@ import type { SettledCall } from "../../src/shared/interaction.ts";
 import { pricedUsageText } from "../../src/repricing/repricing.ts";
 import { reprice } from "../../src/repricing/reprice.ts";
 import type { Database } from "../../src/database/database.ts";
+import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
+import type { NewApiKey } from "../../src/keys/api_key.ts";
+import { createApiKeys } from "../../src/keys/store/api_keys.ts";
+import { createRecords } from "../../src/records/store/records.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
@@ -212,6 +216,40 @@ eachDatabase("what a capped key has spent follows the correction", async (db) =>
   const [row] = await db.query("select charged_nanos from key_charges");
   assert.equal(row!.charged_nanos, 2000n);
 });
+
+eachDatabase(
+  "calls that were free count in caps and budgets once they have a price",
+  async (db) => {
+    const { accountId, run } = await opened(db);
+    const capped: NewApiKey = {
+      ...{ id: "capped", accountId, name: "capped", prefix: "dmt_abcd", hash: "h", scopes: [] },
+      ...{ models: [], expiresAt: null, capDayNanos: usd, capMonthNanos: null },
+      onDisconnect: "cancel",
+      translationMode: "default",
+    };
+    await createApiKeys(db).insert(capped);
+    const budgets = createBudgetStore(db);
+    const now = new Date("2026-11-21T12:00:00Z");
+    const prior = () => Promise.resolve(0n);
+    for (const scope of [{ kind: "account", name: "" }, { kind: "app", name: "null" }] as const) {
+      const budget = { accountId, scope, per: "day", limitNanos: usd, raised: null } as const;
+      await budgets.set(`on ${scope.kind}`, budget, { now, prior });
+    }
+    const mine = { apiKeyId: capped.id, app: null, userId: null, createdAt: now };
+    await createRecords(db).insert([
+      call(accountId, "free", { ...mine, costNanos: 0n, chargedNanos: 0n }),
+      call(accountId, "paid", mine),
+      call(accountId, "own", { ...mine, mode: "stored_key", costNanos: 0n, chargedNanos: 0n }),
+    ]);
+    for (const [input, spent] of [["0.002", 4000n], ["0", 0n], ["0.003", 6000n]] as const) {
+      for (let round = 0; round < 2; round++) await run(pricesOf({ "vendor-b/gpt-x": { input } }));
+      const [byAccount, byApp] = await budgets.list({ accountId, now });
+      assert.deepEqual([byAccount!.spentNanos, byApp!.spentNanos], [spent, 0n]);
+      const [day] = await db.query("select sum(charged_nanos)::bigint as spent from key_spend");
+      assert.equal(day!.spent, spent);
+    }
+  },
+);
 
 eachDatabase("a charge that is given back after its correction is given back whole", async (db) => {
   const { accountId, interactions, ledger, run, balance } = await opened(db);

@@ -94,7 +94,10 @@ const postCharges = `${covered}, fresh as (
   ) d using (budget_id, starts_at)
   where p.budget_id = s.budget_id and p.starts_at = s.starts_at`;
 
-/** Calls are charged something else than was posted; part of the transaction that corrects them. */
+/**
+ * Calls are charged something else than was posted, none of them one that was given back; part of
+ * the transaction that corrects them.
+ */
 export async function correctBudgetCharges(
   tx: Queryable,
   charges: readonly { transactionId: string; chargedNanos: bigint }[],
@@ -120,8 +123,6 @@ export async function correctBudgetCharges(
        from budget_charges c
        join json_to_recordset($1::text::json) as r(transaction_id text, charged_nanos bigint)
          using (transaction_id)
-       -- A charge that was given back stays so.
-       where c.charged_nanos <> 0
      ), charges as (
        update budget_charges c set charged_nanos = k.charged_nanos from corrected k
        where c.transaction_id = k.transaction_id and c.budget_id = k.budget_id

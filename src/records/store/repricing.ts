@@ -30,7 +30,8 @@ export async function* readPricedCalls(
       ? ` and (created_at, transaction_id) > ($${time}::text::timestamptz, $${id})`
       : "";
     const rows = await database.query(
-      `select transaction_id, created_at, created_at::text as place, account_id, dialect, vendor, model, mode, billing_basis,
+      `select transaction_id, created_at, created_at::text as place, account_id,
+         api_key_id, app, user_id, dialect, vendor, model, mode, billing_basis,
          cost_nanos, charged_nanos, price_version, priced_usage, usage_raw, input_tokens,
          cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens
        from interactions where ${conditions.join(" and ")}${from}
@@ -85,6 +86,9 @@ function readCall(row: SqlRow): PricedCall {
     createdAt: row.created_at as Date,
     cursor: String(row.place),
     accountId: Number(row.account_id),
+    apiKeyId: String(row.api_key_id),
+    app: row.app as string | null,
+    userId: row.user_id as string | null,
     dialect: String(row.dialect),
     vendor: String(row.vendor),
     model: String(row.model),

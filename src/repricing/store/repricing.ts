@@ -1,7 +1,8 @@
 import type { RepricingStore } from "../repricing.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import { lockAccounts } from "../../credit/store/ledger.ts";
-import { correctBudgetCharges } from "../../budgets/store/budget_charges.ts";
+import { insertKeyCharges } from "../../credit/store/spend.ts";
+import { correctBudgetCharges, postBudgetCharges } from "../../budgets/store/budget_charges.ts";
 import type { AnalyticsStore, CorrectedCall } from "../../records/analytics_store.ts";
 
 /**
@@ -33,9 +34,11 @@ async function adjust(
   accountId: number,
   calls: readonly CorrectedCall[],
 ): Promise<void> {
-  const changed = calls.filter(({ call, chargedNanos }) => chargedNanos !== call.chargedNanos);
-  if (changed.length === 0) return;
+  const moved = calls.filter(({ call, chargedNanos }) => chargedNanos !== call.chargedNanos);
+  if (moved.length === 0) return;
   await lockAccounts(tx, [accountId]);
+  const refunded = await refundedAmong(tx, moved);
+  const changed = moved.filter(({ call }) => !refunded.has(call.transactionId));
   await tx.query(correctCharges, [
     accountId,
     JSON.stringify(changed.map(({ call, chargedNanos, priceVersion }) => ({
@@ -45,10 +48,30 @@ async function adjust(
       note: `repriced from ${call.priceVersion ?? "no price"} to ${priceVersion}`,
     }))),
   ]);
+  // What cost nothing so far is in no cap and no budget.
+  const first = changed.filter(({ call }) => call.chargedNanos === 0n)
+    .map(({ call, chargedNanos }) => ({ ...call, chargedNanos }));
+  await insertKeyCharges(tx, first);
+  await postBudgetCharges(
+    tx,
+    first.map((call) => ({ ...call, leaseIds: [], fromLeaseNanos: 0n })),
+  );
   await correctBudgetCharges(
     tx,
     changed.map(({ call: { transactionId }, chargedNanos }) => ({ transactionId, chargedNanos })),
   );
+}
+
+/** A charge that was given back stays so, even if its call's row doesn't say it yet. */
+async function refundedAmong(
+  tx: Queryable,
+  calls: readonly CorrectedCall[],
+): Promise<Set<string>> {
+  const rows = await tx.query(
+    "select interaction_id from ledger_entries where operation_id = any($1::text[])",
+    [calls.map(({ call }) => `give-back:${call.transactionId}`)],
+  );
+  return new Set(rows.map(({ interaction_id }) => String(interaction_id)));
 }
 
 /**
@@ -61,10 +84,6 @@ const correctCharges = `with given as (
     from json_to_recordset($2::text::json)
       as r(interaction_id text, old_charged bigint, charged bigint, note text)
     left join corrected_charges c on c.interaction_id = r.interaction_id
-    -- A charge that was given back stays so, even if its row doesn't say it yet.
-    where not exists (
-      select from ledger_entries e where e.operation_id = 'give-back:' || r.interaction_id
-    )
   ), entries as (
     insert into ledger_entries (account_id, kind, amount_nanos, leased_nanos, interaction_id, note)
     select $1::bigint, 'adjust', amount, 0, interaction_id, note from given where amount <> 0
