@@ -82,6 +82,7 @@ const aggregatorKeys = {
   request: "perRequest",
   web_search: "perWebSearch",
   image_token: "imageInput",
+  image_output: "imageOutput",
   audio: "audioInput",
   audio_output: "audioOutput",
   input_audio_cache: "cachedAudioInput",

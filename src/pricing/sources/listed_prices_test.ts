@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { costOf, upperBoundNanos } from "../pricing.ts";
 import { rowsFromAggregatorModels, rowsFromHostedModels } from "./listed_prices.ts";
 
 function aggregator(pricing: unknown, more = {}) {
@@ -42,6 +43,16 @@ Deno.test("a free model costs nothing and a variable price gives no row", () => 
   assert.deepEqual(aggregator({ prompt: "-1", completion: "-1" }), []);
   assert.deepEqual(aggregator({ prompt: "0.1", completion: "-1" }), []);
   assert.deepEqual(aggregator({ prompt: "0.1" }), []);
+});
+
+Deno.test("pictures that a model draws have their own price, where text is free too", () => {
+  const drawn = { input: 0, output: 1290, imageOutput: 1290 };
+  for (const text of ["0", "0.0000025"]) {
+    const [row] = aggregator({ prompt: text, completion: text, image_output: "0.00003" });
+    const { nanos } = costOf(drawn, row!);
+    assert.equal(nanos, 38_700_000n);
+    assert.ok(upperBoundNanos(row!, { inputTokens: 10, maxOutputTokens: 1290 }) >= nanos);
+  }
 });
 
 Deno.test("digits beyond a pico-dollar round up, and a discount is taken off", () => {
