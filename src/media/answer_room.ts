@@ -19,6 +19,8 @@ export class AnswerRoom {
   #permit: MemoryPermit | undefined;
   #isReplys = false;
   #bytes = 0;
+  /** Answers that have begun and not ended. */
+  #halfRead = 0;
 
   constructor(gate: ByteGate, caller: CallContext) {
     this.#gate = gate;
@@ -28,6 +30,11 @@ export class AnswerRoom {
   /** Bytes read so far. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** Whether bytes of an answer have come, but not its end. */
+  get isHalfRead(): boolean {
+    return this.#halfRead > 0;
   }
 
   /** Reads a vendor's whole body; while memory is short the rest stays unread (backpressure). */
@@ -82,6 +89,7 @@ export class AnswerRoom {
     let length = 0;
     body.onData({
       data: (piece) => {
+        if (length === 0 && piece.length > 0) this.#halfRead++;
         length += piece.length;
         this.#bytes += piece.length;
         pieces.push(piece);
@@ -97,7 +105,10 @@ export class AnswerRoom {
           reject(thrown);
         });
       },
-      end: () => resolve(pieces),
+      end: () => {
+        if (length > 0) this.#halfRead--;
+        resolve(pieces);
+      },
       error: reject,
     });
     return promise;

@@ -91,6 +91,7 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
     endUser: ask.user,
     requestText: bodyText,
     bound: boundOf(drawing),
+    requests: drawing.encoded.calls.length,
   }, (ctx) => work(ctx, drawing));
 }
 

@@ -87,6 +87,8 @@ export interface OperationCall<T extends OperationTarget = OperationTarget> {
   state?: readonly VendorState[];
   /** Upper bound of the usage of all its vendor requests. */
   bound: BoundInput;
+  /** Vendor requests that bring its pictures in equal shares; 1 when absent. */
+  requests?: number;
 }
 
 export interface OperationContext {
@@ -199,18 +201,25 @@ async function executeOperation(
   const { meter } = call;
   const budgets = requestBudgets(call, isLast);
   const room = new AnswerRoom(deps.answers, vendorCall.caller);
-  /** For an unreadable answer: the usage is estimated from the request, unless more is known. */
+  let requests = 0;
+  /** The usage is estimated from the request, unless more is known. */
+  const estimate = () => {
+    if (!meter.hasReport) meter.report(usageAskedFor(asked, requests), "estimated");
+  };
   const unreadable = (thrown: unknown) => {
     call.stepFailed("bill", thrown);
-    if (!meter.hasReport) meter.report(usageAskedFor(asked), "estimated");
+    estimate();
   };
   try {
     const answer = await work({
       vendorCall,
       boundNanos: call.boundNanos,
       meter,
-      ask: (request) =>
-        askVendor(deps, vendorCall, isLast ? request : { ...request, once: true }, budgets()),
+      ask(request) {
+        requests++;
+        const once = isLast ? request : { ...request, once: true };
+        return askVendor(deps, vendorCall, once, budgets());
+      },
       read: (answer) => room.read(answer),
     });
     if ("listener" in answer) {
@@ -218,7 +227,10 @@ async function executeOperation(
     }
     return { ...answer, ...room.handOver(answer.body, answer.headers) };
   } catch (thrown) {
-    if (room.bytes > 0 && isUnreadable(thrown)) unreadable(thrown);
+    if (isAbort(thrown)) {
+      // Who leaves in the middle of an answer pays for it as if its vendor had cut it.
+      if (room.isHalfRead) estimate();
+    } else if (room.bytes > 0 && isUnreadable(thrown)) unreadable(thrown);
     throw thrown;
   } finally {
     room.leave();
@@ -330,18 +342,21 @@ function streamListener(
 
 /** A truncated answer, or one we failed to read, was generated and is billed; an invalid one isn't. */
 function isUnreadable(thrown: unknown): boolean {
-  if (isAbort(thrown)) return false;
   return !(thrown instanceof Fault) || thrown.code === "upstream_stream_truncated";
 }
 
 /** Latin text is read at about 14 characters a second. */
 const charactersPerSecond = 14;
 
-function usageAskedFor({ bound, requestText }: OperationCall): BillableUsage {
-  const { images, characters, maxOutputTokens, choices = 1 } = bound;
+/** What was asked for; of pictures those of the vendor requests that were made. */
+function usageAskedFor(asked: OperationCall, requests: number): BillableUsage {
+  const { bound, requestText } = asked;
+  const { characters, maxOutputTokens, choices = 1 } = bound;
   const input = Math.min(bound.inputTokens, estimateTokens(requestText));
-  if (images) {
-    const output = maxOutputTokens * choices;
+  if (bound.images) {
+    const share = Math.min(1, requests / (asked.requests ?? 1));
+    const output = maxOutputTokens * Math.ceil(choices * share);
+    const images = bound.images.map((one) => ({ ...one, count: Math.ceil(one.count * share) }));
     return { input, output, imageOutput: output, images };
   }
   if (characters === undefined) {

@@ -14,16 +14,18 @@ import {
   refusalFault,
   type RequestBudget,
   unrecordedBudget,
+  type VendorAccess,
 } from "./vendor_call.ts";
 import { parseAnswer } from "./text_answer.ts";
 import type { Log } from "../base/log.ts";
 import { refuseState } from "./plan/hosted_work.ts";
+import { maxVendorRequests } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import { candidatesOf, type RoutingDeps } from "./candidates.ts";
-import { mayAnotherAnswer } from "./pipeline.ts";
+import { eachPossible, mayAnotherAnswer } from "./pipeline.ts";
 import { type PlanDeps, readEndpointRefusal } from "./plan/plan_call.ts";
 import { modelHeader, type Reply, serverTiming } from "./reply.ts";
-import type { Dialect } from "../dialects/kernel/dialect.ts";
+import type { Counting, Dialect } from "../dialects/kernel/dialect.ts";
 
 export interface CountRequest {
   caller: CallContext;
@@ -55,11 +57,17 @@ export async function countTokens(deps: CountDeps, request: CountRequest): Promi
     endUser,
     fallbacks: undefined,
   });
+  // As calls do: a target without a key, or one that can't carry the request, is no candidate.
+  const counts = await eachPossible(
+    targets,
+    (target) => countFor(deps, { ...request, counted, plain }, target),
+    maxVendorRequests,
+  );
   const budget = unrecordedBudget();
   let failure: unknown;
-  for (const target of targets) {
+  for (const count of counts) {
     try {
-      return await countAt(deps, { ...request, counted, plain, budget }, target);
+      return await countAt(deps, count, budget);
     } catch (thrown) {
       const isOver = caller.signal.aborted || budget.left === 0;
       if (isOver || !(thrown instanceof Fault) || !mayAnotherAnswer(thrown)) throw thrown;
@@ -69,38 +77,51 @@ export async function countTokens(deps: CountDeps, request: CountRequest): Promi
   throw failure;
 }
 
-/** A count that is asked of one vendor. */
-interface Count extends CountRequest {
+/** What is counted, for any vendor. */
+interface Counted extends CountRequest {
   /** The body as the dialect counts it, with prompt tags and without. */
   counted: unknown;
   plain: unknown;
-  budget: RequestBudget;
 }
 
-async function countAt(
-  deps: CountDeps,
-  { caller, dialect, counted, plain, budget }: Count,
-  target: ResolvedModel,
-): Promise<Reply> {
+/** A count that one vendor can be asked for; without `ask` it is estimated. */
+interface Count extends Pick<Counted, "caller" | "dialect" | "plain"> {
+  target: ResolvedModel;
+  ask?: { access: VendorAccess; counting: Counting; body: string; sameDialect: boolean };
+}
+
+async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Promise<Count> {
+  const { caller, dialect, counted, plain } = of;
   const same = target.vendor.dialects.includes(dialect.name);
   const upstream = same ? dialect : deps.dialects[target.vendor.dialects[0]!];
-  if (!upstream.counting) return estimate(dialect, plain, target, caller);
+  const { counting } = upstream;
+  if (!counting) return { caller, dialect, plain, target };
+  const access = await accessVendor(deps, caller, target);
   const request = same ? plain : upstream.encodeRequest(dialect.decodeRequest(plain), {
     model: target.model,
     maxOutputTokens: undefined,
     quirks: target.vendor.quirks,
   }).body;
-  const access = await accessVendor(deps, caller, target);
   if (access.isManaged) {
     refuseState(dialect.hostedWork(counted).state);
     refuseState(upstream.hostedWork(request).state);
   }
   const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
+  const body = JSON.stringify(counting.requestBody(rest, target.model));
+  return { caller, dialect, plain, target, ask: { access, counting, body, sameDialect: same } };
+}
+
+async function countAt(
+  deps: CountDeps,
+  { caller, dialect, plain, target, ask }: Count,
+  budget: RequestBudget,
+): Promise<Reply> {
+  if (!ask) return estimate(dialect, plain, target, caller);
+  const { access, counting, body, sameDialect } = ask;
   const answer = await postToVendor(deps, access, {
-    path: upstream.counting.path(target.model),
+    path: counting.path(target.model),
     contentType: "application/json",
-    body: JSON.stringify(upstream.counting.requestBody(rest, target.model)),
-    sameDialect: same,
+    ...{ body, sameDialect },
     once: true,
   }, budget);
   if (answer.status !== 200) {
@@ -111,7 +132,7 @@ async function countAt(
     throw refusalFault(deps, access, answer, refusal.json);
   }
   const json = parseAnswer(new TextDecoder().decode(await answer.body.readAll(1024 * 1024)));
-  const tokens = upstream.counting.read(json);
+  const tokens = counting.read(json);
   if (tokens === undefined) throw new Fault("upstream_invalid_response");
   const id = vendorRequestId(answer.headers);
   return reply(

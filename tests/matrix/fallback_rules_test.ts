@@ -404,6 +404,28 @@ Deno.test("a token count goes on to the next target too", async () => {
   assert.equal(counted.headers.get("x-model"), `${messages}/${b}`);
 });
 
+Deno.test("a token count passes over a target without a vendor key, as a call does", async () => {
+  const [a] = fresh(1) as [string];
+  const word = service().script((exchange) =>
+    exchange.request.path.endsWith("/count_tokens")
+      ? exchange.answer(200, { input_tokens: 42 })
+      : answered(exchange, a)
+  );
+  const body = {
+    ...{ model: "anthropic/claude-haiku-4-5", max_tokens: 100 },
+    messages: [{ role: "user", content: word }],
+  };
+  const fallbacks = { "X-Fallback-Models": `${messages}/${a}` };
+  for (const path of ["/chat/v1/messages", "/chat/v1/messages/count_tokens"]) {
+    const response = await service().post(path, body, fallbacks);
+    const text = await response.text();
+    assert.equal(response.status, 200, `${path}: ${text}`);
+    assert.equal(response.headers.get("x-model"), `${messages}/${a}`);
+    const alone = await service().post(path, body);
+    assert.equal((await alone.json()).error.code, "vendor_not_configured", path);
+  }
+});
+
 Deno.test("embeddings go on to the next target too; a vendor without them is skipped", async () => {
   const [a, b] = fresh(2) as [string, string];
   const answer = {

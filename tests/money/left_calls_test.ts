@@ -199,3 +199,58 @@ Deno.test("who leaves while the last of several pictures is drawn pays for those
   const { status, charged_usd, billing_basis } = rows[0]!;
   assert.deepEqual([status, charged_usd, billing_basis], ["cancelled", "0.160000000", "reported"]);
 });
+
+Deno.test("who leaves in the middle of a whole media answer pays as if its vendor had cut it", async () => {
+  let leaving = new AbortController();
+  let isCut = true;
+  let begin = '{"data":[{"';
+  await using vendor = await startFakeVendor(async (exchange) => {
+    await exchange.head(200, { "content-type": "application/json" }, { length: 1_000_000 });
+    if (begin !== "") await exchange.write(begin);
+    if (isCut) return exchange.cut();
+    // The service needs a moment to read it.
+    await delay(400);
+    leaving.abort();
+    await exchange.closed;
+  });
+  await using service = await startTestService({
+    database: "any",
+    env: { VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "k" },
+  });
+  const charged = async (path: string, fields: unknown, cut: boolean) => {
+    [isCut, leaving] = [cut, new AbortController()];
+    const before = (await service.rows()).map(({ transaction_id }) => transaction_id);
+    const asking = service.fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(fields),
+      signal: leaving.signal,
+    });
+    if (cut) assert.equal((await asking).ok, false);
+    else await assert.rejects(asking);
+    for (;; await delay(20)) {
+      const rows = await service.rows();
+      const row = rows.find(({ transaction_id }) => !before.includes(transaction_id));
+      if (row) return [row.charged_usd, row.billing_basis];
+    }
+  };
+  const prompt = "A boat";
+  const cases: [string, { model: string } & Record<string, unknown>][] = [
+    ["/imagen/v1/generate", { model: "openai/gpt-image-2", prompt }],
+    ["/imagen/v1/generate", { model: "openai/dall-e-3", prompt }],
+    ["/vendor-b/v1/images/generations", { model: "gpt-image-2", prompt }],
+    ["/tts/v1/generate", { model: "openai/tts-1", text: words.slice(0, 4000) }],
+    ["/vendor-b/v1/embeddings", { model: "text-embedding-3-small", input: words }],
+  ];
+  for (const [path, fields] of cases) {
+    const cut = await charged(path, fields, true);
+    const left = await charged(path, fields, false);
+    assert.notEqual(Number(cut[0]), 0, `${path} ${fields.model}`);
+    assert.deepEqual(left, cut, `${path} ${fields.model}`);
+  }
+  // Four of eight pictures had been asked for.
+  const [path, fields] = cases[1]!;
+  assert.deepEqual(await charged(path, { ...fields, n: 8 }, false), ["0.160000000", "estimated"]);
+  begin = "";
+  assert.deepEqual(await charged(path, fields, false), ["0.000000000", "none"], "before a byte");
+});
