@@ -64,8 +64,11 @@ function readReference(address: string, index: number): Reference {
   const source = /^(data:|https?:)/i.test(address) ? mediaSource(address) : undefined;
   if (source?.type === "url") return { type: "url", url: source.url };
   const picture = source && base64Source(source.data, source.mimeType);
-  if (picture && picture.mimeType.startsWith("image/")) {
+  if (picture && imageType.test(picture.mimeType)) {
     return { type: "base64", mimeType: picture.mimeType, data: picture.data };
   }
   throw invalidValue(param, "expected a data: address that holds an image, or an https: address");
 }
+
+/** The type goes into a part's head of the vendor's form, where a line break would begin another field. */
+const imageType = /^image\/[\w.+-]+$/;
