@@ -14,15 +14,19 @@ export function imageUsage(answers: readonly ImageAnswer[], { ask, encoded, pric
   const made = answers.reduce((sum, { images }) => sum + images.length, 0);
   const images = [{ ...encoded.priced, count: made }];
   const reported = answers.flatMap(({ usage }) => usage ?? []);
-  if (reported.length > 0) return { usage: { ...summed(reported), images }, basis: "reported" };
+  const unreported = answers.filter(({ usage }) => usage === undefined);
   // With a price per image, the number of images is the usage.
-  if (price?.rates.perImage !== undefined || encoded.tokensPerImage === 0) {
-    return { usage: { input: 0, output: 0, images }, basis: "reported" };
+  const isCountEnough = price?.rates.perImage !== undefined || encoded.tokensPerImage === 0;
+  if (unreported.length === 0 || isCountEnough) {
+    return { usage: { ...summed(reported), images }, basis: "reported" };
   }
   const { quality, size } = encoded.priced;
-  const output = made * Math.min(encoded.tokensPerImage, imageTokens(quality, size));
-  const input = estimateTokens(ask.prompt);
-  return { usage: { input, output, imageOutput: output, images }, basis: "estimated" };
+  const perImage = Math.min(encoded.tokensPerImage, imageTokens(quality, size));
+  const estimates = unreported.map(({ images }) => {
+    const output = images.length * perImage;
+    return { input: estimateTokens(ask.prompt), output, imageOutput: output };
+  });
+  return { usage: { ...summed([...reported, ...estimates]), images }, basis: "estimated" };
 }
 
 const counts = ["input", "output", "cacheRead", "imageInput", "imageOutput", "reasoning"] as const;
@@ -31,7 +35,8 @@ const counts = ["input", "output", "cacheRead", "imageInput", "imageOutput", "re
 function summed(list: readonly Usage[]): Usage {
   const [first, ...others] = list;
   if (first && others.length === 0) return first;
-  const sum: Usage = { input: 0, output: 0, raw: list.map(({ raw }) => raw) };
+  const raw = list.flatMap((usage) => usage.raw ?? []);
+  const sum: Usage = { input: 0, output: 0, ...(raw.length > 0 ? { raw } : {}) };
   for (const usage of list) {
     for (const name of counts) {
       if (usage[name] !== undefined) sum[name] = (sum[name] ?? 0) + usage[name];

@@ -1,0 +1,24 @@
+import assert from "@std/assert";
+import { imageUsage } from "./image_usage.ts";
+
+const image = { base64: "AA", mediaType: "image/png" } as const;
+const drawing = {
+  ask: { prompt: "A boat at night", count: 3 },
+  encoded: { priced: { quality: "high", size: "1024x1024" }, tokensPerImage: 8000 },
+  price: undefined,
+} as unknown as Parameters<typeof imageUsage>[1];
+
+Deno.test("pictures whose vendor reports no usage are estimated beside those that have one", () => {
+  const usage = { input: 10, output: 4000, imageOutput: 4000, raw: { output_tokens: 4000 } };
+  const reported = { images: [image], usage };
+  const silent = { images: [image, image] };
+  const alone = imageUsage([reported], drawing);
+  assert.deepEqual([alone.usage.output, alone.basis], [4000, "reported"]);
+  const { usage: estimate } = imageUsage([silent], drawing);
+  assert.ok(estimate.output > 0 && estimate.input > 0);
+  const both = imageUsage([reported, silent], drawing);
+  assert.equal(both.basis, "estimated");
+  assert.equal(both.usage.output, 4000 + estimate.output);
+  assert.equal(both.usage.input, 10 + estimate.input);
+  assert.deepEqual(both.usage.images, [{ quality: "high", size: "1024x1024", count: 3 }]);
+});
