@@ -49,7 +49,8 @@ export function retryAfterMs(
   const value = headers["retry-after"];
   const seconds = numberOf(value);
   if (seconds !== undefined) return seconds * 1000;
-  const date = Date.parse(value ?? "");
+  // Without a time of day it is no date: to `Date.parse` "in 45" is a day of the year 2045.
+  const date = /\d\d:\d\d/.test(value ?? "") ? Date.parse(value!) : NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
 }
 

@@ -44,6 +44,8 @@ Deno.test("Retry-After is read as seconds, as a date and in milliseconds", () =>
     [{ "retry-after": "Sat, 21 Nov 2026 12:00:02 GMT" }, 1500],
     [{ "retry-after": "Sat, 21 Nov 2026 11:00:00 GMT" }, 0],
     [{ "retry-after": "soon" }, undefined],
+    [{ "retry-after": "in 45" }, undefined],
+    [{ "retry-after": "1e9" }, undefined],
     [{ "retry-after": "60", "retry-after-ms": "150" }, 150],
     [{ "retry-after": "60", "retry-after-ms": "x" }, 60_000],
   ];
