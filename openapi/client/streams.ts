@@ -175,8 +175,15 @@ async function* eventsOf(response: Response): AsyncGenerator<unknown, void> {
     throw connectionError(thrown, callInfo(response).requestId);
   }
   if (whole) return;
-  const message = "The stream ended before the answer did.";
-  throw new GatewayError({ code: "stream_cut", message, status: 0 }, response);
+  throw new GatewayError({ ...cutOf(response), status: 0 }, response);
+}
+
+/** Why no stream was read to its end: some vendors answer whole though they were asked to stream. */
+function cutOf(response: Response): { code: string; message: string } {
+  const type = response.headers.get("Content-Type") ?? "";
+  return type.includes("json")
+    ? { code: "unreadable_answer", message: `Expected a stream of events; the answer is ${type}.` }
+    : { code: "stream_cut", message: "The stream ended before the answer did." };
 }
 
 function parse(data: string): object | undefined {
@@ -188,12 +195,19 @@ function parse(data: string): object | undefined {
   }
 }
 
-/** Whether an event ends a stream; chat has a line of its own for that. */
+/** Whether an event ends a stream. Chat has a line of its own for that, which some vendors omit. */
 function isEnd(event: object): boolean {
   if ("type" in event) return endings.has(event.type);
-  if ("promptFeedback" in event && !("candidates" in event)) return true;
-  if (!("candidates" in event) || !Array.isArray(event.candidates)) return false;
-  return event.candidates.some((one: { finishReason?: unknown }) => Boolean(one?.finishReason));
+  const { candidates, choices, promptFeedback } = event as GenerateOrChatEvent;
+  if (Array.isArray(choices)) return choices.some((one) => Boolean(one?.finish_reason));
+  if (Array.isArray(candidates)) return candidates.some((one) => Boolean(one?.finishReason));
+  return promptFeedback !== undefined;
+}
+
+interface GenerateOrChatEvent {
+  candidates?: { finishReason?: unknown }[];
+  choices?: { finish_reason?: unknown }[];
+  promptFeedback?: unknown;
 }
 
 const endings: ReadonlySet<unknown> = new Set([

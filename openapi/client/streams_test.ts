@@ -118,6 +118,25 @@ Deno.test("half an event is no event", async () => {
   assert.ok(isGatewayError(await failure(streamChatCompletion({ client, body })), "stream_cut"));
 });
 
+Deno.test("a chat stream without its last line is whole once its choice has ended", async () => {
+  const end = `data: ${
+    JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })
+  }\n\n`;
+  const { client } = streaming(chunk("a") + end);
+  assert.equal(await failure(streamChatCompletion({ client, body })), undefined);
+});
+
+Deno.test("an answer that is no stream says what it is", async () => {
+  const client = createGateway({
+    baseUrl: "http://service",
+    apiKey: "dmt_x",
+    fetch: () => Promise.resolve(Response.json({ choices: [] })),
+  });
+  const thrown = await failure(streamChatCompletion({ client, body }));
+  if (!isGatewayError(thrown, "unreadable_answer")) throw thrown;
+  assert.match(thrown.message, /application\/json/);
+});
+
 Deno.test("whoever leaves the loop, or never enters it, closes the answer", async () => {
   for (const way of ["break", "cancel"]) {
     let closed = false;
