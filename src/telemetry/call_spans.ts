@@ -132,7 +132,9 @@ export function callSpans(
 
 function answerAttributes({ call, responseModel }: EndedCall): Record<string, SpanAttribute> {
   return {
-    ...(responseModel === undefined ? {} : { "gen_ai.response.model": responseModel }),
+    ...(responseModel === undefined
+      ? {}
+      : { "gen_ai.response.model": responseModel.slice(0, 256) }),
     ...(call.inputTokens === null ? {} : { "gen_ai.usage.input_tokens": call.inputTokens }),
     ...(call.outputTokens === null ? {} : { "gen_ai.usage.output_tokens": call.outputTokens }),
     ...(call.finishReason === null
