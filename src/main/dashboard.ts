@@ -1,7 +1,7 @@
 import { scopesOf } from "../admin/deps.ts";
 import type { Secret } from "../base/secret.ts";
 import { createCreditHistory } from "../credit/store/credit_history.ts";
-import { createSpend } from "../credit/store/spend.ts";
+import { carrySpend, createSpend } from "../credit/store/spend.ts";
 import type {
   DashboardDeps,
   InteractionDeps,
@@ -36,7 +36,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
   const { keyCache, storedKeys } = services.keys;
   const { registry, prices } = services.vendors;
   const usage = createFairUsage(records.reads);
-  const keys = createKeyService(database, services.analyticsStore);
+  const keys = createKeyService(database, { analytics: services.analyticsStore, carrySpend });
   return {
     baseUrl: address,
     signIn: config.oauth,

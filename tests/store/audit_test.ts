@@ -7,6 +7,7 @@ import { createAuditLog } from "../../src/audit/store/audit.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createEvals } from "../../src/evals/store/evals.ts";
 import { createExportJobs } from "../../src/exports/store/export_jobs.ts";
+import { carrySpend } from "../../src/credit/store/spend.ts";
 import { createKeyService } from "../../src/keys/store/key_service.ts";
 import { createPeople } from "../../src/people/store/people.ts";
 import { createSignIns } from "../../src/people/store/sign_ins.ts";
@@ -20,7 +21,10 @@ const at = new Date("2026-11-21T10:00:00Z");
 
 /** Acts of an account, in an order in which each can be done; each is told its note. */
 function actsOf(database: Database, accountId: number) {
-  const keys = createKeyService(database, createAnalyticsStore(database));
+  const keys = createKeyService(database, {
+    analytics: createAnalyticsStore(database),
+    carrySpend,
+  });
   const people = createPeople(database);
   const exports = createExportJobs(database);
   const evals = createEvals(database, createAnalyticsStore(database));

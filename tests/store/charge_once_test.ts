@@ -1,5 +1,10 @@
 /** Calls that answered one request, since a process died in between: charged once, in any order. */
 import assert from "@std/assert";
+import { systemClock } from "../../src/base/clock.ts";
+import { createSpendCaps } from "../../src/credit/spend_cap.ts";
+import { createSpend } from "../../src/credit/store/spend.ts";
+import type { NewApiKey } from "../../src/keys/api_key.ts";
+import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import { type Claim, replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -176,3 +181,39 @@ eachDatabase("a charge that stands for its request is not given back", async (da
   );
   assert.deepEqual(await charged(), ["y"]);
 });
+
+for (const way of ["dropped", "given back"]) {
+  eachDatabase(`a charge that is ${way} leaves its key's cap as if it had not been`, async (
+    database,
+  ) => {
+    const { accountId, records, dead, claimOf, row } = await setUp(database);
+    const key = await createApiKeys(database).insert(cappedKey(accountId, 2n * charge));
+    const caps = createSpendCaps({ store: createSpend(database), clock: systemClock });
+    const at = systemClock.now();
+    const call = (transactionId: string, upperBoundNanos: bigint) =>
+      caps.reserve({ key, transactionId, upperBoundNanos, at });
+    const [x, y] = [claimOf(), claimOf()];
+    for (const claim of [x, y]) await dead.claim(claim);
+    for (const id of ["x", "y"]) (await call(id, charge)).settle(charge);
+    const more = { apiKeyId: key.id, createdAt: at };
+    await records.insert([row("x", x, more)]);
+    // Its request has a claim of its own where the charge is to stand at first.
+    const second = way === "dropped" ? y : claimOf({ requestId: "r2" });
+    await records.insert([row("y", second, more)]);
+    if (way === "given back") {
+      const duplicate = { accountId, transactionId: "y", note: "twice" };
+      await refundCharge(database, duplicate, createAnalyticsStore(database));
+    }
+    await caps.refresh();
+    (await call("z", charge)).settle(charge);
+    await assert.rejects(call("more", 1n), /spend cap/);
+  });
+}
+
+function cappedKey(accountId: number, capDayNanos: bigint): NewApiKey {
+  return {
+    ...{ id: "capped", accountId, name: "capped", prefix: "dmt_abcd", hash: "hash" },
+    ...{ scopes: [], models: [], onDisconnect: "cancel", translationMode: "default" },
+    ...{ capDayNanos, capMonthNanos: null, expiresAt: null },
+  };
+}

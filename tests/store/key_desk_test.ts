@@ -4,6 +4,12 @@ import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import { createAuditLog } from "../../src/audit/store/audit.ts";
 import type { Database } from "../../src/database/database.ts";
+import {
+  carrySpend,
+  createSpend,
+  insertKeyCharges,
+  sweepKeyCharges,
+} from "../../src/credit/store/spend.ts";
 import { createKeyService } from "../../src/keys/store/key_service.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { eachDatabase } from "../support/databases.ts";
@@ -36,7 +42,7 @@ async function setUp(database: Database) {
   return {
     account,
     other,
-    desk: createKeyService(database, createAnalyticsStore(database)),
+    desk: createKeyService(database, { analytics: createAnalyticsStore(database), carrySpend }),
     keys: createApiKeys(database),
   };
 }
@@ -89,6 +95,32 @@ eachDatabase("a rotated key ends with the overlap, or when it would anyway", asy
   assert.ok(await rotate("short", "d", later));
   assert.deepEqual((await keyService.find(account.id, "short"))?.expiresAt, oldEndsAt);
   assert.equal(await keyService.find(account.id, "c"), undefined);
+});
+
+eachDatabase("what a key was charged counts under the caps of the one that replaces it", async (
+  database,
+) => {
+  const { account, desk: keyService } = await setUp(database);
+  const spend = createSpend(database);
+  const spentBy = async (id: string, day: Date) => {
+    const since = new Date("2026-11-01T00:00:00Z");
+    return (await spend.read({ keyIds: [id], since, day, transactionIds: [] })).spent.get(id);
+  };
+  await keyService.create(newKey(account.id, "a"), { environment: "" });
+  const charge = (transactionId: string, createdAt: Date, chargedNanos: bigint) =>
+    interaction(account.id, transactionId, { apiKeyId: "a", createdAt, chargedNanos });
+  const yesterday = new Date(now.getTime() - 1);
+  await database.transaction((tx) =>
+    insertKeyCharges(tx, [charge("t1", yesterday, 3n), charge("t2", now, 4n)])
+  );
+  const times = { oldEndsAt: now, now };
+  assert.ok(await keyService.rotate(account.id, "a", newKey(account.id, "b"), times));
+  assert.deepEqual(await spentBy("b", now), { dayNanos: 4n, beforeNanos: 3n });
+  assert.ok(await keyService.rotate(account.id, "b", newKey(account.id, "c"), times));
+  assert.deepEqual(await spentBy("c", now), { dayNanos: 4n, beforeNanos: 3n });
+  // They end as other charges do.
+  await sweepKeyCharges(database, new Date("2027-01-15T00:00:00Z"));
+  assert.deepEqual(await database.query("select 1 from key_spend"), []);
 });
 
 eachDatabase("acts are listed by account, the latest first, page by page", async (database) => {

@@ -17,6 +17,7 @@ import type {
   SqlValue,
 } from "../../src/database/database.ts";
 import { refreshStatistics } from "../../src/database/table_statistics.ts";
+import { carrySpend } from "../../src/credit/store/spend.ts";
 import { createKeyService } from "../../src/keys/store/key_service.ts";
 import {
   createAnalyticsReads,
@@ -58,7 +59,7 @@ function storesOn(database: Database) {
     usage,
     newLabels,
     labels: newLabels(),
-    keys: createKeyService(database, createAnalyticsStore(database)),
+    keys: createKeyService(database, { analytics: createAnalyticsStore(database), carrySpend }),
     spend: createSpend(database),
     history: createCreditHistory(database),
     cohorts: createCohorts(database, analytics),

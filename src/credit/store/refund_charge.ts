@@ -40,7 +40,10 @@ export async function refundCharge(
       interactionId: transactionId,
     });
     await correctBudgetCharges(tx, [{ transactionId, chargedNanos: 0n }]);
-    await tx.query("delete from key_charges where transaction_id = $1", [transactionId]);
+    // Not deleted: the process that made the call counts its charge until it finds the row.
+    await tx.query("update key_charges set charged_nanos = 0 where transaction_id = $1", [
+      transactionId,
+    ]);
     if (analytics.sharesMain) await analytics.within(tx).clearCharge(transactionId);
   });
   if (!analytics.sharesMain) await analytics.clearCharge(transactionId);

@@ -32,9 +32,8 @@ export async function insertKeyCharges(
     "transactionId" | "apiKeyId" | "createdAt" | "chargedNanos"
   >[],
 ): Promise<void> {
-  const charged = rows.filter((row) => row.chargedNanos !== 0n);
-  const capped = await cappedKeys(tx, new Set(charged.map(({ apiKeyId }) => apiKeyId)));
-  const charges = charged.filter(({ apiKeyId }) => capped.has(apiKeyId)).map((row) => ({
+  const capped = await cappedKeys(tx, new Set(rows.map(({ apiKeyId }) => apiKeyId)));
+  const charges = rows.filter(({ apiKeyId }) => capped.has(apiKeyId)).map((row) => ({
     transaction_id: row.transactionId,
     api_key_id: row.apiKeyId,
     created_at: row.createdAt.toISOString(),
@@ -67,6 +66,23 @@ async function cappedKeys(tx: Queryable, keyIds: ReadonlySet<string>): Promise<S
     { forceCustomPlan: true },
   );
   return new Set(rows.map(({ id }) => String(id)));
+}
+
+/**
+ * What a key was charged counts under the caps of the key that replaces it, by day: with a new key
+ * nobody gets a second cap in the same month. Part of the transaction that replaces it.
+ */
+export async function carrySpend(
+  tx: Queryable,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  await tx.query(
+    `insert into key_charges (transaction_id, api_key_id, created_at, charged_nanos)
+     select 'replaced:' || $2::text || ':' || to_char(day at time zone 'UTC', 'YYYY-MM-DD'),
+       $2::text, day, charged_nanos::bigint
+     from key_spend where api_key_id = $1 and charged_nanos <> 0`,
+    [from, to],
+  );
 }
 
 /** Removes charges of months that no cap looks at any more; returns how many. */

@@ -10,7 +10,13 @@ import { sanitizeText } from "../../database/sanitize_text.ts";
 
 type LastUses = Pick<AnalyticsReads, "lastUses">;
 
-export function createKeyService(database: Database, analytics: LastUses): KeyService {
+/** What the key `from` was charged counts under the caps of `to` too. */
+export type CarrySpend = (tx: Queryable, keys: { from: string; to: string }) => Promise<void>;
+
+export function createKeyService(
+  database: Database,
+  { analytics, carrySpend }: { analytics: LastUses; carrySpend: CarrySpend },
+): KeyService {
   return {
     list: (accountId) => read(database, analytics, accountId, null),
     find: async (accountId, id) => (await read(database, analytics, accountId, id))[0],
@@ -62,6 +68,7 @@ export function createKeyService(database: Database, analytics: LastUses): KeySe
         );
         const environment = String(old?.environment ?? "");
         await note(tx, next.id, { environment, replaces: id, madeBy });
+        await carrySpend(tx, { from: id, to: next.id });
         await writeAudit(tx, audit);
         return true;
       }),

@@ -47,7 +47,8 @@ async function postCharges(
 ): Promise<readonly SettledCall[]> {
   const rows = await chargeOnce(tx, calls);
   await postAll(tx, rows.map(settlementOf));
-  await insertKeyCharges(tx, rows);
+  // A charge that is dropped stands as 0: processes that count it wait for it in the store.
+  await insertKeyCharges(tx, rows.filter((_, at) => calls[at]!.chargedNanos !== 0n));
   await postBudgetCharges(
     tx,
     rows.map((row, at) => ({
