@@ -31,6 +31,8 @@ export async function benchGrowth(figures: Figures, options: BenchOptions): Prom
     { title: "empty", interactions: 0, keys: 10 },
     { title: "10,000 interactions", interactions: 10_000, keys: 10 },
     { title: `${rows.toLocaleString("en")} interactions`, interactions: rows, keys: 10 },
+    // As many used keys as of the next store, whose others only lie there.
+    { title: "1,000 keys", interactions: 0, keys: activeKeys },
     { title: "100,000 keys", interactions: 0, keys: 100_000 },
     // Two services on stores of one size differ by some percent: this one says by how many.
     { title: "empty, started last", interactions: 0, keys: 10 },
