@@ -20,9 +20,11 @@ export async function postBudgetCharges(
   tx: Queryable,
   calls: readonly BudgetedCall[],
 ): Promise<void> {
-  const rows = calls.filter(({ chargedNanos, fromLeaseNanos }) =>
+  const charged = calls.filter(({ chargedNanos, fromLeaseNanos }) =>
     chargedNanos !== 0n || fromLeaseNanos !== 0n
-  ).map((call) => ({
+  );
+  const budgeted = await accountsWithBudgets(tx, new Set(charged.map((call) => call.accountId)));
+  const rows = charged.filter(({ accountId }) => budgeted.has(accountId)).map((call) => ({
     transaction_id: call.transactionId,
     account_id: call.accountId,
     app: sanitizeText(call.app),
@@ -42,6 +44,20 @@ export async function postBudgetCharges(
     periods.map((row) => ({ budgetId: String(row.budget_id), startsAt: row.starts_at as Date })),
   );
   await tx.query(postCharges, [sent]);
+}
+
+/** Most calls are of accounts without any, and need no more than this. */
+async function accountsWithBudgets(
+  tx: Queryable,
+  accountIds: ReadonlySet<number>,
+): Promise<ReadonlySet<number>> {
+  if (accountIds.size === 0) return accountIds;
+  const rows = await tx.query(
+    `select distinct account_id from budgets
+     where account_id = any($1::bigint[]) and removed_at is null`,
+    [[...accountIds]],
+  );
+  return new Set(rows.map(({ account_id }) => Number(account_id)));
 }
 
 const callsSql = `select distinct on (transaction_id) * from json_to_recordset($1::text::json)
