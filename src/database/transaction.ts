@@ -1,6 +1,6 @@
-import type { Queryable, SqlRow } from "./database.ts";
+import type { Queryable, SqlRow, Transaction } from "./database.ts";
 
-export interface OpenTransaction extends Queryable {
+export interface OpenTransaction extends Transaction {
   commit(): Promise<void>;
   /** Never throws; if it can't roll back, it gives the connection up. */
   rollback(): Promise<void>;
@@ -13,27 +13,30 @@ export interface OpenTransaction extends Queryable {
  */
 export async function transact<T>(
   transaction: OpenTransaction,
-  work: (tx: Queryable) => Promise<T>,
+  work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   let failed: { thrown: unknown } | undefined;
   let hasEnded = false;
   let previous: Promise<unknown> = Promise.resolve();
-  const run = async <Row extends SqlRow>(...statement: Parameters<Queryable["query"]>) => {
+  const run = async <R>(statement: () => Promise<R>) => {
     if (hasEnded) throw new Error("the transaction has ended already");
     try {
-      return await transaction.query<Row>(...statement);
+      return await statement();
     } catch (thrown) {
       failed ??= { thrown };
       throw thrown;
     }
   };
-  const tx: Queryable = {
+  const inTurn = <R>(statement: () => Promise<R>) => {
+    const result = previous.then(() => run(statement));
+    previous = result.catch(() => {});
+    return result;
+  };
+  const tx: Transaction = {
     ...transaction.sendsBytes && { sendsBytes: true },
-    query<Row extends SqlRow>(...statement: Parameters<Queryable["query"]>) {
-      const rows = previous.then(() => run<Row>(...statement));
-      previous = rows.catch(() => {});
-      return rows;
-    },
+    query: <Row extends SqlRow>(...statement: Parameters<Queryable["query"]>) =>
+      inTurn(() => transaction.query<Row>(...statement)),
+    copyIn: (...rows) => inTurn(() => transaction.copyIn(...rows)),
   };
   let result: T;
   try {

@@ -1,7 +1,8 @@
 import assert from "@std/assert";
+import type { GeneratedImage } from "../dialects/kernel/image_codec.ts";
 import { imageUsage } from "./image_usage.ts";
 
-const image = { base64: "AA", mediaType: "image/png" } as const;
+const image: GeneratedImage = {};
 const drawing = {
   ask: { prompt: "A boat at night", count: 3 },
   encoded: { priced: { quality: "high", size: "1024x1024" }, tokensPerImage: 8000 },

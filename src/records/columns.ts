@@ -1,5 +1,5 @@
 import type { InteractionColumn } from "../../contracts/data/export_tables.ts";
-import { formatCell } from "../database/arrays.ts";
+import { copyLine } from "../database/copy_text.ts";
 import { sanitizeText } from "../database/sanitize_text.ts";
 import type {
   CacheResult,
@@ -186,9 +186,9 @@ export function readSummary(row: Readonly<Record<string, unknown>>): Interaction
   return summary as unknown as InteractionSummary;
 }
 
-/** A record's values in the order of `columns`, each as an element of an array's literal. */
-export function writeCells(row: SettledCall): string[] {
-  return columns.map(({ write }) => formatCell(finiteOrNull(write(row))));
+/** A record's values in the order of `columns`, for `Transaction.copyIn`. */
+export function writeLine(row: SettledCall): string {
+  return copyLine(columns.map(({ write }) => finiteOrNull(write(row))));
 }
 
 /** What is no number is none to the database either, which refuses it where there must be one. */

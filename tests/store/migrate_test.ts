@@ -6,7 +6,7 @@ import {
   parseMigration,
   readMigrations,
 } from "../../src/database/migration_file.ts";
-import type { Queryable } from "../../src/database/database.ts";
+import type { Transaction } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { onBothDatabases, onPostgres, productMigrations } from "../support/databases.ts";
 import { runProgram } from "../support/process.ts";
@@ -272,7 +272,7 @@ onBothDatabases("a backfill goes on where it was, and a contract step completes 
   let batches = 0;
   const dying = {
     ...database,
-    transaction: <T>(work: (tx: Queryable) => Promise<T>) =>
+    transaction: <T>(work: (tx: Transaction) => Promise<T>) =>
       database.transaction(async (tx) => {
         const result = await work(tx);
         if (++batches === 2) throw new Error("killed");

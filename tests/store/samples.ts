@@ -47,6 +47,6 @@ export function observed(
   return {
     ...database,
     ...watch(database),
-    transaction: (work) => database.transaction((tx) => work(watch(tx))),
+    transaction: (work) => database.transaction((tx) => work({ ...tx, ...watch(tx) })),
   };
 }

@@ -1,6 +1,6 @@
 import { programFile, programModule } from "../../base/program_files.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
-import type { Database, Queryable, SqlRow } from "../database.ts";
+import type { Database, Queryable, SqlRow, Transaction } from "../database.ts";
 import { strayFilesIn } from "../file_owners.ts";
 import { embeddedAway, EmbeddedThread } from "./thread.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
@@ -42,7 +42,7 @@ export async function openEmbedded(
     kind: "embedded",
     sendsBytes: true,
     query,
-    transaction: async <T>(work: (tx: Queryable) => Promise<T>) =>
+    transaction: async <T>(work: (tx: Transaction) => Promise<T>) =>
       await transact(await begin(await threads.live()), work),
     async ping() {
       await query("select 1", []);
@@ -113,6 +113,9 @@ async function begin(thread: EmbeddedThread): Promise<OpenTransaction> {
   return {
     sendsBytes: true,
     query: (...statement) => runOn(thread, tx, ...statement),
+    async copyIn(...statement) {
+      await thread.ask({ kind: "copy", tx, statement });
+    },
     async commit() {
       await thread.ask({ kind: "commit", tx });
     },

@@ -58,6 +58,18 @@ export class PreparedStatements {
     }
   }
 
+  /** Runs a statement that reads `/dev/blob`. */
+  async copyIn(text: string, blob: Blob): Promise<void> {
+    await this.#database._handleBlob(blob);
+    try {
+      await this.#send(protocol.serialize.query(text));
+    } finally {
+      await this.#database._cleanupBlob();
+    }
+    this.#bytes += blob.size;
+    await this.#forgetOutgrown();
+  }
+
   /** Parses all anew; after statements that may have changed tables. */
   async forget(): Promise<void> {
     const all = [...this.#statements.values()];

@@ -1,4 +1,7 @@
-import type { SqlRow, SqlValue } from "../database.ts";
+import type { SqlRow, SqlValue, Transaction } from "../database.ts";
+
+/** The arguments of `Transaction.copyIn`. */
+export type CopyStatement = Parameters<Transaction["copyIn"]>;
 
 /** A question to the embedded database's thread. `tx` is the id of an open transaction. */
 export type Ask =
@@ -10,6 +13,7 @@ export type Ask =
     values: readonly SqlValue[] | undefined;
     forceCustomPlan: boolean;
   }
+  | { kind: "copy"; tx: number; statement: CopyStatement }
   | { kind: "begin" }
   | { kind: "commit"; tx: number }
   | { kind: "rollback"; tx: number }

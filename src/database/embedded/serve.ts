@@ -4,9 +4,10 @@ import { messageOf } from "../../shared/fault.ts";
 import { parseArray } from "../arrays.ts";
 import type { Database, Queryable, QueryOptions, SqlRow, SqlValue } from "../database.ts";
 import { transact } from "../transaction.ts";
+import { chunks } from "../chunks.ts";
 import { syncFolder, unpackImage } from "./image.ts";
 import { mayChangeTables, PreparedStatements } from "./prepared.ts";
-import type { Ask, EmbeddedMessage } from "./protocol.ts";
+import type { Ask, CopyStatement, EmbeddedMessage } from "./protocol.ts";
 import { synced, SyncedFiles } from "./synced_files.ts";
 
 type Statement = Pick<Extract<Ask, { kind: "query" }>, "text" | "values" | "forceCustomPlan">;
@@ -41,6 +42,9 @@ export function serveEmbedded(createWork?: (database: Database) => EmbeddedWork)
           : await transactionOf(transactions, ask.tx).query(ask);
         return { rows };
       }
+      case "copy":
+        await transactionOf(transactions, ask.tx).copyIn(ask.statement);
+        return { rows: [] };
       case "begin": {
         const tx = next++;
         transactions.set(tx, await open().begin());
@@ -85,11 +89,12 @@ function databaseOf(open: OpenDatabase): Database {
     sendsBytes: true,
     query,
     async transaction(work) {
-      const { query, end } = await open.begin();
+      const { query, copyIn, end } = await open.begin();
       return await transact({
         sendsBytes: true,
         query: async <Row extends SqlRow>(...[text, values, options]: QueryArguments) =>
           await query(statementOf(text, values, options)) as Row[],
+        copyIn: (...statement) => copyIn(statement),
         commit: () => end(true),
         rollback: () => end(false).catch(() => {}),
       }, work);
@@ -115,6 +120,7 @@ function statementOf(
 /** An open transaction; `end` commits or rolls back. */
 interface OpenTransaction {
   query(statement: Statement): Promise<SqlRow[]>;
+  copyIn(statement: CopyStatement): Promise<void>;
   end(commit: boolean): Promise<void>;
 }
 
@@ -142,6 +148,9 @@ async function openDirectory(directory: string, image: string): Promise<PGlite> 
   });
 }
 
+/** Max characters that are copied in at once: they are in memory three times meanwhile. */
+const copiedCharacters = 256 * 1024;
+
 /** The database with its prepared statements. */
 class OpenDatabase {
   readonly #database: PGlite;
@@ -167,6 +176,7 @@ class OpenDatabase {
       const done = this.#database.transaction(async (tx) => {
         opened({
           query: (statement) => this.#run(statement, tx),
+          copyIn: (statement) => this.#watched(() => this.#copyIn(statement, tx)),
           end: (commit) =>
             this.#watched(async () => {
               ending.resolve(commit);
@@ -213,6 +223,14 @@ class OpenDatabase {
       return (await runner.query(text, [...values], { parsers, serializers })).rows as SqlRow[];
     }
     return await this.#alone(tx, () => this.#prepared.query(text, values));
+  }
+
+  /** PGlite reads the rows from a file of its own; there is no `stdin`. */
+  async #copyIn([table, columns, lines]: CopyStatement, tx: Transaction): Promise<void> {
+    const statement = `copy ${table} (${columns.join(", ")}) from '/dev/blob'`;
+    for (const some of chunks(lines, ({ length }) => length, copiedCharacters)) {
+      await this.#alone(tx, () => this.#prepared.copyIn(statement, new Blob(some)));
+    }
   }
 
   /** While no other statement runs, and outside of a transaction none is open. */

@@ -2,7 +2,15 @@ import postgres from "postgres";
 import { starvationTolerantTimeout } from "../../base/deadline.ts";
 import { Fault } from "../../shared/fault.ts";
 import { formatArray, parseArray } from "../arrays.ts";
-import type { BytesRow, Database, QueryOptions, SqlRow, SqlValue } from "../database.ts";
+import { chunks } from "../chunks.ts";
+import type {
+  BytesRow,
+  Database,
+  QueryOptions,
+  SqlRow,
+  SqlValue,
+  Transaction,
+} from "../database.ts";
 import { asFault, codeOf, isOutOfRoom, readOnly, tooManyConnections } from "./faults.ts";
 import { type Connection, Pool } from "./pool.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
@@ -26,6 +34,9 @@ export interface PostgresTimeouts {
  */
 const maxConnections = 10;
 const maxReadConnections = 4;
+
+/** Max characters that are encoded in one turn of the event loop. */
+const sentCharacters = 256 * 1024;
 
 /**
  * Opens PostgreSQL at a URL. Connects once; further connections are opened as needed, and again after
@@ -218,6 +229,10 @@ class Session implements Connection {
         check();
         return await this.query(...statement);
       },
+      copyIn: async (...rows) => {
+        check();
+        await this.#copyIn(...rows);
+      },
       commit: async () => {
         check();
         await this.query("commit");
@@ -226,6 +241,24 @@ class Session implements Connection {
         if (isOurs()) await this.query("rollback").catch(() => this.end(0));
       },
     };
+  }
+
+  async #copyIn(...[table, columns, lines]: Parameters<Transaction["copyIn"]>): Promise<void> {
+    await this.#watched(async () => {
+      const query = this.#sql.unsafe(`copy ${table} (${columns.join(", ")}) from stdin`);
+      const stream = await query.writable();
+      // For the driver the query has ended with the stream; it calls these when the statement has.
+      const ended = Promise.withResolvers<unknown>();
+      Object.assign(query, { resolve: ended.resolve, reject: ended.reject });
+      stream.on("error", ended.reject);
+      for (const some of chunks(lines, ({ length }) => length, sentCharacters)) {
+        if (stream.write(some.join(""))) continue;
+        const drained = new Promise((resolve) => stream.once("drain", resolve));
+        await Promise.race([drained, ended.promise]);
+      }
+      stream.end();
+      await ended.promise;
+    });
   }
 
   #bound(text: string, values: readonly SqlValue[], { forceCustomPlan = false }: QueryOptions) {

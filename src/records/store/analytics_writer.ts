@@ -1,5 +1,6 @@
 import type { AnalyticsStore } from "../analytics_store.ts";
-import type { Database, Queryable } from "../../database/database.ts";
+import type { Database, Transaction } from "../../database/database.ts";
+import { codeOf } from "../../database/postgres/faults.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import { dropErased, writeCalls, writeRecords, type WrittenCalls } from "./interactions.ts";
 import { Partitions } from "./partitions.ts";
@@ -9,6 +10,24 @@ export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
 
 /** What writes records. It stands apart from the reads: a thread of its own loads it alone. */
 export type AnalyticsWriter = Pick<AnalyticsStore, "sharesMain" | "insert" | "insertPrepared">;
+
+/** SQLSTATE of a row whose key is there already. */
+const uniqueViolation = "23505";
+const maxAttempts = 5;
+
+/**
+ * Runs `write` again where another process wrote one of its rows at the same time, as when it takes
+ * over a journal whose process only stood still: the next time the row is found.
+ */
+async function untilUnique<T>(write: () => Promise<T>): Promise<T> {
+  for (let attempt = 1;; attempt++) {
+    try {
+      return await write();
+    } catch (thrown) {
+      if (codeOf(thrown) !== uniqueViolation || attempt === maxAttempts) throw thrown;
+    }
+  }
+}
 
 /** Stores and databases as of `createAnalyticsStore`. */
 export function createAnalyticsWriter(
@@ -20,12 +39,11 @@ export function createAnalyticsWriter(
   const sharesMain = main === database;
   const writing = async (
     rows: readonly SettledCall[],
-    write: (tx: Queryable, written: WrittenCalls) => Promise<string[]>,
+    write: (tx: Transaction, written: WrittenCalls) => Promise<string[]>,
   ) => {
     const written = await writeCalls(rows);
-    const erased = await partitions.writing(
-      rows,
-      () => database.transaction((tx) => write(tx, written)),
+    const erased = await untilUnique(() =>
+      partitions.writing(rows, () => database.transaction((tx) => write(tx, written)))
     );
     if (erased.length === 0) return;
     // A deletion may have come between the two transactions.

@@ -1,39 +1,30 @@
 import type { SettledCall } from "../../shared/interaction.ts";
-import { pushAll } from "../../base/lists.ts";
+import { greatest, least } from "../../base/lists.ts";
 import { Turns } from "../../base/turns.ts";
 import { searchKeys } from "../search_tokens.ts";
-import type { Queryable, SqlRow } from "../../database/database.ts";
-import { columns, writeCells } from "../columns.ts";
+import type { Queryable, Transaction } from "../../database/database.ts";
+import { columns, writeLine } from "../columns.ts";
 import { dropBackground } from "../../background/store/background_end.ts";
 import {
   dropStoredResponses,
   insertStoredResponses,
 } from "../../relay/conversation/store/stored_responses.ts";
 import { insertMedia } from "./media.ts";
-import { formatCell } from "../../database/arrays.ts";
-import { chunks } from "../../database/chunks.ts";
+import { copyLine } from "../../database/copy_text.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { noteErased, withoutErased } from "../../erasure/store/tombstones.ts";
-import {
-  addedCalls,
-  changeUsage,
-  countedColumns,
-  type UsageChange,
-} from "../../usage/store/count_usage.ts";
+import { addedCalls, changeUsage, type UsageChange } from "../../usage/store/count_usage.ts";
 import { unstoredCalls } from "../../usage/store/usage_sums.ts";
 
 /** Which parts of records a database holds. */
 export type RecordPart = "rows" | "retained";
 
-/** A call's row and its payloads with their search words, as cells of the arrays that are inserted. */
+/** A call's row and its payloads with their search words, as lines that are copied in. */
 interface WrittenCall {
   readonly call: SettledCall;
-  readonly row: Cells;
-  readonly payloads: Cells;
+  readonly row: string;
+  readonly payloads: string;
 }
-
-/** The values of a row, column by column, each as an element of an array's literal. */
-type Cells = readonly string[];
 
 /** By the ids of the calls. */
 export type WrittenCalls = ReadonlyMap<string, WrittenCall>;
@@ -45,7 +36,7 @@ export async function writeCalls(calls: readonly SettledCall[]): Promise<Written
   for (const call of calls) {
     await turns.pause();
     const payloads = writePayload(call);
-    written.set(call.transactionId, { call, row: writeCells(call), payloads });
+    written.set(call.transactionId, { call, row: writeLine(call), payloads });
   }
   return written;
 }
@@ -56,7 +47,7 @@ export async function writeCalls(calls: readonly SettledCall[]): Promise<Written
  * partitions must exist (`Partitions`). `written`: of all rows that are written.
  */
 export async function writeRecords(
-  tx: Queryable,
+  tx: Transaction,
   calls: readonly SettledCall[],
   parts: readonly RecordPart[],
   written: WrittenCalls,
@@ -84,99 +75,75 @@ export async function dropErased(tx: Queryable, transactionIds: readonly string[
   await dropRetained(tx, transactionIds);
 }
 
-/** Returns the newly inserted rows; existing rows are not counted again. */
+/** Returns the rows that are new; what is there already stays as it is and isn't counted again. */
 async function insertRows(
-  tx: Queryable,
+  tx: Transaction,
   calls: readonly SettledCall[],
   written: WrittenCalls,
 ): Promise<UsageChange[]> {
   if (calls.length === 0) return [];
-  const inserted = await inStatements(tx, insertUsage, calls.map((call) => rowOf(call, written)));
-  const payloads = calls.map(({ transactionId }) => written.get(transactionId)!.payloads);
-  await inStatements(tx, insertPayloads, payloads);
+  const { rows, payloads } = await unwritten(tx, calls);
+  await copyIn(tx, "interactions", rowColumns, rows.map((call) => rowOf(call, written)));
+  await copyIn(
+    tx,
+    "interaction_payloads",
+    payloadColumns,
+    payloads.map(({ transactionId }) => written.get(transactionId)!.payloads),
+  );
   await insertMedia(tx, calls);
-  return addedCalls(inserted);
+  return addedCalls(rows);
 }
 
-/** What was written before the transaction, unless the call has changed in it. */
-function rowOf(call: SettledCall, written: WrittenCalls): Cells {
-  const early = written.get(call.transactionId)!;
-  return early.call === call ? early.row : writeCells(call);
-}
-
-/** The rows that all the statements return. */
-async function inStatements(
-  tx: Queryable,
-  statement: string,
-  rows: readonly Cells[],
-): Promise<SqlRow[]> {
-  const returned: SqlRow[] = [];
-  for (const some of chunks(rows, charactersOf, sentCharacters)) {
-    const arrays = some[0]!.map((_, at) => arrayOf(some, at));
-    pushAll(returned, await tx.query(statement, arrays));
-  }
-  return returned;
-}
-
-// Plain loops in module functions: V8 drops the compiled code of callbacks that live no longer than a
-// batch, and would compile them again for nearly every batch.
-
-function charactersOf(row: Cells): number {
-  let characters = 0;
-  for (const cell of row) characters += cell.length + 1;
-  return characters;
-}
-
-/** The literal of the array with one cell of each row. */
-function arrayOf(rows: readonly Cells[], at: number): string {
-  const cells: string[] = [];
-  for (const row of rows) cells.push(row[at]!);
-  return `{${cells.join(",")}}`;
+async function copyIn(tx: Transaction, ...rows: Parameters<Transaction["copyIn"]>): Promise<void> {
+  const [, , lines] = rows;
+  if (lines.length > 0) await tx.copyIn(...rows);
 }
 
 /**
- * Inserts rows that come as an array for each column: PostgreSQL reads these in a third of the time that
- * JSON takes, which names each value.
+ * The calls whose row is not there yet, and those whose payloads are not, each once: retention drops
+ * the two one after the other. Where somebody writes one of them at the same time the transaction
+ * fails; `createAnalyticsWriter` repeats it.
  */
-function insertInto(
-  table: string,
-  columns: readonly { name: string; sqlType: string }[],
-  returning = "",
-): string {
-  const names = columns.map(({ name }) => name).join(", ");
-  // Arrays of arrays would have to be of one length: each comes as a text.
-  const isArray = (sqlType: string) => sqlType.endsWith("[]");
-  const values = columns.map(({ name, sqlType }) =>
-    isArray(sqlType) ? `${name}::${sqlType}` : name
+async function unwritten(
+  tx: Transaction,
+  calls: readonly SettledCall[],
+): Promise<{ rows: readonly SettledCall[]; payloads: readonly SettledCall[] }> {
+  const rows = new Map(calls.map((call) => [call.transactionId, call]));
+  const payloads = new Map(rows);
+  const times = calls.map(({ createdAt }) => createdAt.getTime());
+  const condition = "transaction_id = any($1::text[]) and created_at between $2 and $3";
+  const there = await tx.query(
+    `select transaction_id, true as is_row from interactions where ${condition}
+     union all select transaction_id, false from interaction_payloads where ${condition}`,
+    [[...rows.keys()], new Date(least(times)), new Date(greatest(times))],
+    // Planned for the tables as they are, and without the partitions of other months.
+    { forceCustomPlan: true },
   );
-  const arrays = columns.map(({ sqlType }, at) =>
-    `$${at + 1}::text::${isArray(sqlType) ? "text" : sqlType}[]`
-  );
-  return `insert into ${table} (${names}) select ${values.join(", ")}
-    from unnest(${arrays.join(", ")}) as r (${names}) on conflict do nothing ${returning}`;
+  for (const { transaction_id, is_row } of there) {
+    (is_row === true ? rows : payloads).delete(String(transaction_id));
+  }
+  return { rows: [...rows.values()], payloads: [...payloads.values()] };
 }
 
-const insertUsage = insertInto("interactions", columns, `returning ${countedColumns.join(", ")}`);
+/** What was written before the transaction, unless the call has changed in it. */
+function rowOf(call: SettledCall, written: WrittenCalls): string {
+  const early = written.get(call.transactionId)!;
+  return early.call === call ? early.row : writeLine(call);
+}
 
-const insertPayloads = insertInto("interaction_payloads", [
-  { name: "transaction_id", sqlType: "text" },
-  { name: "created_at", sqlType: "timestamptz" },
-  { name: "request", sqlType: "text" },
-  { name: "response", sqlType: "text" },
-  { name: "words", sqlType: "bigint[]" },
-  { name: "vendor_error", sqlType: "text" },
-]);
+const rowColumns = columns.map(({ name }) => name);
 
-/** Max characters of one statement: the driver encodes them in one turn of the event loop. */
-const sentCharacters = 256 * 1024;
+const payloadColumns = [
+  ...["transaction_id", "created_at", "request", "response", "words", "vendor_error"],
+];
 
-/** In the order of the columns of `insertPayloads`. */
-function writePayload(row: SettledCall): Cells {
+/** In the order of `payloadColumns`. */
+function writePayload(row: SettledCall): string {
   const keys = searchKeys(row, [row.requestText, row.responseText]);
-  return [
-    ...[row.transactionId, row.createdAt].map(formatCell),
-    ...[row.requestText, row.responseText].map((text) => formatCell(sanitizeText(text))),
-    `"{${keys.join(",")}}"`,
-    formatCell(row.vendorAnswer ? sanitizeText(JSON.stringify(row.vendorAnswer)) : null),
-  ];
+  return copyLine([
+    ...[row.transactionId, row.createdAt],
+    ...[row.requestText, row.responseText].map(sanitizeText),
+    `{${keys.join(",")}}`,
+    row.vendorAnswer ? sanitizeText(JSON.stringify(row.vendorAnswer)) : null,
+  ]);
 }

@@ -1,10 +1,12 @@
 import type { Queryable, SqlRow } from "../../database/database.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
+import type { Interaction } from "../../shared/interaction.ts";
 import { LatencyHistogram } from "../latency_histogram.ts";
 
 /**
- * Keeps `usage_sums` in step with `interactions`. Every statement that inserts, updates or deletes
- * rows there returns `countedColumns` of the rows it touched, and its transaction hands them to one
- * of the functions below: what is counted is what was written.
+ * Keeps `usage_sums` in step with `interactions`. Every statement that updates or deletes rows there
+ * returns `countedColumns` of the rows it touched, and its transaction hands them, or the calls that
+ * it added, to one of the functions below: what is counted is what was written.
  */
 
 /** Columns of `interactions` that the sums are made of. */
@@ -26,9 +28,32 @@ export interface UsageChange {
   readonly erased: boolean;
 }
 
-/** The rows that an insert returned. */
-export function addedCalls(rows: readonly SqlRow[]): UsageChange[] {
-  return rows.map((row) => ({ call: row as CountedCall, sign: 1, erased: false }));
+/** Calls whose rows were added. */
+export function addedCalls(calls: readonly Interaction[]): UsageChange[] {
+  return calls.map((call) => ({ call: countedCall(call), sign: 1, erased: false }));
+}
+
+/** `countedColumns` of a call as its row has them. */
+export function countedCall(call: Interaction): CountedCall {
+  return {
+    account_id: call.accountId,
+    created_at: call.createdAt,
+    vendor: call.vendor,
+    model: sanitizeText(call.model),
+    api_key_id: call.apiKeyId,
+    app: sanitizeText(call.app),
+    mode: call.mode,
+    status: call.status,
+    billing_basis: call.billingBasis,
+    latency_ms: call.latencyMs,
+    cost_nanos: call.costNanos,
+    charged_nanos: call.chargedNanos,
+    input_tokens: call.inputTokens,
+    cache_read_tokens: call.cacheReadTokens,
+    cache_write_tokens: call.cacheWriteTokens,
+    output_tokens: call.outputTokens,
+    reasoning_tokens: call.reasoningTokens,
+  };
 }
 
 /** Rows that an update returned, each with the columns as they were in `old_…`. */
@@ -246,7 +271,9 @@ const maxModel = 256;
 function sumsOfOne({ call, sign: one }: UsageChange): Sums {
   const sign = BigInt(one);
   const count = (is: boolean) => is ? sign : 0n;
-  const sum = (value: unknown) => value === null ? 0n : sign * BigInt(value as bigint);
+  // What is no number is null in the row.
+  const sum = (value: unknown) =>
+    value === null || Number.isNaN(value) ? 0n : sign * BigInt(value as bigint);
   const { status, cost_nanos: cost } = call;
   return {
     calls: sign,

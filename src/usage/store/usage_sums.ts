@@ -2,8 +2,7 @@ import { LatencyHistogram } from "../latency_histogram.ts";
 import type { UsageGroupSums, UsageQuery, UsageStore, UsageSums } from "../usage_sums.ts";
 import type { Interaction } from "../../shared/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
-import { sanitizeText } from "../../database/sanitize_text.ts";
-import { type CountedCall, sumColumns, type UsageChange } from "./count_usage.ts";
+import { countedCall, sumColumns, type UsageChange } from "./count_usage.ts";
 
 /** Reads the sums that `count_usage.ts` keeps beside the rows of calls; `analytics` has both. */
 export function createUsageSums(analytics: Queryable): UsageStore {
@@ -128,30 +127,7 @@ export async function unstoredCalls(
   );
   const existing = new Set(stored.map((row) => String(row.transaction_id)));
   const unstored = rows.filter((row) => !existing.has(row.transactionId));
-  return unstored.map((row) => ({ call: callOf(row), sign: 1, erased: true }));
-}
-
-/** The row as the table would have it. */
-function callOf(row: Interaction): CountedCall {
-  return {
-    account_id: row.accountId,
-    created_at: row.createdAt,
-    vendor: row.vendor,
-    model: sanitizeText(row.model),
-    api_key_id: row.apiKeyId,
-    app: null,
-    mode: row.mode,
-    status: row.status,
-    billing_basis: row.billingBasis,
-    latency_ms: row.latencyMs,
-    cost_nanos: row.costNanos,
-    charged_nanos: row.chargedNanos,
-    input_tokens: row.inputTokens,
-    cache_read_tokens: row.cacheReadTokens,
-    cache_write_tokens: row.cacheWriteTokens,
-    output_tokens: row.outputTokens,
-    reasoning_tokens: row.reasoningTokens,
-  };
+  return unstored.map((row) => ({ call: countedCall(row), sign: 1, erased: true }));
 }
 
 /** The condition of `boundaries`, which are its parameters $1 to $4. */
