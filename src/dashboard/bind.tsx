@@ -13,7 +13,7 @@ import { Card, type Frame, SignedIn } from "./layout.tsx";
 import { type Notice, noticeSeconds, parseNotice } from "./notice.ts";
 import type { DashboardDeps } from "./deps.ts";
 import { hashToken } from "../people/link_token.ts";
-import { csrfOf, openFor, sameText, sealFor } from "./secrets.ts";
+import { accountCsrfOf, openFor, sameText, sealFor } from "./secrets.ts";
 import { isFromElsewhere } from "./visitor.ts";
 
 /** What handlers and helpers share. */
@@ -97,19 +97,27 @@ export function page(
   };
 }
 
-/** Takes a form from who is signed in with at least that role, sent by one of our own pages. */
+/**
+ * Takes a form from who is signed in with at least that role, sent by one of our own pages about
+ * the account that is shown now. `ofSession`: the form is about the session, whatever account the
+ * page showed.
+ */
 export function action(
   ctx: PageContext,
   needed: Role,
   act: (form: Form, request: PageRequest) => Outcome | Promise<Outcome>,
-  maxFormBytes?: number,
+  { maxFormBytes, ofSession = false }: { maxFormBytes?: number; ofSession?: boolean } = {},
 ): Handler {
   return async (context) => {
     const token = ctx.cookies.read(context, "session");
     const request = await requestOf(ctx, context);
     if (!token || !request) return context.redirect("/dashboard/sign-in", 303);
     const form = await readForm(context, maxFormBytes);
-    const isOurs = form && !isFromElsewhere(context) && sameText(form.text("csrf"), request.csrf);
+    const { account, accounts } = request.session;
+    const isOurs = form && !isFromElsewhere(context) &&
+      (ofSession ? accounts : [account]).some(({ id }) =>
+        sameText(form.text("csrf"), accountCsrfOf(token, id))
+      );
     if (!isOurs) return expiredForm(ctx, context);
     if (!mayAs(request.session.role, needed)) {
       return forbidden(ctx, context, request.session, needed);
@@ -200,7 +208,7 @@ async function requestOf(ctx: PageContext, context: Context): Promise<PageReques
   });
   return {
     session,
-    csrf: csrfOf(token),
+    csrf: accountCsrfOf(token, session.account.id),
     notice: parseNotice(sealed === undefined ? undefined : openFor(token, sealed)),
     now,
     signal: context.req.raw.signal,
@@ -275,7 +283,7 @@ function forbidden(
 /** For a form that is too old, or that none of our pages sent. */
 export function expiredForm(ctx: PageContext, context: Context): Promise<Response> {
   const text =
-    "Nothing was changed. The form is from before you last signed in, or another page sent it. Go back, reload the page and try again.";
+    "Nothing was changed. The form is from before you last signed in or switched accounts, or another page sent it. Go back, reload the page and try again.";
   return message(ctx, context, 403, "This form has expired", text, backToDashboard);
 }
 

@@ -8,9 +8,17 @@ import {
 import { Buffer } from "node:buffer";
 import { sha256Hex } from "../base/hash.ts";
 
-/** The token that every form of a session carries; it follows from the cookie and isn't stored. */
+/** The token of forms that show no account; it follows from the cookie and isn't stored. */
 export function csrfOf(sessionToken: string): string {
   return derive(sessionToken, "form");
+}
+
+/**
+ * The token of a session's forms about an account. It is of no use in another one: a page that was
+ * left open before the person switched accounts would change the one that is shown now.
+ */
+export function accountCsrfOf(sessionToken: string, accountId: number): string {
+  return derive(sessionToken, `form of account ${accountId}`);
 }
 
 /** Compares in a time that says nothing about the texts. */

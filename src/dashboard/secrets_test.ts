@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { newToken } from "../people/link_token.ts";
-import { csrfOf, flowSecrets, openFor, sameText, sealFor } from "./secrets.ts";
+import { accountCsrfOf, csrfOf, flowSecrets, openFor, sameText, sealFor } from "./secrets.ts";
 
 Deno.test("what is sealed for a session opens there alone, and only unchanged", () => {
   const [ours, theirs] = [newToken(), newToken()];
@@ -15,7 +15,8 @@ Deno.test("what is sealed for a session opens there alone, and only unchanged", 
 Deno.test("no secret of a sign-in or form tells another", () => {
   const token = newToken();
   const { state, nonce, codeVerifier } = flowSecrets(token);
-  const all = [token, state, nonce, codeVerifier, csrfOf(token)];
+  const forms = [csrfOf(token), accountCsrfOf(token, 1), accountCsrfOf(token, 11)];
+  const all = [token, state, nonce, codeVerifier, ...forms];
   assert.equal(new Set(all).size, all.length);
   // RFC 7636 §4.1.
   assert.match(codeVerifier, /^[A-Za-z0-9_-]{43}$/);

@@ -37,7 +37,7 @@ export function signInRoutes(app: Hono, ctx: PageContext): void {
     action(ctx, "viewer", async (_form, request) => {
       await request.end();
       return { to: "/dashboard/sign-in?signed_out=1" };
-    }),
+    }, { ofSession: true }),
   );
   app.post(
     "/dashboard/sign-out-everywhere",
@@ -45,7 +45,7 @@ export function signInRoutes(app: Hono, ctx: PageContext): void {
       await ctx.sessions.endAll(request.session.person.id);
       await request.end();
       return { to: "/dashboard/sign-in?signed_out=1" };
-    }),
+    }, { ofSession: true }),
   );
   app.post(
     "/dashboard/account",
@@ -53,7 +53,7 @@ export function signInRoutes(app: Hono, ctx: PageContext): void {
       const id = Number(form.text("account"));
       if (Number.isSafeInteger(id)) await request.switchAccount(id);
       return { to: "/dashboard" };
-    }),
+    }, { ofSession: true }),
   );
 }
 

@@ -182,6 +182,32 @@ Deno.test("another account's ids are nothing here", async () => {
   assert.ok(!(await owner.get("/dashboard/keys")).text.includes(theirs.id));
 });
 
+Deno.test("a page left open before switching accounts changes nothing in the account shown since", async () => {
+  await world().owner();
+  world().provider.become("Eve", "eve@example.com");
+  const browser = world().browser();
+  for (const account of ["1", "second"]) {
+    if (account !== "1") await world().admin("account", "create", "--name", account);
+    const invite = ["--account", account, "--role", "owner", "--email", "eve@example.com"];
+    const { json } = await world().admin("invite", ...invite);
+    const { link } = json as { link: string };
+    await signIn(browser, `invitation=${new URL(link).searchParams.get("token")}`);
+  }
+  world().provider.become("Ada Lovelace", "ada@example.com");
+  const leftOpen = csrfIn((await browser.get("/dashboard/keys/new")).text);
+  const switched = await browser.submit("/dashboard/keys", "/dashboard/account", { account: "1" });
+  assert.equal(switched.location, "/dashboard");
+  const named = { name: "of-the-second", access: "all", expires: "never", csrf: leftOpen };
+  const refused = await browser.post("/dashboard/keys/new", named);
+  assert.equal(refused.status, 403);
+  assert.match(refused.text, /signed in or switched accounts/);
+  assert.ok(!(await browser.get("/dashboard/keys")).text.includes(named.name));
+  // Its account can be chosen again from there, and who leaves by it is signed out.
+  await browser.post("/dashboard/account", { csrf: leftOpen, account: "1" });
+  const out = await browser.post("/dashboard/sign-out", { csrf: leftOpen });
+  assert.equal(out.location, "/dashboard/sign-in?signed_out=1");
+});
+
 Deno.test("signing out everywhere ends every session of the person", async () => {
   const owner = await world().owner();
   const [one, other] = [world().browser(), world().browser()];

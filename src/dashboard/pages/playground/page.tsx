@@ -33,20 +33,20 @@ export function playgroundRoutes(app: Routes, ctx: PageContext): void {
     const talk = readTalk(form);
     if (isWrong(talk)) return { ...await playground(ctx, request, { talk }), status: 400 };
     return await playground(ctx, request, await wholeAnswer(ctx, request, talk));
-  }, maxFormBytes);
+  }, { maxFormBytes });
   app.post(`${address}/stream`, "member", (form, request) => {
     const talk = readTalk(form);
     const events = isWrong(talk) ? refused(talk) : answered(ctx, request, talk);
     return new Response(eventLines(events), {
       headers: { "content-type": "application/x-ndjson", "x-accel-buffering": "no" },
     });
-  }, maxFormBytes);
+  }, { maxFormBytes });
   app.post(`${address}/code`, "member", async (form, request) => {
     const talk = readTalk(form);
     const code = codeOf(ctx.baseUrl, ctx.playground.bodyOf(lastCall(talk.request)));
     const prompt = form.text("prompt");
     return await playground(ctx, request, { talk: unsaid(talk, prompt), prompt, code });
-  }, maxFormBytes);
+  }, { maxFormBytes });
 }
 
 async function playground(ctx: PageContext, request: PageRequest, shown: Shown): Promise<Page> {
