@@ -33,7 +33,7 @@ const tables: Readonly<Record<string, string>> = {
   credit: "ledger_entries account_balances leases key_charges key_spend corrected_charges",
   budgets: "budgets budget_periods budget_leases budget_charges",
   webhooks: "webhooks webhook_deliveries vendor_states",
-  people: "people memberships invitations dashboard_sessions sign_in_states",
+  people: "people memberships removed_members invitations dashboard_sessions sign_in_states",
   rate_limits: "rate_buckets rate_processes",
   idempotency: "replays",
   response_cache: "cached_answers",

@@ -96,6 +96,26 @@ eachDatabase("an allowed domain makes a member of the first account", async (dat
   assert.deepEqual(await admit(other, {}, ["example.com"]), { kind: "stranger" });
 });
 
+eachDatabase(
+  "an allowed domain lets nobody in again who was removed, until they are invited",
+  async (database) => {
+    const { first, people, admit, invite } = await setUp(database);
+    const domains = ["example.com"];
+    const ann = personOf(await admit(identity("ann"), {}, domains));
+    assert.equal((await people.changeRole(first.id, ann, "viewer") as { id: string }).id, ann);
+    await people.remove(first.id, ann);
+    assert.deepEqual(await admit(identity("ann"), {}, domains), { kind: "stranger" });
+    assert.equal((await admit(identity("ben"), {}, domains)).kind, "admitted");
+    await invite(first.id, "ann@example.com", "viewer", "again");
+    assert.equal((await admit(identity("ann"), {}, domains)).kind, "admitted");
+    assert.deepEqual((await people.list(first.id)).map(({ role }) => role).sort(), [
+      "member",
+      "viewer",
+    ]);
+    assert.deepEqual(await database.query("select * from removed_members", []), []);
+  },
+);
+
 eachDatabase("an invitation works once, in its time, for its address", async (database) => {
   const { first, second, clock, people, admit, invite } = await setUp(database);
   await invite(second.id, "ann@example.com", "viewer", "link");

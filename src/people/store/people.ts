@@ -59,7 +59,12 @@ export function createPeople(database: Database): PeopleStore {
   };
 }
 
-/** Who is removed is signed out of the account; who belongs nowhere any more is forgotten. */
+/** Names an identity in `removed_members`; the arguments are expressions of SQL. */
+export function identityHash(issuer: string, subject: string): string {
+  return `encode(sha256(convert_to(${issuer} || chr(10) || ${subject}, 'UTF8')), 'hex')`;
+}
+
+/** Signs out who is removed; who belongs nowhere any more is forgotten, but for a hash. */
 async function remove(
   database: Database,
   { accountId, personId }: { accountId: number; personId: string },
@@ -71,6 +76,12 @@ async function remove(
   const removed = await change(database, accountId, personId, options, async (tx) => {
     if (revoked) revokedKeyIds = await revokeKeysOf(tx, accountId, personId, revoked);
     const member = [accountId, personId];
+    await tx.query(
+      `insert into removed_members (account_id, identity_hash)
+       select $1, ${identityHash("issuer", "subject")} from people where id = $2
+       on conflict (account_id, identity_hash) do update set removed_at = clock_timestamp()`,
+      member,
+    );
     await tx.query("delete from memberships where account_id = $1 and person_id = $2", member);
     await tx.query(
       "delete from dashboard_sessions where account_id = $1 and person_id = $2",

@@ -11,6 +11,7 @@ import {
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import { identityHash } from "./people.ts";
 
 export function createSignIns(database: Database): SignInStore {
   return {
@@ -239,7 +240,7 @@ async function admit(
   }
   const invited = await byAddress(tx, identity, now);
   if (invited) return await accept(tx, identity, invited, context);
-  const membership = byGroup(identity, first) ?? byDomain(identity, first, context);
+  const membership = byGroup(identity, first) ?? await byDomain(tx, identity, first, context);
   return membership ? await join(tx, identity, membership, context) : { kind: "stranger" };
 }
 
@@ -361,16 +362,24 @@ async function takeRole(
   if (changed.length > 0) await writeAudit(tx, roleChanged?.({ accountId, personId, role }));
 }
 
-/** The place that an allowed domain gives: the operator's own word, so nobody is asked. */
-function byDomain(
-  { email }: Identity,
+/**
+ * The place that an allowed domain gives: the operator's own word, so nobody is asked. An owner's
+ * word about one person counts more: who was removed comes back by an invitation.
+ */
+async function byDomain(
+  tx: Queryable,
+  { issuer, subject, email }: Identity,
   first: number | undefined,
   { allowedDomains }: Context,
-): JoinedAccount | undefined {
+): Promise<JoinedAccount | undefined> {
   if (email === null || first === undefined) return undefined;
-  return allowedDomains.includes(domainOf(email))
-    ? { accountId: first, role: "member" }
-    : undefined;
+  if (!allowedDomains.includes(domainOf(email))) return undefined;
+  const removed = await tx.query(
+    `select 1 as one from removed_members
+     where account_id = $1 and identity_hash = ${identityHash("$2::text", "$3::text")}`,
+    [first, sanitizeText(issuer), sanitizeText(subject)],
+  );
+  return removed.length > 0 ? undefined : { accountId: first, role: "member" };
 }
 
 /**
@@ -407,6 +416,11 @@ async function join(
     [membership.accountId, personId, membership.role, now],
   );
   const { accountId } = membership;
+  await tx.query(
+    `delete from removed_members
+     where account_id = $1 and identity_hash = ${identityHash("$2::text", "$3::text")}`,
+    [accountId, sanitizeText(issuer), sanitizeText(subject)],
+  );
   if (made.length > 0) await writeAudit(tx, joined?.({ accountId, personId }));
   return { kind: "admitted", personId, accountId };
 }
