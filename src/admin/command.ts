@@ -112,12 +112,19 @@ export function readUsd(name: string, value: string): bigint {
 export function timeOption(values: Values, name: string): Date | undefined {
   const value = optional(values, name);
   if (value === undefined) return undefined;
-  const at = new Date(value);
   // Without its zone a time would mean another moment on another machine.
-  if (!/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(value) || Number.isNaN(at.getTime())) {
+  const [, day] = /^(\d{4}-\d\d-\d\d)T.*(?:Z|[+-]\d\d:\d\d)$/.exec(value) ?? [];
+  const at = new Date(value);
+  if (day === undefined || Number.isNaN(at.getTime()) || !isDay(day)) {
     throw new UsageError(`--${name} ${value}: expected a time such as 2027-01-31T00:00:00Z`);
   }
   return at;
+}
+
+/** `Date` takes the 31st of November for the 1st of December. */
+function isDay(text: string): boolean {
+  const at = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
 }
 
 /** The account meant: by id or name, the first one when nothing is said. */

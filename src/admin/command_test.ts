@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { readInput } from "./command.ts";
+import { readInput, timeOption, UsageError } from "./command.ts";
 
 Deno.test("the input is read to its end, over the borders of its pieces", async () => {
   const bytes = new TextEncoder().encode("a key – with more than ASCII\n");
@@ -13,4 +13,14 @@ Deno.test("an endless input is refused before it fills the memory", async () => 
     for (;;) yield await Promise.resolve(new Uint8Array(1024));
   };
   await assert.rejects(readInput(ReadableStream.from(endless())), /at most 65536 bytes/);
+});
+
+Deno.test("a time names its zone and a day that there is", () => {
+  const read = (until: string) => timeOption({ until }, "until")?.toISOString();
+  assert.equal(read("2024-02-29T23:30:00-01:00"), "2024-03-01T00:30:00.000Z");
+  assert.equal(read("2026-11-30T10:00Z"), "2026-11-30T10:00:00.000Z");
+  const wrong = ["2026-11-31T00:00:00Z", "2026-02-29T00:00:00+01:00", "2026-13-01T00:00:00Z"];
+  for (const text of [...wrong, "2026-11-30T10:00:00", "2026-11-30"]) {
+    assert.throws(() => read(text), UsageError, text);
+  }
 });
