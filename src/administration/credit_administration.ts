@@ -21,7 +21,7 @@ export function grantAmount(text: string): bigint {
   );
 }
 
-/** Grants credit, once for an `operationId`; gives the credit then. */
+/** Grants credit, once in a day for an `operationId`; gives the credit then. */
 export async function grantCredit(
   { ledger, showCredit }: {
     ledger: Pick<Ledger, "grant">;

@@ -93,8 +93,8 @@ export interface LeaseStore<Id> {
  */
 export interface Ledger extends LeaseStore<number> {
   /**
-   * Adds credit; `nanos` > 0. A grant with an `operationId` is made once, and noted once. Gives the new
-   * balance.
+   * Adds credit; `nanos` > 0. A grant with an `operationId` is made once in 24 hours, and noted
+   * once: for as long as a request is a repeat. Gives the new balance.
    */
   grant(
     accountId: number,

@@ -1,5 +1,6 @@
 import { type CallContext, sentRequestId } from "../relay/call_context.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
+import { replayIdOf } from "../idempotency/request_fingerprint.ts";
 import { recordModeOf } from "../relay/record_mode.ts";
 import type { Reply } from "../relay/reply.ts";
 
@@ -28,4 +29,15 @@ export async function idempotent(
   const accountId = caller.principal.account.id;
   const request = { accountId, method, path, requestId, bodyText, signal, trace, keepsNothing };
   return await idempotency.idempotent(query === undefined ? request : { ...request, query }, run);
+}
+
+/**
+ * Names a POST with an `X-Request-ID` of the caller by what it asks for; undefined without one. For
+ * work that must be done once even if the process ends before the answer of the first is stored.
+ */
+export function repeatableHash(caller: CallContext, bodyText: string): string | undefined {
+  const { requestId, path, header, principal } = caller;
+  if (sentRequestId(header) !== requestId) return undefined;
+  const accountId = principal.account.id;
+  return replayIdOf({ accountId, method: "POST", path, requestId, bodyText }).fingerprint;
 }

@@ -131,3 +131,36 @@ postgresSite(
     });
   },
 );
+
+postgresSite(
+  "a grant that is asked for again after its process ended before it answered is made once",
+  async (site) => {
+    const env = { ...site.env, STARTING_CREDIT_USD: "0" };
+    let authorization = "";
+    const balanceAfterAsking = async () => {
+      await using service = await startTestService({ env });
+      authorization ||= `Bearer ${(await service.createKey("--scope", "admin")).key}`;
+      const headers = { authorization, "x-request-id": "top-up" };
+      const answer = await service.post("/api/v1/admin/credits/grants", { usd: "5" }, headers);
+      assert.equal(answer.status, 200);
+      return (await answer.json()).balance_usd;
+    };
+    // What such a process leaves: the grant, and no answer.
+    const forget = () => site.look((database) => database.query("delete from replays", []));
+    assert.equal(await balanceAfterAsking(), "5.000000000");
+    await forget();
+    assert.equal(await balanceAfterAsking(), "5.000000000");
+    await site.look((database) =>
+      database.query(
+        `update ledger_entries set created_at = created_at - interval '25 hours', operation_id =
+           left(operation_id, -10) || to_char(
+             clock_timestamp() at time zone 'UTC' - interval '1 day', 'YYYY-MM-DD')
+         where operation_id like 'grant %'`,
+        [],
+      )
+    );
+    await forget();
+    assert.equal(await balanceAfterAsking(), "10.000000000", "after a day the id is free");
+    assert.equal(await soundBalance(site), 10_000_000_000n);
+  },
+);

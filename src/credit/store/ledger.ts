@@ -17,9 +17,12 @@ import { sanitizeText } from "../../database/sanitize_text.ts";
 /** The ledger on PostgreSQL, served or embedded. */
 export function createLedger(database: Database): Ledger {
   return {
-    async grant(accountId, nanos, more = {}) {
+    async grant(accountId, nanos, { operationId, ...more } = {}) {
       if (nanos <= 0n) throw new RangeError("a grant is more than 0");
-      return await database.transaction((tx) => credit(tx, "grant", accountId, nanos, more));
+      return await database.transaction(async (tx) => {
+        const once = operationId === undefined ? {} : { operationId: await ofDay(tx, operationId) };
+        return await credit(tx, "grant", accountId, nanos, { ...more, ...once });
+      });
     },
     adjust: (accountId, nanos, more) => credit(database, "adjust", accountId, nanos, more),
     async show(accountId, exceptProcess) {
@@ -51,6 +54,25 @@ export function createLedger(database: Database): Ledger {
       return (await database.query(checkSums, [])).map(readGap);
     },
   };
+}
+
+/**
+ * The id with a day of UTC: yesterday's where an entry of the last 24 hours has it, else today's.
+ * Entries stay, and ids are free again after a day.
+ */
+async function ofDay(tx: Queryable, operationId: string): Promise<string> {
+  const [row] = await tx.query(
+    `with days as (
+       select $1::text || to_char(n.at, ' YYYY-MM-DD') as today,
+         $1::text || to_char(n.at - interval '1 day', ' YYYY-MM-DD') as yesterday
+       from (select clock_timestamp() at time zone 'UTC' as at) n
+     )
+     select coalesce(e.operation_id, d.today) as id from days d
+     left join ledger_entries e on e.operation_id = d.yesterday
+       and e.created_at > clock_timestamp() - interval '24 hours'`,
+    [operationId],
+  );
+  return String(row!.id);
 }
 
 /** Posts charges, each once, as part of a transaction that may also write the calls' rows. */

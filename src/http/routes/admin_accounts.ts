@@ -24,7 +24,7 @@ import type { AccountStore } from "../../keys/account.ts";
 import type { ApiKeyStore } from "../../keys/api_key.ts";
 import type { CallContext } from "../../relay/call_context.ts";
 import type { Endpoints } from "../bind.ts";
-import { idempotent } from "../idempotent.ts";
+import { idempotent, repeatableHash } from "../idempotent.ts";
 import { jsonReply } from "../respond.ts";
 
 export interface AdminAccountDeps {
@@ -80,8 +80,10 @@ function creditRoutes(app: Endpoints, deps: AdminAccountDeps): void {
     const account = await accountOf(accounts, body.account_id);
     const by = administratorOf(caller.principal.key, deps.clock.now());
     const note = body.note === undefined ? {} : { note: body.note };
+    const hash = repeatableHash(caller, bodyText);
+    const operation = hash === undefined ? {} : { operationId: `grant ${hash}` };
     const run = async () => {
-      const credit = await grantCredit(deps, by, account, { nanos, ...note });
+      const credit = await grantCredit(deps, by, account, { nanos, ...note, ...operation });
       const granted_usd = nanosToUsd(nanos);
       return jsonReply({ account_id: account.id, ...creditJson(credit), granted_usd });
     };
