@@ -46,6 +46,7 @@ export function createPrices({ bundled, overrides = [], familyOf }: PriceSources
     if (family !== undefined) return { ...row, label: family.label };
     throw new Error(`${row.label}/${row.model}: no vendor has the label or alias ${row.label}`);
   });
+  refuseTwice(operator, overrides);
   const overridden = indexRows(operator);
   const table = indexRows(bundled.filter((row) => row.fallback !== true));
   const fallbacks = indexRows(bundled.filter((row) => row.fallback === true));
@@ -107,6 +108,23 @@ export function createPrices({ bundled, overrides = [], familyOf }: PriceSources
       learned.set(family, byModel(rows));
     },
   };
+}
+
+/**
+ * Refuses two of the operator's rows for one model, under a label and an alias, that begin on the
+ * same day: one of them alone would ever be charged. `written` has the rows as the file names them.
+ */
+function refuseTwice(rows: readonly PriceRow[], written: readonly PriceRow[]): void {
+  const names = new Map<string, string>();
+  rows.forEach((row, at) => {
+    const key = JSON.stringify([row.label, row.model, begin(row)]);
+    const name = `${written[at]!.label}/${row.model}`;
+    const other = names.get(key);
+    if (other !== undefined) {
+      throw new Error(`${name}: ${other} is the same model, from the same day`);
+    }
+    names.set(key, name);
+  });
 }
 
 export function bundledPrices(entries: readonly PriceEntry[] = priceTable): PriceRow[] {

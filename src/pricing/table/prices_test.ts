@@ -57,6 +57,18 @@ Deno.test("an operator's prices of two periods stand under a label and an alias"
   assert.equal(rate("2026-12-01T00:00:00Z"), 2_000_000n);
 });
 
+Deno.test("an operator's two prices of a model from the same day are refused", () => {
+  for (const day of [{}, { valid_from: "2026-12-01" }]) {
+    const rows = {
+      "vendor-b/gpt-x": { input: "1", ...day },
+      "openai/gpt-x": { input: "2", ...day },
+    };
+    assert.throws(() => pricesWith(JSON.stringify(rows)), {
+      message: "openai/gpt-x: vendor-b/gpt-x is the same model, from the same day",
+    });
+  }
+});
+
 Deno.test("a price changes at midnight UTC of its day", () => {
   const usage = { input: 1_000_000, output: 0 };
   const cost = (at: string) => costUsd("vendor-d", "gemini-4-argon", usage, new Date(at));
