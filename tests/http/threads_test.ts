@@ -176,6 +176,77 @@ Deno.test("a thread of the caller's own dialect: the caller's bytes, system, too
   assert.deepEqual([recorded.length, thread.previous_message_id], [1, id]);
 });
 
+Deno.test("a streamed answer goes on with what its vendor alone needs back: sources, callers and sets of tools, a sealed summary", async () => {
+  const id = "msg_of_the_vendor_2";
+  const source = {
+    type: "web_search_result_location",
+    url: "https://example.com/a",
+    title: "A",
+    cited_text: "So it says.",
+    encrypted_index: "c2VhbGVk",
+  };
+  const page = {
+    type: "page_location",
+    document_index: 0,
+    cited_text: "Page.",
+    end_page_number: 2,
+  };
+  const caller = { type: "code_execution_20260120", tool_id: "srvtoolu_1" };
+  const compaction = { type: "compaction", signature: "c2lnbmVk", tool_changes: [] };
+  const text = { type: "text", text: "Found." };
+  const click = { type: "tool_use", id: "toolu_1", name: "zoom", toolset_name: "computer" };
+  const query = { type: "tool_use", id: "toolu_2", name: "query", caller };
+  const blocks: [Json, ...Json[]][] = [
+    [{ ...compaction, content: null, encrypted_content: null }, {
+      type: "compaction_delta",
+      content: "So far.",
+      encrypted_content: "c3VtbWFyeQ",
+    }],
+    [
+      { ...text, text: "", citations: [] },
+      ...[source, page].map((citation) => ({ type: "citations_delta", citation })),
+      { type: "text_delta", text: "Found." },
+    ],
+    [{ ...click, input: {}, caller: { type: "direct" } }],
+    [{ ...query, input: {} }, { type: "input_json_delta", partial_json: '{"q":1}' }],
+  ];
+  const usage = { input_tokens: 10, output_tokens: 5 };
+  const events: Json[] = [
+    { type: "message_start", message: { id, type: "message", role: "assistant", usage } },
+    ...blocks.flatMap(([content_block, ...deltas], index): Json[] => [
+      { type: "content_block_start", index, content_block },
+      ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
+      { type: "content_block_stop", index },
+    ]),
+    { type: "message_delta", delta: { stop_reason: "tool_use" }, usage },
+    { type: "message_stop" },
+  ];
+  world().play((exchange) =>
+    exchange.stream(events.map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`))
+  );
+  const first = await world().post("/chat/v1/messages", {
+    ...{ model: models[0], max_tokens: 99, stream: true, thread: create },
+    messages: [{ role: "user", content: "Look it up." }],
+  });
+  await first.text();
+  const { response } = await world().row(first.headers.get("x-transaction-id"));
+  const content = [
+    { ...compaction, content: "So far.", encrypted_content: "c3VtbWFyeQ" },
+    { ...text, citations: [source, page] },
+    { ...click, input: {}, caller: { type: "direct" } },
+    { ...query, input: { q: 1 } },
+  ];
+  assert.deepEqual((response as Json).content, content);
+  world().play(callingTool(() => undefined));
+  const results = ["toolu_1", "toolu_2"].map((tool_use_id) => ({
+    type: "tool_result",
+    tool_use_id,
+  }));
+  const next = await ask({ messages: [{ role: "user", content: results }], thread: goOn(id) });
+  assert.equal(next.status, 200, next.text);
+  assert.deepEqual(JSON.parse(world().last().body).messages[1], { role: "assistant", content });
+});
+
 Deno.test("a thread goes on at another vendor, from any of its answers, and without a new message", async () => {
   world().play(callingTool(() => undefined));
   const first = await ask({ messages: [{ role: "user", content: "One?" }], thread: create });

@@ -78,6 +78,16 @@ export interface BlockEndEvent {
   block: number;
   /** What the vendor needs back unchanged with this block: a signature, sealed reasoning. */
   opaque?: Opaque;
+  own?: OwnFields;
+}
+
+/**
+ * Fields of a block that no other dialect has, as the vendor sent them: the record of a stream and
+ * a conversation that is kept hold them, as those of a whole answer do.
+ */
+export interface OwnFields {
+  dialect: DialectName;
+  fields: Readonly<Record<string, unknown>>;
 }
 
 /** A source of an open block's text. */
@@ -148,4 +158,9 @@ export interface CanonicalChoice {
 }
 
 /** A block after the fold: its kind and its whole text. */
-export type AnswerPart = BlockKind & { text: string; opaque?: Opaque; citations?: Citation[] };
+export type AnswerPart = BlockKind & {
+  text: string;
+  opaque?: Opaque;
+  citations?: Citation[];
+  own?: OwnFields;
+};

@@ -66,6 +66,7 @@ export class Fold {
       case "block-end": {
         const part = this.#parts.get(event.block)?.part;
         if (part && event.opaque) part.opaque = event.opaque;
+        if (part && event.own) part.own = event.own;
         break;
       }
       case "citation": {

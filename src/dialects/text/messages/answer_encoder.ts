@@ -87,6 +87,7 @@ function writePart(part: AnswerPart, index: number, showsReasoning: boolean): Js
         type: "text",
         text: part.text,
         ...(part.citations?.length ? { citations: part.citations.map(writeCitation) } : {}),
+        ...ownFields(part),
       }];
     case "reasoning":
       return writeReasoning(part, showsReasoning);
@@ -98,6 +99,7 @@ function writePart(part: AnswerPart, index: number, showsReasoning: boolean): Js
         // The output limit cut the JSON: the text so far, in the object that the dialect requires.
         input: readInput(part) ?? { _raw: part.text },
         caller: { type: "direct" },
+        ...ownFields(part),
       }];
     case "media":
       return [{ type: "text", text: mediaNote(part.media, part.mimeType) }];
@@ -107,6 +109,10 @@ function writePart(part: AnswerPart, index: number, showsReasoning: boolean): Js
     case "refusal":
       return [];
   }
+}
+
+function ownFields({ own }: AnswerPart): Json {
+  return own?.dialect === "messages" ? own.fields : {};
 }
 
 function writeReasoning(part: AnswerPart, shows: boolean): Json[] {

@@ -4,7 +4,7 @@ import { asString, innerJson, isRecord, type JsonRecord } from "../../../kernel/
 import { readCitation } from "./citation.ts";
 import { readSearchBlock } from "./search_blocks.ts";
 
-/** Most text of a vendor block that is buffered until it ends, in UTF-16 units. */
+/** Most text of vendor blocks and of sources that is kept beside the answer's, in UTF-16 units. */
 const maxGathered = 32 * 1024 * 1024;
 /** Most sources of one text. */
 const maxCitations = 20_000;
@@ -17,13 +17,15 @@ interface WordsBlock {
   opaque: Opaque | undefined;
   /** Sources of the block. They precede its text on the wire and are emitted when it ends. */
   citations: Citation[];
+  /** All of them as the vendor sent them, those of the caller's documents included. */
+  ownCitations: JsonRecord[];
   /** Length of its text in UTF-16 units. */
   length: number;
 }
 
 type OpenBlock =
   | WordsBlock
-  | { kind: "tool"; block: number; input: JsonRecord; wrote: boolean }
+  | { kind: "tool"; block: number; input: JsonRecord; wrote: boolean; own: JsonRecord }
   | { kind: "vendor"; value: JsonRecord; pieces: string[]; more: string[] };
 
 /** A stream that can't be decoded. */
@@ -97,7 +99,7 @@ export class BlockReader {
         this.#cite(index, delta.citation, events);
         break;
       case "compaction_delta":
-        if (open?.kind === "vendor") this.#gather(open.more, asString(delta.content));
+        if (open?.kind === "vendor") this.#compact(open, delta);
         break;
     }
   }
@@ -127,7 +129,7 @@ export class BlockReader {
     const name = asString(value.name) ?? "";
     const block = this.#begin({ kind: "tool-call", id, name, custom: false }, events);
     const input = isRecord(value.input) ? value.input : {};
-    this.#open.set(index, { kind: "tool", block, input, wrote: false });
+    this.#open.set(index, { kind: "tool", block, input, wrote: false, own: ownFieldsOf(value) });
   }
 
   /**
@@ -174,10 +176,14 @@ export class BlockReader {
 
   #cite(index: number, value: unknown, events: CanonicalEvent[]): void {
     const open = this.#open.get(index);
+    if (open?.kind !== "text" || !isRecord(value)) return;
+    if (open.ownCitations.length === maxCitations) return;
+    this.#count(JSON.stringify(value));
+    open.ownCitations.push(value);
     const citation = readCitation(value);
-    if (open?.kind !== "text" || !citation) return;
+    if (!citation) return;
     open.block ??= this.#begin({ kind: "text" }, events);
-    if (open.citations.length < maxCitations) open.citations.push(citation);
+    open.citations.push(citation);
   }
 
   /** A source covers the whole text of its block. */
@@ -194,16 +200,29 @@ export class BlockReader {
     }
   }
 
+  /** The summary, and its sealed form, which the vendor needs back. */
+  #compact(open: OpenBlock & { kind: "vendor" }, delta: JsonRecord): void {
+    const { type: _, content, ...sealed } = delta;
+    this.#gather(open.more, asString(content));
+    this.#count(JSON.stringify(sealed));
+    open.value = { ...open.value, ...sealed };
+  }
+
   #gather(pieces: string[], text: string | undefined): void {
     if (text === undefined) return;
+    this.#count(text);
+    pieces.push(text);
+  }
+
+  #count(text: string): void {
     this.#gathered += text.length;
     if (this.#gathered > maxGathered) throw new UnreadableBlocks("vendor blocks are too large");
-    pieces.push(text);
   }
 
   #close(open: OpenBlock, events: CanonicalEvent[], whole: boolean): void {
     let block: number | undefined;
     let opaque: Opaque | undefined;
+    let own: JsonRecord = {};
     if (open.kind === "vendor") {
       const value = gathered(open);
       const search = readSearchBlock(value);
@@ -211,17 +230,25 @@ export class BlockReader {
       block = this.#begin(search ? { ...content, search } : content, events);
     } else if (open.kind === "tool") {
       block = open.block;
+      own = open.own;
       // Without deltas the input is that of the start event, usually empty.
       if (whole && !open.wrote) {
         events.push({ type: "block-delta", choice: 0, block, text: JSON.stringify(open.input) });
       }
     } else {
       opaque = open.opaque;
+      if (open.ownCitations.length > 0) own = { citations: open.ownCitations };
       this.#emitSources(open, events);
       block = open.block ?? (opaque ? this.#begin({ kind: "reasoning" }, events) : undefined);
     }
     if (block === undefined) return;
-    events.push({ type: "block-end", choice: 0, block, ...(opaque ? { opaque } : {}) });
+    events.push({
+      type: "block-end",
+      choice: 0,
+      block,
+      ...(opaque ? { opaque } : {}),
+      ...(Object.keys(own).length > 0 ? { own: { dialect: "messages", fields: own } } : {}),
+    });
   }
 
   #begin(content: BlockKind, events: CanonicalEvent[]): number {
@@ -232,7 +259,16 @@ export class BlockReader {
 }
 
 function emptyBlock(kind: WordsBlock["kind"], opaque?: Opaque): WordsBlock {
-  return { kind, block: undefined, opaque, citations: [], length: 0 };
+  return { kind, block: undefined, opaque, citations: [], ownCitations: [], length: 0 };
+}
+
+/** Who called, unless it was the model itself, and the set that the tool is of. */
+function ownFieldsOf({ caller, toolset_name }: JsonRecord): JsonRecord {
+  const isDirect = !isRecord(caller) || caller.type === "direct";
+  return {
+    ...(isDirect ? {} : { caller }),
+    ...(typeof toolset_name === "string" ? { toolset_name } : {}),
+  };
 }
 
 function opaqueOf(kind: "signature" | "redacted", value: unknown): Opaque | undefined {
