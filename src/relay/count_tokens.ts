@@ -23,7 +23,7 @@ import { maxVendorRequests } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import { candidatesOf, type RoutingDeps } from "./candidates.ts";
 import { eachPossible, mayAnotherAnswer } from "./pipeline.ts";
-import { type PlanDeps, readEndpointRefusal } from "./plan/plan_call.ts";
+import { type PlanDeps, readEndpointRefusal, unsignedThinking } from "./plan/plan_call.ts";
 import { modelHeader, type Reply, serverTiming } from "./reply.ts";
 import type { Counting, Dialect } from "../dialects/kernel/dialect.ts";
 
@@ -97,7 +97,7 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
   const { counting } = upstream;
   if (!counting) return { caller, dialect, plain, target };
   const access = await accessVendor(deps, caller, target);
-  const request = same ? plain : upstream.encodeRequest(dialect.decodeRequest(plain), {
+  const request = same ? asSent(of, target) : upstream.encodeRequest(dialect.decodeRequest(plain), {
     model: target.model,
     maxOutputTokens: undefined,
     quirks: target.vendor.quirks,
@@ -109,6 +109,15 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
   const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
   const body = JSON.stringify(counting.requestBody(rest, target.model));
   return { caller, dialect, plain, target, ask: { access, counting, body, sameDialect: same } };
+}
+
+/** The body as a call would be sent: what the vendor didn't sign it doesn't count either. */
+function asSent({ caller, dialect, plain }: Counted, target: ResolvedModel): unknown {
+  const unsigned = unsignedThinking({ caller, dialect, body: plain, target });
+  if (!unsigned) return plain;
+  const changes = { model: target.model, askStreamUsage: false, unsigned };
+  const facts = dialect.readRequest(plain);
+  return JSON.parse(dialect.spliceRequest(JSON.stringify(plain), facts, changes));
 }
 
 async function countAt(

@@ -291,6 +291,43 @@ Deno.test("after a turn of another vendor Anthropic gets the conversation withou
   assert.deepEqual(JSON.parse(world().last().body).messages, messages);
 });
 
+Deno.test("after a search of another vendor Anthropic gets and counts the conversation without it", async () => {
+  const [message] = responsesAnswer.output;
+  const source = { type: "url_citation", url: "https://a.example", title: "A" };
+  const annotations = [{ ...source, start_index: 0, end_index: 5 }];
+  const text = { type: "output_text", text: "Fine.", annotations };
+  const sources = [{ type: "url", url: "https://a.example" }];
+  const action = { type: "search", query: "a", sources };
+  const output = [
+    { type: "web_search_call", id: "ws_1", status: "completed", action },
+    { ...message, content: [text] },
+  ];
+  world().play((exchange) => exchange.answer(200, { ...responsesAnswer, output }));
+  const asked = { max_tokens: 300, tools: [{ type: "web_search_20250305", name: "web_search" }] };
+  const first = await world().post("/chat/v1/messages", {
+    ...{ model: "openai/gpt-5-mini", ...asked, messages: hello },
+  });
+  const { content } = await first.json();
+  assert.deepEqual(content.map(({ type }: { type: string }) => type), [
+    "server_tool_use",
+    "web_search_tool_result",
+    "text",
+  ]);
+  assert.ok(content[2].citations.length > 0);
+  const messages = [...hello, { role: "assistant", content }, ...hello];
+  const claude = { model: "anthropic/claude-haiku-4-5", messages };
+  world().play();
+  const second = await world().post("/chat/v1/messages", { ...claude, ...asked });
+  assert.equal(second.status, 200, await second.text());
+  const left = [{ type: "text", text: "Fine." }];
+  assert.deepEqual(JSON.parse(world().last().body).messages[1].content, left);
+  world().play((exchange) => exchange.answer(200, { input_tokens: 9 }));
+  const count = await world().post("/chat/v1/messages/count_tokens", claude);
+  assert.deepEqual(await count.json(), { input_tokens: 9 });
+  assert.deepEqual(JSON.parse(world().last().body).messages[1].content, left);
+  world().play();
+});
+
 Deno.test("after another vendor's call Gemini 3 gets the placeholder of a signature, whole and streamed", async () => {
   const content = [{ type: "tool_use", id: "toolu_1", name: "f", input: { a: 1 } }];
   world().play((exchange) =>

@@ -336,12 +336,14 @@ export interface RequestChanges {
 }
 
 /**
- * Other vendors' part of a conversation, which callers were shown without signatures: thoughts that
- * go, or calls that get the vendor's documented placeholder.
+ * Other vendors' part of a conversation, which callers were shown without signatures: thoughts and
+ * searches that go, or calls that get the vendor's documented placeholder.
  */
 export interface UnsignedThinking {
   /** The index of a message and those of the blocks in it. */
   readonly blocks: ReadonlyMap<number, ReadonlySet<number>>;
+  /** Likewise, texts that lose their sources alone. */
+  readonly cited?: ReadonlyMap<number, ReadonlySet<number>>;
   /** Without it the last answer calls tools and has no thought, so thinking must be off. */
   readonly switchesOff: boolean;
 }

@@ -3,7 +3,12 @@ import { runAtOnce, type Step } from "../../base/heavy_work.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { CanonicalRequest, Loss } from "../../dialects/kernel/canonical_request.ts";
-import type { Dialect, RequestFacts, Target } from "../../dialects/kernel/dialect.ts";
+import type {
+  Dialect,
+  RequestFacts,
+  Target,
+  UnsignedThinking,
+} from "../../dialects/kernel/dialect.ts";
 import { promptTokens } from "../../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../../dialects/kernel/tag_blocks.ts";
 import { demandOf, type ToolDemand } from "../../dialects/kernel/tool_demand.ts";
@@ -123,8 +128,10 @@ function limitRename({ facts, target, caller }: PlanRequest): string | undefined
   return translationMode(caller) === "strict" ? undefined : limitRename;
 }
 
-/** Thinking and calls that the vendor refuses. A strict caller's stays as it is. */
-function unsignedThinking({ dialect, body, target, caller }: PlanRequest) {
+/** Thinking, searches and calls that the vendor refuses. A strict caller's stay as they are. */
+export function unsignedThinking(
+  { dialect, body, target, caller }: Pick<PlanRequest, "dialect" | "body" | "target" | "caller">,
+): UnsignedThinking | undefined {
   if (!target.vendor.quirks.signedThinking || translationMode(caller) === "strict") {
     return undefined;
   }

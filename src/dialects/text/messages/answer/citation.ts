@@ -21,3 +21,9 @@ export function writeCitation(citation: Citation): Record<string, unknown> {
     encrypted_index: "",
   };
 }
+
+/** Whether a text of an answer that comes back has sources that only another vendor found. */
+export function citesUnsealed(block: unknown): boolean {
+  return isRecord(block) && block.type === "text" && Array.isArray(block.citations) &&
+    block.citations.some((one) => isRecord(one) && one.encrypted_index === "");
+}

@@ -28,6 +28,23 @@ export function countSearches(work: readonly unknown[]): HostedCounts {
   return results.length === 0 ? {} : { webSearches: results.length };
 }
 
+/** The indexes of another vendor's searches in an answer that comes back, as they are written here. */
+export function unsealedSearches(content: readonly unknown[]): Set<number> {
+  const found = new Set<number>();
+  const ids = new Set<unknown>();
+  for (const [index, block] of content.entries()) {
+    if (!isRecord(block) || block.type !== "web_search_tool_result") continue;
+    const results = Array.isArray(block.content) ? block.content : [];
+    if (!results.some((one) => isRecord(one) && one.encrypted_content === "")) continue;
+    found.add(index);
+    ids.add(block.tool_use_id);
+  }
+  for (const [index, block] of content.entries()) {
+    if (isRecord(block) && block.type === "server_tool_use" && ids.has(block.id)) found.add(index);
+  }
+  return found;
+}
+
 /** Another vendor's search as blocks of this dialect: the query, the results, or both. */
 export function writeSearchBlocks(search: SearchWork): Record<string, unknown>[] {
   const id = searchId(search.id);

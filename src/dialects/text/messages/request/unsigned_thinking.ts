@@ -5,21 +5,25 @@ import {
   type Members,
   membersAt,
   removeItems,
+  removeMember,
 } from "../../../../base/json_text.ts";
 import { pushAll } from "../../../../base/lists.ts";
 import type { Steps } from "../../../../base/steps.ts";
 import type { UnsignedThinking } from "../../../kernel/dialect.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { citesUnsealed } from "../answer/citation.ts";
+import { unsealedSearches } from "../answer/search_blocks.ts";
 
 /**
- * Callers are shown other vendors' thinking without a signature and send it back with the
- * conversation. A vendor that signs its own refuses the whole request for it, so that one turn of a
- * fallback would end the conversation.
+ * Callers are shown other vendors' thinking without a signature, and their searches and sources
+ * without a seal, and send them back with the conversation. A vendor that signs its own refuses the
+ * whole request for them, so that one turn of a fallback would end the conversation.
  */
 export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
   const { messages, thinking } = body as JsonRecord;
   if (!Array.isArray(messages)) return undefined;
   const blocks = new Map<number, Set<number>>();
+  const cited = new Map<number, Set<number>>();
   let last: unknown[] = [];
   for (const [index, message] of messages.entries()) {
     if (!isRecord(message) || message.role !== "assistant") continue;
@@ -28,13 +32,20 @@ export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
       continue;
     }
     const { content } = message;
-    const unsigned = content.flatMap((block, at) => isUnsigned(block) ? [at] : []);
-    if (unsigned.length > 0) blocks.set(index, new Set(unsigned));
-    last = unsigned.length === 0 ? content : content.filter((block) => !isUnsigned(block));
+    const unsigned = unsealedSearches(content);
+    const texts = new Set<number>();
+    for (const [at, block] of content.entries()) {
+      if (isUnsigned(block)) unsigned.add(at);
+      else if (citesUnsealed(block)) texts.add(at);
+    }
+    if (unsigned.size > 0) blocks.set(index, unsigned);
+    if (texts.size > 0) cited.set(index, texts);
+    last = unsigned.size === 0 ? content : content.filter((_, at) => !unsigned.has(at));
   }
-  if (blocks.size === 0) return undefined;
+  if (blocks.size === 0 && cited.size === 0) return undefined;
   const isOn = isRecord(thinking) && thinking.type === "enabled";
-  return { blocks, switchesOff: isOn && callsWithoutThinking(last) };
+  const switchesOff = blocks.size > 0 && isOn && callsWithoutThinking(last);
+  return { blocks, cited, switchesOff };
 }
 
 function isUnsigned(block: unknown): boolean {
@@ -46,24 +57,28 @@ function callsWithoutThinking(content: readonly unknown[]): boolean {
   return types.includes("tool_use") && !String(types[0]).endsWith("thinking");
 }
 
-/** Removes the blocks, and messages that consist of nothing else. */
+/** Removes the blocks, messages that consist of nothing else, and the sources of the texts. */
 export function* unsignedEdits(
   bodyText: string,
   members: Members,
-  { blocks, switchesOff }: UnsignedThinking,
+  { blocks, cited = new Map(), switchesOff }: UnsignedThinking,
 ): Steps<Edit[]> {
   const list = locateIn(bodyText, members, ["messages"]);
   if (list === undefined) return [];
   const messages = yield* itemsAt(bodyText, list);
   const edits: Edit[] = [];
   const empty = new Set<number>();
-  for (const [index, unsigned] of blocks) {
+  for (const index of new Set([...blocks.keys(), ...cited.keys()])) {
     const content = membersAt(bodyText, messages[index]!.start)?.members.get("content");
     if (content === undefined) continue;
     const range = { start: content.valueStart, end: content.valueEnd };
     const items = yield* itemsAt(bodyText, range);
+    const unsigned = blocks.get(index) ?? new Set();
     if (unsigned.size === items.length) empty.add(index);
     else pushAll(edits, removeItems(items, items.map((_, at) => unsigned.has(at))));
+    for (const at of cited.get(index) ?? []) {
+      pushAll(edits, removeMember(bodyText, items[at]!, "citations"));
+    }
   }
   pushAll(edits, removeItems(messages, messages.map((_, index) => empty.has(index))));
   const thinking = switchesOff && locateIn(bodyText, members, ["thinking"]);

@@ -34,6 +34,30 @@ Deno.test("thinking without a signature is removed, with a message that is nothi
   assert.deepEqual(passed({ model: "m", messages: turns, thinking }), { turns: left, thinking });
 });
 
+Deno.test("searches and sources of other vendors go, those of the vendor's own stay", () => {
+  const search = (id: string) => ({ type: "server_tool_use", id, name: "web_search", input: {} });
+  const found = (tool_use_id: string, seal: string) => ({
+    type: "web_search_tool_result",
+    tool_use_id,
+    content: [{ type: "web_search_result", url: "https://a.example", encrypted_content: seal }],
+  });
+  const cites = (seal: string) => ({
+    type: "web_search_result_location",
+    url: "https://a.example",
+    cited_text: "",
+    encrypted_index: seal,
+  });
+  const own = [search("s1"), found("s1", "sealed"), { ...text, citations: [cites("sealed")] }];
+  const others = [search("s2"), found("s2", ""), { ...text, citations: [cites("")] }];
+  const turns = [hello, answer(...own), hello, answer(...others), hello, answer(other, ...others)];
+  const left = [untagged, answer(...own), hello, answer(text), hello, answer(text)];
+  assert.deepEqual(passed({ model: "m", messages: turns })?.turns, left);
+  assert.equal(passed({ model: "m", messages: [hello, answer(...own)] }), undefined);
+  // A text alone may have such sources.
+  const cited = [hello, answer({ citations: [cites("")], ...text }), hello];
+  assert.deepEqual(passed({ model: "m", messages: cited })?.turns, [untagged, answer(text), hello]);
+});
+
 Deno.test("a tool's call whose thought was removed can't be continued with thinking on", () => {
   const off = { type: "disabled" };
   const cases = [
