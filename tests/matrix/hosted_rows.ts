@@ -177,7 +177,21 @@ const messages = (
 
 const named = (type: string) => ({ type, name: type.replace(/_\d{8}$/, "") });
 
-/** npm @anthropic-ai/sdk 1.12.0, `BetaToolUnion`. Prices: `price_table.ts`. */
+/** A conversation that defines a tool on its way, or whose summary does. */
+const adding = (definition: Readonly<Record<string, unknown>>, inSummary = false) => {
+  const addition = { type: "tool_addition", tool: { type: "tool_definition", definition } };
+  const summary = { type: "compaction", content: "So far.", tool_changes: [addition] };
+  const hello = { role: "user", content: "Hello" };
+  return {
+    more: {
+      messages: inSummary
+        ? [{ role: "assistant", content: [summary] }, hello]
+        : [hello, { role: "system", content: [addition] }],
+    },
+  };
+};
+
+/** npm @anthropic-ai/sdk 1.14.0, `BetaToolUnion`. Prices: `price_table.ts`. */
 const ofVendorC: readonly HostedRow[] = [
   ...[
     "bash_20241022",
@@ -237,6 +251,19 @@ const ofVendorC: readonly HostedRow[] = [
     at("claude-unheard-of"),
   ),
   messages([named("teleport_20270101")], at("teleport_20270101")),
+  messages([], adding({ name: "f", input_schema: { type: "object" } })),
+  messages([], {
+    ...adding(named("web_search_20250305")),
+    used: { report: { server_tool_use: { web_search_requests: 4 } }, usd: "0.04" },
+  }),
+  messages([], {
+    ...adding(named("code_execution_20250825")),
+    ...at("code_execution_20250825", "messages[1].content[0].tool.definition"),
+  }),
+  messages([], {
+    ...adding(named("teleport_20270101"), true),
+    ...at("teleport_20270101", "messages[0].content[0].tool_changes[0].tool.definition"),
+  }),
   messages([], {
     more: { fallbacks: [{ model: "claude-opus-5" }] },
     used: {

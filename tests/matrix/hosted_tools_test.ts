@@ -53,7 +53,7 @@ for (const row of hostedRows) {
       const sent = service().vendor.requests.at(-1)!;
       const body = JSON.parse(sent.body) as Record<string, unknown>;
       for (const [field, value] of Object.entries(more)) {
-        if (field !== "input") assert.deepEqual(body[field], value, field);
+        if (field !== "input" && field !== "messages") assert.deepEqual(body[field], value, field);
       }
       const kept = await service().row(answer.headers.get("x-transaction-id"));
       assert.deepEqual([kept.mode, kept.charged_usd], ["dual_key", "0.000000000"]);

@@ -12,7 +12,7 @@ import {
 import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /**
- * What tools cost, by their type without its date (npm @anthropic-ai/sdk 1.12.0, `BetaToolUnion`).
+ * What tools cost, by their type without its date (npm @anthropic-ai/sdk 1.14.0, `BetaToolUnion`).
  * The price of a tool that isn't listed is unknown.
  */
 const costs: Readonly<Record<string, ToolCost>> = {
@@ -43,13 +43,16 @@ const adviceTokens = 8_192;
 
 export function hostedWork(body: unknown): HostedWork {
   const request = isRecord(body) ? body : {};
-  const list = asList(request.tools);
-  const includesCode = list.some((tool) => {
+  const offered = [
+    ...asList(request.tools).map((tool, index) => ({ tool, path: `tools[${index}]` })),
+    ...addedTools(request.messages),
+  ];
+  const includesCode = offered.some(({ tool }) => {
     const { name, date } = kindOf(tool);
     return (name === "web_search" || name === "web_fetch") && date >= codeIncludedFrom;
   });
-  const tools = list.flatMap((tool, index): HostedTool[] =>
-    isRecord(tool) ? [readTool(tool, `tools[${index}]`, includesCode)] : []
+  const tools = offered.flatMap(({ tool, path }): HostedTool[] =>
+    isRecord(tool) ? [readTool(tool, path, includesCode)] : []
   );
   const state: VendorState[] = [];
   if (request.container !== null && request.container !== undefined) {
@@ -64,6 +67,35 @@ export function hostedWork(body: unknown): HostedWork {
     ...regionOf(request),
     ...(tier && { tier }),
   };
+}
+
+/** A tool's definition and where it stands. */
+interface OfferedTool {
+  tool: unknown;
+  path: string;
+}
+
+/**
+ * Tools that the conversation brings along: blocks that define one, and the sum of such blocks that
+ * a summary of the conversation carries.
+ */
+function addedTools(messages: unknown): OfferedTool[] {
+  return asList(messages).flatMap((message, index): OfferedTool[] => {
+    const content = isRecord(message) ? asList(message.content) : [];
+    return content.flatMap((block, at) => toolsOf(block, `messages[${index}].content[${at}]`));
+  });
+}
+
+function toolsOf(block: unknown, path: string): OfferedTool[] {
+  if (!isRecord(block)) return [];
+  if (block.type === "compaction") {
+    return asList(block.tool_changes).flatMap((change, index) =>
+      toolsOf(change, `${path}.tool_changes[${index}]`)
+    );
+  }
+  if (block.type !== "tool_addition" || !isRecord(block.tool)) return [];
+  const { definition } = block.tool;
+  return isRecord(definition) ? [{ tool: definition, path: `${path}.tool.definition` }] : [];
 }
 
 /** `web_search_20260318` as its name and its date. */
