@@ -237,7 +237,11 @@ const rows: readonly VendorRow[] = [
     auth: "x-api-key",
     ...messagesDefaults,
     dialectHeaders: ["anthropic-*"],
-    ownKeyHeaders: ["anthropic-organization*", "anthropic-workspace*"],
+    ownKeyHeaders: [
+      "anthropic-organization*",
+      "anthropic-user-profile*",
+      "anthropic-workspace*",
+    ],
     quirks: { signedThinking: true },
     keyForm: /^sk-ant-/,
     sharesWith: "vendor-c",

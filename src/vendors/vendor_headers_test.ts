@@ -35,6 +35,7 @@ const callerHeaders: Record<string, string> = {
   "anthropic-beta": "files",
   "anthropic-new-thing": "1",
   "anthropic-workspace-id": "wrkspc-1",
+  "anthropic-user-profile-id": "uprof-1",
   "openai-new-thing": "2",
   "x-grok-conv-id": "c1",
   "x-hf-bill-to": "org",
@@ -83,7 +84,10 @@ const sent: [string, Record<string, string>][] = [
 const sentWithOwnKey: Readonly<Record<string, Record<string, string>>> = {
   "vendor-a": { "x-hf-bill-to": "org" },
   "vendor-b": { "openai-organization": "org-1", "openai-project": "proj-1" },
-  "vendor-c": { "anthropic-workspace-id": "wrkspc-1" },
+  "vendor-c": {
+    "anthropic-workspace-id": "wrkspc-1",
+    "anthropic-user-profile-id": "uprof-1",
+  },
 };
 for (const [label, headers] of sent) {
   Deno.test(`${label} gets its key, what its row names, and nothing else of the caller`, () => {

@@ -70,6 +70,11 @@ const states: readonly { dialect: DialectName; more: Json; path: string }[] = [
   { dialect: "messages", more: { container: "container_1" }, path: "container" },
   {
     dialect: "messages",
+    more: { billing_policy: { type: "billing_policy", bill_to: "user_profile" } },
+    path: "billing_policy.bill_to",
+  },
+  {
+    dialect: "messages",
     more: {
       messages: [message([{ type: "document", source: { type: "file", file_id: "file_1" } }])],
     },

@@ -58,6 +58,11 @@ export function hostedWork(body: unknown): HostedWork {
   if (request.container !== null && request.container !== undefined) {
     state.push({ path: "container" });
   }
+  const { billing_policy: billing } = request;
+  // The vendor would bill a customer of whoever owns the account.
+  if (isRecord(billing) && (billing.bill_to ?? "self") !== "self") {
+    state.push({ path: "billing_policy.bill_to" });
+  }
   filesIn(request.system, "system", state, 0);
   filesIn(request.messages, "messages", state, 0);
   const tier = namedAt("speed", request.speed) ?? namedAt("service_tier", request.service_tier);
