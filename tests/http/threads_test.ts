@@ -87,6 +87,30 @@ Deno.test("the official runner's tool loop sends new messages only, and every ve
   }
 });
 
+Deno.test("tools that the official runner adds and removes on its way reach vendors of every dialect", async () => {
+  const toolOf = (name: string, run: () => string) =>
+    betaTool({ name, description: "", inputSchema: { type: "object", properties: {} }, run });
+  for (const model of models.slice(1)) {
+    world().play(callingTool(([first]) => first));
+    const anthropic = new Anthropic({
+      ...{ baseURL: `${world().baseUrl}/chat`, apiKey: world().key, maxRetries: 0 },
+    });
+    const runner = anthropic.beta.messages.toolRunner({
+      ...{ model, max_tokens: 99, messages: [{ role: "user", content: "What does it mean?" }] },
+      tools: [toolOf("lookup", () => {
+        runner.addTools(toolOf("translate", () => "ein Wort"));
+        runner.removeTools("lookup");
+        return "a word";
+      })],
+    });
+    const last = await runner.runUntilDone();
+    assert.deepEqual(last.content.map((block) => block.type), ["text"], model);
+    const { tools } = JSON.parse(world().last().body);
+    assert.match(JSON.stringify(tools), /"translate"/, model);
+    assert.doesNotMatch(JSON.stringify(tools), /"lookup"/, model);
+  }
+});
+
 Deno.test("a runner whose thread is gone goes on with the whole history by itself", async () => {
   world().play(callingTool(([first]) => first));
   const asked: unknown[] = [];

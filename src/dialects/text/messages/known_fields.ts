@@ -1,7 +1,7 @@
 import type { JsonRecord } from "../../kernel/json.ts";
 import { all, fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
-import { isPlaceholder, isSearchTool } from "./request/decode_tools.ts";
+import { changesTools, isPlaceholder, isSearchTool } from "./request/decode_tools.ts";
 
 const { cache_control } = knownMark;
 
@@ -34,6 +34,8 @@ const ofBlock: Readonly<Record<string, KnownFieldSet>> = {
   thinking: { type: true, thinking: true, signature: true },
   redacted_thinking: { type: true, data: true },
   compaction: { type: true, content: true },
+  tool_addition: (block) => changeOf(block),
+  tool_removal: (block) => changeOf(block),
 };
 
 const block = (record: JsonRecord): KnownFieldSet | undefined => fieldsOf(ofBlock, record.type);
@@ -57,10 +59,7 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
       ? (record) => record.type === "text" ? answered : block(record)
       : block,
   }),
-  tools: (one) => {
-    if (isSearchTool(one)) return search;
-    return (one.type ?? "custom") === "custom" && !isPlaceholder(one) ? tool : undefined;
-  },
+  tools: offered,
   tool_choice: { type: true, name: true, disable_parallel_tool_use: true },
   thinking: { type: true, budget_tokens: true, display: true },
   output_config: { format: { type: true, schema: true }, effort: true },
@@ -68,6 +67,17 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   metadata: { user_id: true },
   thread: true,
 };
+
+function offered(one: JsonRecord): KnownFieldSet | undefined {
+  if (isSearchTool(one)) return search;
+  return (one.type ?? "custom") === "custom" && !isPlaceholder(one) ? tool : undefined;
+}
+
+function changeOf(block: JsonRecord): KnownFieldSet | undefined {
+  return changesTools(block)
+    ? { type: true, tool: { type: true, name: true, definition: offered }, cache_control }
+    : undefined;
+}
 
 const search: KnownFieldSet = {
   ...all("type name allowed_domains blocked_domains max_uses"),

@@ -34,7 +34,7 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const system = readSystem(request.system, unsupported);
   const read = yield* readTurns(request.messages, unsupported);
   const turns = markLastTurn(read, readCacheMark(request, "", false));
-  const { tools, webSearch } = readTools(request.tools, unsupported);
+  const { tools, webSearch } = readTools(request, unsupported);
   const settings = readSettings(request, tools, webSearch, unsupported);
   return {
     model: String(request.model),

@@ -29,6 +29,36 @@ function fault(changes: Json): unknown[] {
 
 const png = "iVBORw0KGgo=";
 
+Deno.test("tools that the conversation adds and takes away are those of its end", () => {
+  const define = (name: string, more = {}) => ({ name, input_schema: { type: "object" }, ...more });
+  const change = (type: string, tool: object) => ({ type, tool });
+  const add = (definition: object) =>
+    change("tool_addition", { type: "tool_definition", definition });
+  const named = (name: string) => ({ type: "tool_reference", name });
+  const system = (...content: object[]) => ({ role: "system", content });
+  const user = { role: "user", content: "Hi" };
+  const request = decode({
+    tools: [define("a"), define("b", { description: "old" })],
+    messages: [
+      user,
+      system(change("tool_removal", named("a")), add(define("c", { eager_input_streaming: true }))),
+      user,
+      system(add(define("b", { description: "new" })), change("tool_removal", named("c"))),
+      system(change("tool_addition", named("a"))),
+      system(change("tool_removal", { type: "mcp_toolset_reference", server_name: "s" })),
+    ],
+  });
+  assert.deepEqual(request.tools.map(({ name, description, path }) => [name, description, path]), [
+    ["b", "new", "messages[3].content[0].tool.definition"],
+    ["a", undefined, "tools[0]"],
+  ]);
+  assert.deepEqual(request.turns.map(({ role }) => role), ["user", "user"]);
+  assert.deepEqual(request.unsupported.map(({ path, weight }) => [path, weight]), [
+    ["messages[1].content[1].tool.definition.eager_input_streaming", "hint"],
+    ["messages[5].content[0]", "meaning"],
+  ]);
+});
+
 Deno.test("settings are read with their paths in the caller's words", () => {
   const request = decode({
     stream: true,

@@ -18,17 +18,30 @@ export function isPlaceholder(tool: JsonRecord): boolean {
   return tool.name === "DeferredToolPlaceholder" && tool.defer_loading === true;
 }
 
-/** The caller's tools. Tools that the vendor runs go to `unsupported`, except its web search. */
+/** A tool as it is defined, and where. */
+interface OfferedTool {
+  tool: JsonRecord;
+  path: string;
+}
+
+/**
+ * The caller's tools at the end of the conversation, which may have added some and taken some away.
+ * Tools that the vendor runs go to `unsupported`, except its web search.
+ */
 export function readTools(
-  value: unknown,
+  { tools: value, messages }: JsonRecord,
   unsupported: UnsupportedField[],
 ): { tools: Tool[]; webSearch?: WebSearch } {
-  if (value === undefined || value === null) return { tools: [] };
-  if (!Array.isArray(value)) throw invalidValue("tools", "expected an array");
-  let webSearch: WebSearch | undefined;
-  const tools = value.flatMap((tool: unknown, index) => {
+  if (value !== undefined && value !== null && !Array.isArray(value)) {
+    throw invalidValue("tools", "expected an array");
+  }
+  const listed = (value ?? []).map((tool: unknown, index: number): OfferedTool => {
     const path = `tools[${index}]`;
     if (!isRecord(tool)) throw invalidValue(path, "expected an object");
+    return { tool, path };
+  });
+  let webSearch: WebSearch | undefined;
+  const tools = afterChanges(listed, messages).flatMap(({ tool, path }) => {
     if (isSearchTool(tool) && !webSearch) {
       webSearch = readSearchTool(tool, path);
       return [];
@@ -44,6 +57,49 @@ export function readTools(
     return [readTool(tool, path)];
   });
   return webSearch ? { tools, webSearch } : { tools };
+}
+
+/**
+ * Whether a block changes the tools in a way that any dialect can follow. Sets of tools that the
+ * vendor looks up at servers are its own.
+ */
+export function changesTools({ type, tool }: JsonRecord): boolean {
+  if (!isRecord(tool) || (type !== "tool_addition" && type !== "tool_removal")) return false;
+  return tool.type === "tool_reference" ? typeof tool.name === "string" : isDefinition(tool);
+}
+
+function isDefinition({ type, definition }: JsonRecord): boolean {
+  return type === "tool_definition" && isRecord(definition);
+}
+
+/** A later definition takes the place of an earlier one of its name. */
+function afterChanges(listed: readonly OfferedTool[], messages: unknown): OfferedTool[] {
+  let offered = [...listed];
+  const defined = new Map(listed.map((one) => [one.tool.name, one]));
+  const without = (name: unknown) => offered.filter(({ tool }) => tool.name !== name);
+  for (const { block, path } of changesIn(messages)) {
+    const change = block.tool as JsonRecord;
+    const { definition } = change;
+    const name = isRecord(definition) ? definition.name : change.name;
+    if (isRecord(definition)) {
+      defined.set(name, { tool: definition, path: `${path}.tool.definition` });
+    }
+    const added = block.type === "tool_addition" ? defined.get(name) : undefined;
+    offered = added ? [...without(name), added] : without(name);
+  }
+  return offered;
+}
+
+function changesIn(messages: unknown): { block: JsonRecord; path: string }[] {
+  if (!Array.isArray(messages)) return [];
+  return messages.flatMap((message: unknown, index) => {
+    const content = isRecord(message) && Array.isArray(message.content) ? message.content : [];
+    return content.flatMap((block: unknown, at) =>
+      isRecord(block) && changesTools(block)
+        ? [{ block, path: `messages[${index}].content[${at}]` }]
+        : []
+    );
+  });
 }
 
 function readTool(tool: JsonRecord, path: string): Tool {

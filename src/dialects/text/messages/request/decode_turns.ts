@@ -11,6 +11,7 @@ import type {
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { stringAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { changesTools } from "./decode_tools.ts";
 import { readDocument, readImage, readSearchResult } from "./decode_media.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 
@@ -23,7 +24,7 @@ export function readSystem(value: unknown, unsupported: UnsupportedField[]): Sys
 /** Reads the messages. Roles are checked here, the pairing of calls is not. */
 export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Steps<Turn[]> {
   if (!Array.isArray(value)) throw invalidValue("messages", "expected an array");
-  return yield* mapInSteps(value as unknown[], (message, index): Turn => {
+  const turns = yield* mapInSteps(value as unknown[], (message, index): Turn => {
     const path = `messages[${index}]`;
     if (!isRecord(message)) throw invalidValue(path, "expected an object");
     const { role, content } = message;
@@ -38,6 +39,8 @@ export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Ste
         throw invalidValue(`${path}.role`, "expected 'user', 'assistant' or 'system'");
     }
   }, 1);
+  // One that only changes the tools says nothing to the model.
+  return turns.filter(({ role, parts }) => role !== "system" || parts.length > 0);
 }
 
 /** The dialect has no cache mark on a message, but clients of other dialects send it. */
@@ -104,7 +107,8 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
       if (typeof block.content !== "string" || block.content === "") return [];
       return [{ type: "text", text: block.content, path }];
     default:
-      return readOther(block, path, unsupported);
+      // The list of tools has what it says.
+      return changesTools(block) ? [] : readOther(block, path, unsupported);
   }
 }
 
