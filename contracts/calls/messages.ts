@@ -12,8 +12,8 @@ const block = openObject({
 
 const message = openObject({
   role: z.enum(["user", "assistant", "system"]).describe("Who speaks."),
-  content: z.union([z.string(), z.array(block).max(mostOf.parts)]).describe(
-    "Text, or an array of blocks.",
+  content: optional(z.union([z.string(), z.array(block).max(mostOf.parts)])).describe(
+    "Text, or an array of blocks. Required, unless a message of the role `system` only changes the `output_config` of the turns behind it.",
   ),
 }).openapi("MessagesMessage");
 

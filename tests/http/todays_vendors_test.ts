@@ -262,6 +262,21 @@ Deno.test("details of a refusal reach the library that acts on them, without sec
   world().play();
 });
 
+Deno.test("a system message that only changes the effort needs no content, at any vendor", async () => {
+  const messages = [...hello, { role: "system", output_config: { effort: "low" } }];
+  world().play();
+  const claude = { model: "anthropic/claude-opus-5-5", max_tokens: 99, messages };
+  const own = await world().post("/chat/v1/messages", claude);
+  assert.equal(own.status, 200, await own.text());
+  assert.deepEqual(JSON.parse(world().last().body).messages, messages);
+  world().play((exchange) => exchange.answer(200, responsesAnswer));
+  const other = await world().post("/chat/v1/messages", { ...claude, model: "openai/gpt-5-mini" });
+  assert.equal(other.status, 200, await other.text());
+  const sent = JSON.parse(world().last().body);
+  assert.deepEqual([sent.input.length, sent.reasoning.effort], [1, "low"]);
+  world().play();
+});
+
 Deno.test("after a turn of another vendor Anthropic gets the conversation without its unsigned thinking", async () => {
   const reasoned = {
     ...responsesAnswer,

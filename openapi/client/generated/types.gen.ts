@@ -1118,9 +1118,9 @@ export type MessagesMessage = {
      */
     role: 'user' | 'assistant' | 'system';
     /**
-     * Text, or an array of blocks.
+     * Text, or an array of blocks. Required, unless a message of the role `system` only changes the `output_config` of the turns behind it.
      */
-    content: string | Array<MessagesBlock>;
+    content?: string | Array<MessagesBlock> | null;
     [key: string]: unknown;
 };
 

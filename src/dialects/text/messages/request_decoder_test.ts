@@ -137,7 +137,7 @@ Deno.test("every way of asking for thinking is an effort, a budget or none", () 
 });
 
 Deno.test("a system message within the conversation changes the effort, the last one counts", () => {
-  const change = (effort: unknown) => ({ role: "system", content: [], output_config: { effort } });
+  const change = (effort: unknown) => ({ role: "system", output_config: { effort } });
   const user = { role: "user", content: "hi" };
   const read = (...more: unknown[]) =>
     decode({ output_config: { effort: "high" }, messages: [user, ...more] });
@@ -148,7 +148,7 @@ Deno.test("a system message within the conversation changes the effort, the last
   assert.deepEqual(read(change(null), user).reasoning, { effort: "high" });
   assert.throws(() => read(change("tiny"), user), /messages\[1\].output_config.effort/);
   // Elsewhere it means nothing, and is named.
-  const { reasoning, unsupported } = read({ ...change("low"), role: "user" });
+  const { reasoning, unsupported } = read({ ...user, ...change("low"), role: "user" });
   assert.deepEqual([reasoning, unsupported.length], [{ effort: "high" }, 1]);
 });
 

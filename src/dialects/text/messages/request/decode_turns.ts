@@ -28,7 +28,10 @@ export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Ste
     const path = `messages[${index}]`;
     if (!isRecord(message)) throw invalidValue(path, "expected an object");
     const { role, content } = message;
-    if (content === undefined || content === null) throw missingField(`${path}.content`);
+    const isEmpty = content === undefined || content === null;
+    // A system message may change settings alone.
+    if (isEmpty && role === "system") return { role, parts: [], path };
+    if (isEmpty) throw missingField(`${path}.content`);
     switch (role) {
       case "user":
       case "assistant":
@@ -39,7 +42,7 @@ export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Ste
         throw invalidValue(`${path}.role`, "expected 'user', 'assistant' or 'system'");
     }
   }, 1);
-  // One that only changes the tools says nothing to the model.
+  // One that only changes tools or settings says nothing to the model.
   return turns.filter(({ role, parts }) => role !== "system" || parts.length > 0);
 }
 
