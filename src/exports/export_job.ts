@@ -78,7 +78,7 @@ export interface ExportJobStore {
    * Returns them with the attempts whose files are left over.
    */
   erase(accountId: number, span: ErasedSpan): Promise<ExportJob[]>;
-  /** Ended or expired jobs whose files still exist. */
+  /** Ended or expired jobs whose files still exist: some of each place, others each time. */
   leftOver(): Promise<ExportJob[]>;
   /** The files of all attempts up to this one are gone. */
   cleared(job: ExportJob): Promise<void>;

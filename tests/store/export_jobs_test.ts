@@ -306,3 +306,22 @@ Deno.test("a file whose writing fails is not left", async () => {
   await assert.rejects(files.save(name, failing()), /the source ended/);
   assert.deepEqual([...Deno.readDirSync(`${directory}/failing`)], []);
 });
+
+eachDatabase(
+  "files that can't be removed, such as a lost bucket's, don't keep others for good",
+  async (database) => {
+    const { accountId, jobs } = await setup(database, { maxOpen: 1000 });
+    for (let n = 0; n < 150; n++) {
+      await jobs.create({ ...order(accountId), requestId: `a${n}`, location: "bucket" });
+    }
+    const ours = await jobs.create({ ...order(accountId), requestId: "z" });
+    await database.query("update export_jobs set has_file = true, expires_at = now()");
+    const found = new Set<string>();
+    for (let look = 0; look < 50; look++) {
+      const ids = (await jobs.leftOver()).map(({ requestId }) => requestId);
+      assert.ok(ids.includes(ours.requestId));
+      for (const id of ids) found.add(id);
+    }
+    assert.equal(found.size, 151);
+  },
+);

@@ -158,10 +158,14 @@ class ExportJobs implements ExportJobStore {
   }
 
   async leftOver(): Promise<ExportJob[]> {
+    // A bucket may let nothing be removed, or hang: always the same jobs, or its own first, would
+    // keep the files of others for good.
     const rows = await this.#database.query(
-      `select ${columns} from export_jobs where has_file
+      `select ${columns} from (
+         select *, row_number() over (partition by place order by random()) as turn
+         from export_jobs where has_file
            and (state in ('failed', 'deleted', 'removed') or expires_at <= clock_timestamp())
-         order by request_id limit 100`,
+       ) as jobs where turn <= 100 order by place = 'bucket', turn`,
       [],
     );
     return rows.map(readJob);
