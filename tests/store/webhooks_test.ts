@@ -4,6 +4,7 @@ import { commandLine } from "../../src/audit/audit.ts";
 import { FakeClock } from "../../src/base/clock.ts";
 import { createUuidv7 } from "../../src/base/ids.ts";
 import { createLog } from "../../src/base/log.ts";
+import { Secret } from "../../src/base/secret.ts";
 import { readBudgetScope } from "../../src/budgets/budget.ts";
 import { createBudgets } from "../../src/budgets/wire.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
@@ -13,6 +14,7 @@ import type { MasterKeySource } from "../../src/keys/store/master_key.ts";
 import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import type { PublicPost } from "../../src/vendors/public_fetch.ts";
+import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
 import { enqueueEvents } from "../../src/webhooks/store/enqueue.ts";
 import { resealWebhooks } from "../../src/webhooks/store/webhooks.ts";
 import { createWebhooks } from "../../src/webhooks/wire.ts";
@@ -203,6 +205,56 @@ eachDatabase(
     assert.equal((await one.webhooks.list())[0]!.waiting, 0);
   },
 );
+
+eachDatabase(
+  "receivers that fail, whatever waits for them, make no other wait for its turn",
+  async (database) => {
+    const one = processOf(database);
+    const accountId = await newAccount(database);
+    for (let hooks = 0; hooks < 8; hooks++) await one.add(accountId, ["export.ready"]);
+    const happens = (type: "export.ready" | "vendor.down", key: string, ms: number) => {
+      const at = new Date(noon.getTime() + ms);
+      return enqueueEvents(database, [{ accountId, key, type, at, data: {} }]);
+    };
+    one.state.status = 504;
+    await happens("export.ready", "first", 0);
+    await one.send();
+    for (let more = 0; more < 5; more++) await happens("export.ready", `${more}`, 1_000);
+    await one.add(accountId, ["vendor.down"]);
+    await happens("vendor.down", "down", 1_001);
+    one.state.status = 204;
+    one.clock.advance(2_000);
+    await one.send();
+    assert.equal(one.received.length, 41);
+    assert.equal(one.types()[0], "vendor.down");
+  },
+);
+
+eachDatabase("of thousands of events for one receiver each is looked at once", async (database) => {
+  const hook = await processOf(database).add(await newAccount(database));
+  const waiting = 2_000;
+  await database.query(
+    `insert into webhook_deliveries
+       (id, webhook_id, event_key, type, data, at, next_at, ends_at)
+     select 'm' || n, $1, 'k' || n, 'export.ready', '{}', $2, $2, $2
+     from generate_series(1, ${waiting}) n`,
+    [hook.id, noon],
+  );
+  const read = await database.transaction(async (tx) => {
+    const deliveries = createDeliveries({ ...database, query: tx.query.bind(tx) }, {
+      sealer: { seal: () => Promise.reject(), unseal: () => Promise.resolve(new Secret("s")) },
+      workerId: "one/1",
+    });
+    const first = await deliveries.claim(noon, []);
+    assert.equal(await deliveries.claim(noon, [first!.id]), undefined, "one at a time");
+    const [row] = await tx.query(
+      `select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as n
+       from pg_stat_xact_user_tables where relname = 'webhook_deliveries'`,
+    );
+    return Number(row!.n);
+  });
+  assert.ok(read > 0 && read < 10 * waiting, `${read} rows`);
+});
 
 eachDatabase(
   "after a day an event is lost and counted; redirects and refused addresses are failures",

@@ -60,11 +60,15 @@ export function createDeliveries(
       for (;;) {
         const [row] = await claims.claim({
           except,
-          // A receiver is sent one event at a time.
-          where: `work.next_at <= $3 and not exists (select from webhook_deliveries other
-            where other.webhook_id = work.webhook_id and other.state = 'waiting'
-              and (other.claimed_until > clock_timestamp() or other.id = any($2::text[])))`,
-          orderBy: "work.next_at, work.seq",
+          // A receiver is sent one event at a time. Not a look per event: of ten thousand for one
+          // receiver each would look at all the others.
+          where: `work.next_at <= $3 and work.webhook_id not in (
+              select other.webhook_id from webhook_deliveries other where other.state = 'waiting'
+                and (other.claimed_until > clock_timestamp() or other.id = any($2::text[])))`,
+          // Receivers that hang would else take all turns for as long as anything waits for them.
+          orderBy: `work.webhook_id in (
+              select id from webhooks where last_failed_at > coalesce(last_sent_at, '-infinity')
+            ), work.next_at, work.seq`,
           returning: "id, webhook_id, type, data, at, attempts, ends_at",
           params: [now],
         });
