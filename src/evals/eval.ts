@@ -158,7 +158,7 @@ export interface EvalWork {
   earlierCall(run: ClaimedRun, requestId: string): Promise<StoredCall | undefined>;
   /** Counts a call that is about to be made. */
   begin(run: ClaimedRun, item: EvalItem): Promise<void>;
-  /** Adds what a call cost that is made again. */
+  /** Adds what a call cost that is made again, or whose item the run ends without. */
   countSpent(run: ClaimedRun, spent: CallCost): Promise<void>;
   /** Stores an item's end and results once; false when the claim is lost. */
   finish(run: ClaimedRun, item: EvalItem, done: FinishedItem): Promise<boolean>;

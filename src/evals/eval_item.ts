@@ -93,6 +93,10 @@ async function runStored(
   const judgements: Judgement[] = [];
   for (const index of run.graders.keys()) {
     const judgement = await judge(deps, context, stored, evidence, index);
+    if (judgement.kind === "unrecoverable") {
+      // The item ends with its run, and nothing else counts what was paid for it.
+      for (const { spent } of [answer, ...judgements]) await deps.work.countSpent(run, spent);
+    }
     if (judgement.kind !== "judgement") return unanswered(context, stored, judgement);
     judgements.push(judgement);
   }

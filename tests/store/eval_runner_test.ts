@@ -208,6 +208,35 @@ eachWorld("what no call can mend ends the run at once", async (world) => {
   assert.ok(world.calls.length <= 4);
 });
 
+eachWorld(
+  "a judge that can't be asked ends the run; what its answers cost is counted",
+  async (world) => {
+    await world.store(30);
+    const answer = world.model;
+    let answers = 0;
+    world.model = (request) => {
+      if (request.bodyText.includes("Criterion:")) {
+        throw new Fault(
+          "upstream_authentication_failed",
+        );
+      }
+      answers++;
+      request.caller.trace.settled = { costNanos: 7n } as SettledCall;
+      return answer(request);
+    };
+    const judge: Grader = { type: "judge", model: "vendor-b/judge", prompt: "Is it right?" };
+    const id = await world.create({ graders: [judge] });
+    world.runner().wake();
+    const run = await world.until(id, ended);
+    assert.deepEqual([run.state, run.error?.code, run.counts.done], [
+      "failed",
+      "upstream_authentication_failed",
+      0,
+    ]);
+    assert.equal(run.counts.costNanos, 7n * BigInt(answers));
+  },
+);
+
 eachWorld("one refused request is one error; twenty in a row end the run", async (world) => {
   await world.store(120);
   const answer = world.model;
