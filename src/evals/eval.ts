@@ -121,7 +121,10 @@ export interface EvalItem {
   position: number;
   transactionId: string;
   createdAt: Date;
-  /** Calls begun for it so far. */
+  /**
+   * Its tries at vendors that were overloaded or away, the present one included; 0: no call was begun.
+   * Pauses for credit or rate are no tries: nobody was asked.
+   */
   attempts: number;
 }
 
@@ -156,9 +159,11 @@ export interface EvalWork {
   stored(run: ClaimedRun, item: EvalItem): Promise<StoredCall | undefined>;
   /** A completed call of this run made under this request id: a process died before it was judged. */
   earlierCall(run: ClaimedRun, requestId: string): Promise<StoredCall | undefined>;
-  /** Counts a call that is about to be made. */
+  /** Notes that a call is about to be made. */
   begin(run: ClaimedRun, item: EvalItem): Promise<void>;
-  /** Adds what a call cost that is made again, or whose item the run ends without. */
+  /** Counts a call that is made again, and what it cost. */
+  countTry(run: ClaimedRun, item: EvalItem, spent: CallCost): Promise<void>;
+  /** Adds what a call cost whose item the run ends without. */
   countSpent(run: ClaimedRun, spent: CallCost): Promise<void>;
   /** Stores an item's end and results once; false when the claim is lost. */
   finish(run: ClaimedRun, item: EvalItem, done: FinishedItem): Promise<boolean>;

@@ -23,7 +23,7 @@ import type { GradeThread } from "./grade_thread.ts";
 import { broken, gradeText, requiresStoredAnswer, unknown, type Verdict } from "./graders.ts";
 
 export interface EvalItemDeps extends EvalCallDeps {
-  work: Pick<EvalWork, "stored" | "earlierCall" | "begin" | "countSpent">;
+  work: Pick<EvalWork, "stored" | "earlierCall" | "begin" | "countTry" | "countSpent">;
   dialects: Readonly<Record<string, Dialect>>;
   graders: GradeThread;
   media: MediaStore;
@@ -219,12 +219,12 @@ async function call(
   const asked = await askModel(deps, { principal, signal, ...ofStored, ...request });
   if (asked.kind !== "busy") return asked;
   const { code, spent, ms } = asked;
-  const tries = item.attempts + 1;
+  const tries = Math.max(1, item.attempts);
   if (tries >= maxTries) {
     return { kind: "refused", code, message: `no answer after ${tries} tries`, spent };
   }
   // A vendor may bill an answer that it breaks off; the item's end knows of its last call alone.
-  await deps.work.countSpent(run, spent);
+  await deps.work.countTry(run, item, spent);
   return { kind: "wait", code, message: code, ms: ms ?? 1000 * 2 ** tries };
 }
 

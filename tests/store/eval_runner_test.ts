@@ -192,6 +192,31 @@ eachWorld(
   },
 );
 
+eachWorld(
+  "pauses for credit are no tries: after five of them an overloaded vendor is asked again",
+  async (world, database) => {
+    await world.store(1);
+    const answer = world.model;
+    world.model = (request) => {
+      if (world.calls.length <= 5) throw new Fault("insufficient_credits");
+      if (world.calls.length <= 8) throw new Fault("upstream_overloaded");
+      return answer(request);
+    };
+    const id = await world.create();
+    const runner = world.runner();
+    for (let calls = 1; calls <= 9; calls++) {
+      await passTime(database);
+      await runner.tick();
+      await world.until(
+        id,
+        (run) => ended(run) || world.calls.length === calls && run.waiting !== null,
+      );
+    }
+    const { counts } = await world.run(id);
+    assert.deepEqual([counts.passed, counts.errors, world.calls.length], [1, 0, 9]);
+  },
+);
+
 eachWorld("what no call can mend ends the run at once", async (world) => {
   await world.store(30);
   world.model = () => {

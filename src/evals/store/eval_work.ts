@@ -73,10 +73,12 @@ export function createEvalWork(
       analytics.findCall(run.accountId, { requestId, completedSince: run.createdAt }),
     async begin(run, item) {
       await database.query(
-        "update eval_items set attempts = attempts + 1 where eval_run_id = $1 and position = $2",
+        `update eval_items set attempts = 1
+         where eval_run_id = $1 and position = $2 and attempts = 0`,
         [run.evalRunId, item.position],
       );
     },
+    countTry: (...args) => database.transaction((tx) => countTry(tx, ...args)),
     countSpent: (run, spent) => database.transaction((tx) => countSpent(tx, run, spent)),
     finish: (run, item, done) =>
       database.transaction((tx) => {
@@ -145,6 +147,15 @@ const pauseSql = `update eval_runs set ${withoutClaim(work)}, waiting_for = $3,
 
 function gaveUp(): string {
   return `waiting_since < clock_timestamp() - interval '${maxWaitHours} hours'`;
+}
+
+async function countTry(tx: Queryable, run: ClaimedRun, item: EvalItem, spent: CallCost) {
+  // The run before its item, as `finish` locks them.
+  await countSpent(tx, run, spent);
+  await tx.query(
+    "update eval_items set attempts = attempts + 1 where eval_run_id = $1 and position = $2",
+    [run.evalRunId, item.position],
+  );
 }
 
 /** Whoever has the run now: the call was made. */
