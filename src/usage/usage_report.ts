@@ -113,21 +113,43 @@ async function fromCalls(
     rows.set(key, existing ? { ...existing, ...plus(existing, row) } : row);
     if (rows.size > mostGroups) throw tooManyGroups();
   };
-  for (const { from, to } of await slices(deps.usage, query)) {
-    const found = await deps.groupedCalls({
-      ...{ accountId: query.accountId, labels: groups, from, to, most: mostGroups },
-    });
-    for (const { values, ...sums } of enough(found)) add({ ...sums, values, erased: false });
-  }
   const part: UsagePart | "all" =
     (["model", "api_key", "vendor"] as const).find((one) => groups.includes(one)) ??
       "all";
-  const by = { part, byDay: groups.includes("day") };
-  const sums = await deps.usage.groups({ ...query, span: spanOf(query) }, by, mostGroups);
-  for (const one of enough(sums)) {
-    if (one.erased) add({ ...sumsOf(one), values: valuesOf(groups, part, one), erased: true });
+  for (const { from, to } of await slices(deps.usage, query)) {
+    const { calls, erased } = await readSlice(deps, { ...query, from, to }, groups, part);
+    for (const { values, ...sums } of calls) add({ ...sums, values, erased: false });
+    for (const one of erased) {
+      add({ ...sumsOf(one), values: valuesOf(groups, part, one), erased: true });
+    }
   }
   return [...rows.values()];
+}
+
+/** Reads of one slice at most while calls of it are being erased. */
+const mostReads = 20;
+
+/** Stored and erased calls as of one moment: what is erased between two reads would count twice. */
+async function readSlice(
+  { usage, groupedCalls }: UsageReportDeps,
+  { accountId, from, to }: Span,
+  groups: readonly UsageGroup[],
+  part: UsagePart | "all",
+): Promise<{ calls: GroupedCalls[]; erased: UsageGroupSums[] }> {
+  const query = { accountId, from, to, span: spanOf({ accountId, from, to }) };
+  const by = { part, byDay: groups.includes("day"), erasedOnly: true };
+  const readErased = async () => enough(await usage.groups(query, by, mostGroups));
+  // Sums of erased calls only grow.
+  const countOf = (sums: readonly GroupSums[]) => sums.reduce((sum, one) => sum + one.calls, 0n);
+  let erased = await readErased();
+  for (let reads = 1;; reads++) {
+    const calls = enough(
+      await groupedCalls({ accountId, labels: groups, from, to, most: mostGroups }),
+    );
+    const before = erased;
+    erased = await readErased();
+    if (countOf(erased) === countOf(before) || reads === mostReads) return { calls, erased };
+  }
 }
 
 /** Spans that cover all calls, each of a number of calls that a statement reads at once. */

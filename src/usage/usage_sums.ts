@@ -75,12 +75,12 @@ export interface UsageStore {
     limit: number,
   ): Promise<{ values: UsageValue[]; all: number }>;
   /**
-   * Sums by value, of calls whose records are erased apart, and by day if `byDay`; in no order.
-   * Undefined if they are more than `most`.
+   * Sums by value, of calls whose records are erased apart, or of these alone, and by day if `byDay`;
+   * in no order. Undefined if they are more than `most`.
    */
   groups(
     query: UsageQuery,
-    by: { part: UsagePart | "all"; byDay: boolean },
+    by: { part: UsagePart | "all"; byDay: boolean; erasedOnly?: boolean },
     most: number,
   ): Promise<UsageGroupSums[] | undefined>;
 }

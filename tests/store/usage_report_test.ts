@@ -143,6 +143,25 @@ eachDatabase(
   },
 );
 
+eachDatabase("calls that are erased while usage is read count once", async (database) => {
+  const accountId = await newAccount(database);
+  await createRecords(database).insert(anyCalls(new Random(8), accountId, 100));
+  const usage = createUsageSums(database);
+  const { groupedCalls } = createAnalyticsStore(database);
+  const users = ["ada", "bob"];
+  const found = await reportUsage({
+    usage,
+    async groupedCalls(query) {
+      const calls = await groupedCalls(query);
+      const [userId] = users.splice(0, 1);
+      if (userId !== undefined) await erase(database, request(accountId, { userIds: [userId] }));
+      return calls;
+    },
+  }, { accountId, groups: ["user"] });
+  assert.equal(found.total.calls, 100n);
+  assert.deepEqual(found.total, (await report(database, { accountId, groups: [] })).total);
+});
+
 eachDatabase("a span counts the calls within it, to the hour", async (database) => {
   const random = new Random(7);
   const accountId = await newAccount(database);

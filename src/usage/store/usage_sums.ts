@@ -85,7 +85,7 @@ async function firstHour(analytics: Queryable, accountId: number): Promise<Date 
 async function groupSums(
   analytics: Queryable,
   query: UsageQuery,
-  { part, byDay }: { part: string; byDay: boolean },
+  { part, byDay, erasedOnly = false }: { part: string; byDay: boolean; erasedOnly?: boolean },
   most: number,
 ): Promise<UsageGroupSums[] | undefined> {
   const day = byDay ? "(at at time zone 'UTC')::date::text" : "null::text";
@@ -94,9 +94,9 @@ async function groupSums(
        sum(failed) + sum(truncated) + sum(interrupted) as failed,
        sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
        sum(cost_nanos) as cost_nanos, sum(charged_nanos) as charged_nanos
-     from usage_sums where ${within} and part = $5
+     from usage_sums where ${within} and part = $5 and (erased or not $7::boolean)
      group by 1, 2, 3 having sum(calls) > 0 limit $6`,
-    [...boundaries(query), part, most + 1],
+    [...boundaries(query), part, most + 1, erasedOnly],
   );
   if (rows.length > most) return undefined;
   return rows.map((row) => ({
