@@ -24,6 +24,7 @@ async function run(...argv: string[]) {
           ...{ createdAt: new Date("2026-11-01T00:00:00Z"), spentNanos: 1n, leasedNanos: 0n },
         });
       },
+      change: () => Promise.resolve(undefined),
       remove: (id) => Promise.resolve(id === "b1"),
       list: () => Promise.resolve([]),
       find: () => Promise.resolve(undefined),

@@ -38,22 +38,19 @@ export function setBudget(
 
 /** Changes a budget's limits. Throws `OptionError` and `Fault("budget_not_found")`. */
 export async function changeBudget(
-  budgets: Pick<BudgetService, "set" | "find">,
-  { actor, at }: Administrator,
+  budgets: Pick<BudgetService, "change">,
+  { actor }: Administrator,
   id: string,
   options: BudgetLimitOptions,
 ): Promise<StoredBudget> {
-  const { accountId, scope, per, limitNanos, raised } = await findBudget(budgets, id);
-  return await naming(() => {
-    // A raise that is over would be refused.
-    const present = raised && raised.until > at ? raised : null;
-    const changed = raisedBy(options);
-    return budgets.set({
-      ...{ accountId, scope, per },
-      limitNanos: options.usd === undefined ? limitNanos : parseUsd(options.usd, 9),
-      raised: changed === undefined ? present : changed,
-    }, actor);
-  });
+  const changed = await naming(() =>
+    budgets.change(id, {
+      limitNanos: options.usd === undefined ? undefined : parseUsd(options.usd, 9),
+      raised: raisedBy(options),
+    }, actor)
+  );
+  if (!changed) throw noBudget(id);
+  return changed;
 }
 
 /** Throws `Fault("budget_not_found")`. */

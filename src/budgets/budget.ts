@@ -66,6 +66,12 @@ export interface ReachedBudget extends BudgetPeriod {
 }
 
 /** Where budgets live. Implemented in `src/budgets/store/budgets.ts`. */
+/** What of a budget's limits changes; undefined: stays, `raised` null: is taken back. */
+export interface ChangedLimits {
+  limitNanos?: bigint | undefined;
+  raised?: RaisedLimit | null | undefined;
+}
+
 export interface BudgetStore {
   /**
    * `id` is for a new one; `prior` gives what calls were charged before it was there. Undefined where the account has `budgetLimits.perAccount`.
@@ -75,6 +81,12 @@ export interface BudgetStore {
     prior: (since: Date) => Promise<bigint>;
     audit?: (written: Budget) => AuditNote;
   }): Promise<StoredBudget | undefined>;
+  /** One write: two changes of different limits both hold. Undefined where nobody has this id. */
+  change(
+    id: string,
+    limits: ChangedLimits,
+    options: { now: Date; audit?: (written: Budget) => AuditNote },
+  ): Promise<StoredBudget | undefined>;
   /** Undefined where the account has none of this id; without an account, where nobody has. */
   remove(
     id: string,

@@ -9,6 +9,7 @@ import {
   type BudgetScope,
   budgetScopeText,
   type BudgetStore,
+  type ChangedLimits,
   limitAt,
   type StoredBudget,
 } from "./budget.ts";
@@ -24,6 +25,8 @@ export interface BudgetService {
    * process go by it at once, those of others within five seconds. Throws `BudgetError`.
    */
   set(request: BudgetRequest, actor: BudgetActor): Promise<StoredBudget>;
+  /** Changes limits alone. Undefined where there is none of this id. Throws `BudgetError`. */
+  change(id: string, limits: ChangedLimits, actor: BudgetActor): Promise<StoredBudget | undefined>;
   /** False where there is none of this id; with an account, among its own. */
   remove(id: string, actor: BudgetActor, accountId?: number): Promise<boolean>;
   /** Those of one account, or of all, with what is spent of them in the present period. */
@@ -59,12 +62,14 @@ export function createBudgetService(
       "expected a limit and the raised one, since there is no budget yet",
     );
   };
+  const checkRaised = (raised: ChangedLimits["raised"]) => {
+    if (!raised || raised.until > clock.now()) return;
+    throw new BudgetError("raise_until", "expected a time to come");
+  };
   return {
     async set(request, actor) {
       const { accountId, scope, raised } = request;
-      if (raised && raised.until <= clock.now()) {
-        throw new BudgetError("raise_until", "expected a time to come");
-      }
+      checkRaised(raised);
       const budget = { ...request, limitNanos: request.limitNanos ?? await limitOf(request) };
       const stored = await store.set(newId(), budget, {
         now: clock.now(),
@@ -74,6 +79,15 @@ export function createBudgetService(
       if (!stored) {
         throw new BudgetError("on", `the account has ${budgetLimits.perAccount} budgets already`);
       }
+      await changed();
+      return stored;
+    },
+    async change(id, limits, actor) {
+      checkRaised(limits.raised);
+      const stored = await store.change(id, limits, {
+        now: clock.now(),
+        audit: (written) => note("budget.set", written, actor),
+      });
       await changed();
       return stored;
     },

@@ -477,3 +477,28 @@ eachDatabase(
     assert.ok(!JSON.stringify(spent).includes("ann"));
   },
 );
+
+eachDatabase("changes of one budget at the same time all hold, and none brings it back", async (
+  database,
+) => {
+  const accountId = await newAccount(database);
+  const one = await processOf(database);
+  const { id } = await one.set(accountId, "account", "day", 5n);
+  const raised = { nanos: 9n, until: new Date("2026-12-01T00:00:00Z") };
+  for (let limitNanos = 10n; limitNanos < 20n; limitNanos++) {
+    await one.budgets.change(id, { raised: null }, commandLine);
+    await Promise.all([
+      one.budgets.change(id, { limitNanos }, commandLine),
+      one.budgets.change(id, { raised }, commandLine),
+    ]);
+    const found = await one.budgets.find(id);
+    assert.deepEqual([found?.limitNanos, found?.raised], [limitNanos, raised]);
+  }
+  await assert.rejects(
+    one.budgets.change(id, { raised: { nanos: 1n, until: noon } }, commandLine),
+    /raise_until: expected a time to come/,
+  );
+  await one.budgets.remove(id, commandLine);
+  assert.equal(await one.budgets.change(id, { limitNanos: 1n }, commandLine), undefined);
+  assert.deepEqual(await one.budgets.list(), []);
+});

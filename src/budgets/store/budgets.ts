@@ -9,6 +9,7 @@ import {
   budgetScopeText,
   type BudgetSpan,
   type BudgetStore,
+  type ChangedLimits,
   limitAt,
   type NewBudget,
   periodStart,
@@ -34,6 +35,14 @@ export function createBudgetStore(database: Database): BudgetStore {
       if (stored.id === id) await countPrior(database, stored, now, prior);
       const [listed] = await list(database, { id: stored.id, now });
       return listed;
+    },
+    async change(id, limits, { now, audit }) {
+      const written = await database.transaction(async (tx) => {
+        const row = await writeLimits(tx, id, limits);
+        if (row) await writeAudit(tx, audit?.(readBudget(row)));
+        return row;
+      });
+      return written && (await list(database, { id, now }))[0];
     },
     remove: (id, { accountId, audit }) =>
       database.transaction(async (tx) => {
@@ -97,6 +106,22 @@ async function write(
       ...[id, accountId, scope.kind, sanitizeText(scope.name), per, limitNanos],
       ...[raised?.nanos ?? null, raised?.until ?? null, budgetLimits.perAccount],
     ],
+  );
+  return row;
+}
+
+async function writeLimits(
+  tx: Queryable,
+  id: string,
+  { limitNanos, raised }: ChangedLimits,
+): Promise<SqlRow | undefined> {
+  const [row] = await tx.query(
+    `update budgets as b set limit_nanos = coalesce($2::bigint, limit_nanos),
+       raised_nanos = case when $3::boolean then $4::bigint else raised_nanos end,
+       raised_until = case when $3::boolean then $5::timestamptz else raised_until end,
+       changed_at = clock_timestamp()
+     where id = $1 and removed_at is null returning ${columns}`,
+    [id, limitNanos ?? null, raised !== undefined, raised?.nanos ?? null, raised?.until ?? null],
   );
   return row;
 }
