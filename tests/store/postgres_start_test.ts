@@ -90,3 +90,63 @@ Deno.test("what speaks another protocol is given up", async () => {
   );
   await server.shutdown();
 });
+
+Deno.test("a database's own defaults change no answer", { ignore: !available }, async () => {
+  const server = await startPostgres();
+  const { name, url, drop } = await server.createDatabase();
+  const first = await openPostgres(url);
+  for (
+    const setting of [
+      "default_transaction_isolation = 'serializable'",
+      "bytea_output = 'escape'",
+      "datestyle = 'German'",
+    ]
+  ) await first.query(`alter database ${name} set ${setting}`);
+  await first.close();
+  const database = await openPostgres(url);
+  for (const one of [database, database.reads!]) {
+    const [row] = await one.query(
+      `select $1::bytea as bytes, $2::timestamptz as at,
+         current_setting('transaction_isolation') as isolation`,
+      [new Uint8Array([0, 92, 255]), new Date(0)],
+    );
+    assert.deepEqual(row, {
+      ...{ bytes: new Uint8Array([0, 92, 255]), at: new Date(0), isolation: "read committed" },
+    });
+  }
+  await database.close();
+  await drop();
+});
+
+Deno.test("sessions begin with parameters that poolers take", { ignore: !available }, async () => {
+  const real = new URL((await startPostgres()).url("postgres"));
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const named: string[][] = [];
+  const accepting = (async () => {
+    for await (const client of listener) {
+      const server = await Deno.connect({ hostname: real.hostname, port: Number(real.port) });
+      const begin = new Uint8Array(10_000);
+      const length = await client.read(begin) ?? 0;
+      // After the length and the protocol's version come names and values, each ended by a zero.
+      const words = new TextDecoder().decode(begin.subarray(8, length)).split("\0");
+      named.push(words.filter((word, at) => at % 2 === 0 && word !== ""));
+      await server.write(begin.subarray(0, length));
+      void Promise.allSettled([
+        client.readable.pipeTo(server.writable),
+        server.readable.pipeTo(client.writable),
+      ]);
+    }
+  })();
+  const address = new URL(real);
+  address.port = String(listener.addr.port);
+  const database = await openPostgres(address.href);
+  const [timeout] = await database.reads!.query("show statement_timeout");
+  assert.deepEqual(timeout, { statement_timeout: "30s" });
+  await database.close();
+  listener.close();
+  await accepting;
+  // Those that PgBouncer keeps track of; it ends a session that names another.
+  const tracked = ["user", "database", "client_encoding", "application_name"];
+  const more = new Set(named.flat()).difference(new Set([...tracked, "TimeZone", "DateStyle"]));
+  assert.deepEqual([named.length, [...more]], [2, []]);
+});

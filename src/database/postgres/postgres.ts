@@ -123,6 +123,7 @@ class Session implements Connection {
   readonly #sql: ReturnType<typeof postgres>;
   readonly #timeouts: PostgresTimeouts;
   readonly #server: ServerWatch;
+  readonly #settings: string;
   #isOpen = false;
   /** Number of ended sessions: the driver reconnects silently. */
   #ended = 0;
@@ -132,18 +133,15 @@ class Session implements Connection {
 
   constructor(
     url: string,
-    timeouts: PostgresTimeouts,
+    timeouts: Required<PostgresTimeouts>,
     server: ServerWatch,
     statementMs?: number,
   ) {
     this.#timeouts = timeouts;
     this.#server = server;
+    this.#settings = sessionSettings(timeouts, statementMs);
     this.#sql = postgres(url, {
       ...driverOptions,
-      connection: {
-        ...driverOptions.connection,
-        ...(statementMs === undefined ? {} : { statement_timeout: statementMs }),
-      },
       // `ready` has its own timeout.
       connect_timeout: 60 + timeouts.connectMs / 1000,
       onclose: () => {
@@ -163,10 +161,7 @@ class Session implements Connection {
       void this.end(0);
     });
     try {
-      // A machine that is gone closes no connection: what its transaction holds would stay so for
-      // the two hours of TCP. None of ours waits for anything but the database.
-      const { idleTransactionMs } = this.#timeouts;
-      await this.#sql.unsafe(`set idle_in_transaction_session_timeout = ${idleTransactionMs}`);
+      await this.#sql.unsafe(this.#settings);
       this.#isOpen = true;
     } catch (thrown) {
       throw asFault(isLate ? { code: "CONNECT_TIMEOUT" } : thrown);
@@ -309,6 +304,26 @@ class Session implements Connection {
     this.gone = true;
     await this.#sql.end({ timeout: timeoutMs / 1000 });
   }
+}
+
+/**
+ * What a session begins with. A statement, since poolers refuse most of these as parameters of a
+ * connection. A server, database or role may have other defaults.
+ */
+function sessionSettings(
+  { idleTransactionMs }: Required<PostgresTimeouts>,
+  statementMs: number | undefined,
+): string {
+  return Object.entries({
+    // A machine that is gone closes no connection: what its transaction holds would stay so for
+    // the two hours of TCP. None of ours waits for anything but the database.
+    idle_in_transaction_session_timeout: idleTransactionMs,
+    // Statements wait for each other's rows and go on with what they find then.
+    default_transaction_isolation: "read committed",
+    // As the driver is told to read it.
+    bytea_output: "hex",
+    ...(statementMs === undefined ? {} : { statement_timeout: statementMs }),
+  }).map(([name, value]) => `set ${name} = '${value}'`).join(";");
 }
 
 /** Moves the rows out of the result, which stays with its query: see `release`. */
