@@ -124,7 +124,11 @@ function runtime() {
 /** npx dies of a signal without passing it on: who ends it means the service. */
 const followNpx = `if (process.env.npm_command === "exec") {
   const npx = process.ppid;
-  setInterval(() => { if (process.ppid !== npx) child.kill("SIGTERM"); }, 500).unref();
+  const look = setInterval(() => {
+    if (process.ppid === npx) return;
+    clearInterval(look);
+    child.kill("SIGTERM");
+  }, 500).unref();
 }
 `;
 

@@ -7,6 +7,12 @@ import { startWorkers } from "./serve_workers.ts";
 import { createPrint } from "./log_events.ts";
 import { systemClock } from "../base/clock.ts";
 
+/**
+ * A signal this soon after the first is the same one: systemd and terminals tell every process of a
+ * group, and `deno task` and npm's launcher pass on what they are told.
+ */
+const passedOnMs = 2_000;
+
 /** What runs until it is told to stop. */
 interface Running {
   stop(): Promise<void>;
@@ -57,10 +63,12 @@ export async function runServer(
     console.error(failedStart(thrown));
     Deno.exit(1);
   }
-  let signals = 0;
+  let firstMs: number | undefined;
   const stopBySignal = () => {
+    const nowMs = systemClock.monotonicMs();
+    firstMs ??= nowMs;
     // The second signal stops at once. A worker may be told by its parent too.
-    if (++signals > 1) {
+    if (nowMs - firstMs >= passedOnMs) {
       running.abort?.();
       Deno.exit(1);
     }

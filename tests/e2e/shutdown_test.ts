@@ -15,11 +15,18 @@ for (const kind of kindsOfThisRun()) {
       runs ? "" : `; skipped: ${reason}`
     })`,
     ignore: !runs,
-    fn: () => drains(kind),
+    fn: () => drains(kind, ["SIGTERM"]),
   });
 }
 
-async function drains(kind: "embedded" | "postgres"): Promise<void> {
+Deno.test("a signal that whoever started the service passes on is no second one", async () => {
+  await drains(available ? "postgres" : "embedded", ["SIGTERM", "SIGINT"]);
+});
+
+async function drains(
+  kind: "embedded" | "postgres",
+  signals: readonly ("SIGTERM" | "SIGINT")[],
+): Promise<void> {
   const directory = temporaryDirectory("shutdown");
   const database = kind === "postgres" ? await createMigrated() : undefined;
   const simulators = await startSimulators();
@@ -43,7 +50,7 @@ async function drains(kind: "embedded" | "postgres"): Promise<void> {
   });
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
   let text = (await reader.read()).value ?? "";
-  service.kill("SIGTERM");
+  for (const signal of signals) service.kill(signal);
   await untilRefused(service.baseUrl);
   for (let one = await reader.read(); !one.done; one = await reader.read()) text += one.value;
   assert.match(text, /data: \[DONE\]\n\n$/, "the stream came to its end");
