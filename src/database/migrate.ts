@@ -85,7 +85,6 @@ class MigrationRun {
     const began = systemClock.monotonicMs();
     for (let attempt = 1;; attempt++) {
       const applied = await this.database.transaction(async (tx) => {
-        await tx.query("set local idle_in_transaction_session_timeout = 0");
         // Without bound values: their portal would stay open and hold a snapshot too.
         const [row] = await tx.query(`select pg_try_advisory_xact_lock(${migrationLock}) as mine`);
         return row?.mine === true ? await whileHeld(tx, work) : undefined;

@@ -6,7 +6,8 @@ import {
   parseMigration,
   readMigrations,
 } from "../../src/database/migration_file.ts";
-import type { Transaction } from "../../src/database/database.ts";
+import type { Database, Transaction } from "../../src/database/database.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { onBothDatabases, onPostgres, productMigrations } from "../support/databases.ts";
 import { runProgram } from "../support/process.ts";
@@ -245,6 +246,30 @@ onPostgres("replicas that start during a long build wait without holding it up",
     );
   });
   assert.deepEqual((await applied!).flat(), ["more"]);
+});
+
+onPostgres("a migration goes on elsewhere when its machine is gone", async (database) => {
+  const steps = await expand("create table more (x int)");
+  const [row] = await database.query("select current_database() as name", []);
+  const url = (await startPostgres()).url(String(row!.name));
+  const gone = await openPostgres(url, { idleTransactionMs: 300 });
+  const [locked, never] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()];
+  // It says nothing any more once it has the lock: nothing closes its connection.
+  let queries = 0;
+  const silent: Database = {
+    ...gone,
+    query(...statement) {
+      if (++queries <= 2) return gone.query(...statement);
+      locked.resolve();
+      return never.promise;
+    },
+  };
+  const lost = assert.rejects(migrate(silent, steps));
+  await locked.promise;
+  assert.deepEqual(await migrate(database, steps, { turnMs: 60_000 }), ["more"]);
+  never.reject(new Error("the machine is gone"));
+  await lost;
+  await gone.close();
 });
 
 const backfill = `-- phase: backfill
