@@ -6,6 +6,7 @@ import { createLog } from "../../src/base/log.ts";
 import { chargedInScope, readBudgetScope } from "../../src/budgets/budget.ts";
 import type { BudgetHold } from "../../src/budgets/budget_holds.ts";
 import { correctBudgetCharges } from "../../src/budgets/store/budget_charges.ts";
+import { createBudgetLeases, lockPeriods } from "../../src/budgets/store/budget_leases.ts";
 import { eraseUserBudgets } from "../../src/budgets/store/budgets.ts";
 import { createBudgets } from "../../src/budgets/wire.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -502,3 +503,62 @@ eachDatabase("changes of one budget at the same time all hold, and none brings i
   assert.equal(await one.budgets.change(id, { limitNanos: 1n }, commandLine), undefined);
   assert.deepEqual(await one.budgets.list(), []);
 });
+
+onPostgres(
+  "expired leases are taken back without a deadlock with charges",
+  async (database, open) => {
+    const accountId = await newAccount(database);
+    const one = await processOf(database);
+    await one.set(accountId, "account", "day", 1_000n);
+    await one.set(accountId, "account", "month", 1_000n);
+    await one.begin({ accountId, nanos: 10n });
+    const [charging, third] = [await open(), await open()];
+    const expire = (period: { budgetId: string; startsAt: Date }) =>
+      third.query(
+        "update budget_leases set expires_at = 'epoch' where budget_id = $1 and starts_at = $2",
+        [period.budgetId, period.startsAt],
+      );
+    const [expired, later] =
+      (await database.query("select budget_id, starts_at from budget_periods"))
+        .map((row) => ({ budgetId: String(row.budget_id), startsAt: row.starts_at as Date }));
+    await expire(expired!);
+    // The other lease runs out once the sweep has chosen and locked its periods.
+    const sweeping: Database = {
+      ...database,
+      transaction: (work) =>
+        database.transaction((tx) =>
+          work({
+            ...tx,
+            async query(...statement) {
+              const rows = await tx.query(...statement);
+              if (statement[0].includes("for update")) await expire(later!);
+              return rows as never;
+            },
+          })
+        ),
+    };
+    const taken = await charging.transaction(async (tx) => {
+      await lockPeriods(tx, [later!]);
+      let isSwept = false;
+      const swept = createBudgetLeases(sweeping).sweepExpired().finally(() => isSwept = true);
+      await untilOneWaits(third, () => isSwept);
+      // As a charge does, which holds the period and draws on its lease.
+      await tx.query("update budget_leases set amount_nanos = 1 where budget_id = $1", [
+        later!.budgetId,
+      ]);
+      return swept;
+    });
+    assert.equal(taken.leases, 1);
+  },
+);
+
+async function untilOneWaits(database: Database, isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
+    const [waiting] = await database.query(
+      `select 1 as one from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    if (waiting) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -152,10 +152,15 @@ const budgetLeases: LeaseTable<BudgetPeriod> = {
   ownerColumns: "budget_id, starts_at",
   ownerOf: (row) => ({ budgetId: String(row.budget_id), startsAt: row.starts_at as Date }),
   lock: lockPeriods,
-  remove: (tx, which, values) =>
+  // A lease of another period may have run out meanwhile: who holds that period waits for the lease.
+  remove: (tx, which, values, periods) =>
     tx.query(
       `with gone as (
-         delete from budget_leases where ${which} returning budget_id, starts_at, amount_nanos
+         delete from budget_leases where ${which} and (budget_id, starts_at) in (
+           select * from unnest($${values.length + 1}::text[], $${
+        values.length + 2
+      }::timestamptz[]))
+         returning budget_id, starts_at, amount_nanos
        ), sums as (
          select budget_id, starts_at, sum(amount_nanos)::bigint as nanos from gone
          group by budget_id, starts_at
@@ -164,6 +169,10 @@ const budgetLeases: LeaseTable<BudgetPeriod> = {
          from sums s where p.budget_id = s.budget_id and p.starts_at = s.starts_at
        )
        select amount_nanos from gone`,
-      values,
+      [
+        ...values,
+        periods.map(({ budgetId }) => budgetId),
+        periods.map(({ startsAt }) => startsAt),
+      ],
     ),
 };
