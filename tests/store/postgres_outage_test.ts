@@ -224,10 +224,12 @@ outage(
   },
 );
 
-outage("a server without room counts as away, and its sessions go on", async (database) => {
+outage("a server without room, or busy with others, counts as away, and its sessions go on", async (
+  database,
+) => {
   const session = () => database.query("select pg_backend_pid() as pid", []);
   const before = await session();
-  for (const code of ["53100", "53200", "58030"]) {
+  for (const code of ["53100", "53200", "58030", "40001", "40P01", "55P03"]) {
     const failing = `do $$ begin raise exception using errcode = '${code}'; end $$`;
     assert.equal(await outcome(database.query(failing)), "store_unavailable");
     const transaction = database.transaction((tx) => tx.query(failing));

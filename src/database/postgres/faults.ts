@@ -19,6 +19,17 @@ export function isOutOfRoom(thrown: unknown): boolean {
   return noRoom.has(codeOf(thrown) ?? "");
 }
 
+/**
+ * SQLSTATEs of a statement that gave way to others: a serialization failure, a deadlock, a lock that
+ * was not to be had within `lock_timeout`. The same may succeed a moment later; the session goes on.
+ */
+const gaveWay: ReadonlySet<string> = new Set(["40001", "40P01", "55P03"]);
+
+/** Whether the session can be used again after this. */
+export function isSessionSound(thrown: unknown): boolean {
+  return isOutOfRoom(thrown) || gaveWay.has(codeOf(thrown) ?? "");
+}
+
 /** The code of any thrown value: an SQLSTATE, the driver's own, or the operating system's. */
 export function codeOf(thrown: unknown): string | undefined {
   const cause = thrown instanceof Fault ? thrown.cause : thrown;
@@ -26,7 +37,10 @@ export function codeOf(thrown: unknown): string | undefined {
   return String(cause.code);
 }
 
-/** `store_unavailable` if the server is unreachable or cancels a slow read, else the error itself. */
+/**
+ * `store_unavailable` if the server is unreachable, cancels a slow read or lets others go first, else
+ * the error itself.
+ */
 export function asFault(thrown: unknown): unknown {
   const code = codeOf(thrown);
   if (thrown instanceof Fault || code === undefined) return thrown;
@@ -36,6 +50,10 @@ export function asFault(thrown: unknown): unknown {
       note: "PostgreSQL: statement_timeout",
       cause: thrown,
     });
+  }
+  if (gaveWay.has(code)) {
+    const note = `PostgreSQL: ${code}, ${messageOf(thrown)}`;
+    return new Fault("store_unavailable", { note, cause: thrown });
   }
   if (!awayCodes.has(code) && !code.startsWith("08")) return thrown;
   const note = code === readOnly ? `${code}, a server that takes no writes` : code;

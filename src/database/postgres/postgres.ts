@@ -11,7 +11,7 @@ import type {
   SqlValue,
   Transaction,
 } from "../database.ts";
-import { asFault, codeOf, isOutOfRoom, readOnly, tooManyConnections } from "./faults.ts";
+import { asFault, codeOf, isSessionSound, readOnly, tooManyConnections } from "./faults.ts";
 import { type Connection, Pool } from "./pool.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
@@ -200,7 +200,7 @@ class Session implements Connection {
     } catch (thrown) {
       const fault = asFault(thrown);
       // So a failed session is never used again, not even by queries that wait for it.
-      if (fault instanceof Fault && !isOutOfRoom(fault)) void this.end(0);
+      if (fault instanceof Fault && !isSessionSound(fault)) void this.end(0);
       // A failover that closed no connection: all that there are lead to the server of before.
       if (codeOf(fault) === readOnly) this.#server.lose(fault);
       throw fault;
