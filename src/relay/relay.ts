@@ -150,7 +150,8 @@ async function planText(
   asked: RequestFacts,
   vendorCalls: Candidates<VendorCallContext>,
 ): Promise<Candidates<CallPlan<Meter>>> {
-  const { caller: { step = runAtOnce }, dialect, background } = request;
+  const { caller, dialect, background } = request;
+  const { step = runAtOnce } = caller;
   const candidates = await eachPossible(
     vendorCalls,
     (vendorCall) => planFor(deps, request, asked, vendorCall),
@@ -180,7 +181,7 @@ async function planText(
         maxOutputTokens: output && output.perChoice * output.choices,
         payload,
         facts: background ? { ...facts, stream: false } : facts,
-        retain: retainerOf(dialect, continued, inputItemsText),
+        retain: retainerOf(dialect, withCallersSources(continued, caller), inputItemsText),
       },
       meter: createMeter(deps, background !== undefined),
       boundNanos,
@@ -189,6 +190,14 @@ async function planText(
         executeText(deps, { vendorCall, facts, plan, call, planAgain, isLast }),
     };
   });
+}
+
+/** The body itself may hold the text of earlier calls: that of a socket which goes on with them. */
+function withCallersSources(
+  continued: ContinuedRequest,
+  { sourceIds = [] }: CallContext,
+): ContinuedRequest {
+  return { ...continued, sources: [...new Set([...continued.sources, ...sourceIds])] };
 }
 
 async function planFor(

@@ -70,6 +70,38 @@ for (const path of ["/chat/v1", "/vendor-b/v1", "/openai/v1"]) {
   });
 }
 
+Deno.test("a stored response that goes on with an unstored one of its socket goes with its erasure", async () => {
+  const { baseUrl, key, row, rows } = service();
+  await using socket = await openSocket(service());
+  const [user, later] = [crypto.randomUUID(), crypto.randomUUID()];
+  const idOf = (events: readonly Record<string, unknown>[]) =>
+    (events.at(-1) as unknown as ResponseEvent).response.id;
+  const first = await socket.ask({
+    ...{ model, store: false, safety_identifier: user },
+    input: "My secret. [say:first]",
+  });
+  const [{ transaction_id: erased }] = await rows({ user_id: user }) as [Record<string, string>];
+  const second = await socket.ask({
+    ...{ model, previous_response_id: idOf(first), safety_identifier: later },
+    input: [{ role: "user", content: "[say:second]" }],
+  });
+  const [{ transaction_id: kept }] = await rows({ user_id: later }) as [Record<string, string>];
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const asked = { transaction_ids: [erased], confirm: true };
+  const deletion = await fetch(`${baseUrl}/api/v1/data`, {
+    ...{ method: "DELETE", headers, body: JSON.stringify(asked) },
+  });
+  assert.equal((await deletion.json()).deleted_count, 1);
+  const [refused] = await socket.exchange({
+    ...{ type: "response.create", model, previous_response_id: idOf(second), input: "Go on." },
+  });
+  assert.equal((refused!.error as { code?: string }).code, "previous_response_not_found");
+  const stored = await fetch(`${baseUrl}/chat/v1/responses/${idOf(second)}`, { headers });
+  assert.equal(stored.status, 404);
+  await stored.body?.cancel();
+  assert.equal((await row(kept!)).status, "completed", "its own row stays");
+});
+
 Deno.test("a warm-up asks no vendor, costs nothing, and is continued by the next request", async () => {
   const { simulators, rows } = service();
   await using socket = await openSocket(service());
