@@ -55,6 +55,7 @@ export class ResponseSocket implements FrameReceiver {
   readonly #deps: ResponseSocketDeps;
   readonly #request: IncomingMessage;
   #channel!: FrameChannel;
+  #accountId = 0;
   #who = "";
   #onClosed = () => {};
   readonly #waiting: Message[] = [];
@@ -75,6 +76,7 @@ export class ResponseSocket implements FrameReceiver {
 
   opened(channel: FrameChannel, accountId: number, onClosed: () => void): void {
     this.#channel = channel;
+    this.#accountId = accountId;
     this.#who = String(accountId);
     this.#onClosed = onClosed;
   }
@@ -267,7 +269,7 @@ export class ResponseSocket implements FrameReceiver {
     const outputText = await this.#answer(reply, frame, running, context);
     if (outputText === undefined || running.responseId === undefined || frame.isStored) return;
     const { transactionId } = context.trace;
-    this.#deps.turns.remember(this, {
+    this.#deps.turns.remember(this, this.#accountId, {
       responseId: running.responseId,
       itemsText: joinItems(itemsText ?? "", outputText),
       sources: [...turn?.sources ?? [], ...(transactionId ? [transactionId] : [])],
@@ -284,7 +286,7 @@ export class ResponseSocket implements FrameReceiver {
     const id = `resp_${this.#deps.newId().replaceAll("-", "")}`;
     const createdAt = Math.floor(this.#deps.contexts.clock.now().getTime() / 1000);
     const events = this.#deps.frames.warmUp(frame, { id, createdAt });
-    this.#deps.turns.remember(this, { responseId: id, itemsText, sources: [] });
+    this.#deps.turns.remember(this, this.#accountId, { responseId: id, itemsText, sources: [] });
     for (const event of events) this.#sendEvent(event, frame.streamId);
   }
 

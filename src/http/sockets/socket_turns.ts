@@ -1,10 +1,11 @@
 /**
  * What sockets remember of their last response, so that the next request can continue it although
- * nothing was stored (`store: false`). Bounded in all: the oldest are forgotten first, and their
- * callers send the conversation itself, as over HTTP.
+ * nothing was stored (`store: false`). Bounded in all: of the account whose sockets hold the most
+ * the oldest are forgotten first, and their callers send the conversation itself, as over HTTP. So
+ * no account pushes out what others hold, by warm-ups either, which cost nothing.
  */
 export interface SocketTurns {
-  remember(socket: object, turn: SocketTurn): void;
+  remember(socket: object, accountId: number, turn: SocketTurn): void;
   /** The socket's last turn if it has this id. */
   find(socket: object, responseId: string): SocketTurn | undefined;
   drop(socket: object): void;
@@ -20,24 +21,41 @@ export interface SocketTurn {
   readonly sources: readonly string[];
 }
 
+interface Remembered extends SocketTurn {
+  readonly accountId: number;
+}
+
 /** `maxChars`: UTF-16 units of all sockets together. */
 export function createSocketTurns(maxChars: number): SocketTurns {
-  const turns = new Map<object, SocketTurn>();
+  /** Oldest first. */
+  const turns = new Map<object, Remembered>();
+  /** UTF-16 units by account. */
+  const held = new Map<number, number>();
   let chars = 0;
+  const count = (accountId: number, by: number) => {
+    chars += by;
+    const now = (held.get(accountId) ?? 0) + by;
+    if (now > 0) held.set(accountId, now);
+    else held.delete(accountId);
+  };
   const drop = (socket: object) => {
-    chars -= turns.get(socket)?.itemsText.length ?? 0;
+    const turn = turns.get(socket);
+    if (!turn) return;
     turns.delete(socket);
+    count(turn.accountId, -turn.itemsText.length);
+  };
+  const dropOldest = (accountId: number) => {
+    for (const [socket, turn] of turns) {
+      if (turn.accountId === accountId && turn.itemsText !== "") return drop(socket);
+    }
   };
   return {
-    remember(socket, turn) {
+    remember(socket, accountId, turn) {
       drop(socket);
       if (turn.itemsText.length > maxChars / 4) return;
-      turns.set(socket, turn);
-      chars += turn.itemsText.length;
-      for (const oldest of turns.keys()) {
-        if (chars <= maxChars) return;
-        drop(oldest);
-      }
+      turns.set(socket, { ...turn, accountId });
+      count(accountId, turn.itemsText.length);
+      while (chars > maxChars) dropOldest(largestOf(held));
     },
     find(socket, responseId) {
       const turn = turns.get(socket);
@@ -51,4 +69,13 @@ export function createSocketTurns(maxChars: number): SocketTurns {
       }
     },
   };
+}
+
+/** The account that holds the most, of those that hold anything. */
+function largestOf(held: ReadonlyMap<number, number>): number {
+  let [largest, most] = [0, -1];
+  for (const [accountId, chars] of held) {
+    if (chars > most) [largest, most] = [accountId, chars];
+  }
+  return largest;
 }
