@@ -131,7 +131,7 @@ export class ResponseSocket implements FrameReceiver {
     this.#waiting.length = 0;
     this.#running?.leaving.abort("Client connection prematurely closed.");
     this.drained();
-    this.#deps.turns.drop(this);
+    this.#deps.turns.closed(this);
     this.#onClosed();
   }
 

@@ -8,7 +8,8 @@ export interface SocketTurns {
   remember(socket: object, accountId: number, turn: SocketTurn): void;
   /** The socket's last turn if it has this id. */
   find(socket: object, responseId: string): SocketTurn | undefined;
-  drop(socket: object): void;
+  /** The socket was closed: what a call of it still brings is not remembered either. */
+  closed(socket: object): void;
   /** Forgets the text of these calls. */
   forget(transactionIds: readonly string[]): void;
 }
@@ -29,6 +30,7 @@ interface Remembered extends SocketTurn {
 export function createSocketTurns(maxChars: number): SocketTurns {
   /** Oldest first. */
   const turns = new Map<object, Remembered>();
+  const closed = new WeakSet<object>();
   /** UTF-16 units by account. */
   const held = new Map<number, number>();
   let chars = 0;
@@ -52,7 +54,7 @@ export function createSocketTurns(maxChars: number): SocketTurns {
   return {
     remember(socket, accountId, turn) {
       drop(socket);
-      if (turn.itemsText.length > maxChars / 4) return;
+      if (closed.has(socket) || turn.itemsText.length > maxChars / 4) return;
       turns.set(socket, { ...turn, accountId });
       count(accountId, turn.itemsText.length);
       while (chars > maxChars) dropOldest(largestOf(held));
@@ -61,7 +63,10 @@ export function createSocketTurns(maxChars: number): SocketTurns {
       const turn = turns.get(socket);
       return turn?.responseId === responseId ? turn : undefined;
     },
-    drop,
+    closed(socket) {
+      closed.add(socket);
+      drop(socket);
+    },
     forget(transactionIds) {
       const gone = new Set(transactionIds);
       for (const [socket, { sources }] of turns) {

@@ -5,7 +5,7 @@ const turn = (responseId: string, itemsText = "x", sources: string[] = []) => ({
   ...{ responseId, itemsText, sources },
 });
 
-Deno.test("a socket remembers its last response alone, and no other socket's", () => {
+Deno.test("a socket remembers its last response alone, no other socket's, and nothing once closed", () => {
   const turns = createSocketTurns(1_000);
   const [one, other] = [{}, {}];
   turns.remember(one, 1, turn("r1"));
@@ -13,8 +13,10 @@ Deno.test("a socket remembers its last response alone, and no other socket's", (
   assert.equal(turns.find(one, "r1"), undefined);
   assert.equal(turns.find(one, "r2")?.responseId, "r2");
   assert.equal(turns.find(other, "r2"), undefined);
-  turns.drop(one);
+  turns.closed(one);
   assert.equal(turns.find(one, "r2"), undefined);
+  turns.remember(one, 1, turn("r3"));
+  assert.equal(turns.find(one, "r3"), undefined, "its call ended after it was closed");
 });
 
 Deno.test("all sockets together keep to the limit: the oldest are forgotten, the largest never taken", () => {
