@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { audioSeconds, pcmSeconds } from "../base/audio_length.ts";
+import { pushAll } from "../base/lists.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { maskSecrets } from "../base/secret.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
@@ -16,7 +17,7 @@ import type { BillableUsage } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
 import { costOfCall } from "./operations.ts";
-import type { OperationContext } from "./operations.ts";
+import type { OperationContext, PassedEvents } from "./operations.ts";
 import type { Speaking } from "./speech.ts";
 
 /** An event larger than this ends the stream. */
@@ -50,23 +51,31 @@ export class Sound {
     }
   }
 
-  /** Reads a piece of the vendor's answer; returns the bytes for the caller of a stream. */
-  hear(piece: Uint8Array): { bytes: Uint8Array | undefined; isLast: boolean } {
+  /**
+   * Reads a piece of the vendor's answer; returns the bytes for the caller of a stream. What stands
+   * before a failure in the same piece was spoken all the same.
+   */
+  hear(piece: Uint8Array): PassedEvents & { isLast: boolean } {
     const isFirst = this.#length === 0;
-    const sound = this.#splitter
-      ? this.#splitter.push(piece).flatMap((event) => this.#event(event))
-      : [piece];
-    this.#keep(sound);
+    const { sound, failure } = this.#splitter
+      ? this.#events(this.#splitter.push(piece))
+      : { sound: this.#collected([piece]) };
     const started = isFirst && this.#length > 0 && this.#wantsHeader
       ? [wavHeader(this.#samples, undefined)]
       : [];
     const all = [...started, ...sound];
-    return { bytes: all.length > 0 ? Buffer.concat(all) : undefined, isLast: this.#hasEnded };
+    return {
+      bytes: all.length > 0 ? Buffer.concat(all) : undefined,
+      isLast: this.#hasEnded,
+      ...optionalField("failure", failure),
+    };
   }
 
   /** The vendor's answer has ended. Throws if it is incomplete. */
   end(): void {
-    if (this.#splitter) this.#keep(this.#splitter.end().flatMap((event) => this.#event(event)));
+    if (this.#splitter) {
+      this.#collected(this.#splitter.end().flatMap((event) => this.#event(event)));
+    }
     if (this.#length === 0) throw noAudio();
     if (this.#splitter && !this.#hasEnded) throw new Fault("upstream_stream_truncated");
   }
@@ -74,11 +83,14 @@ export class Sound {
   /** Reads a whole answer of any type. Throws if it has no audio. */
   hearAll(body: Uint8Array, isJson: boolean): void {
     if (isJson) {
-      this.#keep(this.#read(this.#speaking.wire.read(parseAnswer(new TextDecoder().decode(body)))));
+      this.#collected(
+        this.#read(this.#speaking.wire.read(parseAnswer(new TextDecoder().decode(body)))),
+      );
       if (this.#length === 0) throw noAudio();
       return;
     }
-    this.hear(body);
+    const { failure } = this.hear(body);
+    if (failure) throw failure;
     this.end();
   }
 
@@ -102,6 +114,18 @@ export class Sound {
     return wire.givesSamples && encoded.format === "wav";
   }
 
+  /** The sound of these events, up to one with a failure. */
+  #events(events: readonly SseEvent[]): { sound: Uint8Array[]; failure?: Fault } {
+    const sound: Uint8Array[] = [];
+    try {
+      for (const event of events) pushAll(sound, this.#collected(this.#event(event)));
+    } catch (thrown) {
+      if (!(thrown instanceof Fault)) throw thrown;
+      return { sound, failure: thrown };
+    }
+    return { sound };
+  }
+
   #event({ data }: SseEvent): Uint8Array[] {
     if (data === undefined || data.trim() === "[DONE]") return [];
     return this.#read(this.#speaking.wire.read(parseAnswer(data)));
@@ -123,12 +147,14 @@ export class Sound {
     return piece.data === undefined ? [] : [Buffer.from(piece.data, "base64")];
   }
 
-  #keep(pieces: readonly Uint8Array[]): void {
+  /** The same pieces, which the record and the cost have now. */
+  #collected(pieces: Uint8Array[]): Uint8Array[] {
     for (const piece of pieces) {
       this.#length += piece.length;
       if (this.#length > maxRecordedBytes) this.#pieces = [];
       else this.#pieces.push(piece);
     }
+    return pieces;
   }
 
   #file(): Uint8Array {

@@ -98,6 +98,28 @@ for (const name of ["pictures", "unified pictures", "speech"]) {
   });
 }
 
+Deno.test("sound that comes in one piece with an error after it is given, and paid", async () => {
+  const { answer, post, row } = service();
+  const sound = new Uint8Array(48_000).fill(7);
+  const delta = JSON.stringify({ type: "speech.audio.delta", audio: sound.toBase64() });
+  const error = JSON.stringify({ type: "error", error: { message: "Out of breath." } });
+  answer({ body: `data: ${delta}\n\ndata: ${error}\n\n`, type: "text/event-stream" });
+  const request = { model: "vendor-b/gpt-4o-mini-tts", input: "Hello there", stream: true };
+  const spoken = await post("/tts/v1/generate", { ...request, response_format: "pcm" });
+  assert.equal(spoken.status, 200);
+  const reader = spoken.body!.getReader();
+  const { value } = await reader.read();
+  assert.ok(value && value.length > 0);
+  await assert.rejects(async () => {
+    while (!(await reader.read()).done);
+  });
+  const { status, billing_basis, charged_usd } = await row(
+    spoken.headers.get("x-transaction-id"),
+  );
+  assert.deepEqual([status, billing_basis], ["failed", "estimated"]);
+  assert.ok(Number(charged_usd) > 0);
+});
+
 Deno.test("vectors may hold more values than other answers", async () => {
   const embedding = Array(2100).fill(0);
   const data = Array.from(
