@@ -30,7 +30,7 @@ function wavSeconds(bytes: Buffer): number | undefined {
   for (let at = 12; at + 8 <= bytes.length;) {
     const id = bytes.toString("latin1", at, at + 4);
     const size = bytes.readUInt32LE(at + 4);
-    if (id === "fmt " && at + 20 <= bytes.length) bytesPerSecond = bytes.readUInt32LE(at + 16);
+    if (id === "fmt " && at + 24 <= bytes.length) bytesPerSecond = wavRate(bytes, at + 8);
     // A streamed file has 0xFFFFFFFF or 0 here: the bytes that are there count.
     if (id === "data" && bytesPerSecond) {
       return Math.min(size || Infinity, bytes.length - at - 8) / bytesPerSecond;
@@ -38,6 +38,17 @@ function wavSeconds(bytes: Buffer): number | undefined {
     at += 8 + size + size % 2;
   }
   return undefined;
+}
+
+/** Uncompressed: integers, floats, and either in the longer form of the chunk. */
+const plainSamples = [1, 3, 0xfffe];
+
+/** Players of plain samples don't read the stated bytes a second, and some recorders state wrong ones. */
+function wavRate(bytes: Buffer, format: number): number {
+  const [channels, rate] = [bytes.readUInt16LE(format + 2), bytes.readUInt32LE(format + 4)];
+  const plain = rate * channels * Math.ceil(bytes.readUInt16LE(format + 14) / 8);
+  const isPlain = plainSamples.includes(bytes.readUInt16LE(format)) && plain > 0;
+  return isPlain ? plain : bytes.readUInt32LE(format + 8);
 }
 
 function flacSeconds(bytes: Buffer): number | undefined {
@@ -72,30 +83,35 @@ const layer3BitRates = {
   2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
 } as const;
 const sampleRates = [44_100, 48_000, 32_000] as const;
-/** Max bytes to skip between frames, tags aside. */
-const maxGap = 64 * 1024;
+/** Places tried that hold no frame; a picture of 20 MB has a third of these. */
+const mostMisses = 256 * 1024;
 
-/** MP3 and AAC in ADTS: a sequence of frames, each with its own header. */
+/**
+ * MP3 and AAC in ADTS: a sequence of frames, each with its own header. Files that were joined have
+ * tags with pictures in the middle. Any bytes have some that look like frames (a WebM recording of
+ * ten minutes 20 seconds of them), so frames that are less than half of a file say nothing.
+ */
 function frameSeconds(bytes: Buffer): number | undefined {
-  let at = 0;
-  if (bytes.toString("latin1", 0, 3) === "ID3" && bytes.length > 10) {
-    const size = [6, 7, 8, 9].reduce((sum, index) => sum * 128 + (bytes[index]! & 0x7f), 0);
-    at = 10 + size;
-  }
-  let seconds = 0;
-  for (let gap = 0; at + 6 <= bytes.length && gap < maxGap;) {
+  const start = tagLength(bytes);
+  let [seconds, framed, misses] = [0, 0, 0];
+  for (let at = start; at >= 0 && at + 6 <= bytes.length;) {
     const header = bytes.readUInt32BE(at);
     const frame = mp3Frame(header) ?? adtsFrame(header, bytes.readUInt16BE(at + 4));
     if (frame) {
       seconds += frame.seconds;
+      framed += frame.length;
       at += frame.length;
-      gap = 0;
     } else {
-      at++;
-      gap++;
+      if (++misses > mostMisses) return undefined;
+      at = bytes.indexOf(0xff, at + 1);
     }
   }
-  return seconds > 0 ? seconds : undefined;
+  return framed * 2 >= bytes.length - start && seconds > 0 ? seconds : undefined;
+}
+
+function tagLength(bytes: Buffer): number {
+  if (bytes.toString("latin1", 0, 3) !== "ID3" || bytes.length <= 10) return 0;
+  return 10 + [6, 7, 8, 9].reduce((sum, index) => sum * 128 + (bytes[index]! & 0x7f), 0);
 }
 
 const adtsRates = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000]

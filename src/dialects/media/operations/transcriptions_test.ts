@@ -92,6 +92,40 @@ Deno.test("a file of no known kind is as long as it is large", () => {
   assert.equal(transcriptions.bound(request(new Uint8Array(40_000))).seconds, 40);
 });
 
+/** The same bytes each time, of which some look like frames of MP3. */
+function noise(length: number): Uint8Array<ArrayBuffer> {
+  let state = 1;
+  return Uint8Array.from({ length }, () => {
+    state = Math.imul(state, 1_103_515_245) + 12_345 | 0;
+    return state >>> 16;
+  });
+}
+
+const secondsOf = (file: Uint8Array<ArrayBuffer>) => {
+  const subtitles = reader(file);
+  subtitles.whole("1\n00:00 --> 00:02\nHello.", "text/plain");
+  return subtitles.outcome({ isComplete: true, price: byMinute })!.usage.seconds!;
+};
+
+Deno.test("a browser's WebM recording is as long as it is large, whatever in it looks like MP3", () => {
+  const recording = noise(2_000_000);
+  recording.set([0x1a, 0x45, 0xdf, 0xa3]);
+  assert.equal(secondsOf(recording), 500);
+});
+
+Deno.test("MP3 files that were joined last as long as both, with a picture between them", () => {
+  const tag = new Uint8Array(200_010);
+  tag.set([...new TextEncoder().encode("ID3"), 3, 0, 0, 0, 12, 26, 64]);
+  const joined = [...sound("mp3", 10, "a test"), ...tag, ...sound("mp3", 100, "a test")];
+  assert.equal(Math.round(secondsOf(Uint8Array.from(joined))), 110);
+});
+
+Deno.test("a WAV file's samples count, not the bytes a second that its head states", () => {
+  const file = sound("wav", 6, "a test");
+  new DataView(file.buffer, file.byteOffset).setUint32(28, 0xffff_ffff, true);
+  assert.equal(secondsOf(file), 6);
+});
+
 Deno.test("by the minute the file's length costs where the vendor reports tokens alone", () => {
   const inTokens = reader();
   inTokens.whole(JSON.stringify({ text: "Hello.", usage: tokens }), "application/json");
