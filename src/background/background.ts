@@ -1,5 +1,6 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
+import type { Idempotency } from "../idempotency/idempotency.ts";
 import { replayIdOf } from "../idempotency/request_fingerprint.ts";
 import type { Account } from "../keys/account.ts";
 import type { BackgroundKey, BackgroundRequest, BackgroundStore } from "./background_call.ts";
@@ -21,6 +22,7 @@ export interface BackgroundDeps {
   runner: Pick<BackgroundRunner, "add" | "stop">;
   storedResponses: StoredResponseStore;
   responseCache: Pick<ResponseCache, "forget">;
+  idempotency: Pick<Idempotency, "erase">;
   recorder: Pick<Recorder, "drain">;
   dialects: Readonly<Record<DialectName, Dialect>>;
   newTransactionId: () => string;
@@ -28,9 +30,9 @@ export interface BackgroundDeps {
   perAccount: number;
 }
 
-/** Request headers that are stored for the call: those that the service or vendors read. */
+/** Request headers that are stored for the call: those that the service, its records or vendors read. */
 const storedHeaders =
-  /^(?:x-translation-mode|x-prompt-cache|x-fallback-models|http-referer|x-title|(?:anthropic|openai|x-grok|x-hf)-[a-z0-9-]{1,64})$/;
+  /^(?:x-translation-mode|x-prompt-cache|x-fallback-models|http-referer|x-title|user-agent|traceparent|tracestate|(?:anthropic|openai|x-grok|x-hf)-[a-z0-9-]{1,64})$/;
 
 /** Calls that go on without their caller (`background: true`). */
 export class Background {
@@ -124,7 +126,7 @@ export class Background {
 
   /** Forgets a response, whether it has ended or not; false where there is none. */
   async remove(key: BackgroundKey): Promise<boolean> {
-    const { store, storedResponses, responseCache, runner, recorder } = this.#deps;
+    const { store, storedResponses, responseCache, idempotency, runner, recorder } = this.#deps;
     const removed = await store.remove(key);
     if (removed) runner.stop(key, "cancelled");
     // A record that isn't written yet can't be removed.
@@ -133,6 +135,7 @@ export class Background {
     if (!stored) return removed;
     // Whoever gets the answer again wants to continue it.
     await responseCache.forget(key.accountId, stored.transactionId);
+    await idempotency.erase([stored.transactionId]);
     return await storedResponses.removeResponse(key.accountId, key.responseId) || removed;
   }
 

@@ -1,4 +1,5 @@
 // Apart from its user: only the composition root builds a subject with its store.
+import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { Database } from "../database/database.ts";
 import type { StoredResponseCache } from "../relay/conversation/stored_response_cache.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
@@ -23,6 +24,7 @@ export function createBackgroundServices(
     perAccount: number;
     storedResponses: StoredResponseCache;
     responseCache: Pick<ResponseCache, "forget">;
+    idempotency: Pick<Idempotency, "erase">;
     newId: () => string;
   },
 ): BackgroundServices {

@@ -165,6 +165,7 @@ export function createServices(
   const webhooks = createConfiguredWebhooks(core, targetHealth);
   const work = createWork(core, {
     ...{ dialects, calls, records, storedResponses, responseCache },
+    idempotency: recording.idempotency,
     rateLimiter: access.rateLimiter,
     ...{ registry: vendors.registry, apiKeys: stores.apiKeys },
   });
@@ -359,9 +360,9 @@ const socketTurnsChars = 32 * 1024 * 1024;
 /** Evaluations and background calls. */
 function createWork(
   { config, database, analyticsStore, processId, journal, clock, log, newId }: Core,
-  { dialects, calls, records, storedResponses, responseCache, rateLimiter, registry, apiKeys }:
-    & Pick<Services, "dialects" | "calls" | "records" | "storedResponses" | "rateLimiter">
-    & Pick<Services, "responseCache">
+  { dialects, calls, records, rateLimiter, registry, apiKeys, ...kept }:
+    & Pick<Services, "dialects" | "calls" | "records" | "rateLimiter">
+    & Pick<Services, "storedResponses" | "responseCache" | "idempotency">
     & { registry: Registry; apiKeys: ApiKeyStore },
 ): Pick<Services, "evals" | "background"> {
   const { payloadMaxBytes, mediaInlineBytes } = config;
@@ -375,8 +376,7 @@ function createWork(
     }),
     background: createBackgroundServices({
       ...{ database, processId, journal, clock, log, newId, payloadMaxBytes, mediaInlineBytes },
-      ...{ relay, heavy, apiKeys, registry, dialects, recorder, storedResponses },
-      responseCache,
+      ...{ relay, heavy, apiKeys, registry, dialects, recorder, ...kept },
       timeoutMs: config.backgroundTimeoutMs,
       perAccount: config.backgroundPerAccountMax,
     }),

@@ -211,6 +211,35 @@ eachService(
 );
 
 eachService(
+  "background: a record names client and trace, and a deleted response is not given again",
+  {},
+  async (service) => {
+    const client = openai(service).responses;
+    const traceId = "0af7651916cd43dd8448eb211c80319c";
+    for (const background of [true, false]) {
+      const body = { model, input: "Once.", background };
+      const headers = {
+        "x-request-id": `deleted-${background}`,
+        "user-agent": "my-agent/1.2.3",
+        traceparent: `00-${traceId}-b7ad6b7169203331-01`,
+      };
+      const ask = async () => {
+        const answer = await service.post("/chat/v1/responses", body, headers);
+        const { id } = await answer.json();
+        return { id, transaction: answer.headers.get("x-transaction-id") };
+      };
+      const first = await ask();
+      await until(client, first.id);
+      const row = await rowOf(service, first.transaction);
+      assert.deepEqual([row.client, row.trace_id], ["my-agent/1.2.3", traceId]);
+      assert.equal((await ask()).id, first.id);
+      await client.delete(first.id);
+      assert.notEqual((await ask()).id, first.id);
+    }
+  },
+);
+
+eachService(
   "background: an account has so many unfinished, and no credit beyond what they hold",
   { BACKGROUND_CALLS_PER_ACCOUNT_MAX: "3" },
   async (service) => {
