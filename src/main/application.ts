@@ -154,7 +154,7 @@ export function createServices(
   const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
   const targetHealth = new TargetHealth(clock);
   const { sweepReplays, ...recording } = createRecording(core, dialects);
-  const { records, storedResponses, responseCache, exports, erasure } = recording;
+  const { records, storedResponses, responseCache, idempotency, exports, erasure } = recording;
   const budgets = createConfiguredBudgets(core, records);
   const calls = createCalls(config, {
     ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
@@ -164,8 +164,7 @@ export function createServices(
   });
   const webhooks = createConfiguredWebhooks(core, targetHealth);
   const work = createWork(core, {
-    ...{ dialects, calls, records, storedResponses, responseCache },
-    idempotency: recording.idempotency,
+    ...{ dialects, calls, records, storedResponses, responseCache, idempotency },
     rateLimiter: access.rateLimiter,
     ...{ registry: vendors.registry, apiKeys: stores.apiKeys },
   });
@@ -360,7 +359,7 @@ const socketTurnsChars = 32 * 1024 * 1024;
 /** Evaluations and background calls. */
 function createWork(
   { config, database, analyticsStore, processId, journal, clock, log, newId }: Core,
-  { dialects, calls, records, rateLimiter, registry, apiKeys, ...kept }:
+  { dialects, calls, records, rateLimiter, registry, apiKeys, ...stored }:
     & Pick<Services, "dialects" | "calls" | "records" | "rateLimiter">
     & Pick<Services, "storedResponses" | "responseCache" | "idempotency">
     & { registry: Registry; apiKeys: ApiKeyStore },
@@ -376,7 +375,7 @@ function createWork(
     }),
     background: createBackgroundServices({
       ...{ database, processId, journal, clock, log, newId, payloadMaxBytes, mediaInlineBytes },
-      ...{ relay, heavy, apiKeys, registry, dialects, recorder, ...kept },
+      ...{ relay, heavy, apiKeys, registry, dialects, recorder, ...stored },
       timeoutMs: config.backgroundTimeoutMs,
       perAccount: config.backgroundPerAccountMax,
     }),

@@ -200,12 +200,12 @@ function checkAgain(answer: CanonicalAnswer, events: readonly CanonicalEvent[]):
   assert.deepEqual(plain(foldEvents(again.events)), plain(answer));
 }
 
-/** Without ids and vendor's words; calls' arguments as values. */
+/** Without ids, vendor's words and what only records keep; calls' arguments as values. */
 function plain(answer: CanonicalAnswer): unknown {
   const { input, cacheRead, cacheWrite, cacheWriteLong, output } = answer.usage!;
   return {
     usage: [input, cacheRead, (cacheWrite ?? 0) + (cacheWriteLong ?? 0), output],
-    parts: answer.choices[0]?.parts.map((part) => (
+    parts: answer.choices[0]?.parts.map(({ own: _, ...part }) => (
       part.kind === "tool-call" ? { ...part, text: JSON.parse(part.text) } : part
     )),
     reason: answer.choices[0]?.finish?.reason,
