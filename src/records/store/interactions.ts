@@ -111,16 +111,20 @@ async function unwritten(
   const rows = new Map(calls.map((call) => [call.transactionId, call]));
   const payloads = new Map(rows);
   const times = calls.map(({ createdAt }) => createdAt.getTime());
-  const condition = "transaction_id = any($1::text[]) and created_at between $2 and $3";
   const there = await tx.query(
-    `select transaction_id, true as is_row from interactions where ${condition}
-     union all select transaction_id, false from interaction_payloads where ${condition}`,
+    ["interactions", "interaction_payloads"].map((table) =>
+      `select one.id, '${table}' as table from unnest($1::text[]) as one (id)
+       cross join lateral (
+         select from ${table} where transaction_id = one.id and created_at between $2 and $3
+         offset 0
+       ) found`
+    ).join(" union all "),
     [[...rows.keys()], new Date(least(times)), new Date(greatest(times))],
     // Planned for the tables as they are, and without the partitions of other months.
     { forceCustomPlan: true },
   );
-  for (const { transaction_id, is_row } of there) {
-    (is_row === true ? rows : payloads).delete(String(transaction_id));
+  for (const { id, table } of there) {
+    (table === "interactions" ? rows : payloads).delete(String(id));
   }
   return { rows: [...rows.values()], payloads: [...payloads.values()] };
 }
