@@ -88,6 +88,22 @@ Deno.test("filters and words narrow the list to what they say, and each can be t
   assert.match(none, /No call meets all filters/);
 });
 
+Deno.test("calls of a user with a blank in front of the name aren't those of who is called so without", async () => {
+  const owner = await world().owner();
+  const spaced = await call("Mine", { user: " pat" });
+  const plain = await call("Theirs", { user: "pat" });
+  const rowsOf = async (query: string) => idsIn((await owner.get(`${list}?${query}`)).text);
+  assert.deepEqual(await rowsOf("user=+pat"), [spaced]);
+  assert.deepEqual(await rowsOf("user=pat"), [plain]);
+  const csv = await owner.get(`${list}/csv?user=+pat`);
+  assert.ok(csv.text.includes(spaced) && !csv.text.includes(plain), csv.text);
+  const { text } = await owner.get("/dashboard/overview?by=user&range=24h");
+  const links = [...text.matchAll(/interactions\?([^"]*user=\+?pat)"/g)];
+  const found = links.map(([, query]) => rowsOf(query!.replaceAll("&amp;", "&")));
+  assert.deepEqual(new Set((await Promise.all(found)).flat()), new Set([spaced, plain]));
+  assert.match((await owner.get(`${list}?user=+pat`)).text, /chip"><span>.{0,60}“ pat”/);
+});
+
 Deno.test("a form's empty fields leave the address, and wrong ones are told", async () => {
   const owner = await world().owner();
   const sent = await owner.get(`${list}?q=&range=&status=failed&model=+`);

@@ -147,6 +147,16 @@ Deno.test("what stands in a refused request is text on the page", async () => {
   assert.equal((await owner.get(`${list}?code=%00&model=%00&after=x&range=__proto__`)).status, 200);
 });
 
+Deno.test("requests that were refused for a blank in the model's name are found by it", async () => {
+  const owner = await world().owner();
+  await refused({ id: "id-blank", body: { model: "no-such-model ", messages }, says: [] });
+  const { text } = await owner.get(list);
+  const [, query = ""] = /href="[^"?]*\?([^"]*model=no-such-model\+)"/.exec(text) ?? [];
+  const narrowed = await owner.get(`${list}?${query.replaceAll("&amp;", "&")}`);
+  assert.match(narrowed.text, /<strong>1 refused request<\/strong>/);
+  assert.match(narrowed.text, /id-blank/);
+});
+
 Deno.test("a filtered list says how many calls it is and what they cost", async () => {
   const owner = await world().owner();
   const before = "/dashboard/interactions";

@@ -67,8 +67,9 @@ export function FilterFields({ keys, vendors, ...shown }: Shown & {
 }
 
 export function readFilters(form: Form): Record<string, string | string[]> {
-  const single = columns.map((column) => [column, form.text(field(column))] as const)
-    .filter(([, value]) => value !== "");
+  const single = columns.flatMap((column) =>
+    Object.values(form.filledExactly(field(column))).map((value) => [column, value] as const)
+  );
   const wanted = form.all(field("status"));
   return { ...Object.fromEntries(single), ...(wanted.length > 0 ? { status: wanted } : {}) };
 }

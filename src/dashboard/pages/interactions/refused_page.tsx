@@ -114,7 +114,9 @@ function readView(request: PageRequest): RefusedView {
   const filter: RefusalFilter = {};
   const params = new URLSearchParams({ range });
   for (const { name, filter: key } of fields) {
-    const value = request.query(name)?.trim().slice(0, 200);
+    const text = request.query(name);
+    // A blank too many in a model's name is a reason to refuse it.
+    const value = (name === "model" ? text : text?.trim())?.slice(0, 200);
     // An empty model is what a request without a model has; of the others it says nothing.
     if (value === undefined || value.includes("\0")) continue;
     if (value === "" && (name !== "model" || !request.fields.has("none"))) continue;

@@ -144,7 +144,7 @@ class ViewReader {
     const values = [...new Set(this.#all(name))].slice(0, maxValues);
     if (values.length === 0) return;
     this.#filters[column] = values;
-    for (const value of values) this.#keep(name, value, label, nameOf(name, value));
+    for (const value of values) this.#keep(name, value, label, withBlanks(nameOf(name, value)));
   }
 
   range<T extends bigint | number>(
@@ -188,14 +188,21 @@ class ViewReader {
   }
 
   #all(name: string): string[] {
-    return this.#params.getAll(name).map((one) => one.trim().slice(0, maxLength))
-      .filter((one) => one !== "");
+    // Callers' names for people and apps differ by blanks around them too; other texts don't.
+    const isName = columnFilters.some((one) => one.name === name && name !== "request");
+    return this.#params.getAll(name).filter((one) => one.trim() !== "")
+      .map((one) => (isName ? one : one.trim()).slice(0, maxLength));
   }
 
   #keep(field: string, text: string, label: string, value: string): void {
     this.#fields.append(field, text);
     this.#chips.push({ label, value, field, text });
   }
+}
+
+/** Blanks at either end are seen between quotation marks alone. */
+function withBlanks(value: string): string {
+  return value === value.trim() ? value : `“${value}”`;
 }
 
 function without(fields: URLSearchParams, field: string, text: string | undefined) {
