@@ -33,7 +33,7 @@ import type {
 } from "../records/interaction_repository.ts";
 import type { MediaSigner } from "../records/signed_media.ts";
 import type { CostLines } from "../repricing/cost_lines.ts";
-import type { Transcript } from "../records/transcript.ts";
+import type { StoredContent, Transcript } from "../records/transcript.ts";
 
 export type VendorKeyTest =
   | { kind: "works"; models: number }
@@ -85,10 +85,7 @@ export interface InteractionDeps {
   vendors: readonly string[];
   /** Id of each of the account's keys → its name. */
   keyNames: (accountId: number) => Promise<ReadonlyMap<string, string>>;
-  readTranscript: (
-    dialect: string,
-    payloads: { request: string | null; response: string | null },
-  ) => Promise<Transcript>;
+  readTranscript: (dialect: string, payloads: StoredContent) => Promise<Transcript>;
   costLines: (detail: InteractionDetail) => Promise<CostLines | undefined>;
   mediaSigner: Pick<MediaSigner, "sign">;
   exports: Pick<Exports, "write">;

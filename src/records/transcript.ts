@@ -5,6 +5,7 @@ import type { CanonicalRequest, MediaPart, Part } from "../dialects/kernel/canon
 import { foldEvents } from "../dialects/kernel/fold.ts";
 import { inlineStoredMedia } from "./inline_stored_media.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
+import type { InteractionStatus } from "../shared/interaction.ts";
 
 /** A stored call for people: its turns in order, the same for every dialect. */
 export interface Transcript {
@@ -22,7 +23,7 @@ export interface ShownTurn {
 
 export interface ShownAnswer {
   parts: ShownPart[];
-  /** The vendor's raw finish reason. */
+  /** The vendor's raw finish reason; undefined of an answer that broke off. */
   finish: string | undefined;
 }
 
@@ -54,10 +55,17 @@ export interface ShownSetting {
   value: string;
 }
 
+/** What is read of a call. Without its status the answer is taken for a whole one. */
+export interface StoredContent {
+  request: string | null;
+  response: string | null;
+  status?: InteractionStatus;
+}
+
 /** Reads stored payloads: truncated ones as far as they go, media by its hash. Never throws. */
 export async function readTranscript(
   dialect: Dialect | undefined,
-  payloads: { request: string | null; response: string | null },
+  payloads: StoredContent,
 ): Promise<Transcript> {
   if (!dialect) return { request: undefined, answers: undefined };
   const stored = new Map<string, string>();
@@ -82,6 +90,8 @@ export async function readTranscript(
     await named(payloads.response),
     (value) => wholeAnswer(foldEvents(dialect.decodeAnswer(value, {}))),
   );
+  // Decoders of whole answers take a reason that is missing for the usual one.
+  const hasEnded = (payloads.status ?? "completed") === "completed";
   return {
     request: request && {
       turns: turnsOf(request, mediaOf),
@@ -94,7 +104,7 @@ export async function readTranscript(
     },
     answers: answer?.choices.map(({ parts, finish }) => ({
       parts: parts.map((part) => answerPart(part, mediaOf)),
-      finish: finish?.raw,
+      finish: hasEnded ? finish?.raw : undefined,
     })),
   };
 }

@@ -1,5 +1,10 @@
 import { nanosToUsd } from "../base/money.ts";
-import type { CallTiming, SettledCall, VendorRequestTime } from "../shared/interaction.ts";
+import type {
+  CallTiming,
+  InteractionStatus,
+  SettledCall,
+  VendorRequestTime,
+} from "../shared/interaction.ts";
 import { newSpanId, type TraceContext } from "./trace_context.ts";
 
 export type SpanAttribute = string | number | boolean | readonly string[];
@@ -26,6 +31,7 @@ export interface CallContent {
   readonly dialect: string;
   readonly request: string | null;
   readonly response: string | null;
+  readonly status: InteractionStatus;
 }
 
 export interface EndedCall {
@@ -145,10 +151,11 @@ function answerAttributes({ call, responseModel }: EndedCall): Record<string, Sp
 
 /** Nothing of a call whose content is not recorded. */
 function contentOf(
-  { dialect, requestText: request, responseText: response }: SettledCall,
+  { dialect, status, requestText: request, responseText: response }: SettledCall,
 ): Pick<Span, "content"> {
   const units = (request?.length ?? 0) + (response?.length ?? 0);
-  return units === 0 || units > contentMaxUnits ? {} : { content: { dialect, request, response } };
+  if (units === 0 || units > contentMaxUnits) return {};
+  return { content: { dialect, status, request, response } };
 }
 
 function errorTypeOf({ status, errorCode }: SettledCall): string | undefined {

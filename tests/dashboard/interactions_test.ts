@@ -356,3 +356,31 @@ async function member(owner: BrowserClient, role: string, email: string): Promis
   await signIn(browser, `invitation=${token}`);
   return browser;
 }
+
+Deno.test("an answer that broke off has no reason to have ended, whatever its dialect", async () => {
+  const owner = await world().owner();
+  const words = "[cut] [long:20]";
+  const messages = [{ role: "user", content: words }];
+  const session = { "x-session-id": crypto.randomUUID() };
+  const cut: [string, unknown][] = [
+    ["/chat/v1/chat/completions", { model: "vendor-b/gpt-4.1", messages, stream: true }],
+    ["/chat/v1/messages", {
+      ...{ model: "vendor-c/claude-haiku-4-5", max_tokens: 90, messages, stream: true },
+    }],
+    ["/chat/v1/responses", { model: "vendor-b/gpt-4.1", input: words, stream: true }],
+    ["/chat/v1/models/vendor-d%2Fgemini-2.5-flash:streamGenerateContent?alt=sse", {
+      contents: [{ parts: [{ text: words }] }],
+    }],
+  ];
+  for (const [path, body] of cut) {
+    const answer = await world().post(path, body, session);
+    await answer.text();
+    const { text } = await owner.get(`${list}/${answer.headers.get("x-transaction-id")}`);
+    assert.match(text, /Cut off/, path);
+    assert.equal(/turn-end">([^<]*)/.exec(text)?.[1], "The answer broke off.", path);
+  }
+  const run = await owner.get(`/dashboard/session?id=${session["x-session-id"]}`);
+  assert.equal(run.text.match(/The answer broke off\./g)?.length, 4);
+  const whole = await owner.get(`${list}/${await call("Hello")}`);
+  assert.match(whole.text, /Ended: stop/);
+});

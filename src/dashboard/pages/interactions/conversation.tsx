@@ -165,7 +165,7 @@ function Answer(
         <Parts parts={answer.parts} media={media} />
         {answer.parts.length === 0 ? <p class="muted">Nothing was said.</p> : null}
         {answer.finish === undefined
-          ? <p class="turn-end">The answer never ended.</p>
+          ? <p class="turn-end">The answer broke off.</p>
           : <p class="turn-end">{`Ended: ${answer.finish}`}</p>}
       </div>
     </li>

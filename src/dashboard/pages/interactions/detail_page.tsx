@@ -121,6 +121,7 @@ async function transcriptOf(
   return await ctx.interactions.readTranscript(summary.dialect, {
     request: request?.text ?? null,
     response: response?.text ?? null,
+    status: summary.status,
   });
 }
 

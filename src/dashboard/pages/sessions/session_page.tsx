@@ -82,7 +82,10 @@ async function readContents(
   const contents: Omit<ShownCall, "sums">[] = [];
   for (const summary of calls) {
     const texts = byId.get(summary.transactionId);
-    contents.push({ summary, ...texts ? await readContent(ctx, accountId, texts) : none });
+    contents.push({
+      summary,
+      ...texts ? await readContent(ctx, accountId, { ...texts, ...summary }) : none,
+    });
   }
   return contents;
 }
@@ -90,9 +93,9 @@ async function readContents(
 async function readContent(
   ctx: PageContext,
   accountId: number,
-  { transactionId, dialect, request, response }: CallTexts,
+  { transactionId, dialect, status, request, response }: CallTexts & SessionCall,
 ): Promise<Pick<ShownCall, "turns" | "answers" | "media">> {
-  const transcript = await ctx.interactions.readTranscript(dialect, { request, response });
+  const transcript = await ctx.interactions.readTranscript(dialect, { status, request, response });
   const turns = transcript.request && addedTurns(transcript.request.turns);
   const shown: Transcript = {
     request: turns && { turns: [...turns], tools: [], settings: [] },
