@@ -55,6 +55,24 @@ Deno.test("a call with a key made just now appears by itself, and opens", async 
   assert.deepEqual(world.complaints, []);
 });
 
+Deno.test("the total above a filtered list counts the rows that have come since", async () => {
+  await using world = await startAsOwner();
+  const { service, page } = world;
+  await page.goto(`${service.baseUrl}${list}?user=pat`);
+  await page.waitForSelector("text=Nothing matches");
+  for (const total of ["1 call", "2 calls"]) {
+    const answer = await service.post("/chat/v1/chat/completions", {
+      model: "vendor-b/gpt-4.1",
+      messages: [{ role: "user", content: "Hello" }],
+      user: "pat",
+    });
+    await answer.text();
+    await page.waitForSelector(`.list-total:has-text("${total},")`);
+  }
+  assert.equal((await idsOf(page)).length, 2);
+  assert.deepEqual(world.complaints, []);
+});
+
 Deno.test("new rows move nothing but the rows, and who reads further down stays there", async () => {
   await using world = await startAsOwner();
   const { service, page } = world;

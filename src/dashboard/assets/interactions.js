@@ -59,9 +59,11 @@ function merge(/** @type {HTMLElement} */ calls, /** @type {string} */ html) {
   const body = calls.querySelector("tbody");
   if (!body) return;
   const template = document.createElement("template");
-  template.innerHTML = `<table><tbody>${html}</tbody></table>`;
+  template.innerHTML = html;
   const rows = [...template.content.querySelectorAll("tr")];
   if (rows.length === 0) return;
+  const total = template.content.querySelector(".list-total");
+  if (total) document.querySelector(".list-total")?.replaceWith(total);
   const shown = new Map([...body.rows].map((row) => [row.dataset.id, row]));
   const frame = /** @type {HTMLElement} */ (calls.querySelector(".table"));
   const before = frame.scrollHeight;

@@ -12,7 +12,7 @@ import { listPath, readView, type View, viewAddress } from "./view.ts";
 
 const pageRows = 50;
 
-/** The list, and its first rows alone for the script that keeps it live. */
+/** The list, and its first rows and total alone for the script that keeps it live. */
 export function interactionListRoutes(app: Routes, ctx: PageContext): void {
   app.get(listPath, "viewer", async (request) => {
     if (hasBlanks(request.fields)) return toPlainAddress(request);
@@ -58,7 +58,7 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
     const view = viewOf(request, new Map());
     await ctx.interactions.flushRecords();
     const { rows } = await readFrom(ctx, request, view, undefined);
-    return await newestRows(rows, request);
+    return await newestRows(rows, request, () => readTotals(ctx, request, view));
   });
 }
 
@@ -89,7 +89,8 @@ async function readTotals(
 }
 
 function ListTotal({ totals: { calls, costNanos, isAll } }: { totals: Totals }) {
-  if (calls === 0) return null;
+  // The script puts the total of the first calls in its place.
+  if (calls === 0) return <p class="list-total" hidden></p>;
   return (
     <p class="list-total">
       {isAll ? null : "The newest "}
@@ -169,10 +170,11 @@ function readPosition(text: string | undefined): ListPosition | undefined {
   return ms === "" ? undefined : { createdAt: new Date(Number(ms)), transactionId: id };
 }
 
-/** The first rows; 304 to who has the same already. */
+/** The first rows below their total; 304 to who has the same already. */
 async function newestRows(
   rows: readonly InteractionSummary[],
   request: PageRequest,
+  totalsOf: () => Promise<Totals | undefined>,
 ): Promise<Response> {
   const ids = rows.map(({ transactionId, costNanos }) => `${transactionId} ${costNanos}`);
   // How long ago a call was is told anew each minute.
@@ -180,7 +182,18 @@ async function newestRows(
   const etag = `"${sha256Hex([minute, ...ids].join("\n")).slice(0, 16)}"`;
   const headers = { "cache-control": "no-store", etag };
   if (request.header("if-none-match") === etag) return new Response(null, { status: 304, headers });
-  return new Response(String(await <Rows rows={rows} now={request.now} />), {
+  const totals = await totalsOf();
+  const html = (
+    <>
+      {totals && <ListTotal totals={totals} />}
+      <table>
+        <tbody>
+          <Rows rows={rows} now={request.now} />
+        </tbody>
+      </table>
+    </>
+  );
+  return new Response(String(await html), {
     headers: { ...headers, "content-type": "text/html; charset=utf-8" },
   });
 }
