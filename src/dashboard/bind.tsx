@@ -8,7 +8,7 @@ import { mayAs, type Role } from "../people/person.ts";
 import type { Session } from "../people/session.ts";
 import type { Assets } from "./assets.ts";
 import type { Cookies } from "./cookies.ts";
-import { type Form, readForm } from "./form.ts";
+import { type Form, isTooLarge, readForm, usualFormBytes } from "./form.ts";
 import { Card, type Frame, SignedIn } from "./layout.tsx";
 import { type Notice, noticeSeconds, parseNotice } from "./notice.ts";
 import type { DashboardDeps } from "./deps.ts";
@@ -63,7 +63,7 @@ export interface Page extends Frame {
  */
 export type Outcome = { to: string; notice?: Notice } | Page | Response;
 
-export type Status = 200 | 400 | 403 | 404 | 429 | 500 | 502 | 503;
+export type Status = 200 | 400 | 403 | 404 | 413 | 429 | 500 | 502 | 503;
 
 /** There is no such thing in the account. */
 export class NotFound extends Error {}
@@ -106,13 +106,20 @@ export function action(
   ctx: PageContext,
   needed: Role,
   act: (form: Form, request: PageRequest) => Outcome | Promise<Outcome>,
-  { maxFormBytes, ofSession = false }: { maxFormBytes?: number; ofSession?: boolean } = {},
+  { maxFormBytes = usualFormBytes, ofSession = false }: {
+    maxFormBytes?: number;
+    ofSession?: boolean;
+  } = {},
 ): Handler {
   return async (context) => {
     const token = ctx.cookies.read(context, "session");
     const request = await requestOf(ctx, context);
     if (!token || !request) return context.redirect("/dashboard/sign-in", 303);
     const form = await readForm(context, maxFormBytes);
+    if (!form && isTooLarge(context, maxFormBytes)) {
+      const text = "Nothing was changed. Go back, and send less at once.";
+      return message(ctx, context, 413, "This is too much for one form", text, backToDashboard);
+    }
     const { account, accounts } = request.session;
     const isOurs = form && !isFromElsewhere(context) &&
       (ofSession ? accounts : [account]).some(({ id }) =>

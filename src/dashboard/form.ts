@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { isoDay, readTime } from "./format.ts";
 
-const usualFormBytes = 64 * 1024;
+export const usualFormBytes = 64 * 1024;
 
 /** A form as a browser sends it; every field a text, blanks around it removed. */
 export class Form {
@@ -66,6 +66,11 @@ export async function readForm(
   if (type !== "application/x-www-form-urlencoded") return undefined;
   const text = await readText(context.req.raw.body, maxBytes);
   return text === undefined ? undefined : new Form(new URLSearchParams(text));
+}
+
+/** Why there is no form: browsers say how long theirs is. */
+export function isTooLarge(context: Context, maxBytes: number): boolean {
+  return Number(context.req.header("content-length")) > maxBytes;
 }
 
 async function readText(

@@ -42,6 +42,35 @@ Deno.test("an answer streams into the page, can be stopped, and leads to its rec
   assert.deepEqual(complaints, []);
 });
 
+Deno.test("what was written stays: a text too long for the page is whole, and so is the conversation", async () => {
+  await using world = await startAsOwner();
+  const { service, page, context } = world;
+  await page.goto(`${service.baseUrl}/dashboard/playground`);
+  await page.fill("#prompt", "[say:Good morning]");
+  await page.click("#send");
+  await page.waitForSelector(".turn-assistant .took a");
+  const [opened] = await Promise.all([
+    context.waitForEvent("page"),
+    page.click(".turn-assistant .took a"),
+  ]);
+  await opened.waitForSelector("h1:has-text('Good morning')");
+  assert.equal(await page.locator(".turn").count(), 2);
+
+  // As pasted: who fills a field by script passes over what its length is limited to.
+  const paste = async (text: string) => {
+    await page.fill("#prompt", "");
+    await page.focus("#prompt");
+    await page.keyboard.insertText(text);
+    await page.click("#send");
+    await page.waitForSelector("#problem:not([hidden])");
+    assert.equal((await page.inputValue("#prompt")).length, text.length);
+    return await page.innerText("#problem");
+  };
+  assert.match(await paste("a".repeat(200_001)), /at most 200,000 characters/);
+  assert.match(await paste("漢".repeat(400_000)), /too long for one page/);
+  assert.equal(await page.locator(".turn").count(), 2);
+});
+
 /** Without brackets, at which the simulator ends what it says. */
 const hostileAnswer = [
   "# Heading",

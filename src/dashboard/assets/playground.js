@@ -6,6 +6,8 @@ const [send, stop, turnTemplate] = ["send", "stop", "turn"].map(byId);
 const tooOld =
   "You are signed out, or this page is too old. Copy your message and reload the page.";
 
+const tooLong = "This conversation is too long for one page. Send less, or start over.";
+
 talkForm?.addEventListener("submit", (event) => {
   event.preventDefault();
   // The common script lets no form be sent twice; this one is sent again and again.
@@ -51,6 +53,7 @@ async function talk() {
 /** Gives what went wrong. */
 async function stream(body, answer, signal) {
   const response = await fetch(`${talkForm.action}/stream`, { method: "POST", body, signal });
+  if (response.status === 413) return tooLong;
   if (!response.headers.get("content-type")?.startsWith("application/x-ndjson")) return tooOld;
   let [text, thought, failure, rest, html] = ["", "", "", "", null];
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -122,6 +125,8 @@ function think(turn, text) {
 function took(turn, summary, id) {
   const link = document.createElement("a");
   link.href = `/dashboard/interactions/${id}`;
+  // Whoever left this page would find the conversation gone.
+  link.target = "_blank";
   link.textContent = "Interaction";
   const line = turn.querySelector(".took");
   goingAlong(() => line.replaceChildren(`${summary} `, ...(id === null ? [] : [link])));

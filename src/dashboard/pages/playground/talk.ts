@@ -3,6 +3,7 @@ import {
   efforts,
   type PlaygroundRequest,
 } from "../../../playground/playground_calls.ts";
+import { count } from "../../amounts.ts";
 import type { Form } from "../../form.ts";
 
 /** A conversation as the form holds it, for the form to be shown again. */
@@ -19,6 +20,7 @@ export type TalkField = "model" | "prompt" | "temperature" | "token_limit" | "ef
 /** Characters of one text, and texts of one conversation. */
 export const maxTextLength = 200_000;
 const maxTurns = 200;
+const most = count(maxTextLength);
 
 /** Reads the form: earlier turns as `role` and `content`, the next one as `prompt`. */
 export function readTalk(form: Form): Talk {
@@ -32,9 +34,12 @@ export function readTalk(form: Form): Talk {
     fieldErrors.turns = `A conversation takes at most ${maxTurns} messages. Start over.`;
   }
   const prompt = form.text("prompt");
-  const texts = [form.text("system"), prompt, ...content];
-  if (texts.some((text) => text.length > maxTextLength)) {
-    fieldErrors.prompt = `A message takes at most ${maxTextLength} characters.`;
+  const tooLong = (text: string) => text.length > maxTextLength;
+  if (content.some(tooLong)) {
+    fieldErrors.turns = `A message before has more than ${most} characters. Start over.`;
+  }
+  if (tooLong(form.text("system")) || tooLong(prompt)) {
+    fieldErrors.prompt = `A message or system prompt takes at most ${most} characters.`;
   }
   const model = form.text("model");
   if (model === "") fieldErrors.model = "Pick a model.";

@@ -5,7 +5,7 @@ import { type Option, SelectField, TextField } from "../../fields.tsx";
 import { markdownHtml } from "../../markdown.ts";
 import type { Figures } from "./answer.ts";
 import type { ModelGroup } from "./page.tsx";
-import { maxTextLength, type Talk } from "./talk.ts";
+import type { Talk } from "./talk.ts";
 
 /** What a page of the playground shows. */
 export interface Shown {
@@ -86,7 +86,6 @@ function Conversation({ shown }: { shown: Shown }) {
           id="prompt"
           name="prompt"
           rows={3}
-          maxlength={maxTextLength}
           placeholder="Write a message"
           {...describedBy("prompt", { hint: true, error: fieldErrors.prompt !== undefined })}
         >
@@ -142,10 +141,12 @@ function TurnText({ role, text }: { role: "user" | "assistant"; text: string }) 
     : <div class="said said-markdown">{raw(html)}</div>;
 }
 
+/** The record opens beside the conversation, which lives in this page alone. */
 function Took({ figures: { id, summary } }: { figures: Figures }) {
+  const address = `/dashboard/interactions/${id}`;
   return (
     <>
-      {summary} {id === null ? null : <a href={`/dashboard/interactions/${id}`}>Interaction</a>}
+      {summary} {id === null ? null : <a href={address} target="_blank">Interaction</a>}
     </>
   );
 }
@@ -179,7 +180,7 @@ function Settings({ groups, example, shown: { talk } }: ViewProps) {
         </select>
       </Field>
       <Field id="system" label="System prompt">
-        <textarea id="system" name="system" rows={5} maxlength={maxTextLength}>
+        <textarea id="system" name="system" rows={5}>
           {request.system}
         </textarea>
       </Field>
