@@ -1,7 +1,7 @@
 /** The pages on interactions in a real browser. */
 import assert from "@std/assert";
 import type { Page } from "playwright-core";
-import { pictureWidths, schemesFor } from "./chromium.ts";
+import { phone, pictureWidths, schemesFor } from "./chromium.ts";
 import { makeSampleCalls } from "./sample_calls.ts";
 import { browser, looksFine, startAsOwner } from "./world.ts";
 
@@ -104,6 +104,45 @@ Deno.test("new rows move nothing but the rows, and who reads further down stays 
   assert.deepEqual(world.complaints, []);
 });
 
+Deno.test("large figures and long words are whole on a laptop and on a phone", async () => {
+  await using world = await startAsOwner();
+  const { service, page } = world;
+  const [user, session, cohort] = ["u", "s", "c"].map((one) => one.repeat(120));
+  const call = async (content: string) => {
+    const answer = await service.post("/chat/v1/chat/completions", {
+      model: "vendor-b/gpt-4.1",
+      messages: [{ role: "user", content: `/// COHORT ${cohort}\n${content}` }],
+      user,
+    }, { "x-session-id": session });
+    await answer.text();
+    return answer.headers.get("x-transaction-id")!;
+  };
+  await call("x".repeat(600_000));
+  const long = await call(`https://example.com/${"a".repeat(300)}`);
+  for (const width of [1280, 1000]) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.goto(service.baseUrl + list);
+    assert.deepEqual((await idsOf(page)).length, 2);
+    const cells = await page.$$eval(
+      "td.number",
+      (all) =>
+        all.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent),
+    );
+    assert.deepEqual(cells, [], `cut at ${width}`);
+  }
+  await page.setViewportSize(phone);
+  const paths = [
+    `${list}/${long}`,
+    `${list}?user=${user}`,
+    `/dashboard/session?id=${session}`,
+    `/dashboard/cohorts/show?id=${cohort}`,
+  ];
+  for (const path of paths) {
+    await page.goto(service.baseUrl + path);
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth"), phone.width, path);
+  }
+});
+
 Deno.test("without script filters, pages and the reload work", async () => {
   await using world = await startAsOwner();
   const { service } = world;
@@ -146,16 +185,16 @@ for (const scheme of schemesFor("axe, the pages on interactions")) {
       await page.$$eval("main details", (all) => all.forEach((one) => one.open = true));
       await looksFine(page, path);
     }
-    const phone = await world.open({ viewport: { width: 390, height: 844 }, scheme });
+    const small = await world.open({ viewport: phone, scheme });
     for (const path of [list, `${list}/${calls.picture}`]) {
-      await phone.page.goto(service.baseUrl + path);
-      await looksFine(phone.page, `${path} on a phone`);
-      const widths = await pictureWidths(phone.page);
+      await small.page.goto(service.baseUrl + path);
+      await looksFine(small.page, `${path} on a phone`);
+      const widths = await pictureWidths(small.page);
       assert.ok(widths.every((one) => one > 100), `${path}: ${widths}`);
-      const width = await phone.page.evaluate("document.documentElement.scrollWidth");
+      const width = await small.page.evaluate("document.documentElement.scrollWidth");
       assert.equal(width, 390, `${path} is wider than a phone`);
     }
-    assert.deepEqual([...world.complaints, ...phone.complaints], []);
+    assert.deepEqual([...world.complaints, ...small.complaints], []);
   });
 }
 

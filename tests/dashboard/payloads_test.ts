@@ -93,7 +93,8 @@ Deno.test("a failed call's page has the vendor's status and words, and how often
   assert.ok(!text.includes("at the vendor or here"));
   const limited = (await owner.get(`${list}/${await call("Hello [error:429]")}`)).text;
   assert.match(limited, /vendor-b answered HTTP 429/);
-  assert.match((await owner.get(`${list}/${await call("A good call")}`)).text, /<h1>A good call</);
+  const good = await call("/// APP shop\n/// FLOW answer\nA good call");
+  assert.match((await owner.get(`${list}/${good}`)).text, /<h1>A good call</);
 });
 
 Deno.test("an evaluation says its likely cost first, and then question and both answers side by side", async () => {

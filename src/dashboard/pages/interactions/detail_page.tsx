@@ -10,6 +10,7 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { PostForm, Time } from "../../components.tsx";
+import { readTags } from "../../../shared/prompt_tags.ts";
 import { FormButtons } from "../../fields.tsx";
 import { exactTime } from "../../format.ts";
 import { DetailBody, payloadsNeeded } from "./detail_body.tsx";
@@ -107,12 +108,21 @@ function titleOf({ summary }: InteractionDetail, { request }: Transcript): strin
   const turn = request?.turns.find(({ role }) => role === "user");
   const text = turn?.parts.flatMap((part) => part.type === "text" ? [part.text] : []).join(" ") ??
     "";
-  const beginning = text.slice(0, 500).replace(/\s+/g, " ").trim();
+  const beginning = withoutTags(text).slice(0, 500).replace(/\s+/g, " ").trim();
   if (beginning === "") return summary.model;
   return beginning.length <= maxTitle ? beginning : `${beginning.slice(0, maxTitle).trimEnd()}…`;
 }
 
 const maxTitle = 70;
+
+/** All calls of an app begin with the same tags. */
+function withoutTags(text: string): string {
+  try {
+    return text.slice(readTags(text).length);
+  } catch {
+    return text;
+  }
+}
 
 async function transcriptOf(
   ctx: PageContext,

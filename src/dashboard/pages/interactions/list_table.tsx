@@ -2,6 +2,7 @@ import type { InteractionSummary, ListPosition } from "../../../shared/interacti
 import { Badge, Empty, LinkLine, Table, Time } from "../../components.tsx";
 import { exactTime, relativeTime } from "../../format.ts";
 import { count } from "../../amounts.ts";
+import { compact } from "../../figures.ts";
 import { duration, endings, usd } from "./figures.ts";
 import { listPath, type View, viewAddress } from "./view.ts";
 
@@ -85,11 +86,7 @@ function Row({ row, now }: { row: InteractionSummary; now: Date }) {
       </td>
       <td>{labels(row)}</td>
       <td title={whose(row)}>{whose(row) || <Nothing />}</td>
-      <td class="number" title="Tokens in and out">
-        {row.inputTokens === null && row.outputTokens === null
-          ? <Nothing />
-          : `${count(row.inputTokens ?? 0)} / ${count(row.outputTokens ?? 0)}`}
-      </td>
+      <Tokens row={row} />
       <td class="number">
         {row.costNanos === null
           ? <span title="No price is known" class="muted">–</span>
@@ -102,6 +99,24 @@ function Row({ row, now }: { row: InteractionSummary; now: Date }) {
         {duration(row.latencyMs)}
       </td>
     </tr>
+  );
+}
+
+/** Figures that don't fit would be cut in the middle: large ones are shortened, and whole on top. */
+function Tokens({ row: { inputTokens, outputTokens } }: { row: InteractionSummary }) {
+  if (inputTokens === null && outputTokens === null) {
+    return (
+      <td class="number">
+        <Nothing />
+      </td>
+    );
+  }
+  const [tokensIn, tokensOut] = [inputTokens ?? 0, outputTokens ?? 0];
+  const short = (tokens: number) => tokens < 10_000 ? count(tokens) : compact(tokens);
+  return (
+    <td class="number" title={`${count(tokensIn)} tokens in, ${count(tokensOut)} out`}>
+      {`${short(tokensIn)} / ${short(tokensOut)}`}
+    </td>
   );
 }
 
