@@ -89,9 +89,10 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
   {
     what: /^node:(http|https|http2|net|tls)$/,
     // One file calls out, one listens, one asks our own listener whether it is ready, one opens
-    // connections for that and for the bucket's client, and one only compares addresses.
+    // connections for that and for the bucket's client, one those of PostgreSQL, and one only
+    // compares addresses.
     may:
-      /^src\/(base\/https_agent|listener\/[^/]*|main\/run_health|vendors\/(http1\/connect|public_address))\.ts$/,
+      /^src\/(base\/https_agent|database\/postgres\/postgres|listener\/[^/]*|main\/run_health|vendors\/(http1\/connect|public_address))\.ts$/,
     typesMay: everybody,
     instead: "its parsers are shared with the listener's; only src/vendors/upstream*.ts calls out",
   },
