@@ -20,18 +20,18 @@ Deno.test("an owner sets a budget, calls are refused by it at once, and removes 
   });
   assert.equal(wrong.status, 400);
   assert.match(wrong.text, /Enter the app&#39;s or the end user&#39;s name/);
-  const form = { kind: "user", name: "<b>ann", per: "day" };
+  const form = { kind: "user", name: " <b>ann", per: "day" };
   const amount = await owner.submit(`${budgets}/new`, `${budgets}/new`, { ...form, usd: "x" });
   assert.match(amount.text, /Expected an amount in US dollars/);
   const made = await owner.submit(`${budgets}/new`, `${budgets}/new`, { ...form, usd: "0" });
   assert.equal(made.location, budgets);
-  assert.match((await owner.get(budgets)).text, /<code>user:&lt;b&gt;ann<\/code>/);
+  assert.match((await owner.get(budgets)).text, /<code>user: &lt;b&gt;ann<\/code>/);
   const call = async () => {
     const answer = await world().post("/chat/v1/chat/completions", {
-      ...{ model: "gpt-4.1", user: "<b>ann", messages: [{ role: "user", content: "rivers" }] },
+      ...{ model: "gpt-4.1", user: " <b>ann", messages: [{ role: "user", content: "rivers" }] },
     });
     const text = await answer.text();
-    return [answer.status, /budget on user:<b>ann per day/.test(text)];
+    return [answer.status, /budget on user: <b>ann per day/.test(text)];
   };
   assert.deepEqual(await call(), [402, true]);
   const id = await idOf("budget");

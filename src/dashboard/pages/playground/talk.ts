@@ -33,7 +33,8 @@ export function readTalk(form: Form): Talk {
   if (role.length !== content.length || turns.length > maxTurns) {
     fieldErrors.turns = `A conversation takes at most ${maxTurns} messages. Start over.`;
   }
-  const prompt = form.text("prompt");
+  // Blanks count: code begins with them.
+  const { prompt = "" } = form.filledExactly("prompt");
   const tooLong = (text: string) => text.length > maxTextLength;
   if (content.some(tooLong)) {
     fieldErrors.turns = `A message before has more than ${most} characters. Start over.`;

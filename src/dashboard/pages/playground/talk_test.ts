@@ -10,7 +10,7 @@ Deno.test("a form becomes the conversation that it shows", () => {
   const talk = read([
     ...[["model", "vendor-b/gpt-4.1"], ["system", "Be brief."], ["temperature", "0.7"]] as const,
     ...[["token_limit", "100"], ["effort", "low"], ["role", "user"], ["content", "Hi"]] as const,
-    ...[["role", "assistant"], ["content", " Hello.\n"], ["prompt", "Who are you?"]] as const,
+    ...[["role", "assistant"], ["content", " Hello.\n"], ["prompt", "    who()"]] as const,
   ]);
   assert.deepEqual(talk.fieldErrors, {});
   assert.deepEqual(talk.request, {
@@ -19,7 +19,7 @@ Deno.test("a form becomes the conversation that it shows", () => {
     turns: [
       { role: "user", text: "Hi" },
       { role: "assistant", text: " Hello.\n" },
-      { role: "user", text: "Who are you?" },
+      { role: "user", text: "    who()" },
     ],
   });
 });

@@ -64,9 +64,9 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
 async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   try {
     const kind = form.text("kind");
-    const scope = readBudgetScope(
-      kind === "account" ? kind : `${kind}:${form.text("name").trim()}`,
-    );
+    // End users differ by blanks around their names too; those of apps are trimmed in tags.
+    const { name = "" } = kind === "user" ? form.filledExactly("name") : form.filled("name");
+    const scope = readBudgetScope(kind === "account" ? kind : `${kind}:${name}`);
     const limitNanos = amountOf(form.text("usd"));
     await ctx.budgets.set({
       ...{ accountId: request.session.account.id, scope, limitNanos, raised: null },
