@@ -107,7 +107,7 @@ Deno.test("new rows move nothing but the rows, and who reads further down stays 
 Deno.test("large figures and long words are whole on a laptop and on a phone", async () => {
   await using world = await startAsOwner();
   const { service, page } = world;
-  const [user, session, cohort] = ["u", "s", "c"].map((one) => one.repeat(120));
+  const [user, session, cohort] = ["u".repeat(120), "s".repeat(120), "c".repeat(120)];
   const call = async (content: string) => {
     const answer = await service.post("/chat/v1/chat/completions", {
       model: "vendor-b/gpt-4.1",
