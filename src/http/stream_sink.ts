@@ -49,9 +49,21 @@ class StreamSink implements ByteSink {
     this.#flushSoon();
   }
 
+  /**
+   * Breaks the connection off, once what was said before has left: a caller that gets no last chunk
+   * knows that the answer is cut.
+   */
   fail(reason: unknown): void {
+    this.#flush();
     this.#hasEnded = true;
-    this.#outgoing.destroy(reason instanceof Error ? reason : undefined);
+    const outgoing = this.#outgoing;
+    const breakOff = () => void outgoing.destroy(reason instanceof Error ? reason : undefined);
+    const { socket } = outgoing;
+    if (!socket || outgoing.destroyed) return breakOff();
+    outgoing.flushHeaders();
+    socket.end();
+    const timer = setTimeout(breakOff, leavingMs);
+    outgoing.once("close", () => clearTimeout(timer));
   }
 
   /** After what is being done now: more of the same read may follow. */
@@ -78,6 +90,8 @@ class StreamSink implements ByteSink {
   }
 }
 
+/** How long a caller may take for what was said before the connection is broken off. */
+const leavingMs = 5_000;
 /** No more than this waits to be joined. */
 const mostJoined = 64 * 1024;
 

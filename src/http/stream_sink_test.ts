@@ -61,6 +61,22 @@ Deno.test("what comes in one turn is one chunk, and the end comes with it", asyn
   );
 });
 
+Deno.test("a caller gets all that was said before a connection is broken off, and no end", async () => {
+  const said = "s".repeat(60_000);
+  for (const isSoon of [true, false]) {
+    await using server = await serve(async (pushed) => {
+      if (!isSoon) await nextTurn();
+      pushed.push(encoder.encode(said));
+      pushed.error(new Error("out of breath"));
+    });
+    const text = await within(10_000, raw(server.port));
+    const [head = "", ...body] = text.split("\r\n\r\n");
+    assert.match(head, /^HTTP\/1.1 200/);
+    assert.equal(body.join("").match(/s+/g)?.join(""), said);
+    assert.ok(!text.endsWith("\r\n0\r\n\r\n"));
+  }
+});
+
 Deno.test("a caller of HTTP/1.0 gets the bytes alone, and the connection's end after them", async () => {
   await using server = await serve(async (pushed) => {
     pushed.push(encoder.encode("one "));
