@@ -65,13 +65,13 @@ export interface ReachedBudget extends BudgetPeriod {
   readonly spentNanos: bigint;
 }
 
-/** Where budgets live. Implemented in `src/budgets/store/budgets.ts`. */
-/** What of a budget's limits changes; undefined: stays, `raised` null: is taken back. */
+/** What of a budget's limits changes. Undefined: it stays; `raised` null: it is taken back. */
 export interface ChangedLimits {
   limitNanos?: bigint | undefined;
   raised?: RaisedLimit | null | undefined;
 }
 
+/** Where budgets live. Implemented in `src/budgets/store/budgets.ts`. */
 export interface BudgetStore {
   /**
    * `id` is for a new one; `prior` gives what calls were charged before it was there. Undefined where the account has `budgetLimits.perAccount`.

@@ -42,18 +42,15 @@ export function formatArray(elements: readonly unknown[]): string {
 }
 
 function formatElement(element: unknown): string {
-  return Array.isArray(element) ? formatArray(element) : formatCell(element);
+  if (element === null || element === undefined) return "NULL";
+  if (Array.isArray(element)) return formatArray(element);
+  if (typeof element === "number" || typeof element === "boolean") return String(element);
+  return quoted(textOf(element));
 }
 
-/**
- * A value as an element of an array's literal. One that is an array itself is its literal as a text,
- * for a cast: in an array of arrays all would have to be of one length.
- */
-export function formatCell(value: unknown): string {
-  if (value === null || value === undefined) return "NULL";
-  if (typeof value === "number" || typeof value === "boolean") return String(value);
-  if (Array.isArray(value)) return quoted(formatArray(value));
-  return quoted(value instanceof Date ? value.toISOString() : String(value));
+/** A single value as PostgreSQL reads it: times as RFC 3339. */
+export function textOf(value: unknown): string {
+  return value instanceof Date ? value.toISOString() : String(value);
 }
 
 function quoted(text: string): string {

@@ -1,4 +1,4 @@
-import { formatArray } from "./arrays.ts";
+import { formatArray, textOf } from "./arrays.ts";
 
 /**
  * A row for `Transaction.copyIn`: its values, column by column, as a line of the text format of
@@ -10,9 +10,7 @@ export function copyLine(values: readonly unknown[]): string {
 
 function copyCell(value: unknown): string {
   if (value === null || value === undefined) return "\\N";
-  if (typeof value === "number" || typeof value === "boolean") return String(value);
-  if (Array.isArray(value)) return escaped(formatArray(value));
-  return escaped(value instanceof Date ? value.toISOString() : String(value));
+  return escaped(Array.isArray(value) ? formatArray(value) : textOf(value));
 }
 
 /** Most texts have none of these, and to look for one character is faster than for one of four. */

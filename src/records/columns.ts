@@ -13,7 +13,7 @@ export interface StoredColumn {
   /** Its name in SQL, if that differs from the public name. */
   readonly sqlName?: string;
   readonly sqlType: "text" | "text[]" | "timestamptz" | "bigint" | "integer" | "boolean";
-  /** Its value as it is sent: an element of an array, or with `text[]` an array. */
+  /** Its value as it is copied in. */
   readonly write: (row: SettledCall) => unknown;
   /** Converts the driver's value; absent: the record has the driver's value. */
   readonly read?: (value: unknown) => unknown;

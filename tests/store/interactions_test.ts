@@ -170,6 +170,21 @@ onBothDatabases("payloads that are larger than what is sent at once are stored w
   assert.deepEqual(stored.map(({ request }) => request), texts);
 });
 
+onBothDatabases(
+  "of a call that comes twice in a batch the first one is written",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const [first, second] = ["first", "second"].map((model) =>
+      interaction(accountId, "a", { model, requestText: model })
+    );
+    await createAnalyticsStore(database).insert([first!, second!]);
+    const rows = await database.query(
+      "select i.model, p.request from interactions i join interaction_payloads p using (transaction_id)",
+    );
+    assert.deepEqual(rows, [{ model: "first", request: "first" }]);
+  },
+);
+
 onPostgres("rows that another process writes at the same time are found the next time", async (
   database,
   open,

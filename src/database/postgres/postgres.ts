@@ -37,8 +37,8 @@ const maxConnections = 10;
 const maxReadConnections = 4;
 
 /**
- * Max characters of copied rows that are encoded in one turn of the event loop: a batch of records
- * mostly goes at once. For more the driver's socket would have to be waited for in between.
+ * Max characters of copied rows in one write, which is encoded in one turn of the event loop. Nearly
+ * every batch of records is smaller, and so waits for the socket only once.
  */
 const sentCharacters = 4 * 1024 * 1024;
 
@@ -367,9 +367,9 @@ const arrayTypes = Object.entries(arrayElements).map(([type, parse]) => [`array$
 }]);
 
 /**
- * The driver's own sockets hold back a small message while what went before isn't acknowledged, which
- * a server does after 40 ms: the end of each `copyIn` would take as long. The driver writes to a
- * socket that is yet to be connected, and notices if that fails.
+ * A socket with TCP_NODELAY, which the driver's own don't have: the end of a `copyIn` is a small
+ * message of its own, and Nagle's algorithm holds it back until the server acknowledges the rows, up
+ * to 40 ms later. The driver begins to write before it is connected, and notices if that fails.
  */
 function openSocket({ host: [host], port: [port], path }: DriverAddress): Socket {
   const socket = typeof path === "string" ? connect(path) : connect(port!, host!);

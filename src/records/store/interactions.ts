@@ -34,6 +34,7 @@ export async function writeCalls(calls: readonly SettledCall[]): Promise<Written
   const written = new Map<string, WrittenCall>();
   const turns = new Turns();
   for (const call of calls) {
+    if (written.has(call.transactionId)) continue;
     await turns.pause();
     const payloads = writePayload(call);
     written.set(call.transactionId, { call, row: writeLine(call), payloads });
@@ -108,7 +109,9 @@ async function unwritten(
   tx: Transaction,
   calls: readonly SettledCall[],
 ): Promise<{ rows: readonly SettledCall[]; payloads: readonly SettledCall[] }> {
-  const rows = new Map(calls.map((call) => [call.transactionId, call]));
+  const rows = new Map<string, SettledCall>();
+  // Of a call that comes twice the first one is written, as it is the one that is charged.
+  for (const call of calls) if (!rows.has(call.transactionId)) rows.set(call.transactionId, call);
   const payloads = new Map(rows);
   const times = calls.map(({ createdAt }) => createdAt.getTime());
   const there = await tx.query(

@@ -10,6 +10,7 @@ import {
   type VendorState,
 } from "../../kernel/hosted.ts";
 import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { blocksOf, type OfferedTool } from "./request/decode_tools.ts";
 
 /**
  * What tools cost, by their type without its date (npm @anthropic-ai/sdk 1.14.0, `BetaToolUnion`).
@@ -44,16 +45,16 @@ const adviceTokens = 8_192;
 export function hostedWork(body: unknown): HostedWork {
   const request = isRecord(body) ? body : {};
   const offered = [
-    ...asList(request.tools).map((tool, index) => ({ tool, path: `tools[${index}]` })),
+    ...asList(request.tools).flatMap((tool, index) =>
+      isRecord(tool) ? [{ tool, path: `tools[${index}]` }] : []
+    ),
     ...addedTools(request.messages),
   ];
   const includesCode = offered.some(({ tool }) => {
     const { name, date } = kindOf(tool);
     return (name === "web_search" || name === "web_fetch") && date >= codeIncludedFrom;
   });
-  const tools = offered.flatMap(({ tool, path }): HostedTool[] =>
-    isRecord(tool) ? [readTool(tool, path, includesCode)] : []
-  );
+  const tools = offered.map(({ tool, path }) => readTool(tool, path, includesCode));
   const state: VendorState[] = [];
   if (request.container !== null && request.container !== undefined) {
     state.push({ path: "container" });
@@ -74,21 +75,12 @@ export function hostedWork(body: unknown): HostedWork {
   };
 }
 
-/** A tool's definition and where it stands. */
-interface OfferedTool {
-  tool: unknown;
-  path: string;
-}
-
 /**
  * Tools that the conversation brings along: blocks that define one, and the sum of such blocks that
  * a summary of the conversation carries.
  */
 function addedTools(messages: unknown): OfferedTool[] {
-  return asList(messages).flatMap((message, index): OfferedTool[] => {
-    const content = isRecord(message) ? asList(message.content) : [];
-    return content.flatMap((block, at) => toolsOf(block, `messages[${index}].content[${at}]`));
-  });
+  return blocksOf(messages).flatMap(({ block, path }) => toolsOf(block, path));
 }
 
 function toolsOf(block: unknown, path: string): OfferedTool[] {

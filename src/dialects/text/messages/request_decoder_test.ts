@@ -379,3 +379,12 @@ Deno.test("kinds that came after this was written are named, not refused", () =>
     assert.deepEqual(unsupported.map((one) => [one.path, one.weight]), [[path, weight]], path);
   }
 });
+
+Deno.test("a conversation adds no more tools than a list of them may have", () => {
+  const content = Array.from({ length: 5_000 }, (_, n) => ({
+    type: "tool_addition",
+    tool: { type: "tool_definition", definition: { name: `t${n}`, input_schema: {} } },
+  }));
+  const messages = [{ role: "system", content }, { role: "user", content: "Hi." }];
+  assert.deepEqual(fault({ messages }), ["invalid_value", "messages"]);
+});

@@ -1,7 +1,8 @@
+import { mostOf } from "../../../../../contracts/kernel/common.ts";
 import type { Tool, UnsupportedField, WebSearch } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import { defined, objectAt, stringAt, textAt } from "../../../kernel/fields.ts";
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asList, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { withLocalRefs } from "../../../kernel/schema_refs.ts";
 import { readSearchTool } from "../../../kernel/web_search.ts";
@@ -19,7 +20,7 @@ export function isPlaceholder(tool: JsonRecord): boolean {
 }
 
 /** A tool as it is defined, and where. */
-interface OfferedTool {
+export interface OfferedTool {
   tool: JsonRecord;
   path: string;
 }
@@ -73,31 +74,43 @@ function isDefinition({ type, definition }: JsonRecord): boolean {
 }
 
 /** A later definition takes the place of an earlier one of its name. */
-function afterChanges(listed: readonly OfferedTool[], messages: unknown): OfferedTool[] {
-  let offered = [...listed];
+function afterChanges(listed: readonly OfferedTool[], messages: unknown): readonly OfferedTool[] {
+  const changes = changesIn(messages);
+  if (changes.length === 0) return listed;
   const defined = new Map(listed.map((one) => [one.tool.name, one]));
-  const without = (name: unknown) => offered.filter(({ tool }) => tool.name !== name);
-  for (const { block, path } of changesIn(messages)) {
+  const offered = new Map(defined);
+  for (const { block, path } of changes) {
     const change = block.tool as JsonRecord;
     const { definition } = change;
     const name = isRecord(definition) ? definition.name : change.name;
     if (isRecord(definition)) {
       defined.set(name, { tool: definition, path: `${path}.tool.definition` });
     }
+    offered.delete(name);
     const added = block.type === "tool_addition" ? defined.get(name) : undefined;
-    offered = added ? [...without(name), added] : without(name);
+    if (added) offered.set(name, added);
   }
-  return offered;
+  if (offered.size > mostOf.tools) {
+    throw invalidValue("messages", `a request takes at most ${mostOf.tools} tools`);
+  }
+  return [...offered.values()];
 }
 
-function changesIn(messages: unknown): { block: JsonRecord; path: string }[] {
-  if (!Array.isArray(messages)) return [];
-  return messages.flatMap((message: unknown, index) => {
-    const content = isRecord(message) && Array.isArray(message.content) ? message.content : [];
-    return content.flatMap((block: unknown, at) =>
-      isRecord(block) && changesTools(block)
-        ? [{ block, path: `messages[${index}].content[${at}]` }]
-        : []
+function changesIn(messages: unknown): MessageBlock[] {
+  return blocksOf(messages).filter(({ block }) => changesTools(block));
+}
+
+/** A block of a message's content, and where it stands. */
+interface MessageBlock {
+  block: JsonRecord;
+  path: string;
+}
+
+export function blocksOf(messages: unknown): MessageBlock[] {
+  return asList(messages).flatMap((message, index) => {
+    const content = isRecord(message) ? asList(message.content) : [];
+    return content.flatMap((block, at) =>
+      isRecord(block) ? [{ block, path: `messages[${index}].content[${at}]` }] : []
     );
   });
 }
