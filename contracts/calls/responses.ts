@@ -31,6 +31,11 @@ export const responsesRequest = openObject({
   background: optional(z.boolean()).describe(
     "Answer at once with a queued response, and go on without the caller: `GET …/responses/{response_id}` shows where it is. Not with `store: false`; with `stream` the call is an ordinary one that a caller who leaves does not end. Default false.",
   ),
+  background_options: optional(z.looseObject({
+    completion_window: optional(z.literal("soonest")).describe(
+      "Background calls begin at once and cost the model's price: the vendor's discounted windows are its own background mode, which is not used.",
+    ),
+  })).describe("Of a background call; changes nothing. Default none."),
   store: optional(z.boolean()).describe(
     "Keep the response, so that it can be read and continued. Default true.",
   ),

@@ -49,6 +49,32 @@ Deno.test("background: headers for the vendor go on, and no others", () =>
     assert.equal(request.headers.cookie, undefined);
   }));
 
+Deno.test("background: a discounted window, which is not what is paid, is refused; one that changes nothing goes no further", () =>
+  withVendor(async (service, vendor) => {
+    const ask = { model, input: "Hello.", background: true };
+    for (const form of [{}, { stream: true }, { background: false }]) {
+      const refused = await service.post("/chat/v1/responses", {
+        ...{ ...ask, ...form, background_options: { completion_window: "8h" } },
+      });
+      const { error } = await refused.json();
+      assert.deepEqual([refused.status, error.param], [
+        400,
+        "background_options.completion_window",
+      ]);
+    }
+    assert.equal(vendor.requests.length, 0);
+    const background_options = { completion_window: "soonest", continuation_id: "nightly" };
+    const { id } = await take(service, { model, input: "Hello.", background_options });
+    assert.equal((await untilEnded(service, id)).status, "completed");
+    await (await service.post("/chat/v1/responses", { ...ask, stream: true, background_options }))
+      .text();
+    const sent = vendor.requests.map(({ body }) => JSON.parse(body));
+    assert.deepEqual(sent.map((body) => [body.background, body.background_options]), [
+      [undefined, undefined],
+      [undefined, undefined],
+    ]);
+  }));
+
 Deno.test("background: two fields of one name, and background that is none, are refused at once", () =>
   withVendor(async (service, vendor) => {
     const twice = await service.post(

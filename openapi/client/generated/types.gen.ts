@@ -721,6 +721,16 @@ export type ResponsesRequest = {
      */
     background?: boolean | null;
     /**
+     * Of a background call; changes nothing. Default none.
+     */
+    background_options?: {
+        /**
+         * Background calls begin at once and cost the model's price: the vendor's discounted windows are its own background mode, which is not used.
+         */
+        completion_window?: 'soonest';
+        [key: string]: unknown;
+    } | null;
+    /**
      * Keep the response, so that it can be read and continued. Default true.
      */
     store?: boolean | null;

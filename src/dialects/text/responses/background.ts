@@ -16,11 +16,11 @@ export const background: BackgroundForm = {
     const text = splice(
       bodyText,
       changeMembers(bodyText, members.range, {
-        remove: ["background", "stream"],
+        remove: ["background", "background_options", "stream"],
         insert: [["stream", "true"]],
       }),
     );
-    const { background: _, ...rest } = body as JsonRecord;
+    const { background: _, background_options: __, ...rest } = body as JsonRecord;
     return { body: { ...rest, stream: true }, bodyText: text };
   },
   queued(body, { id, model, created }) {

@@ -35,7 +35,7 @@ export const responses: Dialect = {
   asking: {
     modelInPath: false,
     streaming: ["stream", "stream_options"],
-    drop: ["store", "background"],
+    drop: ["store", "background", "background_options"],
     set: [["store", "false"]],
   },
   // Answers repeat them all (`metadata`, `safety_identifier`, `user`).

@@ -35,6 +35,9 @@ function isNoOp(path: string, value: unknown): boolean {
   switch (path) {
     case "truncation":
       return value === "disabled";
+    case "background_options":
+      // The contract lets only those through that change nothing.
+      return true;
     case "top_logprobs":
       // Read together with `include`, which requests log-probabilities; 0 requests none.
       return true;
