@@ -24,6 +24,7 @@ export const BODY = {
   input: { is: ["string", "array"] },
   access_programs: object,
   background: flag,
+  background_options: { is: "object" },
   // Not in the published type, but the vendor's own agent sends it.
   client_metadata: object,
   context_management: { is: "array", nullable: true },
