@@ -3,6 +3,7 @@ import { errors } from "../../contracts/kernel/errors.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { FailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault } from "../shared/fault.ts";
+import { unstorableText } from "../shared/storable_text.ts";
 import type { Child } from "hono/jsx";
 import { mayAs, type Role } from "../people/person.ts";
 import type { Session } from "../people/session.ts";
@@ -129,6 +130,11 @@ export function action(
     if (!mayAs(request.session.role, needed)) {
       return forbidden(ctx, context, request.session, needed);
     }
+    const unstorable = unstorableIn(form);
+    if (unstorable) {
+      const text = `Nothing was changed. ${unstorable.message} Go back and correct it.`;
+      return message(ctx, context, 400, "This text can't be stored", text, backToDashboard);
+    }
     return await show(ctx, context, request, async () => {
       const outcome = await act(form, request);
       if (outcome instanceof Response || "body" in outcome) return outcome;
@@ -139,6 +145,16 @@ export function action(
       return context.redirect(outcome.to, 303);
     });
   };
+}
+
+function unstorableIn(form: Form): Fault | undefined {
+  for (const [name, texts] of Object.entries(form.values())) {
+    for (const text of texts) {
+      const fault = unstorableText(text, [name]);
+      if (fault) return fault;
+    }
+  }
+  return undefined;
 }
 
 /** Where pages and actions are mounted; the arguments behind the path are those of `page` and `action`. */

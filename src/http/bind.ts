@@ -14,6 +14,7 @@ import type { DirectEndpoints } from "./direct_endpoints.ts";
 import { asFault, errorReply } from "./errors.ts";
 import type { Env, OnFault, RequestContext } from "./request_context.ts";
 import { jsonReply, toResponse } from "./respond.ts";
+import { unstorableText } from "../shared/storable_text.ts";
 import { previewIssues, validate, validateSteps } from "../shared/validate.ts";
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
@@ -97,6 +98,12 @@ export class Endpoints {
       authorize(contract.scope, caller);
       if (contract.scope === adminScope) await authorizeAdministrator(caller, deps);
       const { input, step } = await readInput(request, requestContext, contract, deps, room);
+      if (contract.scope === adminScope) {
+        for (const part of [input.params, input.query, input.body]) {
+          const unstorable = unstorableText(part);
+          if (unstorable) throw unstorable;
+        }
+      }
       const heavyStep = () => {
         const worker = { key: String(caller.principal.account.id), isPatient: true };
         // Once the call has begun it must be settled, even if the caller leaves.

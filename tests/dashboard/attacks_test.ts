@@ -73,6 +73,22 @@ Deno.test("a form without its token, or with another session's, changes nothing"
   await asJson.body?.cancel();
 });
 
+Deno.test("a form with a text that can't be stored is refused by its field's name", async () => {
+  const owner = await world().owner();
+  const settings = "/dashboard/settings";
+  const forms: [string, string, Record<string, string>][] = [
+    [`${settings}/webhooks/new`, "url", { url: "https://203.0.113.7/a\0" }],
+    [`${settings}/budgets/new`, "name", { kind: "app", name: "a\0", per: "day", usd: "1" }],
+    ["/dashboard/keys/new", "name", { name: "a\0" }],
+    ["/dashboard/keys/new", "models", { name: "a", models: "gpt-4.1\0" }],
+  ];
+  for (const [path, field, fields] of forms) {
+    const { status, text } = await owner.submit(path, path, fields);
+    assert.equal(status, 400, path);
+    assert.match(text, new RegExp(`Nothing was changed. ${field}: expected text without U\\+0000`));
+  }
+});
+
 Deno.test("a session that was planted before sign-in is not the one after it", async () => {
   await world().owner();
   const browser = world().browser();

@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { type Fault, invalidValue } from "./fault.ts";
+
+/**
+ * The fault of the first text that PostgreSQL can't hold: a field's, or a field's name. For what
+ * people name; what calls carry is stored with U+FFFD instead (`sanitizeText`).
+ */
+export function unstorableText(
+  value: unknown,
+  path: readonly PropertyKey[] = [],
+): Fault | undefined {
+  if (typeof value === "string") {
+    if (!value.includes("\0") && value.isWellFormed()) return undefined;
+    return invalidValue(
+      z.core.toDotPath(path),
+      "expected text without U+0000 and halves of surrogate pairs",
+    );
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    const at = [...path, Array.isArray(value) ? Number(name) : name];
+    const fault = unstorableText(name, path) ?? unstorableText(inner, at);
+    if (fault) return fault;
+  }
+  return undefined;
+}
