@@ -55,6 +55,27 @@ Deno.test("a call with a key made just now appears by itself, and opens", async 
   assert.deepEqual(world.complaints, []);
 });
 
+Deno.test("a page that is live says when its session has ended, and leads to sign-in and back", async () => {
+  await using world = await startAsOwner();
+  const { service, page } = world;
+  const says = "[role=alert]:has-text('Your session has ended')";
+  const cookies = await page.context().cookies();
+  await page.goto(service.baseUrl + list);
+  await page.context().clearCookies();
+  await page.waitForSelector(says);
+  assert.equal(await page.getAttribute(".live-switch", "aria-pressed"), "false");
+  await page.click(`${says} >> a`);
+  await page.waitForURL(`**/sign-in?return_to=${encodeURIComponent(list)}`);
+  // The script of what is under way says it, too.
+  await page.context().addCookies(cookies);
+  await page.goto(`${service.baseUrl}/dashboard/keys`);
+  await page.evaluate("document.querySelector('#content h1').dataset.live = ''");
+  await page.context().clearCookies();
+  await page.addScriptTag({ url: "/dashboard/assets/refresh.js" });
+  await page.waitForSelector(says);
+  assert.deepEqual(world.complaints, []);
+});
+
 Deno.test("the total above a filtered list counts the rows that have come since", async () => {
   await using world = await startAsOwner();
   const { service, page } = world;

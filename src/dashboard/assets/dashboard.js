@@ -40,6 +40,18 @@ addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
 
+// A script that asked for what is new was led to the sign-in page.
+document.addEventListener("signed-out", () => {
+  const notice = document.createElement("p");
+  notice.className = "notice notice-failed";
+  notice.role = "alert";
+  const link = document.createElement("a");
+  link.href = location.href;
+  link.textContent = "Sign in";
+  notice.append("Your session has ended: this page shows nothing new any more. ", link);
+  document.querySelector(".title-row")?.after(notice);
+}, { once: true });
+
 // A menu closes when somebody turns to something else.
 addEventListener("click", ({ target }) => closeMenus(/** @type {Node} */ (target)));
 addEventListener("keydown", ({ key }) => {

@@ -21,9 +21,14 @@ function keepLive(/** @type {HTMLElement} */ calls, /** @type {HTMLButtonElement
       const answer = await fetch(address, {
         headers: etag ? { "if-none-match": etag } : {},
         cache: "no-store",
-        // A session that is over leads elsewhere.
-        redirect: "manual",
       });
+      // To the sign-in page, and whoever signs in there comes back to a page that is live.
+      if (answer.redirected) {
+        isOn = false;
+        button.setAttribute("aria-pressed", "false");
+        document.dispatchEvent(new Event("signed-out"));
+        return;
+      }
       if (answer.status !== 200 && answer.status !== 304) throw new Error(String(answer.status));
       if (answer.status === 200) {
         etag = answer.headers.get("etag") ?? "";

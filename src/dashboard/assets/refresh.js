@@ -16,11 +16,17 @@ async function refresh(/** @type {number} */ waitMs) {
   setTimeout(() => refresh(nextMs), nextMs);
 }
 
-/** False when the page can't be had: signed out, or the service is away for a moment. */
+/** False when the page can't be had: the service is away for a moment. */
 async function replace(/** @type {HTMLElement[]} */ parts) {
   try {
-    const answer = await fetch(location.href, { redirect: "error" });
+    const answer = await fetch(location.href);
     if (!answer.ok) return false;
+    if (answer.redirected) {
+      // To the sign-in page: without parts to look after, the next look is the last.
+      for (const part of parts) delete part.dataset.live;
+      document.dispatchEvent(new Event("signed-out"));
+      return true;
+    }
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     for (const part of parts) {
       const next = page.getElementById(part.id);
