@@ -13,6 +13,7 @@ import { type Form, isTooLarge, readForm, usualFormBytes } from "./form.ts";
 import { Card, type Frame, SignedIn } from "./layout.tsx";
 import { type Notice, noticeSeconds, parseNotice } from "./notice.ts";
 import type { DashboardDeps } from "./deps.ts";
+import { returnPath } from "./return_path.ts";
 import { hashToken } from "../people/link_token.ts";
 import { accountCsrfOf, openFor, sameText, sealFor } from "./secrets.ts";
 import { isFromElsewhere } from "./visitor.ts";
@@ -115,7 +116,9 @@ export function action(
   return async (context) => {
     const token = ctx.cookies.read(context, "session");
     const request = await requestOf(ctx, context);
-    if (!token || !request) return context.redirect("/dashboard/sign-in", 303);
+    if (!token || !request) {
+      return ofSession ? context.redirect(signInPath, 303) : toSignIn(context, formPage(context));
+    }
     const form = await readForm(context, maxFormBytes);
     if (!form && isTooLarge(context, maxFormBytes)) {
       const text = "Nothing was changed. Go back, and send less at once.";
@@ -286,10 +289,21 @@ function isMissing(thrown: unknown): boolean {
     thrown instanceof Fault && errors[thrown.code].status === 404;
 }
 
-function toSignIn(context: Context): Response {
+const signInPath = "/dashboard/sign-in";
+
+function toSignIn(context: Context, form?: { page: string }): Response {
   const { pathname, search } = new URL(context.req.url);
-  const query = new URLSearchParams({ return_to: pathname + search });
-  return context.redirect(`/dashboard/sign-in?${query}`, 303);
+  const query = new URLSearchParams({
+    return_to: form ? form.page : pathname + search,
+    ...(form ? { unsent: "1" } : {}),
+  });
+  return context.redirect(`${signInPath}?${query}`, 303);
+}
+
+/** The page that a form stood on: the form's own address may be one that shows nothing. */
+function formPage(context: Context): { page: string } {
+  const page = URL.parse(context.req.header("referer") ?? "");
+  return { page: returnPath(page ? page.pathname + page.search : undefined) };
 }
 
 function forbidden(
@@ -306,8 +320,9 @@ function forbidden(
 /** For a form that is too old, or that none of our pages sent. */
 export function expiredForm(ctx: PageContext, context: Context): Promise<Response> {
   const text =
-    "Nothing was changed. The form is from before you last signed in or switched accounts, or another page sent it. Go back, reload the page and try again.";
-  return message(ctx, context, 403, "This form has expired", text, backToDashboard);
+    "Nothing was changed. The form is from before you last signed in or switched accounts, or another page sent it. Open its page again and fill it in there.";
+  const link = { href: formPage(context).page, text: "Open the page again" };
+  return message(ctx, context, 403, "This form has expired", text, link);
 }
 
 async function html(context: Context, status: Status, node: Child): Promise<Response> {

@@ -43,6 +43,7 @@ export async function signInPage(ctx: PageContext, context: Context): Promise<Re
   // By the provider's groups people come in, and an owner too, without a claim.
   const mayBegin = ctx.signIn.roles !== undefined || await ctx.signIns.hasOwner();
   const signedOut = context.req.query("signed_out") !== undefined;
+  const unsent = unsentForm(context, "Sign in to go back to its page.");
   return await card(
     ctx,
     context,
@@ -51,7 +52,7 @@ export async function signInPage(ctx: PageContext, context: Context): Promise<Re
     mayBegin
       ? (
         <>
-          <p>Keys, vendor keys and people of this gateway are managed here.</p>
+          {unsent ?? <p>Keys, vendor keys and people of this gateway are managed here.</p>}
           <StartForm
             csrf={visitorToken(ctx, context)}
             fields={{ return_to: returnPath(context.req.query("return_to")) }}
@@ -69,6 +70,16 @@ export async function signInPage(ctx: PageContext, context: Context): Promise<Re
   );
 }
 
+/** For who sent a form after their session had ended. */
+function unsentForm(context: Context, wayBack: string): Child {
+  if (context.req.query("unsent") === undefined) return undefined;
+  return (
+    <p class="notice notice-failed" role="alert">
+      Your session had ended when you sent the form: nothing was changed. {wayBack}
+    </p>
+  );
+}
+
 /** Where a person signs in while there is no identity provider. */
 function localSignInPage(ctx: PageContext, context: Context): Promise<Response> {
   return card(
@@ -77,6 +88,7 @@ function localSignInPage(ctx: PageContext, context: Context): Promise<Response> 
     200,
     context.req.query("signed_out") === undefined ? "Sign in" : "You are signed out",
     <>
+      {unsentForm(context, "Sign in, and fill it in again.")}
       <p>
         Run this where the service runs, and open the link that it prints. It works once, for ten
         minutes.

@@ -236,6 +236,30 @@ Deno.test("signing out everywhere ends every session of the person", async () =>
   }
 });
 
+Deno.test("who sends a form after the session ended is told so, and comes back to its page", async () => {
+  const browser = world().browser();
+  await signIn(browser);
+  const page = "/dashboard/evals/new?model=gpt-4.1";
+  const csrf = csrfIn((await browser.get(page)).text);
+  const elsewhere = world().browser();
+  await signIn(elsewhere);
+  await elsewhere.submit("/dashboard/keys", "/dashboard/sign-out-everywhere");
+  browser.page = page;
+  const { location = "" } = await browser.post("/dashboard/evals/new", { csrf, name: "lost" });
+  const asked = await browser.get(location);
+  assert.match(asked.text, /session had ended when you sent the form: nothing was changed/);
+  const query = new URL(location, world().baseUrl).searchParams;
+  const arrived = await signIn(browser, new URLSearchParams(query).toString());
+  assert.match(arrived.text, /<h1[^>]*>New evaluation/);
+  const old = await browser.post("/dashboard/evals/new", { csrf, name: "lost" });
+  assert.equal(old.status, 403);
+  assert.match(
+    old.text,
+    /href="\/dashboard\/evals\/new\?model=gpt-4.1"[^>]*>\s*Open the page again/,
+  );
+  assert.ok(!(await browser.get("/dashboard/evals")).text.includes("lost"));
+});
+
 Deno.test("no token, key or code is in the log", async () => {
   await world().owner();
   const log = world().log.join("\n");

@@ -3,6 +3,8 @@ export class BrowserClient {
   readonly #cookies = new Map<string, string>();
   /** What a browser says of where its user comes from: `Sec-Fetch-Site`. */
   site: "same-origin" | "cross-site" | undefined;
+  /** Path of the page that it comes from: `Referer`. */
+  page: string | undefined;
 
   constructor(readonly baseUrl: string) {}
 
@@ -51,6 +53,7 @@ export class BrowserClient {
     const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     const headers = new Headers(isOurs && cookie !== "" ? { cookie } : {});
     if (isOurs && this.site !== undefined) headers.set("sec-fetch-site", this.site);
+    if (isOurs && this.page !== undefined) headers.set("referer", this.baseUrl + this.page);
     const answer = await fetch(url, { redirect: "manual", headers, ...init });
     if (isOurs) { for (const line of answer.headers.getSetCookie()) this.#keep(line); }
     return {
