@@ -49,6 +49,11 @@ export function isoDay(text: string): string {
   return readTime(text, { hasTime: false })?.toISOString().slice(0, 10) ?? text;
 }
 
+/** A caller's name for something: blanks at either end are seen between quotation marks alone. */
+export function nameText(name: string): string {
+  return name === name.trim() ? name : `“${name}”`;
+}
+
 const units = [
   { name: "year", ms: 365 * 86_400_000 },
   { name: "month", ms: 30 * 86_400_000 },

@@ -101,7 +101,11 @@ Deno.test("calls of a user with a blank in front of the name aren't those of who
   const links = [...text.matchAll(/interactions\?([^"]*user=\+?pat)"/g)];
   const found = links.map(([, query]) => rowsOf(query!.replaceAll("&amp;", "&")));
   assert.deepEqual(new Set((await Promise.all(found)).flat()), new Set([spaced, plain]));
-  assert.match((await owner.get(`${list}?user=+pat`)).text, /chip"><span>.{0,60}“ pat”/);
+  const listed = (await owner.get(`${list}?user=+pat`)).text;
+  assert.match(listed, /chip"><span>.{0,60}“ pat”/);
+  assert.match(listed, /<td title="“ pat”">“ pat”</);
+  assert.match(text, /user=\+pat"[^>]*>“ pat”</);
+  assert.match((await owner.get(`${list}/${spaced}`)).text, />“ pat”<\/a>/);
 });
 
 Deno.test("a form's empty fields leave the address, and wrong ones are told", async () => {

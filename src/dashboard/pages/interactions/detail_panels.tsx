@@ -6,6 +6,7 @@ import type { CostLine } from "../../../pricing/pricing.ts";
 import { millionNames } from "../../../pricing/usage_parts.ts";
 import type { CostLines } from "../../../repricing/cost_lines.ts";
 import { BoxedFact, CopyButton, Time } from "../../components.tsx";
+import { nameText } from "../../format.ts";
 import { count } from "../../amounts.ts";
 import { duration, usd } from "./figures.ts";
 import { type FilterName, listPath } from "./view.ts";
@@ -111,7 +112,7 @@ function linked(name: string, filter: FilterName): Line<string> {
     name,
     (value, { names }) => (
       <a href={`${listPath}?${new URLSearchParams({ [filter]: value })}`} title={title}>
-        {filter === "key" ? names.get(value) ?? value : value}
+        {nameText(filter === "key" ? names.get(value) ?? value : value)}
       </a>
     ),
   );

@@ -1,6 +1,6 @@
 import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
 import { Badge, Empty, LinkLine, Table, Time } from "../../components.tsx";
-import { exactTime, relativeTime } from "../../format.ts";
+import { exactTime, nameText, relativeTime } from "../../format.ts";
 import { count } from "../../amounts.ts";
 import { compact } from "../../figures.ts";
 import { duration, endings, usd } from "./figures.ts";
@@ -131,12 +131,12 @@ function RowTime({ at, now }: { at: Date; now: Date }) {
 }
 
 function whose({ userId, sessionId }: InteractionSummary): string {
-  return [userId, sessionId].filter((one) => one !== null).join(" / ");
+  return [userId, sessionId].filter((one) => one !== null).map(nameText).join(" / ");
 }
 
 function labels({ app, flow }: InteractionSummary) {
   if (app === null && flow === null) return <Nothing />;
-  return [app, flow].filter((one) => one !== null).join(" / ");
+  return [app, flow].filter((one) => one !== null).map(nameText).join(" / ");
 }
 
 function Nothing() {

@@ -1,6 +1,6 @@
 import { withoutEnd } from "../../../base/trim.ts";
 import { nanosToUsd, parseUsd } from "../../../base/money.ts";
-import { exactTime, readTime } from "../../format.ts";
+import { exactTime, nameText, readTime } from "../../format.ts";
 import type { InteractionPageQuery } from "../../../records/interaction_repository.ts";
 import { assertStorableTime } from "../../../shared/time_span.ts";
 
@@ -144,7 +144,7 @@ class ViewReader {
     const values = [...new Set(this.#all(name))].slice(0, maxValues);
     if (values.length === 0) return;
     this.#filters[column] = values;
-    for (const value of values) this.#keep(name, value, label, withBlanks(nameOf(name, value)));
+    for (const value of values) this.#keep(name, value, label, nameText(nameOf(name, value)));
   }
 
   range<T extends bigint | number>(
@@ -198,11 +198,6 @@ class ViewReader {
     this.#fields.append(field, text);
     this.#chips.push({ label, value, field, text });
   }
-}
-
-/** Blanks at either end are seen between quotation marks alone. */
-function withBlanks(value: string): string {
-  return value === value.trim() ? value : `“${value}”`;
 }
 
 function without(fields: URLSearchParams, field: string, text: string | undefined) {

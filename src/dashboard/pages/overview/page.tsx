@@ -3,6 +3,7 @@ import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
 import { playgroundKeyId } from "../../../playground/playground_calls.ts";
 import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Empty } from "../../components.tsx";
+import { nameText } from "../../format.ts";
 import { count } from "../../amounts.ts";
 import { compact, duration, money, percent } from "../../figures.ts";
 import { Breakdown, breakdowns } from "./breakdown.tsx";
@@ -80,7 +81,7 @@ function OverviewBody({ overview, range, by, request }: BodyProps) {
   const names = namesOfKeys(overview.keys);
   const nameOf = (value: string) => {
     if (by.part === "api_key") return names.get(value) ?? value;
-    return value === "" ? `No ${by.name} ${by.name === "user" ? "id" : "tag"}` : value;
+    return value === "" ? `No ${by.name} ${by.name === "user" ? "id" : "tag"}` : nameText(value);
   };
   const axis = axisOf(overview, range);
   const charts = { overview, axis, nameOf, partName: by.title === "API key" ? by.title : by.name };

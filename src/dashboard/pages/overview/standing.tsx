@@ -1,5 +1,6 @@
 import type { Account } from "../../../keys/account.ts";
 import { Badge } from "../../components.tsx";
+import { nameText } from "../../format.ts";
 import { count, exactUsd } from "../../amounts.ts";
 import { money, percent } from "../../figures.ts";
 import { callsAddress, overviewAddress } from "./links.ts";
@@ -62,7 +63,7 @@ function TopUsers({ overview: { topUsers, total }, range }: Omit<StandingProps, 
         {topUsers.map(({ value, costNanos }) => (
           <li>
             <div class="cap-line">
-              <a href={callsAddress(range, { user: value })} class="cap-name">{value}</a>
+              <a href={callsAddress(range, { user: value })} class="cap-name">{nameText(value)}</a>
               <span class="muted nowrap" title={exactUsd(costNanos)}>
                 {`${money(costNanos)}, ${percent(Number(costNanos), Number(total.costNanos))}`}
               </span>

@@ -27,6 +27,7 @@ import {
   TextField,
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
+import { nameText } from "../../format.ts";
 import { removalRoutes, RemoveLink } from "./removal.tsx";
 import { settingsList } from "./settings_page.tsx";
 
@@ -49,7 +50,8 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
     },
     consequence: (budget) => (
       <>
-        Calls of <code>{budgetScopeText(budget.scope)}</code> are no longer limited to{" "}
+        Calls of <code>{nameText(budgetScopeText(budget.scope))}</code> are no longer limited to
+        {" "}
         {usd(budget.limitNanos)} per {budget.per}.
       </>
     ),
@@ -72,7 +74,9 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
       ...{ accountId: request.session.account.id, scope, limitNanos, raised: null },
       per: readBudgetSpan(form.text("per")),
     }, request.note("budget.set", "").actor);
-    const text = `Calls of ${budgetScopeText(scope)} are refused beyond ${usd(limitNanos)}.`;
+    const text = `Calls of ${nameText(budgetScopeText(scope))} are refused beyond ${
+      usd(limitNanos)
+    }.`;
     return { to: address, notice: { kind: "done", text } };
   } catch (thrown) {
     if (!(thrown instanceof BudgetError)) throw thrown;
@@ -122,7 +126,7 @@ function BudgetTable(
       {budgets.map((budget) => (
         <tr>
           <td>
-            <code>{budgetScopeText(budget.scope)}</code>
+            <code>{nameText(budgetScopeText(budget.scope))}</code>
           </td>
           <td>{budget.per}</td>
           <td>{usd(budget.spentNanos)}</td>
@@ -137,7 +141,7 @@ function BudgetTable(
               <td class="actions">
                 <RemoveLink
                   href={`${address}/remove?id=${encodeURIComponent(budget.id)}`}
-                  name={budgetScopeText(budget.scope)}
+                  name={nameText(budgetScopeText(budget.scope))}
                 />
               </td>
             )
