@@ -13,6 +13,7 @@ import { type Form, isTooLarge, readForm, usualFormBytes } from "./form.ts";
 import { Card, type Frame, SignedIn } from "./layout.tsx";
 import { type Notice, noticeSeconds, parseNotice } from "./notice.ts";
 import type { DashboardDeps } from "./deps.ts";
+import { showDirectionControls } from "./direction.ts";
 import { returnPath } from "./return_path.ts";
 import { hashToken } from "../people/link_token.ts";
 import { accountCsrfOf, openFor, sameText, sealFor } from "./secrets.ts";
@@ -326,5 +327,10 @@ export function expiredForm(ctx: PageContext, context: Context): Promise<Respons
 }
 
 async function html(context: Context, status: Status, node: Child): Promise<Response> {
-  return context.html(`<!doctype html>\n${String(await node)}`, status);
+  return context.html(`<!doctype html>\n${await htmlText(node)}`, status);
+}
+
+/** The only way from nodes to what a browser reads. */
+export async function htmlText(node: Child): Promise<string> {
+  return showDirectionControls(String(await node));
 }

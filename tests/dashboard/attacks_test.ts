@@ -154,6 +154,15 @@ Deno.test("names are shown as text, wherever they come from", async () => {
   assert.ok(!wrong.text.includes("</textarea><script"));
 });
 
+Deno.test("a name that turns the direction of text reads as no other one, and turns nothing behind it", async () => {
+  const owner = await world().owner();
+  const name = "\u202enigeb";
+  const named = { name, access: "all", expires: "never" };
+  await owner.submit("/dashboard/keys/new", "/dashboard/keys/new", named);
+  const { text } = await owner.get("/dashboard/keys");
+  assert.match(text, /<bdi class="control" data-code="U\+202E">\u202e<\/bdi>nigeb/);
+});
+
 Deno.test("a session is no key, and a key is no session", async () => {
   const owner = await world().owner();
   const [[name, token] = ["", ""]] = [...owner.cookies].filter(([one]) => /session/.test(one));

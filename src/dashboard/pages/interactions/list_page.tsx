@@ -1,7 +1,7 @@
 import type { InteractionListPage } from "../../../records/interaction_repository.ts";
 import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
 import { sha256Hex } from "../../../base/hash.ts";
-import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
+import { htmlText, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { ExportMenu, FilterForm } from "./filter_form.tsx";
 import { counted } from "../../amounts.ts";
 import { usd } from "./figures.ts";
@@ -193,7 +193,7 @@ async function newestRows(
       </table>
     </>
   );
-  return new Response(String(await html), {
+  return new Response(await htmlText(html), {
     headers: { ...headers, "content-type": "text/html; charset=utf-8" },
   });
 }
