@@ -278,6 +278,26 @@ Deno.test("usage agrees with the rows, by one label and by several, and as CSV",
   assert.deepEqual(flows, ["", "'=0", "'=1", "'=2"]);
 });
 
+Deno.test("usage comes in the form that Accept prefers", async () => {
+  const forms: [accept: string, isCsv: boolean][] = [
+    ["text/csv;q=0.5, application/json", false],
+    ["text/csv;q=0, */*", false],
+    ["application/json;q=0.5, Text/CSV;q=0.9", true],
+    ["text/csv;q=0.5, */*", false],
+    ["text/csv, */*;q=0.1", true],
+    ["*/*, text/csv", true],
+    ["text/csv, application/json", true],
+    ["application/json, text/csv", false],
+    ["*/*", false],
+    ["text/csv;q=x", false],
+  ];
+  for (const [accept, isCsv] of forms) {
+    const answer = await service().fetch("/api/v1/usage", { headers: { accept } });
+    await answer.body?.cancel();
+    assert.equal(answer.headers.get("content-type")?.startsWith("text/csv"), isCsv, accept);
+  }
+});
+
 Deno.test("erased calls stay in the sums, as a row of their own", async () => {
   await using own = await startSimulatedService();
   const read = async (query: string) => await (await own.fetch(`/api/v1/usage?${query}`)).json();

@@ -100,11 +100,22 @@ function sumFields(sums: GroupSums) {
   };
 }
 
-/** Whether the caller names CSV, and JSON not before it. */
+/**
+ * Whether the caller names CSV, and JSON neither with a higher quality nor, with the same, before it
+ * (RFC 9110 §12.5.1). JSON that only a wildcard stands for yields to it.
+ */
 function prefersCsv(accept = ""): boolean {
-  const types = accept.toLowerCase().split(",").map((one) => one.split(";")[0]!.trim());
-  const first = types.find((one) => one === "text/csv" || one === "application/json");
-  return first === "text/csv";
+  const ranges = accept.toLowerCase().split(",").map((range) => {
+    const [type, ...parameters] = range.split(";").map((one) => one.trim());
+    const quality = parameters.find((one) => one.startsWith("q="))?.slice(2) ?? "1";
+    return { type, quality: Number(quality) };
+  });
+  const find = (name: string) => ranges.find(({ type }) => type === name);
+  const csv = find("text/csv");
+  if (!csv || !(csv.quality > 0)) return false;
+  const json = find("application/json") ?? find("application/*") ?? find("*/*");
+  if (!json || csv.quality !== json.quality) return !json || csv.quality > json.quality;
+  return json.type !== "application/json" || ranges.indexOf(csv) < ranges.indexOf(json);
 }
 
 /** Groups whose values are ours; the others are callers' words. */
