@@ -10,11 +10,13 @@ export interface IdentityProvider {
   clientId: string;
   clientSecret: string;
   /** Who signs in from now on. */
-  become(name: string, email: string, claims?: Record<string, unknown>): void;
+  become(name: string, email: string, claims?: Claims, tokenClaims?: Claims): void;
   /** From now on ID tokens are signed with a key that is not among the published ones. */
   forge(): void;
   close(): Promise<void>;
 }
+
+type Claims = Readonly<Record<string, unknown>>;
 
 const ada = { name: "Ada Lovelace", email: "ada@example.com" };
 
@@ -27,7 +29,9 @@ interface Person {
   name: string;
   email: string;
   /** Further ones that its user info has, such as groups. */
-  claims?: Record<string, unknown> | undefined;
+  claims?: Claims | undefined;
+  /** Further ones that its ID token has. */
+  tokenClaims?: Claims | undefined;
 }
 
 interface Grant {
@@ -60,7 +64,8 @@ export function startIdentityProvider(hostname = "127.0.0.1"): IdentityProvider 
     isUsual: server.addr.port === usualPort,
     clientId,
     clientSecret,
-    become: (name, email, claims) => void (state.person = { name, email, claims }),
+    become: (name, email, claims, tokenClaims) =>
+      void (state.person = { name, email, claims, tokenClaims }),
     forge: () => void (state.forges = true),
     close: () => server.shutdown(),
   };
@@ -167,12 +172,13 @@ function userinfo(request: Request, { tokens }: State): Response {
   const person = tokens.get(given);
   if (!person) return new Response(null, { status: 401 });
   const { name, email, claims } = person;
-  return Response.json({ ...claims, sub: email, name, email, email_verified: true });
+  return Response.json({ sub: email, name, email, email_verified: true, ...claims });
 }
 
 async function idToken(state: State, { person, nonce }: Grant): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
   const claims = {
+    ...person.tokenClaims,
     iss: state.issuer,
     aud: clientId,
     sub: person.email,

@@ -79,7 +79,12 @@ export async function authorizeAddress(
   return url.href;
 }
 
-/** Claims of a provider as a person; nothing but `true` makes an address a verified one. */
+/** Nothing but `true` makes an address a verified one; some providers write it as a text. */
+export function isVerified({ email_verified: says }: Readonly<Record<string, unknown>>): boolean {
+  return says === true || says === "true";
+}
+
+/** Claims of a provider as a person. */
 export function identityOf(
   issuer: string,
   subject: string,
@@ -90,9 +95,8 @@ export function identityOf(
     const value = claims[name];
     return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
   };
-  const isVerified = claims.email_verified === true || claims.email_verified === "true";
   const address = text("email")?.toLowerCase();
-  const email = isVerified && address && /^[^\s@]+@[^\s@]+$/.test(address) ? address : null;
+  const email = isVerified(claims) && address && /^[^\s@]+@[^\s@]+$/.test(address) ? address : null;
   const name = text("name") ?? text("preferred_username") ?? text("login") ?? email ?? subject;
   const role = roles && roleOf(claims, roles);
   return { issuer, subject, email, name: name.slice(0, 200), ...(role ? { role } : {}) };

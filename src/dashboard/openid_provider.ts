@@ -5,8 +5,10 @@ import {
   exchange,
   identityOf,
   type IdentityProvider,
+  isVerified,
   ProviderError,
   requestOptions,
+  type RoleSettings,
   type SignInSettings,
 } from "./identity_provider.ts";
 
@@ -66,9 +68,7 @@ export function createOpenIdProvider(
         });
         const claims = oauth.getValidatedIdTokenClaims(tokens);
         if (!claims) throw new ProviderError("unreachable", "there is no ID token", undefined);
-        const hasGroups = roles === undefined || claimOf(claims, roles.claim) !== undefined;
-        const isWhole = claims.email !== undefined && hasGroups;
-        if (isWhole || server.userinfo_endpoint === undefined) {
+        if (isWhole(claims, roles) || server.userinfo_endpoint === undefined) {
           return identityOf(server.issuer, claims.sub, claims, roles);
         }
         const more = await oauth.processUserInfoResponse(
@@ -77,10 +77,24 @@ export function createOpenIdProvider(
           claims.sub,
           await oauth.userInfoRequest(server, client, tokens.access_token, options()),
         );
-        return identityOf(server.issuer, claims.sub, { ...claims, ...more }, roles);
+        return identityOf(server.issuer, claims.sub, joined(claims, more), roles);
       }),
   };
 }
+
+/** Whether an ID token says all that is needed; Okta's doesn't say that its address is verified. */
+function isWhole(claims: Claims, roles: RoleSettings | undefined): boolean {
+  const hasGroups = roles === undefined || claimOf(claims, roles.claim) !== undefined;
+  return claims.email !== undefined && claims.email_verified !== undefined && hasGroups;
+}
+
+/** The ID token and the user info. Each vouches for its own address alone. */
+function joined(claims: Claims, more: Claims): Claims {
+  const { email, email_verified } = isVerified(claims) ? claims : more;
+  return { ...claims, ...more, email, email_verified };
+}
+
+type Claims = Readonly<Record<string, unknown>>;
 
 async function read(issuer: string): Promise<oauth.AuthorizationServer> {
   const url = new URL(issuer);

@@ -1,0 +1,68 @@
+/** What providers say of a person's e-mail address, and whether it lets them in by their domain. */
+import assert from "@std/assert";
+import { shared } from "../support/service.ts";
+import { signIn, startDashboard } from "./world.ts";
+
+const world = shared(() =>
+  startDashboard({
+    env: {
+      OAUTH_EMAIL_DOMAINS: "example.com",
+      // Groups stand in the user info alone, which is asked for them.
+      OAUTH_ROLE_CLAIM: "groups",
+      OAUTH_ROLE_MAP: "admins=owner",
+    },
+  })
+);
+
+const email = "bea@example.com";
+const unsaid = undefined;
+const none = { email: unsaid, email_verified: unsaid };
+
+interface Said {
+  token: Record<string, unknown>;
+  userInfo: Record<string, unknown>;
+  isIn: boolean;
+}
+
+const said: Readonly<Record<string, Said>> = {
+  "Google, Keycloak: the ID token says all": {
+    token: { email, email_verified: true, groups: [] },
+    userInfo: none,
+    isIn: true,
+  },
+  "Okta: the ID token has the address, the user info that it is verified": {
+    token: { email, groups: [] },
+    userInfo: { email, email_verified: true },
+    isIn: true,
+  },
+  "Entra ID: neither says that it is verified": {
+    token: { email, groups: [] },
+    userInfo: { email, email_verified: unsaid },
+    isIn: false,
+  },
+  "Authentik, Keycloak: it isn't verified": {
+    token: { email, email_verified: false, groups: [] },
+    userInfo: { email, email_verified: false },
+    isIn: false,
+  },
+  "the ID token vouches for another address": {
+    token: { email: "bea@elsewhere.example", email_verified: true },
+    userInfo: { email, email_verified: unsaid },
+    isIn: false,
+  },
+  "the ID token vouches for the address, and the user info has groups and another one": {
+    token: { email, email_verified: true },
+    userInfo: { email: "bea@elsewhere.example", email_verified: unsaid },
+    isIn: true,
+  },
+};
+
+for (const [name, { token, userInfo, isIn }] of Object.entries(said)) {
+  Deno.test(name, async () => {
+    await world().owner();
+    world().provider.become("Bea", `${name}@subject`, userInfo, token);
+    const { status, text } = await signIn(world().browser());
+    assert.equal(status, isIn ? 200 : 403);
+    if (isIn) assert.match(text, /title="bea@example.com"/);
+  });
+}
