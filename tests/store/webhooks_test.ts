@@ -256,6 +256,32 @@ eachDatabase("of thousands of events for one receiver each is looked at once", a
   assert.ok(read > 0 && read < 10 * waiting, `${read} rows`);
 });
 
+eachDatabase("what waits for a receiver isn't counted for each event", async (database) => {
+  const accountId = await newAccount(database);
+  const waiting = 2_000;
+  const events = (keys: readonly string[]) =>
+    keys.map((key) =>
+      ({ accountId, key, type: "model.unpriced", at: noon, data: { key } }) as const
+    );
+  const one = processOf(database);
+  for (let hooks = 0; hooks < 2; hooks++) await one.add(accountId);
+  await enqueueEvents(database, events(Array.from({ length: waiting }, (_, at) => `w${at}`)));
+  const read = await database.transaction(async (tx) => {
+    // As calls of two models write them, one of which was told before.
+    for (const told of ["w1", "w2"]) {
+      await enqueueEvents(tx, events(Array.from({ length: 50 }, (_, at) => at % 2 ? told : "new")));
+    }
+    const [row] = await tx.query(
+      `select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as n
+       from pg_stat_xact_user_tables where relname = 'webhook_deliveries'`,
+    );
+    return Number(row!.n);
+  });
+  assert.ok(read > 0 && read < 10 * waiting, `${read} rows`);
+  const [row] = await database.query("select count(*)::int as n from webhook_deliveries");
+  assert.equal(row!.n, 2 * (waiting + 1));
+});
+
 eachDatabase(
   "after a day an event is lost and counted; redirects and refused addresses are failures",
   async (database) => {

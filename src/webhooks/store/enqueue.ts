@@ -3,7 +3,9 @@ import { giveUpMs, type WebhookEvent, webhookLimits } from "../webhook.ts";
 
 /**
  * Keeps events for the webhooks that want them, or for this one, each key once for each hook; part
- * of the transaction in which they happen. A hook for which too many wait loses the new one.
+ * of the transaction in which they happen. A hook for which too many wait loses the new one. What
+ * waits is counted once for a hook, and only where there is a new event for it: each call of an
+ * unpriced model has an event.
  */
 export async function enqueueEvents(
   tx: Queryable,
@@ -17,16 +19,24 @@ export async function enqueueEvents(
     ends_at: new Date(at.getTime() + giveUpMs).toISOString(),
   }));
   await tx.query(
-    `with events as (
+    `with sent as (
        select row_number() over () as n, * from json_to_recordset($1::text::json) as r(account_id bigint, event_key text,
          type text, data text, at timestamptz, ends_at timestamptz)
-     ), wanted as (
-       select w.id as webhook_id, e.*, (select count(*) from webhook_deliveries d
-           where d.webhook_id = w.id and d.state = 'waiting') < $3::bigint as has_room
-       from events e
+     ), events as (
+       select distinct on (account_id, event_key) * from sent order by account_id, event_key, n
+     ), new as (
+       select w.id as webhook_id, e.* from events e
        join webhooks w on w.account_id = coalesce(e.account_id, (select min(id) from accounts))
        where case when $2::text is null then w.events = '{}' or e.type = any(w.events)
          else w.id = $2::text end
+         and not exists (select from webhook_deliveries d
+           where d.webhook_id = w.id and d.event_key = e.event_key)
+     ), hooks as materialized (
+       select webhook_id, (select count(*) from webhook_deliveries d
+           where d.webhook_id = h.webhook_id and d.state = 'waiting') < $3::bigint as has_room
+       from (select distinct webhook_id from new) h
+     ), wanted as (
+       select * from new join hooks using (webhook_id)
      ), added as (
        insert into webhook_deliveries
          (id, webhook_id, event_key, type, data, at, next_at, ends_at)
