@@ -130,10 +130,18 @@ export function callSpans(
       ...(index === ended.requests.length - 1 ? answerAttributes(ended) : {}),
       ...(request.errorCode === null ? {} : { "error.type": request.errorCode }),
       ...(request.httpStatus === null ? {} : { "http.response.status_code": request.httpStatus }),
-      "server.address": new URL(request.baseUrl).host,
+      ...serverAttributes(new URL(request.baseUrl)),
     },
   }));
   return [server, ...clients];
+}
+
+/** The conventions want the port beside the address; backends group by the address. */
+function serverAttributes({ hostname, port, protocol }: URL): Record<string, SpanAttribute> {
+  return {
+    "server.address": hostname.replace(/^\[|\]$/g, ""),
+    "server.port": Number(port) || (protocol === "http:" ? 80 : 443),
+  };
 }
 
 function answerAttributes({ call, responseModel }: EndedCall): Record<string, SpanAttribute> {

@@ -85,7 +85,8 @@ for (const protocol of ["http/protobuf", "http/json"]) {
       0,
       5,
     ]);
-    assert.equal(answered!.attributes["server.address"], new URL(service.vendorUrl).host);
+    const { "server.address": host, "server.port": port } = answered!.attributes;
+    assert.equal(`http://${host}:${port}`, new URL(service.vendorUrl).origin);
     for (const span of clients) {
       assert.ok(span.startMs >= server.startMs - 1 && span.endMs <= server.endMs + 1);
       assert.ok(span.endMs >= span.startMs);
