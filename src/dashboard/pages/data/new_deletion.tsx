@@ -30,6 +30,7 @@ import {
   TextField,
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
+import { nameText } from "../../format.ts";
 import { tableNames } from "./new_export.tsx";
 
 const address = "/dashboard/deletion";
@@ -118,7 +119,7 @@ function formPage(request: PageRequest, shown: Shown): Page {
   return {
     title: "Delete data",
     section: "deletion",
-    lead: "Step 1 of 2: say what is meant. Nothing is deleted yet.",
+    lead: "Step 1 of 2: choose what to delete. Nothing is deleted yet.",
     body: (
       <PostForm action={`${address}/new`} csrf={request.csrf} class="form">
         <FormError fieldErrors={shown.fieldErrors} />
@@ -126,7 +127,7 @@ function formPage(request: PageRequest, shown: Shown): Page {
           {...shown}
           id="user_id"
           label="User"
-          hint="The end user, exactly as calls named it. What you fill in narrows each other."
+          hint="The end user, exactly as calls name them. Of several fields a row has to match each."
         />
         <TextArea {...shown} id="session_ids" label="Sessions" hint="One a line." />
         <TextArea
@@ -170,7 +171,7 @@ function confirmPage(
       <>
         <dl class="facts">
           {tables.map((table) => <Fact name={tableNames[table]}>{count(counts[table])}</Fact>)}
-          <Fact name="Chosen by">{selectorKinds(selectors)}</Fact>
+          {chosen(form, selectors).map(([name, value]) => <Fact name={name}>{value}</Fact>)}
           <Fact name="Reason">{reason}</Fact>
         </dl>
         <p class="narrow">
@@ -202,6 +203,26 @@ function confirmPage(
       </>
     ),
   };
+}
+
+/** What the rows are chosen by, to be looked at once more: nothing brings them back. */
+function chosen(
+  form: Form,
+  { userIds = [], sessionIds = [], transactionIds = [], start, end }: Selectors,
+): [name: string, value: string][] {
+  const some = (name: string, ids: readonly string[]): [string, string][] => {
+    const shown = ids.slice(0, 5).map(nameText).join(", ");
+    const more = ids.length > 5 ? ` and ${count(ids.length - 5)} more` : "";
+    return ids.length === 0 ? [] : [[name, shown + more]];
+  };
+  const [from, to] = [form.text("start_date"), form.text("end_date")];
+  return [
+    ...some("User", userIds),
+    ...some("Sessions", sessionIds),
+    ...some("Transactions", transactionIds),
+    ...(start ? [["First day", from] as [string, string]] : []),
+    ...(end ? [["Last day", to] as [string, string]] : []),
+  ];
 }
 
 /** What was said in the first step, for the second. */
