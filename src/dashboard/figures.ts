@@ -54,3 +54,15 @@ function decimals(usd: number, digits: number): string {
   const text = formats()[digits]!.format(Math.abs(usd));
   return `${usd < 0 ? "−" : ""}$${text}`;
 }
+
+/** How a figure has changed since the time before; `hasEarlier`: there were calls then. */
+export function changeOf(before: number, now: number, hasEarlier: boolean): string {
+  if (before === now) return "unchanged";
+  if (before === 0) return hasEarlier ? "up from zero" : "no earlier data";
+  const share = Math.round(1000 * (now - before) / before) / 10;
+  if (share === 0) return "unchanged";
+  const size = Math.abs(share);
+  if (size >= 1000) return `${compact(now / before)} times what it was`;
+  const text = `${size >= 100 ? Math.round(size) : size} %`;
+  return share > 0 ? `up ${text}` : `down ${text}`;
+}

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { count } from "./amounts.ts";
-import { compact, duration, money, percent } from "./figures.ts";
+import { changeOf, compact, duration, money, percent } from "./figures.ts";
 
 Deno.test("figures read at a glance", () => {
   const usd = (text: string) => BigInt(text.replace(".", ""));
@@ -22,4 +22,13 @@ Deno.test("figures read at a glance", () => {
     ],
   );
   assert.equal(count(1_234_567n), "1,234,567");
+});
+
+Deno.test("a figure that was zero while there were calls has gone up, and lacks no data", () => {
+  assert.equal(changeOf(0, 0.017, true), "up from zero");
+  assert.equal(changeOf(0, 5, false), "no earlier data");
+  assert.equal(changeOf(0, 0, true), "unchanged");
+  assert.equal(changeOf(200, 100, true), "down 50 %");
+  assert.equal(changeOf(100, 100.01, true), "unchanged");
+  assert.equal(changeOf(1, 16.4, true), "16 times what it was");
 });

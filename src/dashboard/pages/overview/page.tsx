@@ -5,7 +5,7 @@ import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Empty } from "../../components.tsx";
 import { nameText } from "../../format.ts";
 import { count } from "../../amounts.ts";
-import { compact, duration, money, percent } from "../../figures.ts";
+import { changeOf, compact, duration, money, percent } from "../../figures.ts";
 import { Breakdown, breakdowns } from "./breakdown.tsx";
 import { axisOf, LatencyChart, RequestsChart, SpendChart, TokensChart } from "./charts.tsx";
 import { callsAddress } from "./links.ts";
@@ -119,27 +119,28 @@ function Figures({ overview: { total, previous }, range }: { overview: Overview;
   const slow = (sums: UsageSums) => sums.latency.percentile(0.95);
   const tokens = (sums: UsageSums) => Number(sums.inputTokens + sums.outputTokens);
   const [from, to] = [previous, total];
+  const change = (before: number, now: number) => changeOf(before, now, asked(from) > 0);
   return (
     <ul class="key-figures">
       <KeyFigure
         {...{ name: "Spend", value: money(to.costNanos), href: calls }}
-        change={changeOf(Number(from.costNanos), Number(to.costNanos))}
+        change={change(Number(from.costNanos), Number(to.costNanos))}
       />
       <KeyFigure
         {...{ name: "Requests", value: count(to.calls), href: calls }}
-        change={changeOf(from.calls, to.calls)}
+        change={change(from.calls, to.calls)}
       />
       <KeyFigure
         {...{ name: "Error rate", value: percent(notAnswered(to), asked(to)), href: failed }}
-        change={changeOf(rate(from), rate(to))}
+        change={change(rate(from), rate(to))}
       />
       <KeyFigure
         {...{ name: "Latency, p95", value: duration(slow(to)), href: calls }}
-        change={changeOf(slow(from) ?? 0, slow(to) ?? 0)}
+        change={change(slow(from) ?? 0, slow(to) ?? 0)}
       />
       <KeyFigure
         {...{ name: "Tokens", value: compact(tokens(to)), href: calls }}
-        change={changeOf(tokens(from), tokens(to))}
+        change={change(tokens(from), tokens(to))}
       />
     </ul>
   );
@@ -171,18 +172,6 @@ function KeyFigure({ name, value, href, change }: KeyFigureProps) {
       </a>
     </li>
   );
-}
-
-function changeOf(before: number, now: number): string {
-  if (before === 0) return now === 0 ? "unchanged" : "no earlier data";
-  const share = Math.round(1000 * (now - before) / before) / 10;
-  if (share === 0) return "unchanged";
-  const size = Math.abs(share);
-  const text = size >= 1000
-    ? `${compact(now / before)} times`
-    : `${size >= 100 ? Math.round(size) : size} %`;
-  if (size >= 1000) return `${text} what it was`;
-  return share > 0 ? `up ${text}` : `down ${text}`;
 }
 
 function NoCalls({ range, request }: { range: Range; request: PageRequest }) {
