@@ -25,7 +25,9 @@ Deno.test("an owner sets a budget, calls are refused by it at once, and removes 
   assert.match(amount.text, /Expected an amount in US dollars/);
   const made = await owner.submit(`${budgets}/new`, `${budgets}/new`, { ...form, usd: "0" });
   assert.equal(made.location, budgets);
-  assert.match((await owner.get(budgets)).text, /<code>user: &lt;b&gt;ann<\/code>/);
+  const { text: listed } = await owner.get(budgets);
+  assert.match(listed, /<code>user: &lt;b&gt;ann<\/code>/);
+  assert.match(listed, /are refused beyond \$0\S* a day\./);
   const call = async () => {
     const answer = await world().post("/chat/v1/chat/completions", {
       ...{ model: "gpt-4.1", user: " <b>ann", messages: [{ role: "user", content: "rivers" }] },

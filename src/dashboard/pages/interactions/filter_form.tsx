@@ -79,7 +79,7 @@ function SearchField({ value, seesPayloads }: { value: string; seesPayloads: boo
         name={seesPayloads ? "q" : "id"}
         value={value}
         placeholder={seesPayloads
-          ? "Search words, a “phrase” in quotes, or an X-Request-ID"
+          ? "Words, a “phrase”, or an X-Request-ID"
           : "X-Request-ID of an answer"}
         autocomplete="off"
         maxlength={500}

@@ -115,8 +115,8 @@ function CreditPart({ credit: { balanceNanos, reservedNanos }, entries, request,
         )}
       <p class="hint narrow">
         Credit is granted by the operator:{" "}
-        <code>{`${adminCommand} credits grant --usd 25`}</code>. Calls through vendor keys of your
-        own cost none.
+        <code>{`${adminCommand} credits grant --usd 25`}</code>. Calls with a vendor key of your own
+        aren't charged to it.
       </p>
     </>
   );

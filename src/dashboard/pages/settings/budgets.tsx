@@ -16,7 +16,7 @@ import {
   type PageRequest,
   type Routes,
 } from "../../bind.tsx";
-import { actionsColumn, PostForm, Table } from "../../components.tsx";
+import { actionsColumn, numberColumn, PostForm, Table } from "../../components.tsx";
 import { type FieldErrors, sentence } from "../../faults.ts";
 import {
   FormButtons,
@@ -70,13 +70,13 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
     const { name = "" } = kind === "user" ? form.filledExactly("name") : form.filled("name");
     const scope = readBudgetScope(kind === "account" ? kind : `${kind}:${name}`);
     const limitNanos = amountOf(form.text("usd"));
+    const per = readBudgetSpan(form.text("per"));
     await ctx.budgets.set({
-      ...{ accountId: request.session.account.id, scope, limitNanos, raised: null },
-      per: readBudgetSpan(form.text("per")),
+      ...{ accountId: request.session.account.id, scope, per, limitNanos, raised: null },
     }, request.note("budget.set", "").actor);
     const text = `Calls of ${nameText(budgetScopeText(scope))} are refused beyond ${
       usd(limitNanos)
-    }.`;
+    } a ${per}.`;
     return { to: address, notice: { kind: "done", text } };
   } catch (thrown) {
     if (!(thrown instanceof BudgetError)) throw thrown;
@@ -121,7 +121,13 @@ function BudgetTable(
     <Table
       label="Budgets"
       csv={`${address}/csv`}
-      head={["On", "Per", "Spent", "Limit", ...mayChange ? [actionsColumn()] : []]}
+      head={[
+        "On",
+        "Per",
+        numberColumn("Spent"),
+        numberColumn("Limit"),
+        ...mayChange ? [actionsColumn()] : [],
+      ]}
     >
       {budgets.map((budget) => (
         <tr>
@@ -129,8 +135,8 @@ function BudgetTable(
             <code>{nameText(budgetScopeText(budget.scope))}</code>
           </td>
           <td>{budget.per}</td>
-          <td>{usd(budget.spentNanos)}</td>
-          <td>
+          <td class="number">{usd(budget.spentNanos)}</td>
+          <td class="number">
             {usd(limitAt(budget, request.now))}
             {budget.raised && request.now < budget.raised.until
               ? <span class="muted">{` until ${budget.raised.until.toISOString()}`}</span>
