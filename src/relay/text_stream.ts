@@ -182,6 +182,7 @@ function isContent(event: CanonicalEvent): boolean {
   switch (event.type) {
     case "start":
     case "usage":
+    case "own":
     case "error":
       return false;
     case "block-start":

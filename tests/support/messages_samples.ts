@@ -41,8 +41,8 @@ export class MessagesSamples extends Random {
   }
 
   #ending(hasTools: boolean): CanonicalEvent[] {
-    const raw = "as the vendor says";
     const reason = this.chance(20) ? "length" : hasTools ? "tool_calls" : "stop";
+    const raw = reason === "length" ? "max_tokens" : "as the vendor says";
     const stopped = reason === "stop" && this.chance(30) ? { stopSequence: "END" } : {};
     const events: CanonicalEvent[] = [
       { type: "finish", choice: 0, reason, raw, ...stopped },

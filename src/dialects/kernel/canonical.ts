@@ -15,6 +15,7 @@ export type CanonicalEvent =
   | BlockDeltaEvent
   | BlockEndEvent
   | CitationEvent
+  | OwnFieldsEvent
   | UsageEvent
   | FinishEvent
   | ErrorEvent;
@@ -82,12 +83,19 @@ export interface BlockEndEvent {
 }
 
 /**
- * Fields of a block that no other dialect has, as the vendor sent them: the record of a stream and
- * a conversation that is kept hold them, as those of a whole answer do.
+ * Fields of an answer, a choice or a block that no other dialect has, as the vendor sent them: the
+ * record of a stream and a conversation that is kept hold them, as those of a whole answer do.
  */
 export interface OwnFields {
   dialect: DialectName;
   fields: Readonly<Record<string, unknown>>;
+}
+
+/** Such fields of one choice, or without one those of the answer. */
+export interface OwnFieldsEvent {
+  type: "own";
+  choice: number | undefined;
+  own: OwnFields;
 }
 
 /** A source of an open block's text. */
@@ -145,6 +153,7 @@ export interface CanonicalAnswer {
   created: number | undefined;
   choices: CanonicalChoice[];
   usage: Usage | undefined;
+  own?: OwnFields;
   /** True when the fold's cap was reached and later text was left out. */
   truncated: boolean;
 }
@@ -155,6 +164,7 @@ export interface CanonicalChoice {
   logprobs: TokenLogprob[] | undefined;
   /** Undefined when the answer never ended. */
   finish: { reason: FinishReason; raw: string; stopSequence?: string } | undefined;
+  own?: OwnFields;
 }
 
 /** A block after the fold: its kind and its whole text. */

@@ -5,6 +5,8 @@ import type {
   CanonicalAnswer,
   CanonicalChoice,
   CanonicalEvent,
+  OwnFields,
+  OwnFieldsEvent,
   TokenLogprob,
 } from "./canonical.ts";
 
@@ -27,6 +29,7 @@ export class Fold {
   readonly #choices = new Map<number, CanonicalChoice>();
   readonly #parts = new Map<number, OpenPart>();
   #usage: CanonicalAnswer["usage"];
+  readonly #own: { own?: OwnFields } = {};
   readonly #room: { text: number; media: number };
   #truncated = false;
   #citations = 0;
@@ -63,6 +66,9 @@ export class Fold {
       case "usage":
         this.#usage = event.usage;
         break;
+      case "own":
+        this.#keepOwn(event);
+        break;
       case "block-end": {
         const part = this.#parts.get(event.block)?.part;
         if (part && event.opaque) part.opaque = event.opaque;
@@ -85,6 +91,7 @@ export class Fold {
     for (const { part, pieces } of this.#parts.values()) part.text = pieces.join("");
     return {
       ...this.#start,
+      ...this.#own,
       choices: [...this.#choices.values()].sort((a, b) => a.index - b.index),
       usage: this.#usage,
       truncated: this.#truncated,
@@ -120,6 +127,18 @@ export class Fold {
     if (fitting !== "") open?.pieces.push(fitting);
   }
 
+  /** They count as text. */
+  #keepOwn({ choice, own }: OwnFieldsEvent): void {
+    const length = lengthOf(own.fields);
+    if (length > this.#room.text) {
+      this.#truncated = true;
+      return;
+    }
+    this.#room.text -= length;
+    if (choice === undefined) this.#own.own = own;
+    else this.#choice(choice).own = own;
+  }
+
   #appendLogprobs(choice: number, logprobs: readonly TokenLogprob[]): void {
     if (this.#truncated) return;
     const target = this.#choice(choice);
@@ -132,6 +151,15 @@ export class Fold {
 
 /** No real answer has more; the limits bound work and memory. */
 const maxOf = { blocks: 20_000, citations: 20_000, logprobs: 500_000 } as const;
+
+/** Without end for what is nested too deeply to be written. */
+function lengthOf(value: unknown): number {
+  try {
+    return JSON.stringify(value).length;
+  } catch {
+    return Infinity;
+  }
+}
 
 /** The first units of a text, without a lone surrogate at the end, which no store accepts. */
 function cut(text: string, units: number): string {

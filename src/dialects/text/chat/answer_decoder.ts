@@ -4,6 +4,7 @@ import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
+import { ownAnswer } from "./answer/own_choice.ts";
 import { isErrorReason, readFailure } from "./finish_reason.ts";
 import { readUsage } from "./usage.ts";
 
@@ -33,7 +34,11 @@ export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalE
     reader.read(choice, events);
     // A whole answer has ended, even if the server omits the reason.
     if (!reader.finished) reader.read({ finish_reason: "stop" }, events);
+    reader.close(events);
   }
+  const own = ownAnswer();
+  own.add(json);
+  own.report("chat", events);
   return [...events, ...usage];
 }
 

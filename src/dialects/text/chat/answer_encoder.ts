@@ -6,8 +6,9 @@ import type {
 } from "../../kernel/canonical.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
 import { estimatedUsage } from "../../kernel/estimated_usage.ts";
-import type { JsonRecord } from "../../kernel/json.ts";
+import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { dataUrl } from "../../kernel/media_source.ts";
+import { ownMembersOf } from "../../kernel/own_fields.ts";
 import { TextUnits } from "../../kernel/text_units.ts";
 import { writeAnnotation } from "./answer/extras.ts";
 import { asksOldShape, inOldShape } from "./answer/old_shape.ts";
@@ -19,7 +20,7 @@ import { writeUsage } from "./usage.ts";
  * record.
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): JsonRecord {
-  if (!context) return writeCompletion(answer);
+  if (!context) return recordOf(answer);
   const whole = writeCompletion({
     ...answer,
     id: context.id("chatcmpl-"),
@@ -28,6 +29,39 @@ export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): 
     usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
   });
   return asksOldShape(context.body) ? inOldShape(whole) : whole;
+}
+
+/** Reasons and counts as the vendor reported them, and what it has beside the canonical fields. */
+function recordOf(answer: CanonicalAnswer): JsonRecord {
+  const whole = { ...writeCompletion(answer), choices: answer.choices.map(recordOfChoice) };
+  const isOldShape = answer.choices.some(({ finish }) => finish?.raw === "function_call");
+  return {
+    ...(isOldShape ? inOldShape(whole) : whole),
+    ...(answer.usage?.raw ? { usage: answer.usage.raw } : {}),
+    ...ownMembersOf("chat", answer),
+  };
+}
+
+function recordOfChoice(choice: CanonicalChoice): JsonRecord {
+  const { message: own, logprobs, ...beside } = ownMembersOf("chat", choice);
+  const { message, ...written } = encodeChoice(choice);
+  const ownMessage = isRecord(own) ? own : {};
+  const { audio } = ownMessage;
+  const isSpoken = isRecord(audio) && audio.transcript === message.content;
+  return {
+    ...written,
+    message: {
+      ...message,
+      ...ownMessage,
+      ...(isSpoken ? { content: null } : {}),
+      ...(isRecord(audio) ? { audio: { ...message.audio, ...audio } } : {}),
+    },
+    finish_reason: choice.finish?.raw ?? null,
+    logprobs: isRecord(logprobs)
+      ? { content: null, ...written.logprobs, ...logprobs }
+      : written.logprobs,
+    ...beside,
+  };
 }
 
 function writeCompletion(answer: CanonicalAnswer): JsonRecord {
@@ -41,7 +75,7 @@ function writeCompletion(answer: CanonicalAnswer): JsonRecord {
   };
 }
 
-function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {
+function encodeChoice(choice: CanonicalChoice) {
   const tools = choice.parts.filter((part) => part.kind === "tool-call");
   const text = textOf(choice, "text");
   const refusal = textOf(choice, "refusal");
@@ -64,7 +98,7 @@ function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {
 }
 
 /** Sources, pictures and sound beside the text. */
-function encodeExtras(parts: readonly AnswerPart[]): Record<string, unknown> {
+function encodeExtras(parts: readonly AnswerPart[]) {
   const units = new TextUnits();
   const annotations = parts.flatMap((part) => {
     if (part.kind !== "text") return [];
@@ -93,14 +127,12 @@ function textOf(choice: CanonicalChoice, kind: AnswerPart["kind"]): string | und
 
 function encodeToolCall(part: AnswerPart): Record<string, unknown> {
   if (part.kind !== "tool-call") throw new Error("not a tool call");
-  return part.custom
-    ? { id: part.id, type: "custom", custom: { name: part.name, input: part.text } }
-    : {
-      id: part.id,
-      type: "function",
-      // A call without arguments gets an empty object; clients fail to parse an empty text.
-      function: { name: part.name, arguments: part.text || "{}" },
-    };
+  const called = part.custom ? { type: "custom", custom: { name: part.name, input: part.text } } : {
+    type: "function",
+    // A call without arguments gets an empty object; clients fail to parse an empty text.
+    function: { name: part.name, arguments: part.text || "{}" },
+  };
+  return { id: part.id, ...called, ...ownMembersOf("chat", part) };
 }
 
 /** A token's log-probability as chat writes it. */

@@ -74,6 +74,7 @@ Deno.test("the fields of the events are the vendor's own", () => {
     { type: "block-delta", choice: 0, block: 0, text: "hi" },
     { type: "block-end", choice: 0, block: 0 },
     { type: "finish", choice: 0, reason: "stop", raw: "eos" },
+    { type: "own", choice: undefined, own: { dialect: "chat", fields: { service_tier: "flex" } } },
     { type: "usage", usage: { input: 3, output: 2, raw: usage, serviceTier: "flex" } },
   ]);
 });

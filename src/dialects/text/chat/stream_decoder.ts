@@ -13,6 +13,7 @@ import type {
 import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
+import { isFlat, ownAnswer } from "./answer/own_choice.ts";
 import { isErrorReason, readFailure } from "./finish_reason.ts";
 import { readUsage } from "./usage.ts";
 
@@ -29,7 +30,8 @@ class ChatStreamDecoder implements StreamDecoder {
   readonly #asked: number;
   readonly #choices = new Map<number, ChoiceReader>();
   readonly #nextBlock = { value: 0 };
-  readonly #similar = new SimilarJson(isWithoutUsage);
+  readonly #similar = new SimilarJson(isReusable);
+  readonly #own = ownAnswer();
   #started = false;
   #failed = false;
   #done = false;
@@ -79,6 +81,7 @@ class ChatStreamDecoder implements StreamDecoder {
   end(): { events: CanonicalEvent[]; complete: boolean } {
     const events: CanonicalEvent[] = [];
     for (const choice of this.#choices.values()) choice.close(events);
+    this.#own.report("chat", events);
     return { events, complete: this.#isComplete() };
   }
 
@@ -103,6 +106,7 @@ class ChatStreamDecoder implements StreamDecoder {
         ...optionalField("serviceTier", asString(json.service_tier)),
       });
     }
+    this.#own.add(json);
     const choices = Array.isArray(json.choices) ? json.choices : [];
     for (let position = 0; position < choices.length; position++) {
       const choice: unknown = choices[position];
@@ -146,9 +150,10 @@ class ChatStreamDecoder implements StreamDecoder {
   }
 }
 
-/** Reported usage is kept as it was sent. */
-function isWithoutUsage(json: unknown): boolean {
-  return isRecord(json) && (json.usage ?? null) === null && json.x_groq === undefined;
+/** Reported usage, and what stands beside the answer, are kept as they were sent. */
+function isReusable(json: unknown): boolean {
+  return isRecord(json) && (json.usage ?? null) === null && json.x_groq === undefined &&
+    isFlat(json);
 }
 
 function isUsageAlone({ choices }: JsonRecord): boolean {

@@ -91,6 +91,7 @@ class ChatStreamEncoder implements StreamEncoder {
         return "";
       case "citation":
         return this.#cite(event);
+      case "own":
       case "error":
         return "";
     }

@@ -7,6 +7,7 @@ import type {
 } from "../../kernel/canonical.ts";
 import { estimatedUsage } from "../../kernel/estimated_usage.ts";
 import { innerJson, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { ownMembersOf } from "../../kernel/own_fields.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
 import { answerPart, isInvalidCall } from "./answer/encode_parts.ts";
 import { writeFinishReason } from "./finish_reason.ts";
@@ -20,23 +21,41 @@ import { writeUsage } from "./usage.ts";
  * another dialect, under an id of our own. Without: as the vendor answered, for the record.
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): JsonRecord {
-  if (!context) return writeResponse(answer);
+  if (!context) return recordOf(answer);
   const choices = wantsBareEnum(context.body)
     ? answer.choices.map((choice) => ({ ...choice, parts: choice.parts.map(bareEnum) }))
     : answer.choices;
   return writeResponse({
     ...answer,
-    choices,
     id: context.id(""),
     model: answer.model ?? context.model,
     created: answer.created ?? context.created,
     usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
-  });
+  }, choices.map(encodeChoice));
 }
 
-function writeResponse(answer: CanonicalAnswer): JsonRecord {
+/** Candidates without derived fields; a blocked prompt has none, but reports why. */
+function recordOf(answer: CanonicalAnswer): JsonRecord {
+  const own = ownMembersOf("generate", answer);
+  const choices = answer.choices.filter(({ parts, own: has }) =>
+    parts.length > 0 || has || !isRecord(own.promptFeedback)
+  );
+  const candidates = choices.map((choice) => ({
+    content: { role: "model", parts: choice.parts.flatMap((part) => answerPart(part) ?? []) },
+    ...(choice.finish ? { finishReason: choice.finish.raw } : {}),
+    index: choice.index,
+    ...ownMembersOf("generate", choice),
+  }));
   return {
-    candidates: answer.choices.map(encodeChoice),
+    ...writeResponse(answer, candidates),
+    ...(answer.usage?.raw ? { usageMetadata: answer.usage.raw } : {}),
+    ...own,
+  };
+}
+
+function writeResponse(answer: CanonicalAnswer, candidates: readonly JsonRecord[]): JsonRecord {
+  return {
+    candidates,
     ...(answer.usage ? { usageMetadata: writeUsage(answer.usage) } : {}),
     ...(answer.model === undefined ? {} : { modelVersion: answer.model }),
     ...(answer.created === undefined

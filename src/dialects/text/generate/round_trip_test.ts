@@ -195,9 +195,10 @@ function decodeStream(text: string): { answer: CanonicalAnswer; complete: boolea
 }
 
 function bare(answer: CanonicalAnswer): CanonicalAnswer {
-  if (!answer.usage) return answer;
-  const { raw: _, ...usage } = answer.usage;
-  return { ...answer, usage };
+  const { own: _, ...rest } = answer;
+  if (!rest.usage) return rest;
+  const { raw: _raw, ...usage } = rest.usage;
+  return { ...rest, usage };
 }
 
 function someRequest(dice: Dice): CanonicalRequest {

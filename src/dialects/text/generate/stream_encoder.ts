@@ -114,6 +114,8 @@ class GenerateStreamEncoder implements StreamEncoder {
       case "finish":
         this.#choice(event.choice).finish = event;
         return "";
+      case "own":
+        return "";
       case "error":
         // The gateway ends the stream with `fail`.
         return "";

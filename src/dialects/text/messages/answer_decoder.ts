@@ -13,5 +13,6 @@ export function decodeAnswer(json: unknown): CanonicalEvent[] {
   reader.start(json, events);
   // A whole answer has ended, even if the server omits the reason.
   reader.finish("", json, events);
+  reader.own.report("messages", events);
   return events;
 }

@@ -5,6 +5,7 @@ import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../../kernel/
 import { estimatedUsage } from "../../kernel/estimated_usage.ts";
 import { innerJson, isRecord } from "../../kernel/json.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
+import { ownMembersOf } from "../../kernel/own_fields.ts";
 import { writeCitation } from "./answer/citation.ts";
 import { writeFinishReason } from "./finish_reason.ts";
 import { writeSearchBlocks } from "./answer/search_blocks.ts";
@@ -21,7 +22,13 @@ export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): 
   const choice = answer.choices[0];
   if (!context) {
     const { id = "", model = "", usage } = answer;
-    return writeMessage(choice, { id, model, usage, showsReasoning: true });
+    const raw = choice?.finish?.raw;
+    return {
+      ...writeMessage(choice, { id, model, usage, showsReasoning: true }),
+      ...(raw ? { stop_reason: raw } : {}),
+      ...(usage?.raw ? { usage: usage.raw } : {}),
+      ...ownMembersOf("messages", answer),
+    };
   }
   requireObjects(choice);
   return writeMessage(choice, {
@@ -87,7 +94,7 @@ function writePart(part: AnswerPart, index: number, showsReasoning: boolean): Js
         type: "text",
         text: part.text,
         ...(part.citations?.length ? { citations: part.citations.map(writeCitation) } : {}),
-        ...ownFields(part),
+        ...ownMembersOf("messages", part),
       }];
     case "reasoning":
       return writeReasoning(part, showsReasoning);
@@ -99,7 +106,7 @@ function writePart(part: AnswerPart, index: number, showsReasoning: boolean): Js
         // The output limit cut the JSON: the text so far, in the object that the dialect requires.
         input: readInput(part) ?? { _raw: part.text },
         caller: { type: "direct" },
-        ...ownFields(part),
+        ...ownMembersOf("messages", part),
       }];
     case "media":
       return [{ type: "text", text: mediaNote(part.media, part.mimeType) }];
@@ -109,10 +116,6 @@ function writePart(part: AnswerPart, index: number, showsReasoning: boolean): Js
     case "refusal":
       return [];
   }
-}
-
-function ownFields({ own }: AnswerPart): Json {
-  return own?.dialect === "messages" ? own.fields : {};
 }
 
 function writeReasoning(part: AnswerPart, shows: boolean): Json[] {

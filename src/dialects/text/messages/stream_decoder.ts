@@ -60,6 +60,7 @@ class MessagesStreamDecoder implements StreamDecoder {
   end(): { events: CanonicalEvent[]; complete: boolean } {
     const events: CanonicalEvent[] = [];
     if (!this.#failed) this.#reader.blocks.closeAll(events, false);
+    this.#reader.own.report("messages", events);
     return { events, complete: !this.#failed && this.#reader.finished };
   }
 
@@ -83,6 +84,8 @@ class MessagesStreamDecoder implements StreamDecoder {
         break;
       case "message_delta": {
         const delta = isRecord(json.delta) ? json.delta : {};
+        reader.own.add(json);
+        reader.own.add(delta);
         reader.usage(json.usage, events);
         const reason = asString(delta.stop_reason);
         if (reason !== undefined) reader.finish(reason, delta, events);

@@ -58,6 +58,7 @@ class MessagesStreamEncoder implements StreamEncoder {
       case "finish":
         if (event.choice === 0) this.#finish ??= event;
         return "";
+      case "own":
       case "error":
         return "";
       default:

@@ -56,6 +56,8 @@ class ResponsesStreamEncoder implements StreamEncoder {
         this.#open();
         if (event.choice === 0) this.#end(event.reason);
         break;
+      case "own":
+        break;
       case "error":
         // The gateway calls `fail` next, with the fault to show.
         break;

@@ -3,12 +3,15 @@ import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
 import { CallIndexes } from "./call_indexes.ts";
 import { readAudio, readCitations, readImages } from "./extras.ts";
+import type { OwnMembers } from "../../../kernel/own_fields.ts";
 import { readFinishReason } from "../finish_reason.ts";
+import { ownCall, OwnChoice } from "./own_choice.ts";
 
 interface ToolCall {
   id: string | undefined;
   name: string | undefined;
   custom: boolean;
+  own: OwnMembers;
   /** Undefined until the name is known: only then can the block open. */
   block: number | undefined;
   /** Arguments received before the name. */
@@ -25,6 +28,7 @@ export class ChoiceReader {
   readonly #allText = new TextUnits();
   #from = 0;
   #sound: number | undefined;
+  readonly #own = new OwnChoice();
   readonly #tools = new Map<number, ToolCall>();
   readonly #indexes = new CallIndexes(this.#tools);
 
@@ -41,6 +45,7 @@ export class ChoiceReader {
       : isRecord(choice.message)
       ? choice.message
       : {};
+    this.#own.addPiece(choice, delta);
     const reasoning = reasoningText(delta);
     if (reasoning) this.#text("reasoning", reasoning, events);
     let logprobs = choice.logprobs ? readLogprobs(choice.logprobs) : undefined;
@@ -101,8 +106,13 @@ export class ChoiceReader {
     this.#delta(this.#sound, data, events);
   }
 
-  /** Closes the open blocks at the end of the stream. */
+  /** Ends the choice: closes its open blocks, and reports what came beside them. */
   close(events: CanonicalEvent[]): void {
+    this.#closeBlocks(events);
+    this.#own.report("chat", events, this.#choice);
+  }
+
+  #closeBlocks(events: CanonicalEvent[]): void {
     this.#closeText(events);
     if (this.#sound !== undefined) {
       events.push({ type: "block-end", choice: this.#choice, block: this.#sound });
@@ -110,14 +120,20 @@ export class ChoiceReader {
     }
     for (const tool of this.#tools.values()) {
       if (tool.block === undefined) this.#openTool(tool, events);
-      events.push({ type: "block-end", choice: this.#choice, block: tool.block! });
+      const fields = tool.own.all;
+      events.push({
+        type: "block-end",
+        choice: this.#choice,
+        block: tool.block!,
+        ...(Object.keys(fields).length > 0 ? { own: { dialect: "chat" as const, fields } } : {}),
+      });
     }
     this.#tools.clear();
   }
 
   #finish(raw: string, events: CanonicalEvent[]): void {
     const sawToolCall = this.#tools.size > 0;
-    this.close(events);
+    this.#closeBlocks(events);
     this.finished = true;
     const reason = readFinishReason(raw, sawToolCall);
     events.push({
@@ -162,6 +178,7 @@ export class ChoiceReader {
     tool.id ??= asString(call.id);
     tool.name ??= asString(body.name);
     tool.custom ||= custom;
+    tool.own.add(call);
     const fragment = argumentText(custom ? body.input : body.arguments);
     if (tool.block === undefined) {
       tool.early += fragment;
@@ -174,7 +191,10 @@ export class ChoiceReader {
   #tool(index: number): ToolCall {
     let tool = this.#tools.get(index);
     if (!tool) {
-      tool = { id: undefined, name: undefined, custom: false, block: undefined, early: "" };
+      tool = {
+        ...{ id: undefined, name: undefined, custom: false, block: undefined, early: "" },
+        own: ownCall(),
+      };
       this.#tools.set(index, tool);
     }
     return tool;

@@ -6,6 +6,7 @@ import {
   type JsonRecord,
   unixTime,
 } from "../../../kernel/json.ts";
+import { OwnMembers } from "../../../kernel/own_fields.ts";
 import { CandidateReader } from "./candidate_reader.ts";
 import { isBlocked } from "../finish_reason.ts";
 import { mapsCount, searchCount } from "./grounding.ts";
@@ -17,6 +18,8 @@ export class AnswerReader {
   readonly #nextBlock = { value: 0 };
   readonly #searches = new Map<number, number>();
   readonly #maps = new Map<number, number>();
+  /** `createTime` is read too, but to the second. */
+  readonly #own = new OwnMembers(["candidates", "modelVersion", "responseId", "usageMetadata"]);
   #started = false;
   #blockReason: string | undefined;
   #model: string | undefined;
@@ -24,6 +27,7 @@ export class AnswerReader {
   /** One GenerateContentResponse that carries no error. */
   read(json: JsonRecord, events: CanonicalEvent[]): void {
     this.#start(json, events);
+    this.#own.add(json);
     const candidates = Array.isArray(json.candidates) ? json.candidates : [];
     for (const [position, candidate] of candidates.entries()) {
       if (!isRecord(candidate)) continue;
@@ -54,6 +58,7 @@ export class AnswerReader {
 
   /** Closes every candidate. A whole answer has ended, even if the vendor omits the reason. */
   close(events: CanonicalEvent[], isWhole: boolean): void {
+    this.#own.report("generate", events);
     for (const candidate of this.#candidates.values()) {
       // A filter may stop an answer that has started, and report that for its prompt only.
       const reason = this.#blockReason !== undefined ? "SAFETY" : isWhole ? "STOP" : undefined;

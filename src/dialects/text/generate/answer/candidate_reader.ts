@@ -9,6 +9,7 @@ import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readFinishReason } from "../finish_reason.ts";
 import { readCitations, readSearch } from "./grounding.ts";
 import { readLogprobs } from "./logprobs.ts";
+import { OwnCandidate } from "./own_candidate.ts";
 import { PartialArgs } from "./partial_args.ts";
 
 /** Text or reasoning that may continue in the next part. */
@@ -36,6 +37,7 @@ export class CandidateReader {
   #text: OpenText | undefined;
   #call: OpenCall | undefined;
   #grounded: JsonRecord | undefined;
+  readonly #own = new OwnCandidate();
   #search: SearchWork | undefined;
   #sawToolCall = false;
   #sawContent = false;
@@ -60,6 +62,7 @@ export class CandidateReader {
       if (isRecord(candidate[key])) this.#grounded = { ...this.#grounded, [key]: candidate[key] };
     }
     this.#search = readSearch(candidate) ?? this.#search;
+    this.#own.add(candidate);
     const content = isRecord(candidate.content) ? candidate.content : {};
     const parts = Array.isArray(content.parts) ? content.parts.filter(isRecord) : [];
     let logprobs = readLogprobs(candidate.logprobsResult);
@@ -78,6 +81,7 @@ export class CandidateReader {
   /** Closes the open blocks and emits the finish, if there was one. */
   close(events: CanonicalEvent[]): void {
     const raw = this.#finishReason;
+    this.#own.report("generate", events, this.#choice);
     this.#closeCall(events, raw === undefined || readFinishReason(raw, true) === "length");
     this.#cite(events);
     this.#closeText(events);

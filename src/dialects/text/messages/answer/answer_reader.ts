@@ -1,5 +1,6 @@
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { OwnMembers } from "../../../kernel/own_fields.ts";
 import { BlockReader } from "./block_reader.ts";
 import { readFinishReason } from "../finish_reason.ts";
 import { laterUsage, readUsage } from "../usage.ts";
@@ -8,6 +9,11 @@ import { laterUsage, readUsage } from "../usage.ts";
 export class AnswerReader {
   readonly blocks = new BlockReader();
   finished = false;
+  /** What a message, or the event that ends it, holds beside its content. */
+  readonly own = new OwnMembers([
+    ...["id", "type", "role", "model", "content", "usage", "stop_reason", "stop_sequence"],
+    ...["delta"],
+  ]);
   #id: string | undefined;
   #started = false;
   #usage: unknown;
@@ -22,6 +28,7 @@ export class AnswerReader {
     if (this.#started) return id === this.#id;
     this.#started = true;
     this.#id = id;
+    this.own.add(message);
     events.push({ type: "start", id, model: asString(message.model), created: undefined });
     if (Array.isArray(message.content)) {
       for (const block of message.content) this.blocks.whole(block, events);

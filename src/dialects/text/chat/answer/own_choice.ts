@@ -1,0 +1,90 @@
+import { pushAll } from "../../../../base/lists.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { isNested, OwnMembers } from "../../../kernel/own_fields.ts";
+
+/** No real answer has more entries in one of these lists. */
+const maxEntries = 20_000;
+
+/** What an answer holds beside its choices; `obfuscation` is padding of streams. */
+export const ownAnswer = () =>
+  new OwnMembers(["id", "object", "created", "model", "choices", "usage", "obfuscation"]);
+
+/** What a tool call holds beside its name and arguments. */
+export const ownCall = () => new OwnMembers(["index", "id", "type", "function", "custom"]);
+
+/** What a choice and its message hold beside the canonical fields. */
+export class OwnChoice extends OwnMembers {
+  readonly #message = new OwnMembers([
+    ...["role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls"],
+    ...["function_call", "images", "audio", "annotations", "reasoning_details", "obfuscation"],
+  ]);
+
+  constructor() {
+    super(["index", "delta", "message", "finish_reason", "logprobs"]);
+  }
+
+  addPiece(choice: JsonRecord, message: JsonRecord): void {
+    this.add(choice);
+    this.#message.add(message);
+    if (isRecord(message.audio)) this.#addSound(message.audio);
+    this.#addList("annotations", message.annotations);
+    this.#addList("reasoning_details", message.reasoning_details);
+    if (isRecord(choice.logprobs)) this.#addList("refusal_logprobs", choice.logprobs.refusal);
+  }
+
+  override get all(): JsonRecord {
+    const { refusal_logprobs: refusal, ...message } = this.#message.all;
+    return {
+      ...super.all,
+      ...(refusal ? { logprobs: { refusal } } : {}),
+      ...(Object.keys(message).length > 0 ? { message } : {}),
+    };
+  }
+
+  /** Its data is a block of the answer. */
+  #addSound({ data: _, transcript, ...audio }: JsonRecord): void {
+    const before = this.#message.get("audio") as JsonRecord | undefined;
+    const whole = (asString(before?.transcript) ?? "") + (asString(transcript) ?? "");
+    this.#message.set("audio", { ...before, ...audio, transcript: whole });
+  }
+
+  #addList(name: string, more: unknown): void {
+    if (!Array.isArray(more) || more.length === 0) return;
+    const list = (this.#message.get(name) ?? []) as JsonRecord[];
+    this.#message.set(name, list);
+    for (const entry of more.filter(isRecord)) {
+      const last = list.at(-1);
+      const text = last && name === "reasoning_details" ? continuedText(last, entry) : undefined;
+      if (text !== undefined) list[list.length - 1] = { ...last, ...entry, ...text };
+      else if (list.length < maxEntries) list.push(entry);
+    }
+  }
+}
+
+/** Reasoning comes in pieces of a text; undefined: another entry begins. */
+function continuedText(last: JsonRecord, entry: JsonRecord): JsonRecord | undefined {
+  if (last.type !== entry.type || last.index !== entry.index) return undefined;
+  const name = { "reasoning.text": "text", "reasoning.summary": "summary" }[String(entry.type)];
+  if (name === undefined) return undefined;
+  return { [name]: (asString(last[name]) ?? "") + (asString(entry[name]) ?? "") };
+}
+
+/** Whether all that is gathered of this piece of an answer are texts and numbers. */
+export function isFlat(json: JsonRecord): boolean {
+  const answer = ownAnswer();
+  answer.add(json);
+  const gathered: unknown[] = Object.values(answer.all);
+  for (const choice of Array.isArray(json.choices) ? json.choices.filter(isRecord) : []) {
+    const own = new OwnChoice();
+    const delta = isRecord(choice.delta) ? choice.delta : {};
+    own.addPiece(choice, delta);
+    const { message, ...members } = own.all;
+    const call = ownCall();
+    const calls = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isRecord) : [];
+    for (const one of calls) call.add(one);
+    for (const values of [members, isRecord(message) ? message : {}, call.all]) {
+      pushAll(gathered, Object.values(values));
+    }
+  }
+  return !gathered.some(isNested);
+}
