@@ -70,7 +70,7 @@ export const unifiedModel = defineContract({
   operationId: "getModel",
   summary: "Get a model",
   description:
-    "By the name that calls use: `<provider>/<model_name>`, a virtual model's, or a name that one vendor has as its own. With the header `x-goog-api-key`, as `/chat/v1beta/models/{model}`.",
+    "By the name that calls use: `<provider>/<model_name>`, a virtual model's, or a name that one vendor has as its own. With the header `x-goog-api-key`, as `/chat/v1beta/models/{model}`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.",
   tag: "chat",
   scope: "chat",
   dialect: "chat",
@@ -129,7 +129,7 @@ export const unifiedModels = defineContract({
   operationId: "listModels",
   summary: "List models",
   description:
-    "The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same. With the header `x-goog-api-key`, as `/chat/v1beta/models`.",
+    "The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.",
   tag: "chat",
   scope: "chat",
   dialect: "chat",

@@ -97,6 +97,25 @@ Deno.test("Anthropic's and Google's clients read one model", async () => {
   assert.ok(gemini.inputTokenLimit! > 1000);
 });
 
+Deno.test("Anthropic's client lists and reads models of every vendor, on both paths", async () => {
+  const { baseUrl, key } = service();
+  const { data } = await openai().models.list();
+  for (const path of ["", "/chat"]) {
+    const { models } = new Anthropic({ baseURL: baseUrl + path, apiKey: key, maxRetries: 0 });
+    const listed = await Array.fromAsync(models.list());
+    assert.deepEqual(listed.map(({ id }) => id), data.map(({ id }) => id));
+    for (const one of listed) {
+      assert.deepEqual([one.type, typeof one.display_name], ["model", "string"], one.id);
+      assert.match(one.created_at, /^\d{4}-/);
+    }
+    const gpt = await models.retrieve("openai/gpt-5-mini");
+    assert.deepEqual(gpt, listed.find(({ id }) => id === "vendor-b/gpt-5-mini"));
+    const claude = await models.retrieve("anthropic/claude-opus-5-5");
+    assert.equal(claude.display_name, "Claude Opus 5.5");
+    assert.ok(claude.max_tokens! > 1000);
+  }
+});
+
 Deno.test("Google's client lists and reads models of every vendor, on both paths", async () => {
   const { baseUrl, key } = service();
   const { data } = await openai().models.list();

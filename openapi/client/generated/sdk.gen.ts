@@ -306,7 +306,7 @@ export const batchEmbedContents = <ThrowOnError extends boolean = true>(options:
 /**
  * List models
  *
- * The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same. With the header `x-goog-api-key`, as `/chat/v1beta/models`.
+ * The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.
  *
  * Also at `/v1/models`.
  *
@@ -321,7 +321,7 @@ export const listModels = <ThrowOnError extends boolean = true>(options: Options
 /**
  * Get a model
  *
- * By the name that calls use: `<provider>/<model_name>`, a virtual model's, or a name that one vendor has as its own. With the header `x-goog-api-key`, as `/chat/v1beta/models/{model}`.
+ * By the name that calls use: `<provider>/<model_name>`, a virtual model's, or a name that one vendor has as its own. With the header `x-goog-api-key`, as `/chat/v1beta/models/{model}`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.
  *
  * Also at `/v1/models/{model}`.
  *

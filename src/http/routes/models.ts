@@ -25,11 +25,11 @@ export function modelRoutes(
 ): void {
   app.bind(contracts.unifiedModels, async ({ caller, header }) => {
     const listed = await listUnified(deps, caller.principal.account.id);
-    return header(googleHeader) === undefined ? plainList(listed) : nativeList(listed);
+    return formFor(header).list(listed);
   });
   app.bind(contracts.unifiedModel, async ({ caller, params, header }) => {
     const found = await findUnified(deps, caller.principal.account.id, params.model);
-    return header(googleHeader) === undefined ? found.entry : nativeOne(found);
+    return formFor(header).one(found);
   });
   app.bind(
     contracts.unifiedNativeModels,
@@ -43,15 +43,22 @@ export function modelRoutes(
   for (const vendor of deps.registry.all) familyRoutes(app, deps, vendor);
 }
 
-/** Sent by clients of the generate dialect, some of which ask below `/v1` as all others do. */
-const googleHeader = "x-goog-api-key";
+/** Clients of all dialects ask below `/v1`; those of two are known by a header that each sends. */
+function formFor(header: (name: string) => string | undefined) {
+  if (header("x-goog-api-key") !== undefined) return { list: nativeList, one: nativeOne };
+  if (header("anthropic-version") !== undefined) {
+    return { list: messagesList, one: messagesOne };
+  }
+  return { list: plainList, one: ({ entry }: UnifiedModel) => entry };
+}
 
 /** A model that any path of the unified family can call. */
 interface UnifiedModel {
   readonly entry: ReturnType<typeof plainEntry>;
   readonly displayName: string | undefined;
-  /** What a vendor of the generate dialect says of it; empty elsewhere. */
-  readonly native: JsonRecord;
+  /** What its vendor says of it. */
+  readonly raw: JsonRecord;
+  readonly dialects: readonly DialectName[];
 }
 
 async function listUnified(deps: ModelDeps, accountId: number): Promise<UnifiedModel[]> {
@@ -122,14 +129,15 @@ function modelNamed(models: readonly ListedModel[], name: string, asked: string)
 function ofVirtual({ name, createdAt }: ListedVirtualModel): UnifiedModel {
   const created = createdAt ? Math.floor(createdAt.getTime() / 1000) : 0;
   const entry = { id: name, object: "model" as const, created, owned_by: "virtual" };
-  return { entry, displayName: undefined, native: {} };
+  return { entry, displayName: undefined, raw: {}, dialects: [] };
 }
 
 function ofVendor(vendor: Vendor, model: ListedModel): UnifiedModel {
   return {
     entry: { ...plainEntry(vendor, model), id: `${vendor.label}/${model.id}` },
     displayName: model.displayName,
-    native: vendor.dialects.includes("generate") ? model.raw : {},
+    raw: model.raw,
+    dialects: vendor.dialects,
   };
 }
 
@@ -146,8 +154,29 @@ function nativeOne(found: UnifiedModel) {
 }
 
 /** What clients of the generate dialect read, under the name that calls use here. */
-function nativeFields({ entry, displayName, native }: UnifiedModel) {
-  return { ...native, name: `models/${entry.id}`, displayName: displayName ?? entry.id };
+function nativeFields({ entry, displayName, raw, dialects }: UnifiedModel) {
+  const own = dialects.includes("generate") ? raw : {};
+  return { ...own, name: `models/${entry.id}`, displayName: displayName ?? entry.id };
+}
+
+function messagesList(listed: readonly UnifiedModel[]) {
+  return { object: "list" as const, ...messagesPage(listed.map(messagesOne)) };
+}
+
+/** What clients of the messages dialect read beside our own fields. */
+function messagesOne({ entry, displayName, raw, dialects }: UnifiedModel) {
+  return {
+    ...(dialects.includes("messages") ? raw : {}),
+    ...entry,
+    type: "model",
+    display_name: displayName ?? entry.id,
+    created_at: new Date(entry.created * 1000).toISOString(),
+  };
+}
+
+/** All models, in one page. */
+function messagesPage<Entry extends { id: string }>(data: Entry[]) {
+  return { data, has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
 }
 
 function plainEntry(vendor: Vendor, model: ListedModel) {
@@ -171,18 +200,12 @@ const chatShape: Shape = (vendor, models) => ({
 const shapes: Readonly<Record<DialectName, Shape>> = {
   chat: chatShape,
   responses: chatShape,
-  messages: (vendor, models) => ({
-    data: models.map((model) => ({
-      ...model.raw,
-      ...plainEntry(vendor, model),
-      type: "model",
-      display_name: model.displayName ?? model.id,
-      created_at: new Date(model.created * 1000).toISOString(),
-    })),
-    has_more: false,
-    first_id: models[0]?.id ?? null,
-    last_id: models.at(-1)?.id ?? null,
-  }),
+  messages: (vendor, models) =>
+    messagesPage(
+      models.map((model) =>
+        messagesOne({ ...ofVendor(vendor, model), entry: plainEntry(vendor, model) })
+      ),
+    ),
   generate: (vendor, models) => ({
     data: models.map((model) => plainEntry(vendor, model)),
     models: models.map((model) => model.raw),
