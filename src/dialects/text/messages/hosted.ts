@@ -75,24 +75,13 @@ export function hostedWork(body: unknown): HostedWork {
   };
 }
 
-/**
- * Tools that the conversation brings along: blocks that define one, and the sum of such blocks that
- * a summary of the conversation carries.
- */
+/** Tools that the conversation brings along. */
 function addedTools(messages: unknown): OfferedTool[] {
-  return blocksOf(messages).flatMap(({ block, path }) => toolsOf(block, path));
-}
-
-function toolsOf(block: unknown, path: string): OfferedTool[] {
-  if (!isRecord(block)) return [];
-  if (block.type === "compaction") {
-    return asList(block.tool_changes).flatMap((change, index) =>
-      toolsOf(change, `${path}.tool_changes[${index}]`)
-    );
-  }
-  if (block.type !== "tool_addition" || !isRecord(block.tool)) return [];
-  const { definition } = block.tool;
-  return isRecord(definition) ? [{ tool: definition, path: `${path}.tool.definition` }] : [];
+  return blocksOf(messages).flatMap(({ block, path }) => {
+    if (block.type !== "tool_addition" || !isRecord(block.tool)) return [];
+    const { definition } = block.tool;
+    return isRecord(definition) ? [{ tool: definition, path: `${path}.tool.definition` }] : [];
+  });
 }
 
 /** `web_search_20260318` as its name and its date. */

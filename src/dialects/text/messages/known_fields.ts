@@ -33,7 +33,7 @@ const ofBlock: Readonly<Record<string, KnownFieldSet>> = {
   },
   thinking: { type: true, thinking: true, signature: true },
   redacted_thinking: { type: true, data: true },
-  compaction: { type: true, content: true },
+  compaction: { type: true, content: true, tool_changes: (change) => changeOf(change) },
   tool_addition: (block) => changeOf(block),
   tool_removal: (block) => changeOf(block),
 };

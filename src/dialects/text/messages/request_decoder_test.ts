@@ -59,6 +59,31 @@ Deno.test("tools that the conversation adds and takes away are those of its end"
   ]);
 });
 
+Deno.test("tools that a summary of the conversation carries are offered too", () => {
+  const define = (name: string) => ({ name, input_schema: { type: "object" } });
+  const added = { type: "tool_definition", definition: define("c") };
+  const tool_changes = [
+    { type: "tool_removal", tool: { type: "tool_reference", name: "a" } },
+    { type: "tool_addition", tool: added },
+    { type: "tool_addition", tool: { type: "mcp_toolset_reference", mcp_server_name: "s" } },
+  ];
+  const request = decode({
+    tools: [define("a"), define("b")],
+    messages: [
+      { role: "assistant", content: [{ type: "compaction", content: "So far.", tool_changes }] },
+      { role: "user", content: "Go on" },
+    ],
+  });
+  const path = "messages[0].content[0].tool_changes";
+  assert.deepEqual(request.tools.map((tool) => [tool.name, tool.path]), [
+    ["b", "tools[1]"],
+    ["c", `${path}[1].tool.definition`],
+  ]);
+  assert.deepEqual(request.unsupported.map((one) => [one.path, one.weight]), [
+    [`${path}[2]`, "meaning"],
+  ]);
+});
+
 Deno.test("settings are read with their paths in the caller's words", () => {
   const request = decode({
     stream: true,

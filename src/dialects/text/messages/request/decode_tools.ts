@@ -106,13 +106,22 @@ interface MessageBlock {
   path: string;
 }
 
+/** All blocks, and behind a summary of the conversation the changes of tools that it sums up. */
 export function blocksOf(messages: unknown): MessageBlock[] {
-  return asList(messages).flatMap((message, index) => {
-    const content = isRecord(message) ? asList(message.content) : [];
-    return content.flatMap((block, at) =>
-      isRecord(block) ? [{ block, path: `messages[${index}].content[${at}]` }] : []
-    );
-  });
+  return asList(messages).flatMap((message, index) =>
+    blocksIn(isRecord(message) ? message.content : undefined, `messages[${index}].content`)
+      .flatMap((one) => [one, ...changesOf(one)])
+  );
+}
+
+export function changesOf({ block, path }: MessageBlock): MessageBlock[] {
+  return block.type === "compaction" ? blocksIn(block.tool_changes, `${path}.tool_changes`) : [];
+}
+
+function blocksIn(list: unknown, path: string): MessageBlock[] {
+  return asList(list).flatMap((block, at) =>
+    isRecord(block) ? [{ block, path: `${path}[${at}]` }] : []
+  );
 }
 
 function readTool(tool: JsonRecord, path: string): Tool {

@@ -11,7 +11,7 @@ import type {
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { stringAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { changesTools } from "./decode_tools.ts";
+import { changesOf, changesTools } from "./decode_tools.ts";
 import { readDocument, readImage, readSearchResult } from "./decode_media.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 
@@ -106,6 +106,9 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
       return [{ type: "reasoning", text: "", opaque, path }];
     }
     case "compaction":
+      for (const change of changesOf({ block, path })) {
+        if (!changesTools(change.block)) readOther(change.block, change.path, unsupported);
+      }
       // It replaces the conversation before it, and means the same to any vendor as text.
       if (typeof block.content !== "string" || block.content === "") return [];
       return [{ type: "text", text: block.content, path }];
