@@ -84,6 +84,31 @@ Deno.test("tools that a summary of the conversation carries are offered too", ()
   ]);
 });
 
+Deno.test("a summary of the conversation takes the place of all before it", () => {
+  const user = (content: string) => ({ role: "user", content });
+  const answer = (...content: object[]) => ({ role: "assistant", content });
+  const text = (said: string) => ({ type: "text", text: said });
+  const summary = (content: string | null) => ({ type: "compaction", content });
+  const turnsOf = (...messages: object[]) =>
+    decode({ messages }).turns.map(({ role, parts }) => [
+      role,
+      ...parts.map((part) => part.type === "text" && part.text),
+    ]);
+  const old = [user("1"), answer(summary("So far."), text("2")), user("3")];
+  const turns = turnsOf(...old, answer(text("4"), summary("All."), text("5")), user("6"));
+  assert.deepEqual(turns, [["user", "All."], ["assistant", "5"], ["user", "6"]]);
+  assert.deepEqual(turnsOf(...old, answer(summary(null), text("4"))), [
+    ["user", "So far."],
+    ["assistant", "2"],
+    ["user", "3"],
+    ["assistant", "4"],
+  ]);
+  assert.deepEqual(turnsOf(user("1"), answer(summary("All.")), user("6")), [
+    ["user", "All."],
+    ["user", "6"],
+  ]);
+});
+
 Deno.test("settings are read with their paths in the caller's words", () => {
   const request = decode({
     stream: true,
@@ -286,7 +311,6 @@ Deno.test("answers given back keep thinking, its seals, calls and their order", 
         { type: "thinking", thinking: "hm", signature: "sig" },
         { type: "thinking", thinking: "theirs", signature: "" },
         { type: "redacted_thinking", data: "xyz" },
-        { type: "compaction", content: "earlier" },
         { type: "tool_use", id: "t1", name: "f", input: { b: 1, a: 2 } },
       ],
     }, { role: "system", content: "later" }],
@@ -297,14 +321,13 @@ Deno.test("answers given back keep thinking, its seals, calls and their order", 
     { type: "reasoning", text: "hm", opaque: opaque("signature", "sig"), path: at(0) },
     { type: "reasoning", text: "theirs", path: at(1) },
     { type: "reasoning", text: "", opaque: opaque("redacted", "xyz"), path: at(2) },
-    { type: "text", text: "earlier", path: at(3) },
     {
       type: "tool-call",
       id: "t1",
       name: "f",
       arguments: '{"b":1,"a":2}',
       custom: false,
-      path: at(4),
+      path: at(3),
     },
   ]);
   assert.deepEqual(turns[1], {

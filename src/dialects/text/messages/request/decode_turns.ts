@@ -10,7 +10,7 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { stringAt } from "../../../kernel/fields.ts";
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asList, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { changesOf, changesTools } from "./decode_tools.ts";
 import { readDocument, readImage, readSearchResult } from "./decode_media.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
@@ -24,6 +24,7 @@ export function readSystem(value: unknown, unsupported: UnsupportedField[]): Sys
 /** Reads the messages. Roles are checked here, the pairing of calls is not. */
 export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Steps<Turn[]> {
   if (!Array.isArray(value)) throw invalidValue("messages", "expected an array");
+  let summary: string | undefined;
   const turns = yield* mapInSteps(value as unknown[], (message, index): Turn => {
     const path = `messages[${index}]`;
     if (!isRecord(message)) throw invalidValue(path, "expected an object");
@@ -32,6 +33,8 @@ export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Ste
     // A system message may change settings alone.
     if (isEmpty && role === "system") return { role, parts: [], path };
     if (isEmpty) throw missingField(`${path}.content`);
+    const last = asList(content).findLastIndex(isSummary);
+    if (last >= 0) summary = `${path}.content[${last}]`;
     switch (role) {
       case "user":
       case "assistant":
@@ -43,7 +46,31 @@ export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Ste
     }
   }, 1);
   // One that only changes tools or settings says nothing to the model.
-  return turns.filter(({ role, parts }) => role !== "system" || parts.length > 0);
+  return afterSummary(turns, summary).filter(({ role, parts }) =>
+    role !== "system" || parts.length > 0
+  );
+}
+
+/**
+ * The last summary takes the place of all before it, as at the vendor. It is the user's, since other
+ * vendors' conversations begin with the user.
+ */
+function afterSummary(turns: Turn[], path: string | undefined): Turn[] {
+  if (path === undefined) return turns;
+  const at = turns.findLastIndex(({ parts }) => parts.some((part) => part.path === path));
+  const { parts, ...turn } = turns[at]!;
+  const from = parts.findIndex((part) => part.path === path);
+  const rest = parts.slice(from + 1);
+  return [
+    { role: "user", parts: [parts[from]!], path: turn.path },
+    ...(rest.length > 0 ? [{ ...turn, parts: rest }] : []),
+    ...turns.slice(at + 1),
+  ];
+}
+
+/** One that failed is empty, and says nothing. */
+function isSummary(block: unknown): boolean {
+  return isRecord(block) && block.type === "compaction" && asString(block.content) !== undefined;
 }
 
 /** The dialect has no cache mark on a message, but clients of other dialects send it. */
@@ -109,9 +136,7 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
       for (const change of changesOf({ block, path })) {
         if (!changesTools(change.block)) readOther(change.block, change.path, unsupported);
       }
-      // It replaces the conversation before it, and means the same to any vendor as text.
-      if (typeof block.content !== "string" || block.content === "") return [];
-      return [{ type: "text", text: block.content, path }];
+      return isSummary(block) ? [{ type: "text", text: String(block.content), path }] : [];
     default:
       // The list of tools has what it says.
       return changesTools(block) ? [] : readOther(block, path, unsupported);
