@@ -195,6 +195,22 @@ Deno.test("a stream of chat is recorded with every field of the whole answer", (
   checkRecord("chat", chatPayloads(), chatWhole);
 });
 
+Deno.test("reasoning is recorded under the name that its server has for it", () => {
+  const head = { id: "c", created: 1, model: "m" };
+  for (const names of [["reasoning"], ["reasoning_content"], ["reasoning", "reasoning_content"]]) {
+    const said = (text: string) => Object.fromEntries(names.map((name) => [name, text]));
+    const choice = { index: 0, finish_reason: "stop" };
+    checkRecord("chat", [
+      { ...head, choices: [{ index: 0, delta: said("Hm") }] },
+      { ...head, choices: [{ index: 0, delta: { ...said("."), content: "Hi" } }] },
+      { ...head, choices: [{ ...choice, delta: { content: "" } }] },
+    ], {
+      ...{ ...head, object: "chat.completion" },
+      choices: [{ ...choice, message: { role: "assistant", content: "Hi", ...said("Hm.") } }],
+    });
+  }
+});
+
 Deno.test("a chat answer in the old shape is recorded in it", () => {
   const called = { name: "f", arguments: "{}" };
   const head = { id: "c", created: 1, model: "m" };

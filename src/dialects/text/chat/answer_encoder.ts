@@ -44,8 +44,14 @@ function recordOf(answer: CanonicalAnswer): JsonRecord {
 
 function recordOfChoice(choice: CanonicalChoice): JsonRecord {
   const { message: own, logprobs, ...beside } = ownMembersOf("chat", choice);
-  const { message, ...written } = encodeChoice(choice);
+  const { message: { reasoning_content: reasoning, ...message }, ...written } = encodeChoice(
+    choice,
+  );
   const ownMessage = isRecord(own) ? own : {};
+  const named = ["reasoning", "reasoning_content"].filter((name) =>
+    typeof ownMessage[name] === "string"
+  );
+  const names = named.length > 0 || reasoning === undefined ? named : ["reasoning_content"];
   const { audio } = ownMessage;
   const isSpoken = isRecord(audio) && audio.transcript === message.content;
   return {
@@ -53,6 +59,7 @@ function recordOfChoice(choice: CanonicalChoice): JsonRecord {
     message: {
       ...message,
       ...ownMessage,
+      ...Object.fromEntries(names.map((name) => [name, reasoning])),
       ...(isSpoken ? { content: null } : {}),
       ...(isRecord(audio) ? { audio: { ...message.audio, ...audio } } : {}),
     },

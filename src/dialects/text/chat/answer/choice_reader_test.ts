@@ -236,7 +236,7 @@ Deno.test("blocks open and close in turn, none is left open, however the answer 
   reader.close(events);
   reader.close(events);
   assert.deepEqual(
-    events.map((event) => "block" in event ? `${event.type} ${event.block}` : event.type),
+    events.flatMap((event) => "block" in event ? `${event.type} ${event.block}` : []),
     [
       ...["block-start 5", "block-delta 5", "block-end 5"],
       ...["block-start 6", "block-delta 6", "block-end 6"],

@@ -12,11 +12,24 @@ export const ownAnswer = () =>
 /** What a tool call holds beside its name and arguments. */
 export const ownCall = () => new OwnMembers(["index", "id", "type", "function", "custom"]);
 
-/** What a choice and its message hold beside the canonical fields. */
+/**
+ * What a choice and its message hold beside the canonical fields. Of reasoning its last piece is
+ * kept, for the name of its field, which differs between servers.
+ */
 export class OwnChoice extends OwnMembers {
   readonly #message = new OwnMembers([
-    ...["role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls"],
-    ...["function_call", "images", "audio", "annotations", "reasoning_details", "obfuscation"],
+    ...[
+      "role",
+      "content",
+      "refusal",
+      "tool_calls",
+      "function_call",
+      "images",
+      "audio",
+      "annotations",
+      "reasoning_details",
+      "obfuscation",
+    ],
   ]);
 
   constructor() {
