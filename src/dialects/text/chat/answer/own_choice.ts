@@ -2,8 +2,9 @@ import { pushAll } from "../../../../base/lists.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { isNested, OwnMembers } from "../../../kernel/own_fields.ts";
 
-/** No real answer has more entries in one of these lists. */
+/** No real answer has more entries in one of these lists, or more text in pieces. */
 const maxEntries = 20_000;
+const maxPiecesUnits = 4 * 1024 * 1024;
 
 /** What an answer holds beside its choices; `obfuscation` is padding of streams. */
 export const ownAnswer = () =>
@@ -17,6 +18,7 @@ export const ownCall = () => new OwnMembers(["index", "id", "type", "function", 
  * kept, for the name of its field, which differs between servers.
  */
 export class OwnChoice extends OwnMembers {
+  #room = maxPiecesUnits;
   readonly #message = new OwnMembers([
     ...[
       "role",
@@ -57,8 +59,10 @@ export class OwnChoice extends OwnMembers {
   /** Its data is a block of the answer. */
   #addSound({ data: _, transcript, ...audio }: JsonRecord): void {
     const before = this.#message.get("audio") as JsonRecord | undefined;
-    const whole = (asString(before?.transcript) ?? "") + (asString(transcript) ?? "");
-    this.#message.set("audio", { ...before, ...audio, transcript: whole });
+    this.#message.set("audio", {
+      ...{ ...before, ...audio },
+      transcript: this.#joined(before?.transcript, transcript),
+    });
   }
 
   #addList(name: string, more: unknown): void {
@@ -67,19 +71,25 @@ export class OwnChoice extends OwnMembers {
     this.#message.set(name, list);
     for (const entry of more.filter(isRecord)) {
       const last = list.at(-1);
-      const text = last && name === "reasoning_details" ? continuedText(last, entry) : undefined;
-      if (text !== undefined) list[list.length - 1] = { ...last, ...entry, ...text };
-      else if (list.length < maxEntries) list.push(entry);
+      const field = last && name === "reasoning_details" ? continuedField(last, entry) : undefined;
+      if (last && field !== undefined) {
+        const text = this.#joined(last[field], entry[field]);
+        list[list.length - 1] = { ...last, ...entry, [field]: text };
+      } else if (list.length < maxEntries) list.push(entry);
     }
+  }
+
+  #joined(before: unknown, piece: unknown): string {
+    const more = asString(piece) ?? "";
+    this.#room -= more.length;
+    return (asString(before) ?? "") + (this.#room < 0 ? "" : more);
   }
 }
 
 /** Reasoning comes in pieces of a text; undefined: another entry begins. */
-function continuedText(last: JsonRecord, entry: JsonRecord): JsonRecord | undefined {
+function continuedField(last: JsonRecord, entry: JsonRecord): string | undefined {
   if (last.type !== entry.type || last.index !== entry.index) return undefined;
-  const name = { "reasoning.text": "text", "reasoning.summary": "summary" }[String(entry.type)];
-  if (name === undefined) return undefined;
-  return { [name]: (asString(last[name]) ?? "") + (asString(entry[name]) ?? "") };
+  return { "reasoning.text": "text", "reasoning.summary": "summary" }[String(entry.type)];
 }
 
 /** Whether all that is gathered of this piece of an answer are texts and numbers. */
