@@ -283,6 +283,8 @@ export interface PricedCall {
   basis: BillingBasis;
   costNanos: bigint | null;
   chargedNanos: bigint;
+  /** Nothing is charged for it, whatever it costs: its request was charged as another call. */
+  isRefunded?: boolean;
   priceVersion: string | null;
   /** `pricedUsageText`; null in rows that are older than the column. */
   pricedUsageText: string | null;

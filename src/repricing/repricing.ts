@@ -45,7 +45,8 @@ export function repriced(
   if (row.fallback === true && call.costNanos !== null) return "list_price";
   const costNanos = callCost(usage, row, priceOf).nanos;
   if (costNanos === call.costNanos) return "same";
-  const follows = call.mode === "managed" && call.chargedNanos === (call.costNanos ?? 0n);
+  const follows = call.mode === "managed" && !call.isRefunded &&
+    call.chargedNanos === (call.costNanos ?? 0n);
   const chargedNanos = follows ? costNanos : call.chargedNanos;
   return { call, costNanos, chargedNanos, priceVersion: row.version };
 }

@@ -11,6 +11,12 @@ import type { Database } from "../../src/database/database.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createRecords } from "../../src/records/store/records.ts";
+import { createCreditHistory } from "../../src/credit/store/credit_history.ts";
+import { parsePricesFile } from "../../src/pricing/table/prices_file.ts";
+import { createPrices } from "../../src/pricing/table/prices.ts";
+import { reprice } from "../../src/repricing/reprice.ts";
+import { createRepricing } from "../../src/repricing/store/repricing.ts";
+import { createRegistry } from "../../src/vendors/registry.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
@@ -183,6 +189,36 @@ eachDatabase("a charge that stands for its request is not given back", async (da
 });
 
 for (const way of ["dropped", "given back"]) {
+  eachDatabase(`of calls without a price the one that is ${way} costs nothing later either`, async (
+    database,
+  ) => {
+    const { accountId, records, dead, claimOf, row, charged } = await setUp(database);
+    const [x, y] = [claimOf(), claimOf()];
+    for (const claim of [x, y]) await dead.claim(claim);
+    const unpriced = { costNanos: null, chargedNanos: 0n, model: "gpt-x", priceVersion: null };
+    const more = { ...unpriced, billingBasis: "reported", inputTokens: 1000 } as const;
+    await records.insert([row("x", x, more)]);
+    await records.insert([row("y", way === "dropped" ? y : claimOf({ requestId: "r2" }), more)]);
+    const analytics = createAnalyticsStore(database);
+    if (way === "given back") {
+      await refundCharge(database, { accountId, transactionId: "y", note: "twice" }, analytics);
+    }
+    const registry = createRegistry({}, []);
+    const prices = createPrices({
+      bundled: [],
+      overrides: parsePricesFile('{"vendor-b/gpt-x": {"input": "0.001"}}'),
+      familyOf: (name) => registry.find(name),
+    });
+    const store = createRepricing(database, analytics);
+    for (const dryRun of [true, false]) {
+      const [sum] = await reprice({ store, prices, registry }, [{ accountId }], dryRun);
+      assert.deepEqual([sum!.newCostNanos, sum!.chargedNanos], [2_000n, 1_000n]);
+    }
+    assert.deepEqual(await charged(), ["x"]);
+    const shown = await createCreditHistory(database).latest(accountId, 10);
+    assert.deepEqual(shown.map(({ nanos }) => nanos), [-1_000n, 1_000_000n]);
+  });
+
   eachDatabase(`a charge that is ${way} leaves its key's cap as if it had not been`, async (
     database,
   ) => {

@@ -1,18 +1,19 @@
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Queryable } from "../../database/database.ts";
-import { lockAccounts, releaseLease } from "./ledger.ts";
+import { credit, lockAccounts, refundOperation, releaseLease } from "./ledger.ts";
 
 /**
  * The rows as they are charged: of completed calls that answered the same request, since a process
  * died before its answer was stored, the first to be written is; the others cost their account
- * nothing. Part of the transaction that posts the charges, and the same however often it is said.
+ * nothing, whatever price they get later. Part of the transaction that posts the charges, and the
+ * same however often it is said.
  */
 export async function chargeOnce(
   tx: Queryable,
   rows: readonly SettledCall[],
 ): Promise<readonly SettledCall[]> {
   const repeatable = rows.filter((row) =>
-    row.repeat && row.status === "completed" && row.chargedNanos > 0n
+    row.repeat && row.status === "completed" && row.mode === "managed"
   );
   if (repeatable.length === 0) return rows;
   const second = new Set<string>();
@@ -23,7 +24,13 @@ export async function chargeOnce(
   if (second.size === 0) return rows;
   await lockAccounts(tx, [...new Set(rows.map(({ accountId }) => accountId))]);
   for (const { transactionId, accountId, leaseId, chargedNanos } of rows) {
-    if (leaseId === undefined || !second.has(transactionId)) continue;
+    if (!second.has(transactionId)) continue;
+    await credit(tx, "adjust", accountId, 0n, {
+      note: "the same request was charged as another call",
+      operationId: refundOperation(transactionId),
+      interactionId: transactionId,
+    });
+    if (leaseId === undefined) continue;
     const operationId = `not-charged:${transactionId}`;
     await releaseLease(tx, { accountId, leaseId, amountNanos: chargedNanos, operationId });
   }

@@ -6,7 +6,7 @@ export function createCreditHistory(database: Queryable): CreditHistory {
     async latest(accountId, limit, before = null) {
       const rows = await database.query(
         `select id, kind, amount_nanos, note, created_at from ledger_entries
-         where account_id = $1 and kind in ('grant', 'adjust')
+         where account_id = $1 and kind in ('grant', 'adjust') and amount_nanos <> 0
            and ($3::bigint is null or id < $3::bigint)
          order by id desc limit $2`,
         [accountId, limit, before],

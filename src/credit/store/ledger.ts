@@ -144,6 +144,14 @@ export async function credit(
   return existing!.balance_nanos as bigint;
 }
 
+/**
+ * The operation of the entry that says that a call is not charged, whatever price it gets later: one
+ * that gives back what it was charged, which may be nothing.
+ */
+export function refundOperation(transactionId: string): string {
+  return `give-back:${transactionId}`;
+}
+
 /** SQLSTATE of both databases. */
 const numberOutOfRange = "22003";
 

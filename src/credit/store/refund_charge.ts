@@ -1,7 +1,7 @@
 import type { AnalyticsStore } from "../../records/analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import { correctBudgetCharges } from "../../budgets/store/budget_charges.ts";
-import { credit, lockAccounts } from "./ledger.ts";
+import { credit, lockAccounts, refundOperation } from "./ledger.ts";
 
 /**
  * Gives back what a call was charged, corrections included, once: for a call that another process
@@ -15,26 +15,24 @@ export async function refundCharge(
   analytics: Pick<AnalyticsStore, "sharesMain" | "within" | "clearCharge">,
 ): Promise<void> {
   const { accountId, transactionId, note, claim } = call;
-  const operationId = `give-back:${transactionId}`;
+  const operationId = refundOperation(transactionId);
   if (claim && await isCharged(database, claim)) return;
   await database.transaction(async (tx) => {
     // Nobody may price the call again in between.
     await lockAccounts(tx, [accountId]);
+    // A call that cost nothing so far has no charge: the entry keeps a later price from charging it.
     const [settled] = await tx.query(
-      `select (select -sum(e.amount_nanos) from (
-           select amount_nanos from ledger_entries
-             where interaction_id = $1 and account_id = $2 and kind = 'settle'
-           union all
-           select amount_nanos from ledger_entries
-             where interaction_id = $1 and account_id = $2 and kind = 'adjust'
-               and operation_id is distinct from $3
-         ) e)::bigint as charged
-       from ledger_entries
-       where interaction_id = $1 and account_id = $2 and kind = 'settle'`,
+      `select coalesce(-sum(amount_nanos), 0)::bigint as charged from (
+         select amount_nanos from ledger_entries
+           where interaction_id = $1 and account_id = $2 and kind = 'settle'
+         union all
+         select amount_nanos from ledger_entries
+           where interaction_id = $1 and account_id = $2 and kind = 'adjust'
+             and operation_id is distinct from $3
+       ) e`,
       [transactionId, accountId, operationId],
     );
-    if (!settled) return;
-    await credit(tx, "adjust", accountId, settled.charged as bigint, {
+    await credit(tx, "adjust", accountId, settled!.charged as bigint, {
       note,
       operationId,
       interactionId: transactionId,

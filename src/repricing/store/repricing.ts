@@ -1,9 +1,9 @@
 import type { RepricingStore } from "../repricing.ts";
 import type { Database, Queryable } from "../../database/database.ts";
-import { lockAccounts } from "../../credit/store/ledger.ts";
+import { lockAccounts, refundOperation } from "../../credit/store/ledger.ts";
 import { insertKeyCharges } from "../../credit/store/spend.ts";
 import { correctBudgetCharges, postBudgetCharges } from "../../budgets/store/budget_charges.ts";
-import type { AnalyticsStore, CorrectedCall } from "../../records/analytics_store.ts";
+import type { AnalyticsStore, CorrectedCall, PricedCall } from "../../records/analytics_store.ts";
 
 /**
  * Stored calls priced again: calls and ledger change in one transaction where both share a database,
@@ -11,22 +11,48 @@ import type { AnalyticsStore, CorrectedCall } from "../../records/analytics_stor
  */
 export function createRepricing(database: Database, analytics: AnalyticsStore): RepricingStore {
   return {
-    read: (query) => analytics.pricedCalls(query),
+    async *read(query) {
+      for await (const calls of analytics.pricedCalls(query)) {
+        const refunded = await refundedAmong(database, calls);
+        yield calls.map((call) => ({ ...call, isRefunded: refunded.has(call.transactionId) }));
+      }
+    },
     async correct(accountId, calls) {
       if (calls.length === 0) return new Set();
       if (!analytics.sharesMain) {
-        await database.transaction((tx) => adjust(tx, accountId, calls));
-        return await analytics.reprice(accountId, calls);
+        return await analytics.reprice(
+          accountId,
+          await database.transaction(async (tx) => {
+            const correct = await lockUnrefunded(tx, accountId, calls);
+            await adjust(tx, accountId, correct);
+            return correct;
+          }),
+        );
       }
       return await database.transaction(async (tx) => {
-        // A charge that is posted meanwhile locks the account first; so does this.
-        await lockAccounts(tx, [accountId]);
-        const written = await analytics.within(tx).reprice(accountId, calls);
-        await adjust(tx, accountId, calls.filter(({ call }) => written.has(call.transactionId)));
+        const correct = await lockUnrefunded(tx, accountId, calls);
+        const written = await analytics.within(tx).reprice(accountId, correct);
+        await adjust(tx, accountId, correct.filter(({ call }) => written.has(call.transactionId)));
         return written;
       });
     },
   };
+}
+
+/**
+ * The calls with the charge of those that were refunded since they were read as it was. A charge that
+ * is posted or refunded meanwhile locks the account first; so does this.
+ */
+async function lockUnrefunded(
+  tx: Queryable,
+  accountId: number,
+  calls: readonly CorrectedCall[],
+): Promise<readonly CorrectedCall[]> {
+  await lockAccounts(tx, [accountId]);
+  const refunded = await refundedAmong(tx, calls.map(({ call }) => call));
+  return calls.map((one) =>
+    refunded.has(one.call.transactionId) ? { ...one, chargedNanos: one.call.chargedNanos } : one
+  );
 }
 
 async function adjust(
@@ -34,11 +60,8 @@ async function adjust(
   accountId: number,
   calls: readonly CorrectedCall[],
 ): Promise<void> {
-  const moved = calls.filter(({ call, chargedNanos }) => chargedNanos !== call.chargedNanos);
-  if (moved.length === 0) return;
-  await lockAccounts(tx, [accountId]);
-  const refunded = await refundedAmong(tx, moved);
-  const changed = moved.filter(({ call }) => !refunded.has(call.transactionId));
+  const changed = calls.filter(({ call, chargedNanos }) => chargedNanos !== call.chargedNanos);
+  if (changed.length === 0) return;
   await tx.query(correctCharges, [
     accountId,
     JSON.stringify(changed.map(({ call, chargedNanos, priceVersion }) => ({
@@ -64,12 +87,12 @@ async function adjust(
 
 /** A charge that was given back stays so, even if its call's row doesn't say it yet. */
 async function refundedAmong(
-  tx: Queryable,
-  calls: readonly CorrectedCall[],
+  database: Queryable,
+  calls: readonly PricedCall[],
 ): Promise<Set<string>> {
-  const rows = await tx.query(
+  const rows = await database.query(
     "select interaction_id from ledger_entries where operation_id = any($1::text[])",
-    [calls.map(({ call }) => `give-back:${call.transactionId}`)],
+    [calls.map(({ transactionId }) => refundOperation(transactionId))],
   );
   return new Set(rows.map(({ interaction_id }) => String(interaction_id)));
 }
