@@ -75,23 +75,27 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
     refuseUnrecorded(caller, addressField, "'url' is the address of a picture that is stored");
   }
   // Validate the request before anything is fetched.
-  const judged = enforceTranslationMode(wire.encode(asked).losses, translationMode(caller));
-  const ask = wire.takesAddresses ? asked : {
-    ...asked,
-    references: await inlineReferences(asked.references, deps.publicFetch, fetchCaller(caller)),
+  const encoded = wire.encode(asked);
+  const losses = enforceTranslationMode(encoded.losses, translationMode(caller));
+  const { vendorFetch, publicFetch } = deps;
+  let drawing: Drawing = { request, wire, ask: asked, encoded, losses, vendorFetch };
+  const fetch = async () => {
+    const references = await inlineReferences(asked.references, publicFetch, fetchCaller(caller));
+    const ask = { ...asked, references };
+    drawing = { ...drawing, ask, encoded: wire.encode(ask) };
   };
-  const { vendorFetch } = deps;
-  const drawing = { request, wire, ask, encoded: wire.encode(ask), losses: judged, vendorFetch };
+  const mustFetch = !wire.takesAddresses && asked.references.some(({ type }) => type !== "base64");
   return await deps.operations.run({
     caller,
     form: imageGenerations,
-    targets: [{ target, losses: judged }],
+    targets: [{ target, losses }],
     requestedModel,
-    stream: ask.stream,
-    endUser: ask.user,
+    stream: asked.stream,
+    endUser: asked.user,
     requestText: bodyText,
     bound: boundOf(drawing),
-    requests: drawing.encoded.calls.length,
+    requests: encoded.calls.length,
+    fetch: mustFetch ? fetch : undefined,
   }, (ctx) => work(ctx, drawing));
 }
 

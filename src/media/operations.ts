@@ -22,6 +22,7 @@ import {
   type Candidates,
   eachPossible,
   type PipelineDeps,
+  requireAuthorization,
   runCall,
 } from "../relay/pipeline.ts";
 import { refuseState } from "../relay/plan/hosted_work.ts";
@@ -89,6 +90,8 @@ export interface OperationCall<T extends OperationTarget = OperationTarget> {
   bound: BoundInput;
   /** Vendor requests that bring its pictures in equal shares; 1 when absent. */
   requests?: number;
+  /** Fetches what the request names by address; called only where the account can pay the call. */
+  fetch?: (() => Promise<void>) | undefined;
 }
 
 export interface OperationContext {
@@ -154,8 +157,13 @@ export function createOperations(deps: OperationDeps): Operations {
           return {
             targets: [first.target, ...others.map(({ target }) => target)],
             plan: (vendorCalls) =>
-              eachPossible(vendorCalls, (one) =>
-                planOperation(deps, asked, one, work), maxVendorRequests),
+              eachPossible(vendorCalls, async (one) => {
+                const plan = planOperation(deps, asked, one, work);
+                if (!asked.fetch) return plan;
+                await requireAuthorization(deps, plan);
+                await asked.fetch();
+                return plan;
+              }, maxVendorRequests),
           };
         },
       }),

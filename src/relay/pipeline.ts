@@ -16,6 +16,7 @@ import {
 } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
+import type { RecordedRequest } from "./recorded_request.ts";
 import { addSettledHeaders, modelHeader, type Reply } from "./reply.ts";
 import type { TargetHealth } from "../routing/target_health.ts";
 import { forwardStream, StreamFailure, type StreamListener } from "./stream_forwarder.ts";
@@ -199,9 +200,9 @@ export async function eachPossible<T, R>(
  * less: its caps hold the most even so, and so limit how far the balance can fall below zero. Throws `insufficient_credits`,
  * `spend_cap_exceeded`, and `store_unavailable` where it can't be known whether either is reached.
  */
-async function authorize<M extends CallMeter>(
+async function authorize(
   { reservations, spendCaps, budgetHolds }: PipelineDeps,
-  plans: Candidates<CallPlan<M>>,
+  plans: Candidates<Chargeable>,
 ): Promise<Authorization> {
   let upperBoundNanos: bigint | null = null;
   let heldNanos: bigint | null = null;
@@ -234,6 +235,19 @@ async function authorize<M extends CallMeter>(
     settle(0n);
     throw thrown;
   }
+}
+
+/** What of a call decides whether its account can pay it. */
+type Chargeable =
+  & Pick<Candidate<CallMeter>, "vendorCall" | "boundNanos" | "expectedNanos">
+  & { readonly recorded: { readonly facts: Pick<RecordedRequest["facts"], "tags" | "endUser"> } };
+
+/**
+ * Refuses a call that can't be paid, as its authorization would: before anything is fetched for it,
+ * when its bound may only be known in part.
+ */
+export async function requireAuthorization(deps: PipelineDeps, call: Chargeable): Promise<void> {
+  (await authorize(deps, [call])).settle(0n);
 }
 
 /** The greater of two amounts; null is none. */

@@ -11,6 +11,7 @@ import {
   boundOf,
   chargeHosted,
   type HostedBound,
+  noHostedWork,
   outputBound,
   refuseState,
 } from "./plan/hosted_work.ts";
@@ -32,6 +33,7 @@ import {
   type Candidates,
   eachPossible,
   type PipelineDeps,
+  requireAuthorization,
   runCall,
 } from "./pipeline.ts";
 import type { TextPlan } from "./plan/text_plan.ts";
@@ -152,11 +154,21 @@ async function planText(
 ): Promise<Candidates<CallPlan<Meter>>> {
   const { caller, dialect, background } = request;
   const { step = runAtOnce } = caller;
+  let authorized: Promise<void> | undefined;
   const candidates = await eachPossible(
     vendorCalls,
-    (vendorCall) => planFor(deps, request, asked, vendorCall),
+    (vendorCall) =>
+      planFor(
+        deps,
+        request,
+        asked,
+        vendorCall,
+        (facts) => authorized ??= requireLeast(deps, request, vendorCall, facts),
+      ),
     maxVendorRequests,
   );
+  // Another vendor that needs nothing fetched doesn't make up for a lack of credit.
+  await authorized;
   const counted = step.isHeavy
     ? await lightened(request, candidates.map(({ continued }) => continued.body), step)
     : undefined;
@@ -200,11 +212,25 @@ function withCallersSources(
   return { ...continued, sources: [...new Set([...continued.sources, ...sourceIds])] };
 }
 
+/** Refuses a call whose account can't pay what is known of its bound before media is fetched. */
+async function requireLeast(
+  deps: RelayDeps,
+  request: RelayRequest,
+  vendorCall: VendorCallContext,
+  facts: RequestFacts,
+): Promise<void> {
+  if (request.background?.authorization) return;
+  const least = { vendorCall, facts, plan: { requestText: "" }, hosted: noHostedWork };
+  const bounds = await boundsOf(request, least);
+  await requireAuthorization(deps, { vendorCall, recorded: { facts }, ...bounds });
+}
+
 async function planFor(
   deps: RelayDeps,
   request: RelayRequest,
   asked: RequestFacts,
   vendorCall: VendorCallContext,
+  mayFetch: (facts: RequestFacts) => Promise<void>,
 ): Promise<TextCandidate> {
   const { caller, dialect, background } = request;
   const { transactionId, target, mode, isManaged } = vendorCall;
@@ -231,6 +257,7 @@ async function planFor(
     bodyText: continued.bodyText,
     jsonArray: request.jsonArray === true,
     keepNothing: isManaged,
+    mayFetch: () => mayFetch(facts),
   };
   const checked = (plan: TextPlan) => {
     const hosted = isManaged ? chargeableWork(deps, vendorCall, plan) : undefined;
@@ -250,7 +277,9 @@ async function planFor(
  */
 async function boundsOf(
   { caller: { step = runAtOnce, principal: { key } }, background }: RelayRequest,
-  { vendorCall: { price, isManaged }, facts, plan, hosted }: TextCandidate,
+  { vendorCall: { price, isManaged }, facts, plan, hosted }:
+    & Pick<TextCandidate, "vendorCall" | "facts" | "hosted">
+    & { plan: Pick<TextPlan, "requestText"> },
 ): Promise<Pick<CallPlan<Meter>, "boundNanos" | "expectedNanos">> {
   if (background?.authorization) return { boundNanos: background.authorization.heldNanos };
   if (!isManaged || !price || !hosted) return { boundNanos: null };

@@ -197,14 +197,14 @@ export function boundOf(
   let dearest = bound(price, hosted);
   let besides = BigInt(hosted.unlistedUses) * unlistedUseNanos;
   for (const { price: row, role, uses, maxOutputTokens } of hosted.models) {
-    if (role === "besides") besides += BigInt(uses) * bound(row, alone, maxOutputTokens);
+    if (role === "besides") besides += BigInt(uses) * bound(row, noHostedWork, maxOutputTokens);
     else dearest = [dearest, bound(row, hosted)].reduce((a, b) => a > b ? a : b);
   }
   return dearest + besides;
 }
 
-/** Other models use no tools. */
-const alone: HostedBound = { uses: {}, inputTokens: 0, unlistedUses: 0, models: [] };
+/** A call without tools, as those of other models are. */
+export const noHostedWork: HostedBound = { uses: {}, inputTokens: 0, unlistedUses: 0, models: [] };
 
 /** The most output tokens that a call can have. */
 export function outputBound(

@@ -16,18 +16,19 @@ import {
 
 /**
  * Fetches the media that a request names by URL and puts it in as data, for targets that take no
- * URLs. Each distinct URL is fetched once; parts that `isWanted` rejects stay. Rejects with a Fault
- * whose `param` and message begin with the part's path, or with an abort when the caller's signal
- * fires. The request itself is not changed.
+ * URLs. Each distinct URL is fetched once, after `mayFetch` where there are any; parts that `isWanted`
+ * rejects stay. Rejects with a Fault whose `param` and message begin with the part's path, or with an
+ * abort when the caller's signal fires. The request itself is not changed.
  */
 export async function inlineMedia(
   request: CanonicalRequest,
   fetch: PublicFetch,
-  caller: FetchCaller,
+  caller: FetchCaller & { mayFetch?: () => Promise<void> },
   isWanted: (part: MediaPart) => boolean = () => true,
 ): Promise<CanonicalRequest> {
   const wanted = collect(request.turns, isWanted);
   if (wanted.size === 0) return request;
+  if (caller.mayFetch) await caller.mayFetch();
   const fetched = await fetchAll([...wanted.values()], fetch, caller);
   const inlined = (part: Part): Part => {
     if (part.type === "tool-result") return { ...part, parts: part.parts.map(inlined) as Results };

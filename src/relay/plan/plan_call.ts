@@ -63,6 +63,8 @@ export interface PlanRequest {
   jsonArray: boolean;
   /** The service's own key is used: the vendor's account is to store nothing of the call. */
   keepNothing: boolean;
+  /** Throws where the call can't be paid; called before media is fetched for it. */
+  mayFetch: () => Promise<void>;
 }
 
 /**
@@ -181,7 +183,11 @@ async function encodeFor(
     ? await inlineMedia(
       decoded,
       deps.publicFetch,
-      { key: String(caller.principal.account.id), signal: caller.signal },
+      {
+        key: String(caller.principal.account.id),
+        signal: caller.signal,
+        mayFetch: request.mayFetch,
+      },
       (part) => part.source.type === "url" && mustInline(part, part.source.url),
     )
     : decoded;
