@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { aacRates, mp4Seconds } from "./mp4_length.ts";
 
 /**
  * Duration of an audio file in seconds, from its container; undefined for formats and files that
@@ -55,27 +56,45 @@ function flacSeconds(bytes: Buffer): number | undefined {
   if (bytes.length < 26) return undefined;
   const rate = bytes.readUIntBE(18, 3) >> 4;
   const samples = (bytes[21]! & 0x0f) * 2 ** 32 + bytes.readUInt32BE(22);
-  return rate > 0 && samples > 0 ? samples / rate : undefined;
+  if (rate === 0 || samples === 0) return undefined;
+  const bits = ((bytes[20]! >> 1 & 7) + 1) * ((bytes.readUInt16BE(20) >> 4 & 31) + 1);
+  let [start, isLast] = [4, false];
+  while (!isLast && start + 4 <= bytes.length) {
+    isLast = bytes[start]! >= 128;
+    start += 4 + bytes.readUIntBE(start + 1, 3);
+  }
+  // Frames are hardly larger than what is in them: the head may state less than there is.
+  const least = 0.95 * Math.max(0, bytes.length - start) * 8 / bits;
+  return Math.max(samples, least) / rate;
 }
 
+/** By what their heads begin with: how long these are, and what the pages count a second. */
+const oggCodecs: readonly (readonly [string, number, (head: Buffer) => number])[] = [
+  // Whatever was recorded.
+  ["OpusHead", 19, () => 48_000],
+  ["\x01vorbis", 30, (head) => head.readUInt32LE(12)],
+  ["\x7fFLAC", 51, (head) => head.readUIntBE(27, 3) >> 4],
+  ["Speex   ", 80, (head) => head.readUInt32LE(36)],
+];
+
+/** Streams that were chained one after the other last as long as all of them. */
 function oggSeconds(bytes: Buffer): number | undefined {
-  const last = bytes.lastIndexOf(Buffer.from("OggS", "latin1"));
-  const vorbis = bytes.subarray(0, 512).indexOf("\x01vorbis", 0, "latin1");
-  if (last < 0 || last + 14 > bytes.length) return undefined;
-  const granule = Number(bytes.readBigInt64LE(last + 6));
-  // Opus always counts at 48 kHz.
-  return granule / (vorbis < 0 ? 48_000 : bytes.readUInt32LE(vorbis + 12));
-}
-
-function mp4Seconds(bytes: Buffer): number | undefined {
-  const at = bytes.indexOf("mvhd", 0, "latin1");
-  if (at < 0 || at + 36 > bytes.length) return undefined;
-  const isLong = bytes[at + 4] === 1;
-  const scale = bytes.readUInt32BE(at + (isLong ? 24 : 16));
-  const duration = isLong ? Number(bytes.readBigUInt64BE(at + 28)) : bytes.readUInt32BE(at + 20);
-  // Browsers record in fragments whose head says 0; a length of all ones is unknown.
-  const isUnknown = duration === 0 || duration >= (isLong ? 2 ** 64 : 2 ** 32 - 1);
-  return scale > 0 && !isUnknown ? duration / scale : undefined;
+  let [seconds, rate, granule, serial] = [0, 1, 0, -1];
+  for (let at = 0, end = 0; at >= 0 && at + 27 <= bytes.length; at = bytes.indexOf("OggS", end)) {
+    const start = at + 27 + bytes[at + 26]!;
+    end = bytes.subarray(at + 27, start).reduce((sum, length) => sum + length, start);
+    if ((bytes[at + 5]! & 2) !== 0) {
+      const head = bytes.subarray(start, Math.min(end, start + 80));
+      const codec = oggCodecs.find(([name]) => head.toString("latin1", 0, name.length) === name);
+      // Pictures and their captions may stand beside the sound.
+      if (!codec || head.length < codec[1]) continue;
+      seconds += granule / rate;
+      [rate, granule, serial] = [codec[2](head), 0, bytes.readUInt32LE(at + 14)];
+    }
+    const last = Number(bytes.readBigInt64LE(at + 6));
+    if (bytes.readUInt32LE(at + 14) === serial && last > granule) granule = last;
+  }
+  return serial < 0 ? undefined : seconds + granule / rate;
 }
 
 const layer3BitRates = {
@@ -114,11 +133,8 @@ function tagLength(bytes: Buffer): number {
   return 10 + [6, 7, 8, 9].reduce((sum, index) => sum * 128 + (bytes[index]! & 0x7f), 0);
 }
 
-const adtsRates = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000]
-  .concat([12_000, 11_025, 8_000, 7_350]);
-
 function adtsFrame(header: number, more: number): { length: number; seconds: number } | undefined {
-  const rate = adtsRates[(header >>> 10) & 15];
+  const rate = aacRates[(header >>> 10) & 15];
   const length = (header & 3) << 11 | more >>> 5;
   if ((header & 0xfff6_0000) >>> 0 !== 0xfff0_0000 || !rate || length < 7) return undefined;
   return { length, seconds: 1024 / rate };

@@ -133,15 +133,67 @@ Deno.test("by the minute the file's length costs where the vendor reports tokens
   assert.deepEqual([usage.seconds, usage.input, basis], [6, 64, "estimated"]);
 });
 
-/** The head of an MP4 file of 40 kB. */
-function mp4(duration: number): Uint8Array<ArrayBuffer> {
-  const view = new DataView(new ArrayBuffer(40_000));
-  [..."ftypiso5"].forEach((letter, at) => view.setUint8(4 + at, letter.charCodeAt(0)));
-  [..."mvhd"].forEach((letter, at) => view.setUint8(36 + at, letter.charCodeAt(0)));
-  view.setUint32(52, 1000);
-  view.setUint32(56, duration);
-  return new Uint8Array(view.buffer);
+const letters = (text: string) => [...text].map((letter) => letter.charCodeAt(0));
+const words = (...numbers: number[]) =>
+  numbers.flatMap((one) => [one >>> 24, one >>> 16 & 255, one >>> 8 & 255, one & 255]);
+const box = (type: string, ...contents: number[][]): number[] => {
+  const content = contents.flat();
+  return [...words(content.length + 8), ...letters(type), ...content];
+};
+
+/** An MP4 file of 40 kB with 7 s of AAC at 16 kHz, or what it states of them, in milliseconds. */
+function mp4({ head = 7000, track, ticks = 64, more = [] }: {
+  head?: number;
+  track?: number;
+  ticks?: number;
+  more?: number[];
+}): Uint8Array<ArrayBuffer> {
+  const times = (duration: number) => words(0, 0, 0, 1000, duration, 0);
+  const esds = [3, 25, 0, 0, 0, 4, 17, 0x40, ...Array(12).fill(0), 5, 2, 0x14, 0x08];
+  const mp4a = box("mp4a", Array(28).fill(0), box("esds", words(0), esds));
+  const samples = Math.ceil(7 * 16_000 / 1024);
+  const tables = [
+    box("stsd", words(0, 1), mp4a),
+    box("stts", words(0, 1, samples, ticks)),
+    box("stsz", words(0, 0, samples)),
+  ];
+  const sound = box(
+    "mdia",
+    box("mdhd", times(track ?? head)),
+    box("hdlr", words(0, 0), letters("soun")),
+    box("minf", box("stbl", ...tables)),
+  );
+  const moov = box("moov", box("mvhd", times(head)), more, box("trak", sound));
+  const start = [...box("ftyp", letters("iso5")), ...box("free", letters("mvhd")), ...moov];
+  return Uint8Array.from([...start, ...box("mdat", Array(40_000 - start.length - 8).fill(0))]);
 }
+
+Deno.test("a head that states less than an MP4 file's samples doesn't make it shorter", () => {
+  for (const forged of [{ head: 10 }, { head: 10, track: 7000 }, { head: 10, ticks: 1 }]) {
+    const seconds = secondsOf(mp4(forged));
+    assert.ok(Math.abs(seconds - 7) < 0.5, `${JSON.stringify(forged)}: ${seconds}`);
+  }
+});
+
+Deno.test("a FLAC file that states one sample lasts at least as long as its frames fill", () => {
+  // 16 kHz, 16 bits, mono: 32 kB a second before they were compressed.
+  const info = [...words(0x1000_1000, 0, 0x3e8, 0x00f0_0000), 0, 1, ...Array(16).fill(0)];
+  const file = [...letters("fLaC"), 0x80, 0, 0, 34, ...info, ...Array(320_000).fill(7)];
+  assert.equal(secondsOf(Uint8Array.from(file)), 9.5);
+});
+
+Deno.test("streams of Ogg one after the other last as long as all of them", () => {
+  const page = (flags: number, granule: number, content: number[]) => {
+    const count = [granule & 255, granule >>> 8 & 255, granule >>> 16 & 255, 0, 0, 0, 0, 0];
+    const head = [...letters("OggS"), 0, flags, ...count, ...words(7, 0, 0), 1, content.length];
+    return [...head, ...content];
+  };
+  const link = (seconds: number) => [
+    ...page(2, 0, [...letters("OpusHead"), 1, 1, ...Array(9).fill(0)]),
+    ...page(4, seconds * 48_000, Array(200).fill(0)),
+  ];
+  assert.equal(secondsOf(Uint8Array.from([...link(60), ...link(30), ...link(1)])), 91);
+});
 
 Deno.test("a recording whose head doesn't state its length is neither free nor endless", () => {
   const seconds = (file: Uint8Array<ArrayBuffer>) => {
@@ -152,9 +204,12 @@ Deno.test("a recording whose head doesn't state its length is neither free nor e
       transcriptions.bound(request(file)).seconds,
     ];
   };
-  assert.deepEqual(seconds(mp4(7000)), [7, 7]);
-  // As Safari records, and as unknown lengths are written.
-  for (const unknown of [0, 0xffff_ffff]) assert.deepEqual(seconds(mp4(unknown)), [10, 40]);
+  assert.deepEqual(seconds(mp4({})), [7, 7]);
+  // As Safari records, where only the fragments say how many samples there are.
+  assert.deepEqual(seconds(mp4({ head: 0, more: box("mvex", words(0, 0)) })), [10, 40]);
+  for (const unknown of [0, 0xffff_ffff]) {
+    assert.deepEqual(secondsOf(mp4({ head: unknown })), 7.04);
+  }
   const streamed = Uint8Array.from(sound("wav", 6, "a test"));
   const data = new TextDecoder("latin1").decode(streamed.subarray(0, 200)).indexOf("data");
   streamed.fill(0, data + 4, data + 8);

@@ -1,0 +1,126 @@
+import type { Buffer } from "node:buffer";
+
+/**
+ * Duration of an MP4 file's sound in seconds: as its head states it, unless its tracks say that there
+ * is more, since decoders go by the samples. Undefined where the head can't say it, as in fragments,
+ * which browsers record.
+ */
+export function mp4Seconds(bytes: Buffer): number | undefined {
+  const file = { type: "file", start: 0, end: bytes.length };
+  const moov = find(bytes, file, "moov");
+  if (!moov || find(bytes, moov, "mvex") || find(bytes, file, "moof")) return undefined;
+  const stated = find(bytes, moov, "mvhd");
+  let longest: number | undefined;
+  for (const track of boxes(bytes, moov)) {
+    if (track.type !== "trak" || !isSound(bytes, track)) continue;
+    const seconds = trackSeconds(bytes, track);
+    if (seconds === undefined) return undefined;
+    longest = Math.max(longest ?? 0, seconds);
+  }
+  if (longest === undefined) return undefined;
+  const seconds = stated && statedSeconds(bytes, stated);
+  return seconds === undefined ? longest : Math.max(seconds, longest - paddingSeconds);
+}
+
+/** Silence that encoders put before and after the sound, which the head doesn't count. */
+const paddingSeconds = 0.4;
+/** No file has more at one place; one that does may have any number. */
+const mostBoxes = 100;
+
+interface Box {
+  type: string;
+  /** Of its contents. */
+  start: number;
+  end: number;
+}
+
+function* boxes(bytes: Buffer, { start, end }: Box): Generator<Box> {
+  for (let at = start, left = mostBoxes; at + 16 <= end && left > 0; left--) {
+    const short = bytes.readUInt32BE(at);
+    const size = short === 1
+      ? Number(bytes.readBigUInt64BE(at + 8))
+      : short === 0
+      ? end - at
+      : short;
+    const head = short === 1 ? 16 : 8;
+    if (size < head) return;
+    const type = bytes.toString("latin1", at + 4, at + 8);
+    yield { type, start: at + head, end: Math.min(end, at + size) };
+    at += size;
+  }
+}
+
+function find(bytes: Buffer, within: Box, ...path: string[]): Box | undefined {
+  let found: Box | undefined = within;
+  for (const type of path) {
+    found = found && boxes(bytes, found).find((box) => box.type === type);
+  }
+  return found;
+}
+
+/** The number of 32 bits at a place of a box. */
+function numberAt(bytes: Buffer, box: Box | undefined, offset: number): number | undefined {
+  if (!box || box.start + offset + 4 > box.end) return undefined;
+  return bytes.readUInt32BE(box.start + offset);
+}
+
+function isSound(bytes: Buffer, track: Box): boolean {
+  const handler = find(bytes, track, "mdia", "hdlr");
+  return handler !== undefined &&
+    bytes.toString("latin1", handler.start + 8, handler.start + 12) === "soun";
+}
+
+/** The longest of what a track states, of its table of times, and of its samples. */
+function trackSeconds(bytes: Buffer, track: Box): number | undefined {
+  const head = find(bytes, track, "mdia", "mdhd");
+  const table = find(bytes, track, "mdia", "minf", "stbl");
+  const times = table && find(bytes, table, "stts");
+  const sizes = table && (find(bytes, table, "stsz") ?? find(bytes, table, "stz2"));
+  const format = table && find(bytes, table, "stsd");
+  const [scale, samples] = [head && scaleOf(bytes, head).scale, numberAt(bytes, sizes, 8)];
+  if (!head || !times || !format || !scale || samples === undefined) return undefined;
+  let ticks = 0;
+  for (let at = times.start + 8; at + 8 <= times.end; at += 8) {
+    ticks += bytes.readUInt32BE(at) * bytes.readUInt32BE(at + 4);
+  }
+  const tabled = Math.max(statedSeconds(bytes, head) ?? 0, ticks / scale);
+  if (bytes.toString("latin1", format.start + 12, format.start + 16) !== "mp4a") return tabled;
+  const rate = aacRate(bytes, format);
+  return rate && Math.max(tabled, samples * aacFrame / rate);
+}
+
+/** Of `mvhd` and `mdhd`; undefined where the length is unknown, which is written as 0 or all ones. */
+function statedSeconds(bytes: Buffer, head: Box): number | undefined {
+  const { scale, isLong } = scaleOf(bytes, head);
+  const [high, low] = isLong ? [24, 28] : [16, 16];
+  const [upper, lower] = [numberAt(bytes, head, high), numberAt(bytes, head, low)];
+  if (!scale || upper === undefined || !lower || lower === 0xffff_ffff) return undefined;
+  return ((isLong ? upper * 2 ** 32 : 0) + lower) / scale;
+}
+
+function scaleOf(bytes: Buffer, head: Box): { scale: number | undefined; isLong: boolean } {
+  const isLong = bytes[head.start] === 1;
+  return { scale: numberAt(bytes, head, isLong ? 20 : 12), isLong };
+}
+
+/** Samples of sound in one frame of AAC. */
+const aacFrame = 1024;
+/** Samples of sound a second of AAC, by their index. */
+export const aacRates = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000]
+  .concat([12_000, 11_025, 8_000, 7_350]);
+
+/** What its decoder goes by; undefined for other codecs, and where nobody can tell. */
+function aacRate(bytes: Buffer, format: Box): number | undefined {
+  const found = bytes.subarray(format.start, format.end).indexOf("esds", 0, "latin1");
+  if (found < 0) return undefined;
+  // The version of the box; then one descriptor in the other, after the fields of each.
+  let at = format.start + found + 8;
+  for (const [tag, fields] of [[3, 3], [4, 13], [5, 0]] as const) {
+    if (bytes[at] !== tag) return undefined;
+    // Its length ends with a byte below 128.
+    do at++; while (bytes[at]! >= 128);
+    at += 1 + fields;
+  }
+  if (at + 2 > format.end) return undefined;
+  return aacRates[bytes.readUInt16BE(at) >>> 7 & 15];
+}
