@@ -56,13 +56,14 @@ export interface KeyService {
   /** False when the account has no such key in use. */
   revoke(accountId: number, id: string, audit?: AuditNote): Promise<boolean>;
   /**
-   * Makes `next`, a key like another one that is in use, which then ends at `oldEndsAt` at the
-   * latest. False when the account has no such key in use, or it was replaced before.
+   * Makes the key that `next` gives for another one that is in use, as it is at that moment; the
+   * old one then ends at `oldEndsAt` at the latest. False when the account has no such key in use,
+   * or it was replaced before.
    */
   rotate(
     accountId: number,
     id: string,
-    next: NewApiKey,
+    next: (old: ApiKey) => NewApiKey,
     times: { oldEndsAt: Date; now: Date; madeBy?: string; audit?: AuditNote },
   ): Promise<boolean>;
 }

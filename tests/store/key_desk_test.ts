@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { NewApiKey } from "../../src/keys/api_key.ts";
+import type { ApiKey, NewApiKey } from "../../src/keys/api_key.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import { createAuditLog } from "../../src/audit/store/audit.ts";
@@ -68,7 +68,7 @@ eachDatabase("another account's key can't be revoked or rotated", async (databas
   await keyService.create(newKey(account.id, "a"), { environment: "" });
   assert.equal(await keyService.revoke(other.id, "a"), false);
   const times = { oldEndsAt: now, now };
-  assert.equal(await keyService.rotate(other.id, "a", newKey(other.id, "n"), times), false);
+  assert.equal(await keyService.rotate(other.id, "a", () => newKey(other.id, "n"), times), false);
   assert.equal((await keyService.find(account.id, "a"))?.expiresAt, null);
   assert.deepEqual(await keyService.list(other.id), []);
   assert.equal(await keyService.revoke(account.id, "a"), true);
@@ -81,7 +81,7 @@ eachDatabase("a rotated key ends with the overlap, or when it would anyway", asy
   const oldEndsAt = new Date(now.getTime() + 1000);
   const later = new Date(now.getTime() + 9000);
   const rotate = (id: string, next: string, ends: Date, at = now) =>
-    keyService.rotate(account.id, id, newKey(account.id, next), { oldEndsAt: ends, now: at });
+    keyService.rotate(account.id, id, () => newKey(account.id, next), { oldEndsAt: ends, now: at });
   assert.ok(await rotate("a", "b", oldEndsAt));
   const [old, next] = await Promise.all(["a", "b"].map((id) => keyService.find(account.id, id)));
   assert.deepEqual([old?.expiresAt, old?.isReplaced], [oldEndsAt, true]);
@@ -95,6 +95,21 @@ eachDatabase("a rotated key ends with the overlap, or when it would anyway", asy
   assert.ok(await rotate("short", "d", later));
   assert.deepEqual((await keyService.find(account.id, "short"))?.expiresAt, oldEndsAt);
   assert.equal(await keyService.find(account.id, "c"), undefined);
+});
+
+eachDatabase("a cap that is lowered while the key's page is open holds for the next key", async (
+  database,
+) => {
+  const { account, desk: keyService } = await setUp(database);
+  await keyService.create(newKey(account.id, "a"), { environment: "" });
+  const shown = (await keyService.find(account.id, "a"))!;
+  const lowered = { name: "lower", capDayNanos: 2n, capMonthNanos: 3n };
+  assert.ok(await keyService.change(account.id, "a", lowered));
+  const as = (old: ApiKey) => ({ ...old, id: "b", hash: "b" });
+  const times = { oldEndsAt: now, now };
+  assert.ok(await keyService.rotate(account.id, shown.id, as, times));
+  const { name, capDayNanos, capMonthNanos } = (await keyService.find(account.id, "b"))!;
+  assert.deepEqual({ name, capDayNanos, capMonthNanos }, lowered);
 });
 
 eachDatabase("what a key was charged counts under the caps of the one that replaces it", async (
@@ -114,9 +129,9 @@ eachDatabase("what a key was charged counts under the caps of the one that repla
     insertKeyCharges(tx, [charge("t1", yesterday, 3n), charge("t2", now, 4n)])
   );
   const times = { oldEndsAt: now, now };
-  assert.ok(await keyService.rotate(account.id, "a", newKey(account.id, "b"), times));
+  assert.ok(await keyService.rotate(account.id, "a", () => newKey(account.id, "b"), times));
   assert.deepEqual(await spentBy("b", now), { dayNanos: 4n, beforeNanos: 3n });
-  assert.ok(await keyService.rotate(account.id, "b", newKey(account.id, "c"), times));
+  assert.ok(await keyService.rotate(account.id, "b", () => newKey(account.id, "c"), times));
   assert.deepEqual(await spentBy("c", now), { dayNanos: 4n, beforeNanos: 3n });
   // They end as other charges do.
   await sweepKeyCharges(database, new Date("2027-01-15T00:00:00Z"));

@@ -52,23 +52,25 @@ export function createKeyService(
       }),
     rotate: (accountId, id, next, { oldEndsAt, now, madeBy, audit }) =>
       database.transaction(async (tx) => {
-        const rows = await tx.query(
-          `update api_keys set expires_at = least(expires_at, $3), changed_at = clock_timestamp()
-           where id = $1 and account_id = $2 and revoked_at is null
-             and (expires_at is null or expires_at > $4)
-             and not exists (select 1 from api_key_notes n where n.replaces = api_keys.id)
-           returning id`,
-          [id, accountId, oldEndsAt, now],
-        );
-        if (rows.length === 0) return false;
-        await insertKey(tx, { ...next, accountId });
         const [old] = await tx.query(
-          "select environment from api_key_notes where api_key_id = $1",
-          [id],
+          `select ${keyColumns},
+             (select environment from api_key_notes where api_key_id = api_keys.id) as environment
+           from api_keys where id = $1 and account_id = $2 and revoked_at is null
+             and (expires_at is null or expires_at > $3) for update`,
+          [id, accountId, now],
         );
-        const environment = String(old?.environment ?? "");
-        await note(tx, next.id, { environment, replaces: id, madeBy });
-        await carrySpend(tx, { from: id, to: next.id });
+        // Now that nobody else is replacing it.
+        const [other] = await tx.query("select 1 from api_key_notes where replaces = $1", [id]);
+        if (!old || other) return false;
+        await tx.query(
+          `update api_keys set expires_at = least(expires_at, $2), changed_at = clock_timestamp()
+           where id = $1`,
+          [id, oldEndsAt],
+        );
+        const made = await insertKey(tx, { ...next(readKey(old)), accountId });
+        const environment = String(old.environment ?? "");
+        await note(tx, made.id, { environment, replaces: id, madeBy });
+        await carrySpend(tx, { from: id, to: made.id });
         await writeAudit(tx, audit);
         return true;
       }),

@@ -1,3 +1,4 @@
+import type { ApiKey } from "../../../keys/api_key.ts";
 import { mintKey } from "../../../keys/credential.ts";
 import { type KeyRow, type KeyState, keyState, rotationDue } from "../../../keys/key_service.ts";
 import {
@@ -109,35 +110,27 @@ const ownersKey: Page = {
 };
 
 async function rotate(ctx: PageContext, request: PageRequest, key: KeyRow, overlapMs: number) {
-  const created = mintKey(ctx.clock);
   const oldEndsAt = new Date(request.now.getTime() + overlapMs);
-  const { accountId, name, scopes, models, onDisconnect, translationMode, promptCache } = key;
-  const next = {
-    ...{ accountId, name, scopes, models, onDisconnect, translationMode, promptCache },
-    ...(key.cacheTtlSeconds === undefined ? {} : { cacheTtlSeconds: key.cacheTtlSeconds }),
+  const { value, ...made } = mintKey(ctx.clock);
+  const next = (old: ApiKey) => ({
     // A key that records nothing must not be followed by one that does.
-    ...(key.recording === undefined ? {} : { recording: key.recording }),
-    defaults: key.defaults,
-    capDayNanos: key.capDayNanos,
-    capMonthNanos: key.capMonthNanos,
+    ...old,
+    ...made,
     // A lifetime starts anew; an end that was set once lies as far ahead again.
-    expiresAt: key.expiresAt === null
+    expiresAt: old.expiresAt === null
       ? null
-      : new Date(request.now.getTime() + key.expiresAt.getTime() - key.createdAt.getTime()),
-    id: created.id,
-    prefix: created.prefix,
-    hash: created.hash,
-  };
-  const detail = `${key.prefix}… ends ${exactTime(oldEndsAt)}, ${created.prefix}… replaces it`;
-  const done = await ctx.keys.rotate(accountId, key.id, next, {
+      : new Date(request.now.getTime() + old.expiresAt.getTime() - old.createdAt.getTime()),
+  });
+  const detail = `${key.prefix}… ends ${exactTime(oldEndsAt)}, ${made.prefix}… replaces it`;
+  const done = await ctx.keys.rotate(key.accountId, key.id, next, {
     ...{ oldEndsAt, now: request.now, madeBy: request.session.person.id },
-    audit: request.note("api_key.rotated", name, detail),
+    audit: request.note("api_key.rotated", key.name, detail),
   });
   if (!done) throw new NotFound();
   ctx.keysChanged([key.id]);
   return {
-    to: `/dashboard/keys/${created.id}/created`,
-    notice: { kind: "key" as const, id: created.id, value: created.value.reveal() },
+    to: `/dashboard/keys/${made.id}/created`,
+    notice: { kind: "key" as const, id: made.id, value: value.reveal() },
   };
 }
 
