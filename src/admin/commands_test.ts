@@ -29,9 +29,9 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     first: () => Promise.resolve(accounts[0]),
     list: () => Promise.resolve(accounts),
     page: unused,
-    setTier(id, limits) {
+    setTier(id, change) {
       const one = accounts.find((account) => account.id === id);
-      return Promise.resolve(one && Object.assign(one, limits));
+      return Promise.resolve(one && Object.assign(one, change(one)));
     },
   };
   const apiKeys: ApiKeyStore = {

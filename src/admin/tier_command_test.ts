@@ -14,8 +14,8 @@ function setup(start: Partial<Account> = {}) {
   const evicted: string[] = [];
   const accounts = {
     find: (idOrName: string) => Promise.resolve(idOrName === "team" ? account : undefined),
-    setTier: (id: number, limits: Partial<Account>) =>
-      Promise.resolve(id === account.id ? Object.assign(account, limits) : undefined),
+    setTier: async (id: number, change: (old: Account) => Partial<Account>) =>
+      id === account.id ? await Object.assign(account, change(account)) : undefined,
   } as AccountStore;
   const apiKeys = {
     list: () => Promise.resolve([{ id: "k1" }, { id: "k2" }] as ApiKey[]),

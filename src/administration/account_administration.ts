@@ -52,11 +52,14 @@ export async function changeAccountLimits(
   account: Account,
   options: LimitOptions,
 ): Promise<Account> {
-  const limits = limitsOf(account, options);
-  const { tier, requestsPerMinute, burst } = limits;
-  const detail = `${requestsPerMinute} a minute, burst ${burst}`;
-  const note = noteBy(by, account.id, "account.tier_changed", tier, detail);
-  const changed = await accounts.setTier(account.id, limits, note);
+  const changed = await accounts.setTier(
+    account.id,
+    (current) => limitsOf(current, options),
+    ({ id, tier, requestsPerMinute, burst }) => {
+      const detail = `${requestsPerMinute} a minute, burst ${burst}`;
+      return noteBy(by, id, "account.tier_changed", tier, detail);
+    },
+  );
   if (!changed) throw new Fault("account_not_found");
   keysChanged((await apiKeys.list(account.id)).map(({ id }) => id));
   return changed;

@@ -36,12 +36,12 @@ export interface AccountStore {
   /** By id, those behind `after`. */
   page(page: { after: bigint | null; limit: number }): Promise<Account[]>;
   /**
-   * Gives an account other limits, which fills its rate bucket; the same ones change nothing.
-   * Undefined when there is no such account.
+   * Gives an account the limits that `change` makes of those it has, which fills its rate bucket;
+   * the same ones change nothing. Undefined when there is no such account. Notes what `audit` gives.
    */
   setTier(
     id: number,
-    limits: { tier: Tier; requestsPerMinute: number; burst: number },
-    audit?: AuditNote,
+    change: (account: Account) => { tier: Tier; requestsPerMinute: number; burst: number },
+    audit?: (changed: Account) => AuditNote,
   ): Promise<Account | undefined>;
 }

@@ -1,7 +1,9 @@
 import assert from "@std/assert";
 import { FakeClock } from "../../src/base/clock.ts";
 import { systemClock } from "../../src/base/clock.ts";
+import { changeAccountLimits } from "../../src/administration/account_administration.ts";
 import { tierLimits } from "../../src/keys/account.ts";
+import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import type { RateLimiter } from "../../src/rate_limits/rate_limiter.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -119,16 +121,32 @@ eachDatabase("a change of tier fills the bucket, the same tier does not", async 
   const store = createRateBuckets(database, () => clock.now().getTime());
   const { limiter } = startProcess("p1", store, clock);
   assert.equal(await drain([limiter], account), 100);
-  const same = await accounts.setTier(account.id, { tier: "free", ...tierLimits.free });
+  const same = await accounts.setTier(account.id, () => ({ tier: "free", ...tierLimits.free }));
   assert.deepEqual(same, account);
   assert.equal(await drain([limiter], same!), 0);
-  const pro = await accounts.setTier(account.id, { tier: "pro", ...tierLimits.pro });
+  const pro = await accounts.setTier(account.id, () => ({ tier: "pro", ...tierLimits.pro }));
   assert.equal(pro?.tier, "pro");
   const one = await limiter.take(pro!);
   assert.deepEqual([one.admitted, one.limit, one.remaining], [true, 600, 600]);
   assert.equal(await drain([limiter], pro!), 999);
-  assert.equal(await accounts.setTier(999, { tier: "pro", ...tierLimits.pro }), undefined);
+  assert.equal(await accounts.setTier(999, () => ({ tier: "pro", ...tierLimits.pro })), undefined);
 });
+
+eachDatabase(
+  "two changes of an account's limits that begin at once both hold",
+  async (database) => {
+    const accounts = createAccounts(database);
+    const limits = { tier: "enterprise", requestsPerMinute: 10, burst: 10 } as const;
+    const account = await accounts.create({ name: "both", ...limits });
+    const deps = { accounts, apiKeys: createApiKeys(database), keysChanged() {} };
+    const by = { actor: { personId: null, name: "test" }, at: new Date() };
+    // Both have read the account before either changes it.
+    await changeAccountLimits(deps, by, account, { rpm: 20 });
+    await changeAccountLimits(deps, by, account, { burst: 30 });
+    const { requestsPerMinute, burst } = (await accounts.find("both"))!;
+    assert.deepEqual([requestsPerMinute, burst], [20, 30]);
+  },
+);
 
 eachDatabase("a write is refused to who read before another wrote", async (database) => {
   const account = await freeAccount(database);

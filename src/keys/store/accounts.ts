@@ -35,7 +35,7 @@ export function createAccounts(database: Database): AccountStore {
       );
       return rows.map((row) => readAccount(row));
     },
-    setTier: (id, limits, audit) => database.transaction((tx) => setTier(tx, id, limits, audit)),
+    setTier: (...change) => database.transaction((tx) => setTier(tx, ...change)),
   };
 }
 
@@ -62,8 +62,13 @@ export async function firstAccount(database: Queryable): Promise<Account | undef
 
 async function setTier(
   tx: Queryable,
-  ...[id, { tier, requestsPerMinute, burst }, audit]: Parameters<AccountStore["setTier"]>
+  ...[id, change, audit]: Parameters<AccountStore["setTier"]>
 ): Promise<Account | undefined> {
+  const find = `select ${accountColumns} from accounts where id = $1`;
+  // Two changes at a time would each keep what the other one changes.
+  const [old] = await tx.query(`${find} for update`, [id]);
+  if (!old) return undefined;
+  const { tier, requestsPerMinute, burst } = change(readAccount(old));
   await tx.query(
     `with changed as (
            update accounts set tier = $2, requests_per_minute = $3, burst = $4,
@@ -76,9 +81,10 @@ async function setTier(
          from changed where b.account_id = changed.id`,
     [id, tier, requestsPerMinute, burst],
   );
-  const [row] = await tx.query(`select ${accountColumns} from accounts where id = $1`, [id]);
-  if (row) await writeAudit(tx, audit);
-  return row && readAccount(row);
+  const [row] = await tx.query(find, [id]);
+  const changed = readAccount(row!);
+  await writeAudit(tx, audit?.(changed));
+  return changed;
 }
 
 /** An account out of a row; `prefix` stands before its columns' names. */
