@@ -26,30 +26,40 @@ export function pcmSeconds(byteLength: number, sampleRate = 24_000, bytesPerFram
   return byteLength / (sampleRate * bytesPerFrame);
 }
 
+/** All chunks of sound: players read them one after the other. */
 function wavSeconds(bytes: Buffer): number | undefined {
   let bytesPerSecond: number | undefined;
+  let seconds: number | undefined;
   for (let at = 12; at + 8 <= bytes.length;) {
     const id = bytes.toString("latin1", at, at + 4);
     const size = bytes.readUInt32LE(at + 4);
     if (id === "fmt " && at + 24 <= bytes.length) bytesPerSecond = wavRate(bytes, at + 8);
     // A streamed file has 0xFFFFFFFF or 0 here: the bytes that are there count.
     if (id === "data" && bytesPerSecond) {
-      return Math.min(size || Infinity, bytes.length - at - 8) / bytesPerSecond;
+      seconds = (seconds ?? 0) + Math.min(size || Infinity, bytes.length - at - 8) / bytesPerSecond;
+      if (size === 0) break;
     }
     at += 8 + size + size % 2;
   }
-  return undefined;
+  return seconds;
 }
 
-/** Uncompressed: integers, floats, and either in the longer form of the chunk. */
-const plainSamples = [1, 3, 0xfffe];
+/** Uncompressed: integers, floats, and the logarithmic ones of telephones. */
+const plainSamples = [1, 3, 6, 7];
+/** The format stands further on, in the longer form of the chunk. */
+const extensible = 0xfffe;
+/** Of compressed sound: what its decoder goes by is in the sound itself, whatever its head states. */
+const mostCompressedBytes = 48_000;
 
 /** Players of plain samples don't read the stated bytes a second, and some recorders state wrong ones. */
 function wavRate(bytes: Buffer, format: number): number {
   const [channels, rate] = [bytes.readUInt16LE(format + 2), bytes.readUInt32LE(format + 4)];
   const plain = rate * channels * Math.ceil(bytes.readUInt16LE(format + 14) / 8);
-  const isPlain = plainSamples.includes(bytes.readUInt16LE(format)) && plain > 0;
-  return isPlain ? plain : bytes.readUInt32LE(format + 8);
+  const kind = bytes.readUInt16LE(format);
+  const isLong = kind === extensible && format + 26 <= bytes.length;
+  const isPlain = plainSamples.includes(isLong ? bytes.readUInt16LE(format + 24) : kind);
+  if (isPlain && plain > 0) return plain;
+  return Math.min(bytes.readUInt32LE(format + 8), mostCompressedBytes);
 }
 
 function flacSeconds(bytes: Buffer): number | undefined {

@@ -126,6 +126,19 @@ Deno.test("a WAV file's samples count, not the bytes a second that its head stat
   assert.equal(secondsOf(file), 6);
 });
 
+Deno.test("a WAV file lasts as long as all its chunks, and compressed sound isn't packed at will", () => {
+  const file = sound("wav", 6, "a test");
+  const sizes = new DataView(file.buffer, file.byteOffset);
+  const data = new TextDecoder("latin1").decode(file.subarray(0, 200)).indexOf("data");
+  const length = sizes.getUint32(data + 4, true);
+  const first = [...file.subarray(0, data + 4), 2, 0, 0, 0, 0, 0];
+  assert.equal(Math.round(secondsOf(Uint8Array.from([...first, ...file.subarray(data)]))), 6);
+  // MP3 in the head of a WAV file.
+  sizes.setUint16(20, 0x55, true);
+  sizes.setUint32(28, 0xffff_ffff, true);
+  assert.equal(secondsOf(file), length / 48_000);
+});
+
 Deno.test("by the minute the file's length costs where the vendor reports tokens alone", () => {
   const inTokens = reader();
   inTokens.whole(JSON.stringify({ text: "Hello.", usage: tokens }), "application/json");
