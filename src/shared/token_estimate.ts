@@ -40,8 +40,8 @@ const pieceUnits = 256 * 1024;
  * that is 2.6 times the real count for English and code, and 1.0 times for strings of the rarest
  * letters. Used for admission only, never for billing.
  *
- * Callers add content that isn't in the body: images and files by address or id, stored
- * conversations, explicit caches.
+ * Callers add content that isn't in the body: images and files by address (`fetchedTokenBound`) or
+ * id, stored conversations, explicit caches.
  */
 export function inputTokenBound(body: string): number {
   if (body.length < minMediaChars) return textBound(body) + vendorOverheadTokens;
@@ -90,6 +90,18 @@ function bytesOf(unit: number): number {
 const minMediaChars = 16 * 1024;
 /** More than any vendor counts for an image; they scale large ones down. */
 export const maxImageTokens = 16 * 1024;
+
+/**
+ * Of a document or video that the vendor fetches itself: nobody here knows its length. A tenth of the
+ * largest context window, so that the vendor's report is believed (`plausible`) whatever is there.
+ */
+const fetchedFileTokens = 100_000;
+
+/** The bound for media at an address; 0 for everything else, such as media in the request itself. */
+export function fetchedTokenBound(address: unknown, kind: "image" | "file"): number {
+  if (typeof address !== "string" || !/^\s*https?:/i.test(address)) return 0;
+  return kind === "image" ? maxImageTokens : fetchedFileTokens;
+}
 
 /**
  * Base64 in a JSON string, recognized by its `data:` address or by the first bytes of formats that

@@ -10,7 +10,7 @@ import {
   startScriptedVendors,
 } from "./scripted_vendors.ts";
 
-const service = shared(() => startScriptedVendors({ STARTING_CREDIT_USD: "1" }));
+const service = shared(() => startScriptedVendors({ STARTING_CREDIT_USD: "2" }));
 
 const answers: Record<DialectName, (input: unknown, output: unknown) => Record<string, unknown>> = {
   chat: (input, output) => ({
@@ -113,6 +113,56 @@ Deno.test("an excess that could be true is settled at its real cost", async () =
   // 5,000 tokens in, some times what was set aside, and 2 out at 2 and 8 USD a million.
   assert.deepEqual([row.charged_usd, row.billing_basis], ["0.010016000", "reported"]);
 });
+
+/** By dialect, a request whose vendor fetches a picture or a document that is not in it. */
+const fetched: readonly (readonly [DialectName, string, (word: string) => unknown])[] = [
+  ["chat", "/v1/chat/completions", (text) => ({
+    messages: [{
+      role: "user",
+      content: [{ type: "text", text }, { type: "image_url", image_url: { url: address } }],
+    }],
+  })],
+  ["responses", "/v1/responses", (text) => ({
+    input: [{
+      role: "user",
+      content: [{ type: "input_text", text }, { type: "input_file", file_url: address }],
+    }],
+  })],
+  ["messages", "/v1/messages", (text) => ({
+    messages: [{
+      role: "user",
+      content: [{ type: "text", text }, {
+        type: "document",
+        source: { type: "url", url: address },
+      }],
+    }],
+  })],
+  ["generate", `/v1beta/models/${scriptedModel}:generateContent`, (text) => ({
+    contents: [{ role: "user", parts: [{ text }, { fileData: { fileUri: address } }] }],
+  })],
+];
+const address = "https://files.example/long.pdf";
+
+for (const [dialect, path, bodyOf] of fetched) {
+  Deno.test(`what a vendor reads at an address is believed: ${dialect}`, async () => {
+    const answer = JSON.stringify(answers[dialect](60_000, 7));
+    const word = service().script((exchange) =>
+      exchange.answer(200, answer, { "content-type": "application/json" })
+    );
+    const limits = dialect === "responses"
+      ? { max_output_tokens: 20 }
+      : dialect === "generate"
+      ? { generationConfig: { maxOutputTokens: 20 } }
+      : { max_tokens: 20 };
+    const model = dialect === "generate" ? {} : { model: scriptedModel };
+    const body = { ...model, ...limits, ...bodyOf(word) as object };
+    const response = await service().post(`/${scriptedLabel(dialect)}${path}`, body);
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    const row = await service().row(response.headers.get("x-transaction-id"));
+    assert.deepEqual([row.charged_usd, row.billing_basis], ["0.120056000", "reported"]);
+  });
+}
 
 Deno.test("no number keeps a record from being stored, whoever pays", async () => {
   const odd = ["1e30", "-7", "0.5", "9007199254740993", "1e400", '"12"', "null", "[]", "true"];

@@ -15,6 +15,8 @@ export interface HostedWork {
   readonly region?: { path: string; name: string };
   /** The requested service tier, as price rows name it. */
   readonly tier?: { path: string; name: string };
+  /** Upper bound of the prompt tokens of media that the vendor fetches; absent: there is none. */
+  readonly fetchedTokens?: number;
 }
 
 export interface HostedTool {

@@ -25,6 +25,8 @@ export interface HostedBound {
   readonly uses: Readonly<Partial<Record<HostedCount, number>>>;
   /** Prompt tokens that tools' results add. */
   readonly inputTokens: number;
+  /** Those of media that the vendor fetches: part of the prompt. */
+  readonly fetchedTokens: number;
   readonly region?: string;
   /** Uses that only the vendor knows the price of. */
   readonly unlistedUses: number;
@@ -117,7 +119,11 @@ export function chargeHosted(
     }
     if (isFed(tool)) inputTokens += count * (tool.tokensPerUse ?? usualTokensPerUse);
   }
-  return { uses, inputTokens, unlistedUses, models, ...(region ? { region: region.name } : {}) };
+  const { fetchedTokens = 0 } = work;
+  return {
+    ...{ uses, inputTokens, fetchedTokens, unlistedUses, models },
+    ...(region ? { region: region.name } : {}),
+  };
 }
 
 /** Whether the vendor feeds its results back into the prompt. */
@@ -194,17 +200,25 @@ export function boundOf(
 ): bigint {
   const bound = (row: PriceRow, more: HostedBound, limit = facts.maxOutputTokens) =>
     boundOfModel(row, { ...facts, maxOutputTokens: limit }, requestText, more);
+  // Other models use no tools.
+  const alone = { ...noHostedWork, fetchedTokens: hosted.fetchedTokens };
   let dearest = bound(price, hosted);
   let besides = BigInt(hosted.unlistedUses) * unlistedUseNanos;
   for (const { price: row, role, uses, maxOutputTokens } of hosted.models) {
-    if (role === "besides") besides += BigInt(uses) * bound(row, noHostedWork, maxOutputTokens);
+    if (role === "besides") besides += BigInt(uses) * bound(row, alone, maxOutputTokens);
     else dearest = [dearest, bound(row, hosted)].reduce((a, b) => a > b ? a : b);
   }
   return dearest + besides;
 }
 
-/** A call without tools, as those of other models are. */
-export const noHostedWork: HostedBound = { uses: {}, inputTokens: 0, unlistedUses: 0, models: [] };
+/** A call without tools and media that the vendor fetches. */
+export const noHostedWork: HostedBound = {
+  uses: {},
+  inputTokens: 0,
+  fetchedTokens: 0,
+  unlistedUses: 0,
+  models: [],
+};
 
 /** The most output tokens that a call can have. */
 export function outputBound(
@@ -228,8 +242,11 @@ function boundOfModel(
   const { perChoice, choices } = outputBound(price, facts);
   return upperBoundNanos(price, {
     // The vendor refuses what doesn't fit the model's context.
-    inputTokens: Math.min(inputTokenBound(requestText), price.contextTokens ?? Infinity) +
-      hosted.inputTokens,
+    inputTokens: hosted.inputTokens +
+      Math.min(
+        inputTokenBound(requestText) + hosted.fetchedTokens,
+        price.contextTokens ?? Infinity,
+      ),
     ...hosted.uses,
     ...(hosted.region === undefined ? {} : { region: hosted.region }),
     maxOutputTokens: perChoice,

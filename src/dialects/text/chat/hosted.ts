@@ -10,6 +10,7 @@ import {
   type VendorState,
 } from "../../kernel/hosted.ts";
 import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 
 /**
  * What tools cost: the caller's own, and those that OpenRouter runs (npm @openrouter/sdk 1.3.19,
@@ -38,6 +39,7 @@ const pluginCosts: Readonly<Record<string, ToolCost>> = {
 export function hostedWork(body: unknown): HostedWork {
   const request = isRecord(body) ? body : {};
   const tier = namedAt("service_tier", request.service_tier);
+  const fetchedTokens = fetchedIn(request.messages);
   return {
     tools: [
       ...namedIn(request.tools, "tools", "type", toolCosts, "function"),
@@ -49,6 +51,7 @@ export function hostedWork(body: unknown): HostedWork {
     ],
     state: filesOf(request.messages),
     ...(tier && { tier }),
+    ...(fetchedTokens > 0 && { fetchedTokens }),
   };
 }
 
@@ -116,4 +119,22 @@ function filesOf(messages: unknown): VendorState[] {
       return [{ path: `messages[${index}].content[${at}].file.file_id` }];
     });
   });
+}
+
+/** The bound of media that the vendor fetches. Some vendors take more kinds than the published ones. */
+function fetchedIn(messages: unknown): number {
+  let tokens = 0;
+  for (const message of asList(messages)) {
+    for (const part of isRecord(message) ? asList(message.content) : []) {
+      if (!isRecord(part)) continue;
+      for (const [name, value] of Object.entries(part)) {
+        const addresses = isRecord(value) ? [value.url, value.file_data, value.file_url] : [value];
+        const kind = name === "image_url" ? "image" : "file";
+        // The words of a text part may be an address.
+        if (name === "text") continue;
+        for (const address of addresses) tokens += fetchedTokenBound(address, kind);
+      }
+    }
+  }
+  return tokens;
 }

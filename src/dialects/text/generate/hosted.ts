@@ -11,6 +11,7 @@ import {
 import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { camelCase } from "./request/fields.ts";
 import { isOwnFile } from "./media.ts";
+import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 
 /**
  * What tools cost (npm @google/genai 3.1.0, `Tool`). The price of a tool that isn't listed is
@@ -42,13 +43,16 @@ export function hostedWork(body: unknown): HostedWork {
   for (const [index, tool] of asList(request.tools).entries()) {
     if (isRecord(tool)) readTool(tool, `tools[${index}]`, tools, state);
   }
+  let fetchedTokens = 0;
   for (const [index, content] of asList(request.contents).entries()) {
-    filesIn(content, `contents[${index}]`, state);
+    fetchedTokens += filesIn(content, `contents[${index}]`, state);
   }
-  for (const key of keysOf(request, "systemInstruction")) filesIn(request[key], key, state);
+  for (const key of keysOf(request, "systemInstruction")) {
+    fetchedTokens += filesIn(request[key], key, state);
+  }
   const key = keysOf(request, "serviceTier").at(0) ?? "serviceTier";
   const tier = namedAt(key, asString(request[key])?.toLowerCase());
-  return { tools, state, ...(tier && { tier }) };
+  return { tools, state, ...(tier && { tier }), ...(fetchedTokens > 0 && { fetchedTokens }) };
 }
 
 /** Each member of a `tools` entry is a tool of its own. */
@@ -62,8 +66,10 @@ function readTool(tool: JsonRecord, at: string, tools: HostedTool[], state: Vend
   }
 }
 
-function filesIn(content: unknown, path: string, state: VendorState[]): void {
-  if (!isRecord(content)) return;
+/** Notes files in the vendor's account; gives the bound of what it fetches. */
+function filesIn(content: unknown, path: string, state: VendorState[]): number {
+  let fetchedTokens = 0;
+  if (!isRecord(content)) return fetchedTokens;
   for (const [index, part] of asList(content.parts).entries()) {
     if (!isRecord(part)) continue;
     const at = `${path}.parts[${index}]`;
@@ -72,10 +78,20 @@ function filesIn(content: unknown, path: string, state: VendorState[]): void {
       if (!isRecord(file)) continue;
       for (const uri of keysOf(file, "fileUri")) {
         if (isVendorFile(file[uri])) state.push({ path: `${at}.${key}.${uri}` });
+        else fetchedTokens += fetchedTokenBound(file[uri], kindOf(file));
       }
     }
-    for (const key of keysOf(part, "functionResponse")) filesIn(part[key], `${at}.${key}`, state);
+    for (const key of keysOf(part, "functionResponse")) {
+      fetchedTokens += filesIn(part[key], `${at}.${key}`, state);
+    }
   }
+  return fetchedTokens;
+}
+
+/** The vendor goes by the type that the request names. */
+function kindOf(file: JsonRecord): "image" | "file" {
+  const types = keysOf(file, "mimeType").map((key) => asString(file[key]));
+  return types.length === 1 && types[0]?.startsWith("image/") ? "image" : "file";
 }
 
 /**

@@ -11,6 +11,7 @@ import {
 } from "../../kernel/hosted.ts";
 import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { blocksOf, type OfferedTool } from "./request/decode_tools.ts";
+import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 
 /**
  * What tools cost, by their type without its date (npm @anthropic-ai/sdk 1.14.0, `BetaToolUnion`).
@@ -64,14 +65,15 @@ export function hostedWork(body: unknown): HostedWork {
   if (isRecord(billing) && (billing.bill_to ?? "self") !== "self") {
     state.push({ path: "billing_policy.bill_to" });
   }
-  filesIn(request.system, "system", state, 0);
-  filesIn(request.messages, "messages", state, 0);
+  const fetchedTokens = filesIn(request.system, "system", state, 0) +
+    filesIn(request.messages, "messages", state, 0);
   const tier = namedAt("speed", request.speed) ?? namedAt("service_tier", request.service_tier);
   return {
     tools: [...tools, ...fallbacks(request.fallbacks)],
     state,
     ...regionOf(request),
     ...(tier && { tier }),
+    ...(fetchedTokens > 0 && { fetchedTokens }),
   };
 }
 
@@ -129,19 +131,28 @@ function regionOf({ inference_geo: geo }: JsonRecord): Pick<HostedWork, "region"
   return { region: { path: "inference_geo", name } };
 }
 
-/** Blocks that read a file in the vendor's account. Results of its own tools aren't read again. */
-function filesIn(value: unknown, path: string, state: VendorState[], depth: number): void {
-  if (depth > 4) return;
+/**
+ * Blocks that read a file in the vendor's account; results of its own tools aren't read again. Gives
+ * the bound of what they have it fetch.
+ */
+function filesIn(value: unknown, path: string, state: VendorState[], depth: number): number {
+  let fetchedTokens = 0;
+  if (depth > 4) return fetchedTokens;
   for (const [index, one] of asList(value).entries()) {
     if (!isRecord(one)) continue;
     const at = `${path}[${index}]`;
     if (isRecord(one.source) && one.source.type === "file") {
       state.push({ path: `${at}.source.file_id` });
     }
+    if (isRecord(one.source)) {
+      const kind = one.type === "image" ? "image" : "file";
+      fetchedTokens += fetchedTokenBound(one.source.url, kind);
+    }
     if (one.type === "container_upload") state.push({ path: `${at}.file_id` });
     const inner = isRecord(one.source) && one.source.type === "content"
       ? { list: one.source.content, at: `${at}.source.content` }
       : { list: one.content, at: `${at}.content` };
-    filesIn(inner.list, inner.at, state, depth + 1);
+    fetchedTokens += filesIn(inner.list, inner.at, state, depth + 1);
   }
+  return fetchedTokens;
 }

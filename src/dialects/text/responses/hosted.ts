@@ -10,6 +10,7 @@ import {
   type VendorState,
 } from "../../kernel/hosted.ts";
 import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 
 /**
  * What tools cost (npm openai 7.57.0, `responses.Tool`; xAI's from docs.x.ai, "Tools Pricing"). The
@@ -53,10 +54,16 @@ export function hostedWork(body: unknown): HostedWork {
     if (isSet(request[name])) state.push({ path: name });
   }
   readTools(request.tools, "tools", tools, state);
-  readItems(request.input, tools, state);
+  const fetchedTokens = readItems(request.input, tools, state);
   const { maxUses } = limitOf(request.max_tool_calls);
   const tier = namedAt("service_tier", request.service_tier);
-  return { tools, state, ...(maxUses === undefined ? {} : { maxUses }), ...(tier && { tier }) };
+  return {
+    tools,
+    state,
+    ...(maxUses === undefined ? {} : { maxUses }),
+    ...(tier && { tier }),
+    ...(fetchedTokens > 0 && { fetchedTokens }),
+  };
 }
 
 function readTools(list: unknown, at: string, tools: HostedTool[], state: VendorState[]): void {
@@ -131,28 +138,38 @@ function stateOfTool(tool: JsonRecord, path: string, state: VendorState[]): void
   }
 }
 
-/** Files and containers that items name, and tools that items bring. */
-function readItems(input: unknown, tools: HostedTool[], state: VendorState[]): void {
+/**
+ * Files and containers that items name, and tools that items bring. Gives the bound of the media that
+ * the vendor fetches.
+ */
+function readItems(input: unknown, tools: HostedTool[], state: VendorState[]): number {
+  let fetchedTokens = 0;
   for (const [index, item] of asList(input).entries()) {
     if (!isRecord(item)) continue;
     const path = `input[${index}]`;
     if (item.type === "additional_tools" || item.type === "tool_search_output") {
       readTools(item.tools, `${path}.tools`, tools, state);
     }
-    filesIn(item.content, `${path}.content`, state);
-    filesIn(item.output, `${path}.output`, state);
+    for (const name of ["content", "output"]) {
+      fetchedTokens += filesIn(item[name], `${path}.${name}`, state);
+    }
     // A code tool would continue in this container.
     if (isSet(item.container_id)) state.push({ path: `${path}.container_id` });
   }
+  return fetchedTokens;
 }
 
 /** Files in parts of messages and of tool outputs. Files that citations name aren't read again. */
-function filesIn(parts: unknown, path: string, state: VendorState[]): void {
-  if (isRecord(parts) && isSet(parts.file_id)) state.push({ path: `${path}.file_id` });
-  if (!Array.isArray(parts)) return;
-  for (const [index, part] of parts.entries()) {
-    if (isRecord(part) && isSet(part.file_id)) state.push({ path: `${path}[${index}].file_id` });
+function filesIn(parts: unknown, path: string, state: VendorState[]): number {
+  let fetchedTokens = 0;
+  for (const [index, part] of asList(parts).entries()) {
+    if (!isRecord(part)) continue;
+    const at = Array.isArray(parts) ? `${path}[${index}]` : path;
+    if (isSet(part.file_id)) state.push({ path: `${at}.file_id` });
+    fetchedTokens += fetchedTokenBound(part.image_url, "image") +
+      fetchedTokenBound(part.file_url, "file");
   }
+  return fetchedTokens;
 }
 
 function isSet(value: unknown): boolean {
