@@ -1,9 +1,21 @@
 import { typicalImageTokens } from "../../../shared/media_estimate.ts";
-import { estimateTokens, inputTokenBound, maxImageTokens } from "../../../shared/token_estimate.ts";
+import {
+  estimateTokens,
+  fetchedTokenBound,
+  inputTokenBound,
+  maxImageTokens,
+} from "../../../shared/token_estimate.ts";
 import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage, ImageCount, PriceRow } from "../../../pricing/pricing.ts";
 import type { SseEvent } from "../../../base/sse.ts";
-import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
+import {
+  asList,
+  asString,
+  count,
+  isRecord,
+  type JsonRecord,
+  miscounts,
+} from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { withoutPictures } from "../../kernel/picture_text.ts";
@@ -49,12 +61,20 @@ function imageBound(request: OperationRequest) {
   const partials = numberOf(fields.partial_images) ?? 0;
   const frames = numberOf(fields.frame_count) ?? 1;
   return {
-    inputTokens: inputTokenBound(text) + files.length * maxImageTokens,
+    inputTokens: inputTokenBound(text) + files.length * maxImageTokens + fetchedTokens(fields),
     maxOutputTokens: frames * imageTokens(image.quality, image.size) +
       partials * partialImageTokens,
     choices: n,
     images: [{ ...image, count: n }],
   };
+}
+
+/** The bound of the pictures that the vendor fetches: each is an address or has one, by some name. */
+function fetchedTokens(fields: JsonRecord): number {
+  const addresses = (value: unknown): unknown[] =>
+    isRecord(value) ? Object.values(value).flatMap(addresses) : [value];
+  return [fields.images, fields.image, fields.image_url, fields.mask].flatMap(asList)
+    .flatMap(addresses).reduce<number>((sum, one) => sum + fetchedTokenBound(one, "image"), 0);
 }
 
 /** Numbers in a form are text. */

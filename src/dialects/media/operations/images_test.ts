@@ -147,6 +147,9 @@ Deno.test("the bound counts every picture at the size and quality asked for, els
   assert.equal(bound({ quality: "high", size: "1024x1024" }).maxOutputTokens, 4195);
   assert.equal(bound({ n: 4 }).choices, 4);
   assert.equal(bound({ partial_images: 3 }).maxOutputTokens, 725);
+  const pictures = ["https://a.example/1", { image_url: "https://a.example/2" }];
+  const more = bound({ images: pictures, mask: { url: "https://a.example/3" } });
+  assert.ok(more.inputTokens > 3 * 16_384, `${more.inputTokens}`);
   // Rubbish is the vendor's to refuse.
   for (const n of [null, -1, "many", 1.5, {}]) assert.equal(bound({ n }).choices, 1);
 });
