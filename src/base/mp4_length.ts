@@ -84,9 +84,30 @@ function trackSeconds(bytes: Buffer, track: Box): number | undefined {
     ticks += bytes.readUInt32BE(at) * bytes.readUInt32BE(at + 4);
   }
   const tabled = Math.max(statedSeconds(bytes, head) ?? 0, ticks / scale);
-  if (bytes.toString("latin1", format.start + 12, format.start + 16) !== "mp4a") return tabled;
-  const rate = aacRate(bytes, format);
-  return rate && Math.max(tabled, samples * aacFrame / rate);
+  const codec = bytes.toString("latin1", format.start + 12, format.start + 16);
+  if (codec === "mp4a") {
+    const rate = aacRate(bytes, format);
+    return rate && Math.max(tabled, samples * aacFrame / rate);
+  }
+  const length = bytesOf(bytes, sizes!, samples);
+  if (losslessCodecs.includes(codec)) return Math.max(tabled, length / mostLosslessBytes);
+  return Math.max(tabled, length / mostPackedBytes, samples * leastPacketSeconds);
+}
+
+const losslessCodecs = ["alac", "fLaC", "sowt", "twos", "lpcm", "ipcm", "fpcm", "in24", "in32"]
+  .concat(["fl32", "fl64", "raw ", "ulaw", "alaw"]);
+/** Bytes a second that no usual file exceeds: the tables can't make sound as short as they like. */
+const [mostLosslessBytes, mostPackedBytes] = [300_000, 64_000];
+/** No codec has shorter packets than Opus, each of them one sample of the file. */
+const leastPacketSeconds = 0.0025;
+
+/** Of all samples of a track; 0 where their sizes are written in the rare short form. */
+function bytesOf(bytes: Buffer, sizes: Box, samples: number): number {
+  const each = numberAt(bytes, sizes, 4) ?? 0;
+  if (sizes.type !== "stsz" || each > 0) return sizes.type === "stsz" ? each * samples : 0;
+  let sum = 0;
+  for (let at = sizes.start + 12; at + 4 <= sizes.end; at += 4) sum += bytes.readUInt32BE(at);
+  return sum;
 }
 
 /** Of `mvhd` and `mdhd`; undefined where the length is unknown, which is written as 0 or all ones. */

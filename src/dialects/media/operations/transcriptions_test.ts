@@ -155,7 +155,8 @@ const box = (type: string, ...contents: number[][]): number[] => {
 };
 
 /** An MP4 file of 40 kB with 7 s of AAC at 16 kHz, or what it states of them, in milliseconds. */
-function mp4({ head = 7000, track, ticks = 64, more = [] }: {
+function mp4({ codec = "mp4a", head = 7000, track, ticks = 64, more = [] }: {
+  codec?: string;
   head?: number;
   track?: number;
   ticks?: number;
@@ -163,12 +164,12 @@ function mp4({ head = 7000, track, ticks = 64, more = [] }: {
 }): Uint8Array<ArrayBuffer> {
   const times = (duration: number) => words(0, 0, 0, 1000, duration, 0);
   const esds = [3, 25, 0, 0, 0, 4, 17, 0x40, ...Array(12).fill(0), 5, 2, 0x14, 0x08];
-  const mp4a = box("mp4a", Array(28).fill(0), box("esds", words(0), esds));
+  const entry = box(codec, Array(28).fill(0), box("esds", words(0), esds));
   const samples = Math.ceil(7 * 16_000 / 1024);
   const tables = [
-    box("stsd", words(0, 1), mp4a),
+    box("stsd", words(0, 1), entry),
     box("stts", words(0, 1, samples, ticks)),
-    box("stsz", words(0, 0, samples)),
+    box("stsz", words(0, 0, samples), words(...Array(samples).fill(4096))),
   ];
   const sound = box(
     "mdia",
@@ -193,6 +194,14 @@ Deno.test("a FLAC file that states one sample lasts at least as long as its fram
   const info = [...words(0x1000_1000, 0, 0x3e8, 0x00f0_0000), 0, 1, ...Array(16).fill(0)];
   const file = [...letters("fLaC"), 0x80, 0, 0, 34, ...info, ...Array(320_000).fill(7)];
   assert.equal(secondsOf(Uint8Array.from(file)), 9.5);
+});
+
+Deno.test("a track of another codec lasts at least as long as its bytes need", () => {
+  // 110 packets of 4 kB.
+  for (const [codec, seconds] of [["Opus", 110 * 4096 / 64_000], ["alac", 110 * 4096 / 300_000]]) {
+    const forged = mp4({ codec: String(codec), head: 10, track: 10, ticks: 0 });
+    assert.ok(Math.abs(secondsOf(forged) - Number(seconds)) < 0.5, `${codec}`);
+  }
 });
 
 Deno.test("streams of Ogg one after the other last as long as all of them", () => {
