@@ -126,6 +126,8 @@ export interface EvalItem {
    * Pauses for credit or rate are no tries: nobody was asked.
    */
   attempts: number;
+  /** Ids of its calls whose cost the run's counts hold already. */
+  countedCalls: readonly string[];
 }
 
 export interface FinishedItem {
@@ -163,8 +165,12 @@ export interface EvalWork {
   begin(run: ClaimedRun, item: EvalItem): Promise<void>;
   /** Counts a call that is made again, and what it cost. */
   countTry(run: ClaimedRun, item: EvalItem, spent: CallCost): Promise<void>;
-  /** Adds what a call cost whose item the run ends without. */
-  countSpent(run: ClaimedRun, spent: CallCost): Promise<void>;
+  /** Adds what calls cost whose item doesn't end now: the run may end without it. */
+  countCalls(
+    run: ClaimedRun,
+    item: EvalItem,
+    calls: readonly (CallCost & { transactionId: string | null })[],
+  ): Promise<void>;
   /** Stores an item's end and results once; false when the claim is lost. */
   finish(run: ClaimedRun, item: EvalItem, done: FinishedItem): Promise<boolean>;
   /** Pauses a run; one that has waited for a day ends as failed with this reason. */

@@ -23,7 +23,7 @@ import type { GradeThread } from "./grade_thread.ts";
 import { broken, gradeText, requiresStoredAnswer, unknown, type Verdict } from "./graders.ts";
 
 export interface EvalItemDeps extends EvalCallDeps {
-  work: Pick<EvalWork, "stored" | "earlierCall" | "begin" | "countTry" | "countSpent">;
+  work: Pick<EvalWork, "stored" | "earlierCall" | "begin" | "countTry" | "countCalls">;
   dialects: Readonly<Record<string, Dialect>>;
   graders: GradeThread;
   media: MediaStore;
@@ -93,15 +93,25 @@ async function runStored(
   const judgements: Judgement[] = [];
   for (const index of run.graders.keys()) {
     const judgement = await judge(deps, context, stored, evidence, index);
-    if (judgement.kind === "unrecoverable") {
-      // The item ends with its run, and nothing else counts what was paid for it.
-      for (const { spent } of [answer, ...judgements]) await deps.work.countSpent(run, spent);
+    if (judgement.kind !== "judgement") {
+      await countPaid(deps, context, [answer, ...judgements]);
+      return unanswered(context, stored, judgement);
     }
-    if (judgement.kind !== "judgement") return unanswered(context, stored, judgement);
     judgements.push(judgement);
   }
   const outcome = outcomeOf(judgements.map(({ verdict }) => verdict));
   return finished(context, stored, { outcome, reason: null, spent: answer.spent, judgements });
+}
+
+/** The run may end, or be cancelled, before the item does: then nothing else counts its calls. */
+async function countPaid(
+  { work }: EvalItemDeps,
+  { run, item }: ItemContext,
+  paid: readonly { spent: Spent }[],
+): Promise<void> {
+  const calls = paid.map(({ spent }) => spent)
+    .filter(({ costNanos, unpricedCalls }) => costNanos > 0n || unpricedCalls > 0);
+  if (calls.length > 0) await work.countCalls(run, item, calls);
 }
 
 interface Judgement {
@@ -204,6 +214,13 @@ async function earlierAnswer(
   const earlier = await work.earlierCall(run, requestId);
   if (!earlier || earlier.responseText === null || earlier.payloadTruncated) return undefined;
   const { transactionId, costNanos } = earlier;
+  if (item.countedCalls.includes(transactionId)) {
+    return {
+      kind: "answer",
+      json: JSON.parse(earlier.responseText),
+      spent: { ...noSpent, transactionId },
+    };
+  }
   const unpricedCalls = costNanos === null ? 1 : 0;
   const spent = { transactionId, costNanos: costNanos ?? 0n, unpricedCalls };
   return { kind: "answer", json: JSON.parse(earlier.responseText), spent };

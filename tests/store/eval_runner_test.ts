@@ -4,6 +4,8 @@ import type { EvalRun } from "../../src/evals/eval.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { RelayRequest } from "../../src/relay/relay.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
+import { interaction } from "./samples.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import type { Database } from "../../src/database/database.ts";
 import { chatAnswer, eachWorld, numberIn } from "../support/eval_world.ts";
@@ -214,6 +216,52 @@ eachWorld(
     }
     const { counts } = await world.run(id);
     assert.deepEqual([counts.passed, counts.errors, world.calls.length], [1, 0, 9]);
+  },
+);
+
+eachWorld(
+  "what answers cost is counted once, also where the run is cancelled while their judge waits",
+  async (world, database) => {
+    const answer = world.model;
+    const records = createAnalyticsStore(database);
+    let hasCredit = false;
+    world.model = async (request) => {
+      const { bodyText, caller } = request;
+      if (bodyText.includes("Criterion:")) {
+        if (!hasCredit) throw new Fault("insufficient_credits");
+        return chatAnswer('{"passed": true, "score": 1, "reason": ""}');
+      }
+      const reply = await answer(request);
+      const requestId = caller.requestId;
+      const row = interaction(world.accountId, `call of ${requestId}`, {
+        ...{ requestId, status: "completed", costNanos: 7n, createdAt: new Date() },
+        responseText: String(reply.body),
+      });
+      await records.insert([row]);
+      caller.trace.transactionId = row.transactionId;
+      caller.trace.settled = row;
+      return reply;
+    };
+    await world.store(2);
+    const judge: Grader = { type: "judge", model: "vendor-b/judge", prompt: "Is it right?" };
+    const [cancelled, resumed] = [
+      await world.create({ graders: [judge] }),
+      await world.create({ graders: [judge] }),
+    ];
+    const runner = world.runner();
+    for (const id of [cancelled, resumed]) {
+      runner.wake();
+      await world.until(id, (run) => run.waiting !== null);
+    }
+    await world.evals.cancel(world.accountId, cancelled);
+    hasCredit = true;
+    await passTime(database);
+    await runner.tick();
+    await world.until(resumed, ended);
+    for (const id of [cancelled, resumed]) {
+      const { counts } = await world.run(id);
+      assert.equal(counts.costNanos, 14n);
+    }
   },
 );
 

@@ -50,16 +50,12 @@ export function createEvalWork(
     renew: async (runIds) => new Set((await claims.renew(runIds)).keys()),
     async items(run, after, limit) {
       const rows = await database.query(
-        `select position, transaction_id, transaction_created_at, attempts from eval_items
+        `select position, transaction_id, transaction_created_at, attempts, counted_calls
+         from eval_items
          where eval_run_id = $1 and outcome is null and position > $2 order by position limit $3`,
         [run.evalRunId, after, limit],
       );
-      return rows.map((row) => ({
-        position: Number(row.position),
-        transactionId: String(row.transaction_id),
-        createdAt: row.transaction_created_at as Date,
-        attempts: Number(row.attempts),
-      }));
+      return rows.map(readItem);
     },
     async stateOf({ evalRunId }) {
       const [row] = await database.query(
@@ -79,7 +75,7 @@ export function createEvalWork(
       );
     },
     countTry: (...args) => database.transaction((tx) => countTry(tx, ...args)),
-    countSpent: (run, spent) => database.transaction((tx) => countSpent(tx, run, spent)),
+    countCalls: (...args) => database.transaction((tx) => countCalls(tx, ...args)),
     finish: (run, item, done) =>
       database.transaction((tx) => {
         // Where both share a database nobody can erase the one while the other is written.
@@ -129,6 +125,16 @@ function readClaimed(row: SqlRow): ClaimedRun {
   };
 }
 
+function readItem(row: SqlRow): EvalItem {
+  return {
+    position: Number(row.position),
+    transactionId: String(row.transaction_id),
+    createdAt: row.transaction_created_at as Date,
+    attempts: Number(row.attempts),
+    countedCalls: row.counted_calls as string[],
+  };
+}
+
 const endSql = `update eval_runs set state = $3, error_code = $4, error_message = $5,
     ${withoutClaim(work)}, finished_at = clock_timestamp()
   where eval_run_id = $1 and claimed_by = $2 and state = 'running'`;
@@ -155,6 +161,20 @@ async function countTry(tx: Queryable, run: ClaimedRun, item: EvalItem, spent: C
   await tx.query(
     "update eval_items set attempts = attempts + 1 where eval_run_id = $1 and position = $2",
     [run.evalRunId, item.position],
+  );
+}
+
+async function countCalls(tx: Queryable, ...args: Parameters<EvalWork["countCalls"]>) {
+  const [run, item, calls] = args;
+  for (const spent of calls) await countSpent(tx, run, spent);
+  await tx.query(
+    `update eval_items set counted_calls = counted_calls || $3::text[]
+     where eval_run_id = $1 and position = $2`,
+    [
+      run.evalRunId,
+      item.position,
+      calls.flatMap(({ transactionId: id }) => id === null ? [] : [id]),
+    ],
   );
 }
 
