@@ -207,7 +207,8 @@ export class Background {
 function drained(caller: CallContext): CallContext {
   const { account, key } = caller.principal;
   const principal = { account, key: { ...key, onDisconnect: "drain" as const } };
-  return { ...caller, principal, goesOn: true };
+  caller.trace.goesOn = true;
+  return { ...caller, principal };
 }
 
 function jsonReply(body: string, headers: Record<string, string>): Reply {

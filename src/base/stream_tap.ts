@@ -1,11 +1,11 @@
 /** Listens to a stream and to how it ends. */
 export interface StreamTap {
   piece(bytes: Uint8Array): void;
-  /** True when the whole answer has come, though the reader has not taken all of it. */
-  isComplete(): boolean;
+  /** Asked when the reader has left: whether the rest is read all the same. */
+  goesOn(): boolean;
   /** Called once, when the stream ended in order; the reader sees the end when this resolves. */
   ended(): Promise<void>;
-  /** Called once, when the stream broke or its reader left before the answer was complete. */
+  /** Called once, when the stream broke or its reader left and it does not go on. */
   broken(): void;
 }
 
@@ -40,8 +40,7 @@ export function tapStream(
     }
   };
   const leave = async () => {
-    // A complete answer is stored for repeats; the rest of it is already here.
-    if (!watcher.isComplete()) return await once(() => watcher.broken());
+    if (!watcher.goesOn()) return await once(() => watcher.broken());
     while (await take());
   };
   const onAbort = () => void leave().catch(() => {});

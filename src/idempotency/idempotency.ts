@@ -33,7 +33,8 @@ export interface Idempotency {
   /**
    * Gives the stored answer of the same request, waits for it where it is under way, or makes it by
    * `run`. Only a completed answer of status 2xx and at most 16 MiB is kept; after anything else,
-   * and when the first caller leaves in the middle, the id is free and one of those who wait runs.
+   * and when the first caller leaves what does not go on without it, the id is free and one of
+   * those who wait runs.
    * The first caller's bytes are passed on as they come; only the end waits for the store, at most
    * a second. Throws `idempotency_conflict` when the id is in use for another body.
    */
@@ -229,7 +230,9 @@ class Gate implements Idempotency {
     const bytes = keepsNothing ? undefined : new AnswerBytes();
     return tapStream(body, {
       piece: (piece) => bytes?.add(piece),
-      isComplete: () => isCompleted(trace),
+      // The rest of a complete answer is already here. One that goes on without its caller is this
+      // request's answer, and would be made and charged again for a repeat.
+      goesOn: () => trace.goesOn === true || isCompleted(trace),
       // Without its bytes the answer is not kept.
       ended: () => this.#conclude(attempt, reply, bytes?.whole(), trace, true),
       broken: () => this.#free(attempt),

@@ -133,7 +133,8 @@ class Filling {
     const bytes = new AnswerBytes();
     const tapped = tapStream(body, {
       piece: (piece) => bytes.add(piece),
-      isComplete: () => this.#call?.status === "completed",
+      // The rest of a complete answer is already here.
+      goesOn: () => this.#call?.status === "completed",
       ended: () => Promise.resolve(this.#conclude(reply, true, bytes.whole())),
       broken: () => this.#fill.abandon(),
     }, signal);

@@ -48,8 +48,6 @@ export interface CallContext {
   readonly onEncoded?: () => void;
   /** Gives what runs work on a large answer in turns with other calls; absent: at once. */
   readonly heavyStep?: () => Step;
-  /** If the caller leaves, a streamed answer is still read to its end and stored. */
-  readonly goesOn?: boolean;
   /** How long the vendor may be silent, in ms; absent: the configured time. */
   readonly silenceMs?: number;
   /**
@@ -69,6 +67,8 @@ export interface CallTrace {
   repeat?: { key: string; claimId: string };
   /** A background call was accepted; its caller already has the reply. */
   isLeft?: boolean;
+  /** If the caller leaves, a streamed answer is still read to its end and stored. */
+  goesOn?: boolean;
   /** Set once the call has been settled. */
   settled?: SettledCall;
   /** Called when a call is settled. */

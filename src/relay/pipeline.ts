@@ -459,7 +459,7 @@ async function streamReply<M extends CallMeter>(
       listener,
       body,
       onDisconnect: caller.principal.key.onDisconnect,
-      goesOn: caller.goesOn,
+      goesOn: caller.trace.goesOn,
       httpStatus: status,
       nowMs: () => clock.monotonicMs(),
     });

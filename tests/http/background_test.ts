@@ -186,6 +186,29 @@ eachService(
 );
 
 eachService(
+  "background with stream: a caller who left gets that answer by the same X-Request-ID",
+  {},
+  async (service) => {
+    const body = { model, input: "Talk. [long:40] [drip:20]", background: true, stream: true };
+    const ask = () =>
+      service.post("/chat/v1/responses", body, { "x-request-id": "background-stream" });
+    const left = await ask();
+    const reader = left.body!.getReader();
+    await reader.read();
+    await reader.cancel();
+    const again = await ask();
+    assert.equal(again.headers.get("x-idempotent-replay"), "true");
+    assert.equal(
+      again.headers.get("x-transaction-id"),
+      left.headers.get("x-transaction-id"),
+    );
+    assert.match(await again.text(), /"type":"response.completed"/);
+    const rows = await service.rows();
+    assert.deepEqual(rows.map(({ status }) => status), ["completed"]);
+  },
+);
+
+eachService(
   "background: a repeat with the same X-Request-ID has the same response",
   {},
   async (service) => {
