@@ -14,6 +14,19 @@ const text = (events: readonly Record<string, unknown>[]) =>
 
 type ResponseEvent = { response: { id: string; status: string; output: unknown[] } };
 
+const idOf = (events: readonly Record<string, unknown>[]) =>
+  (events.at(-1) as unknown as ResponseEvent).response.id;
+
+async function erase(transactionId: string): Promise<void> {
+  const { baseUrl, key } = service();
+  const deletion = await fetch(`${baseUrl}/api/v1/data`, {
+    method: "DELETE",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ transaction_ids: [transactionId], confirm: true }),
+  });
+  assert.equal((await deletion.json()).deleted_count, 1);
+}
+
 Deno.test("the official client's socket: each response.create is a call with its own row and charge", async () => {
   const { baseUrl, key, rows } = service();
   const user = crypto.randomUUID();
@@ -74,8 +87,6 @@ Deno.test("a stored response that goes on with an unstored one of its socket goe
   const { baseUrl, key, row, rows } = service();
   await using socket = await openSocket(service());
   const [user, later] = [crypto.randomUUID(), crypto.randomUUID()];
-  const idOf = (events: readonly Record<string, unknown>[]) =>
-    (events.at(-1) as unknown as ResponseEvent).response.id;
   const first = await socket.ask({
     ...{ model, store: false, safety_identifier: user },
     input: "My secret. [say:first]",
@@ -86,20 +97,43 @@ Deno.test("a stored response that goes on with an unstored one of its socket goe
     input: [{ role: "user", content: "[say:second]" }],
   });
   const [{ transaction_id: kept }] = await rows({ user_id: later }) as [Record<string, string>];
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
-  const asked = { transaction_ids: [erased], confirm: true };
-  const deletion = await fetch(`${baseUrl}/api/v1/data`, {
-    ...{ method: "DELETE", headers, body: JSON.stringify(asked) },
-  });
-  assert.equal((await deletion.json()).deleted_count, 1);
+  await erase(erased!);
   const [refused] = await socket.exchange({
     ...{ type: "response.create", model, previous_response_id: idOf(second), input: "Go on." },
   });
   assert.equal((refused!.error as { code?: string }).code, "previous_response_not_found");
-  const stored = await fetch(`${baseUrl}/chat/v1/responses/${idOf(second)}`, { headers });
+  const stored = await fetch(`${baseUrl}/chat/v1/responses/${idOf(second)}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
   assert.equal(stored.status, 404);
   await stored.body?.cancel();
   assert.equal((await row(kept!)).status, "completed", "its own row stays");
+});
+
+Deno.test("what continues an erased turn is forgotten, also a warm-up, or a call that was under way", async () => {
+  const { simulators, rows } = service();
+  for (
+    const next of [
+      { generate: false, input: [{ role: "developer", content: "Rules" }] },
+      { input: [{ role: "user", content: "[say:second] [slow:1000]" }] },
+    ]
+  ) {
+    await using socket = await openSocket(service());
+    const user = crypto.randomUUID();
+    const unstored = { type: "response.create", model, store: false };
+    const first = await socket.ask({
+      ...{ ...unstored, safety_identifier: user, input: "My secret. [say:first]" },
+    });
+    const [erased] = await rows({ user_id: user });
+    const asked = simulators.requests("vendor-b").length;
+    const ended = socket.ask({ ...unstored, ...next, previous_response_id: idOf(first) });
+    if (next.generate === false) await ended;
+    else await until(() => simulators.requests("vendor-b").length > asked);
+    await erase(String(erased!.transaction_id));
+    const goOn = { ...unstored, previous_response_id: idOf(await ended), input: "Go on." };
+    const [refused] = await socket.exchange(goOn);
+    assert.equal((refused!.error as { code?: string })?.code, "previous_response_not_found");
+  }
 });
 
 Deno.test("a warm-up asks no vendor, costs nothing, and is continued by the next request", async () => {

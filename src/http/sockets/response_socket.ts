@@ -257,7 +257,7 @@ export class ResponseSocket implements FrameReceiver {
     const turn = this.#turnOf(frame);
     const own = await this.#inSteps(text, frames.itemsOf(frame));
     const itemsText = turn && own !== undefined ? joinItems(turn.itemsText, own) : own;
-    if (frame.isWarmUp) return this.#warmUp(frame, itemsText);
+    if (frame.isWarmUp) return this.#warmUp(frame, itemsText, turn);
     const isContinued = turn !== undefined && itemsText !== undefined;
     if (isContinued) context.sourceIds = turn.sources;
     const continued = isContinued ? frames.withItems(frame, itemsText) : frame;
@@ -268,6 +268,8 @@ export class ResponseSocket implements FrameReceiver {
     this.#deps.accessLog(context, "POST", reply.status);
     const outputText = await this.#answer(reply, frame, running, context);
     if (outputText === undefined || running.responseId === undefined || frame.isStored) return;
+    // Forgotten meanwhile: its text was erased, or there was no room for it.
+    if (turn !== undefined && this.#turnOf(frame) !== turn) return;
     const { transactionId } = context.trace;
     this.#deps.turns.remember(this, this.#accountId, {
       responseId: running.responseId,
@@ -281,12 +283,14 @@ export class ResponseSocket implements FrameReceiver {
   }
 
   /** Nothing is generated or charged; the next request continues the response that is answered. */
-  #warmUp(frame: CreateFrame, itemsText: string | undefined): void {
+  #warmUp(frame: CreateFrame, itemsText: string | undefined, turn: SocketTurn | undefined): void {
     if (itemsText === undefined) throw invalidValue("input", "expected text, or a list of items");
     const id = `resp_${this.#deps.newId().replaceAll("-", "")}`;
     const createdAt = Math.floor(this.#deps.contexts.clock.now().getTime() / 1000);
     const events = this.#deps.frames.warmUp(frame, { id, createdAt });
-    this.#deps.turns.remember(this, this.#accountId, { responseId: id, itemsText, sources: [] });
+    this.#deps.turns.remember(this, this.#accountId, {
+      ...{ responseId: id, itemsText, sources: turn?.sources ?? [] },
+    });
     for (const event of events) this.#sendEvent(event, frame.streamId);
   }
 
