@@ -83,6 +83,24 @@ for (const path of ["/chat/v1", "/vendor-b/v1", "/openai/v1"]) {
   });
 }
 
+Deno.test("an unstored turn or a warm-up that goes on with a stored response keeps all of it", async () => {
+  const { simulators } = service();
+  for (const next of [{}, { generate: false }]) {
+    await using socket = await openSocket(service());
+    const word = `word-${crypto.randomUUID()}`;
+    const first = await socket.ask({ model, input: `${word} [say:first]` });
+    const second = await socket.ask({
+      ...{ ...next, model, store: false, previous_response_id: idOf(first), input: "[say:second]" },
+    });
+    const third = { model, store: false, previous_response_id: idOf(second), input: "[say:third]" };
+    assert.equal(text(await socket.ask(third)), "third");
+    const sent = JSON.stringify(simulators.requests("vendor-b").at(-1)!.body);
+    const order = [word, "first", "[say:second]", "[say:third]"].map((one) => sent.indexOf(one));
+    assert.deepEqual(order, order.toSorted((a, b) => a - b));
+    assert.ok(!order.includes(-1), sent);
+  }
+});
+
 Deno.test("a stored response that goes on with an unstored one of its socket goes with its erasure", async () => {
   const { baseUrl, key, row, rows } = service();
   await using socket = await openSocket(service());

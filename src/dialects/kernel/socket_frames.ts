@@ -44,8 +44,8 @@ export interface SocketFrames {
    * endpoint refuses.
    */
   itemsOf(frame: CreateFrame): Steps<string | undefined>;
-  /** The request with these items in place of its own, and of what it continues. */
-  withItems(frame: CreateFrame, itemsText: string): CreateFrame;
+  /** The request with these items in place of its own, after the response `previousId`. */
+  withItems(frame: CreateFrame, itemsText: string, previousId: string | undefined): CreateFrame;
   /** The events that answer a warm-up. Throws where the request could not follow it. */
   warmUp(frame: CreateFrame, response: { id: string; createdAt: number }): string[];
   steerFailed(frame: SteerFrame, isActive: boolean): string;

@@ -257,10 +257,12 @@ export class ResponseSocket implements FrameReceiver {
     const turn = this.#turnOf(frame);
     const own = await this.#inSteps(text, frames.itemsOf(frame));
     const itemsText = turn && own !== undefined ? joinItems(turn.itemsText, own) : own;
-    if (frame.isWarmUp) return this.#warmUp(frame, itemsText, turn);
+    const storedId = turn ? turn.storedId : frame.previousId;
+    const sources = turn?.sources ?? [];
+    if (frame.isWarmUp) return this.#warmUp(frame, itemsText, { storedId, sources });
     const isContinued = turn !== undefined && itemsText !== undefined;
-    if (isContinued) context.sourceIds = turn.sources;
-    const continued = isContinued ? frames.withItems(frame, itemsText) : frame;
+    if (isContinued) context.sourceIds = sources;
+    const continued = isContinued ? frames.withItems(frame, itemsText, storedId) : frame;
     const request = this.#requestOf(frames.bodyText(continued), running);
     // The endpoint has a gate of its own for what it reads.
     message.permit?.release();
@@ -273,8 +275,9 @@ export class ResponseSocket implements FrameReceiver {
     const { transactionId } = context.trace;
     this.#deps.turns.remember(this, this.#accountId, {
       responseId: running.responseId,
+      storedId,
       itemsText: joinItems(itemsText ?? "", outputText),
-      sources: [...turn?.sources ?? [], ...(transactionId ? [transactionId] : [])],
+      sources: [...sources, ...(transactionId ? [transactionId] : [])],
     });
   }
 
@@ -283,14 +286,16 @@ export class ResponseSocket implements FrameReceiver {
   }
 
   /** Nothing is generated or charged; the next request continues the response that is answered. */
-  #warmUp(frame: CreateFrame, itemsText: string | undefined, turn: SocketTurn | undefined): void {
+  #warmUp(
+    frame: CreateFrame,
+    itemsText: string | undefined,
+    continued: Pick<SocketTurn, "storedId" | "sources">,
+  ): void {
     if (itemsText === undefined) throw invalidValue("input", "expected text, or a list of items");
     const id = `resp_${this.#deps.newId().replaceAll("-", "")}`;
     const createdAt = Math.floor(this.#deps.contexts.clock.now().getTime() / 1000);
     const events = this.#deps.frames.warmUp(frame, { id, createdAt });
-    this.#deps.turns.remember(this, this.#accountId, {
-      ...{ responseId: id, itemsText, sources: turn?.sources ?? [] },
-    });
+    this.#deps.turns.remember(this, this.#accountId, { responseId: id, itemsText, ...continued });
     for (const event of events) this.#sendEvent(event, frame.streamId);
   }
 

@@ -16,7 +16,9 @@ export interface SocketTurns {
 
 export interface SocketTurn {
   readonly responseId: string;
-  /** JSON text of all items so far, the answer's included, without brackets. */
+  /** The stored response that its items follow. */
+  readonly storedId?: string | undefined;
+  /** JSON text of all items since then, the answer's included, without brackets. */
   readonly itemsText: string;
   /** The calls whose text it holds. */
   readonly sources: readonly string[];

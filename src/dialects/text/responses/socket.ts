@@ -15,9 +15,10 @@ export const socket: SocketFrames = {
 
   itemsOf: ({ members }) => inputItemsText(members.get("input")),
 
-  withItems(frame, itemsText) {
+  withItems(frame, itemsText, previousId) {
     const members = new Map(frame.members);
-    members.delete("previous_response_id");
+    if (previousId === undefined) members.delete("previous_response_id");
+    else members.set("previous_response_id", JSON.stringify(previousId));
     members.set("input", `[${itemsText}]`);
     return { ...frame, members };
   },
