@@ -301,6 +301,7 @@ function callerOf(
     arrivedMs: requestContext.arrivedMs,
     trace: requestContext.trace,
     ...(requestContext.sourceIds ? { sourceIds: requestContext.sourceIds } : {}),
+    ...(requestContext.sentText ? { sentText: requestContext.sentText } : {}),
   };
 }
 

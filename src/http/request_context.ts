@@ -27,6 +27,8 @@ export interface RequestContext {
   readonly trace: CallTrace;
   /** Interactions whose content the request holds although the caller sent none of it. */
   sourceIds?: readonly string[];
+  /** The body as it is recorded, where it holds what its caller did not send. */
+  sentText?: string;
 }
 
 /** Takes note of what a request is answered with instead of a good answer. */

@@ -55,6 +55,8 @@ export interface CallContext {
    * they are erased.
    */
   readonly sourceIds?: readonly string[];
+  /** The body as it is recorded, where it holds what its caller did not send. */
+  readonly sentText?: string;
 }
 
 /** What log, response headers and idempotency see of a request's call. */

@@ -172,7 +172,7 @@ async function planText(
   const counted = step.isHeavy
     ? await lightened(request, candidates.map(({ continued }) => continued.body), step)
     : undefined;
-  const bodyText = request.sentText ?? request.bodyText;
+  const bodyText = caller.sentText ?? request.sentText ?? request.bodyText;
   const limits = payloadLimits(deps, dialect);
   const payload = await step.inSteps(() => boundPayloadSteps(bodyText, limits));
   return await eachPossible(candidates, async (candidate) => {

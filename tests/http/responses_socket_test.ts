@@ -125,7 +125,13 @@ Deno.test("a stored response that goes on with an unstored one of its socket goe
   });
   assert.equal(stored.status, 404);
   await stored.body?.cancel();
-  assert.equal((await row(kept!)).status, "completed", "its own row stays");
+  const { status, request } = await row(kept!);
+  assert.equal(status, "completed", "its own row stays");
+  // As over HTTP it holds what its frame said.
+  assert.deepEqual(request, {
+    ...{ model, previous_response_id: idOf(first), safety_identifier: later },
+    ...{ input: [{ role: "user", content: "[say:second]" }], stream: true },
+  });
 });
 
 Deno.test("what continues an erased turn is forgotten, also a warm-up, or a call that was under way", async () => {
@@ -174,7 +180,13 @@ Deno.test("a warm-up asks no vendor, costs nothing, and is continued by the next
   assert.equal(text(events), "warm");
   const sent = JSON.stringify(simulators.requests("vendor-b").at(-1)!.body);
   assert.ok(sent.includes("Rules of the house"));
-  assert.equal((await rows({ user_id: user })).length, 1);
+  const all = await rows({ user_id: user });
+  assert.equal(all.length, 1);
+  assert.match(
+    JSON.stringify(all[0]!.request),
+    /Rules of the house.*say:warm/,
+    "all of it is there",
+  );
 });
 
 Deno.test("errors are frames with status, code and parameter, and the socket goes on", async () => {

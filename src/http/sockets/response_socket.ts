@@ -258,11 +258,21 @@ export class ResponseSocket implements FrameReceiver {
     const own = await this.#inSteps(text, frames.itemsOf(frame));
     const itemsText = turn && own !== undefined ? joinItems(turn.itemsText, own) : own;
     const storedId = turn ? turn.storedId : frame.previousId;
-    const sources = turn?.sources ?? [];
-    if (frame.isWarmUp) return this.#warmUp(frame, itemsText, { storedId, sources });
-    const isContinued = turn !== undefined && itemsText !== undefined;
-    if (isContinued) context.sourceIds = sources;
-    const continued = isContinued ? frames.withItems(frame, itemsText, storedId) : frame;
+    const { sources, recordedUnits } = turn ?? { sources: [], recordedUnits: 0 };
+    if (frame.isWarmUp) {
+      return this.#warmUp(frame, itemsText, { storedId, sources, recordedUnits });
+    }
+    let continued = frame;
+    if (turn !== undefined && own !== undefined && itemsText !== undefined) {
+      continued = frames.withItems(frame, itemsText, storedId);
+      context.sourceIds = sources;
+      // Earlier turns have rows of their own, which may be erased; warm-ups have none.
+      const warmed = turn.itemsText.slice(recordedUnits).replace(/^,/, "");
+      const recorded = warmed === ""
+        ? frame
+        : frames.withItems(frame, joinItems(warmed, own), storedId);
+      context.sentText = frames.bodyText(recorded);
+    }
     const request = this.#requestOf(frames.bodyText(continued), running);
     // The endpoint has a gate of its own for what it reads.
     message.permit?.release();
@@ -273,10 +283,12 @@ export class ResponseSocket implements FrameReceiver {
     // Forgotten meanwhile: its text was erased, or there was no room for it.
     if (turn !== undefined && this.#turnOf(frame) !== turn) return;
     const { transactionId } = context.trace;
+    const allText = joinItems(itemsText ?? "", outputText);
     this.#deps.turns.remember(this, this.#accountId, {
       responseId: running.responseId,
       storedId,
-      itemsText: joinItems(itemsText ?? "", outputText),
+      itemsText: allText,
+      recordedUnits: allText.length,
       sources: [...sources, ...(transactionId ? [transactionId] : [])],
     });
   }
@@ -289,7 +301,7 @@ export class ResponseSocket implements FrameReceiver {
   #warmUp(
     frame: CreateFrame,
     itemsText: string | undefined,
-    continued: Pick<SocketTurn, "storedId" | "sources">,
+    continued: Pick<SocketTurn, "storedId" | "sources" | "recordedUnits">,
   ): void {
     if (itemsText === undefined) throw invalidValue("input", "expected text, or a list of items");
     const id = `resp_${this.#deps.newId().replaceAll("-", "")}`;

@@ -20,6 +20,8 @@ export interface SocketTurn {
   readonly storedId?: string | undefined;
   /** JSON text of all items since then, the answer's included, without brackets. */
   readonly itemsText: string;
+  /** So many UTF-16 units of it stand in rows of calls. Warm-ups, which have none, brought the rest. */
+  readonly recordedUnits: number;
   /** The calls whose text it holds. */
   readonly sources: readonly string[];
 }

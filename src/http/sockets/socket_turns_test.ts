@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { createSocketTurns } from "./socket_turns.ts";
 
 const turn = (responseId: string, itemsText = "x", sources: string[] = []) => ({
-  ...{ responseId, itemsText, sources },
+  ...{ responseId, itemsText, sources, recordedUnits: itemsText.length },
 });
 
 Deno.test("a socket remembers its last response alone, no other socket's, and nothing once closed", () => {
