@@ -47,8 +47,10 @@ export interface PushStream {
   readonly takenBytes: number;
   /** Ends the stream after the pushed bytes. */
   close(): void;
-  /** Fails the stream; bytes that the reader hasn't taken are lost. */
+  /** Fails the stream after the pushed bytes. */
   error(reason: unknown): void;
+  /** Fails the stream at once: for a reader that takes nothing. */
+  breakOff(reason: unknown): void;
   /** Calls `listener` once when the reader cancels; at once if it already has. */
   onCancel(listener: (reason: unknown) => void): void;
   /** Calls `listener` each time the reader has caught up after `push` returned false. */
@@ -98,8 +100,7 @@ class PushQueue implements PushStream, SinkFeed {
       },
       cancel: (reason) => this.cancel(reason),
     }, (sink) => {
-      if (this.#failed) sink.fail(this.#failed.reason);
-      else if (this.#hasEnded) sink.end();
+      if (this.#hasEnded) this.#tellEnd(sink);
       else this.#sink = sink;
       this.more();
       return this;
@@ -136,11 +137,15 @@ class PushQueue implements PushStream, SinkFeed {
 
   error(reason: unknown): void {
     if (!this.#isOpen) return;
-    this.#isOpen = false;
     this.#failed = { reason };
-    const sink = this.#leave();
-    if (sink) sink.fail(reason);
-    else this.#controller?.error(reason);
+    this.close();
+  }
+
+  breakOff(reason: unknown): void {
+    if (!this.#isOpen) return;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    this.error(reason);
   }
 
   onCancel(listener: (reason: unknown) => void): void {
@@ -192,8 +197,13 @@ class PushQueue implements PushStream, SinkFeed {
 
   #end(): void {
     if (this.#hasEnded) return;
-    const sink = this.#leave();
-    if (sink) sink.end();
+    this.#tellEnd(this.#leave());
+  }
+
+  #tellEnd(sink: ByteSink | undefined): void {
+    const failed = this.#failed;
+    if (sink) failed ? sink.fail(failed.reason) : sink.end();
+    else if (failed) this.#controller?.error(failed.reason);
     else this.#controller?.close();
   }
 

@@ -65,10 +65,26 @@ Deno.test("reading to the end is no cancelling", async () => {
   assert.equal(cancelled, 0);
 });
 
-Deno.test("an error breaks the reader", async () => {
+Deno.test("an error breaks the reader, once it has read what was pushed before", async () => {
+  for (const count of [0, 3]) {
+    const pushed = pushStream();
+    for (let at = 0; at < count; at++) pushed.push(new Uint8Array(100_000));
+    pushed.error(new Error("cut"));
+    let bytes = 0;
+    const read = async () => {
+      for await (const piece of pushed.stream) bytes += piece.length;
+    };
+    await assert.rejects(read, /cut/);
+    assert.equal(bytes, count * 100_000);
+  }
+});
+
+Deno.test("a stream that is broken off fails at once: what nobody has read is dropped", async () => {
   const pushed = pushStream();
-  pushed.error(new Error("cut"));
-  await assert.rejects(new Response(pushed.stream).text(), /cut/);
+  pushed.push(encoder.encode("a"));
+  pushed.breakOff(new Error("unread"));
+  assert.equal(pushed.push(encoder.encode("b")), true);
+  await assert.rejects(pushed.stream.getReader().read(), /unread/);
 });
 
 Deno.test("a caller of Deno.serve who leaves cancels the stream once, back-pressure or not", async () => {
@@ -133,7 +149,7 @@ Deno.test("a sink gets what waits and what comes, as long as it has room", () =>
   assert.deepEqual(seen.slice(-2), ["i", "end"]);
 });
 
-Deno.test("a sink that leaves cancels once, and a failure drops what it has not taken", () => {
+Deno.test("a sink that leaves cancels once, and one that stays is told of a failure after the rest", () => {
   const sink = () => {
     const seen: unknown[] = [];
     return {
@@ -159,6 +175,7 @@ Deno.test("a sink that leaves cancels once, and a failure drops what it has not 
   failing.push(encoder.encode("a"));
   failing.push(encoder.encode("b"));
   failing.error("cut");
+  assert.deepEqual(other.seen, []);
   fed.more();
   failing.close();
   assert.deepEqual(other.seen, ["cut"]);
@@ -170,7 +187,7 @@ Deno.test("a sink that comes when the stream is over is told how it ended", () =
     over(pushed);
     const seen: unknown[] = [];
     pushed.stream.feedInto({
-      write: () => true,
+      write: (bytes) => seen.push(new TextDecoder().decode(bytes)) > 0,
       end: () => void seen.push("end"),
       fail: (reason) => void seen.push(reason),
     });
@@ -179,9 +196,10 @@ Deno.test("a sink that comes when the stream is over is told how it ended", () =
   assert.deepEqual(fed((pushed) => pushed.close()), ["end"]);
   assert.deepEqual(
     fed((pushed) => {
-      pushed.push(encoder.encode("lost"));
+      pushed.push(encoder.encode("said before"));
       pushed.error("broken");
     }),
-    ["broken"],
+    ["said before", "broken"],
   );
+  assert.deepEqual(fed((pushed) => pushed.error("broken")), ["broken"]);
 });

@@ -15,7 +15,7 @@ import { addServiceHeaders } from "./middleware/response_headers.ts";
 import type { OnFault, RequestContext } from "./request_context.ts";
 import { HeaderList, nameAnswer } from "./respond.ts";
 import { wholeBytes } from "./sent_body.ts";
-import { sendPushed } from "./stream_sink.ts";
+import { breakOff, sendPushed } from "./stream_sink.ts";
 
 export interface DirectCallsDeps {
   endpoints: DirectEndpoints;
@@ -225,7 +225,7 @@ async function stream(
     }
     if (!outgoing.destroyed) outgoing.end();
   } catch (thrown) {
-    outgoing.destroy(thrown instanceof Error ? thrown : undefined);
+    breakOff(outgoing, thrown);
   } finally {
     outgoing.off("close", left);
   }

@@ -49,21 +49,10 @@ class StreamSink implements ByteSink {
     this.#flushSoon();
   }
 
-  /**
-   * Breaks the connection off, once what was said before has left: a caller that gets no last chunk
-   * knows that the answer is cut.
-   */
   fail(reason: unknown): void {
     this.#flush();
     this.#hasEnded = true;
-    const outgoing = this.#outgoing;
-    const breakOff = () => void outgoing.destroy(reason instanceof Error ? reason : undefined);
-    const { socket } = outgoing;
-    if (!socket || outgoing.destroyed) return breakOff();
-    outgoing.flushHeaders();
-    socket.end();
-    const timer = setTimeout(breakOff, leavingMs);
-    outgoing.once("close", () => clearTimeout(timer));
+    breakOff(this.#outgoing, reason);
   }
 
   /** After what is being done now: more of the same read may follow. */
@@ -88,6 +77,20 @@ class StreamSink implements ByteSink {
         ? writeChunk(outgoing, pieces, bytes)
         : outgoing.write(joined(pieces, bytes)));
   }
+}
+
+/**
+ * Breaks an answer's connection off, once what was said before has left: a caller that gets no last
+ * chunk knows that the answer is cut.
+ */
+export function breakOff(outgoing: ServerResponse, reason: unknown): void {
+  const destroy = () => void outgoing.destroy(reason instanceof Error ? reason : undefined);
+  const { socket } = outgoing;
+  if (!socket || outgoing.destroyed) return destroy();
+  outgoing.flushHeaders();
+  socket.end();
+  const timer = setTimeout(destroy, leavingMs);
+  outgoing.once("close", () => clearTimeout(timer));
 }
 
 /** How long a caller may take for what was said before the connection is broken off. */

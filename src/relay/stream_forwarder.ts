@@ -127,7 +127,7 @@ class StreamForwarder implements StreamOutput {
     });
     this.#unread = new UnreadLimit(this.#caller, deps.call.streams, clock, () => {
       this.#guard(() => this.#leave());
-      this.#caller.error(unreadError());
+      this.#caller.breakOff(unreadError());
     });
   }
 
