@@ -15,10 +15,13 @@ export class AnswerBytes {
   #pieces: Uint8Array[] = [];
   #length = 0;
 
-  add(bytes: Uint8Array): void {
+  /** Gives the bytes as they are kept. */
+  add(bytes: Uint8Array): Uint8Array {
     this.#length += bytes.length;
+    const own = ownOf(bytes);
     if (this.#length > maxStoredBytes) this.#pieces = [];
-    else this.#pieces.push(ownOf(bytes));
+    else this.#pieces.push(own);
+    return own;
   }
 
   /** Undefined when it was too much to remember. */

@@ -1,6 +1,11 @@
+import { pushStream } from "./streams.ts";
+
 /** Listens to a stream and to how it ends. */
 export interface StreamTap {
-  piece(bytes: Uint8Array): void;
+  /** Gives what the reader gets: the same bytes, so that those that are kept are held once. */
+  piece(bytes: Uint8Array): Uint8Array;
+  /** So many bytes are taken before the reader asks for them; absent: few. */
+  aheadBytes?: number | undefined;
   /** Asked when the reader has left: whether the rest is read all the same. */
   goesOn(): boolean;
   /** Called once, when the stream ended in order; the reader sees the end when this resolves. */
@@ -10,8 +15,8 @@ export interface StreamTap {
 }
 
 /**
- * The same stream with a listener, read no faster than its reader reads. `signal` aborts when the
- * reader is gone, which a stream that was never read does not notice.
+ * The same stream with a listener. `signal` aborts when the reader is gone, which a stream that was
+ * never read does not notice.
  */
 export function tapStream(
   source: ReadableStream<Uint8Array>,
@@ -19,46 +24,39 @@ export function tapStream(
   signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();
+  const out = pushStream(watcher.aheadBytes);
   let isOver = false;
   let isLeft = false;
+  let roomMade = () => {};
   const once = async (act: () => Promise<void> | void) => {
     if (isOver) return;
     isOver = true;
-    signal.removeEventListener("abort", onAbort);
+    signal.removeEventListener("abort", leave);
     await act();
   };
-  /** Takes one piece; undefined at the end. */
-  const take = async (): Promise<Uint8Array | undefined> => {
-    try {
-      const { value, done } = await reader.read();
-      if (done) await once(() => watcher.ended());
-      else if (!isOver) watcher.piece(value);
-      return value;
-    } catch (thrown) {
-      await once(() => watcher.broken());
-      throw thrown;
+  const leave = () => {
+    isLeft = true;
+    roomMade();
+    if (!watcher.goesOn()) void once(() => watcher.broken());
+  };
+  const pass = async () => {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      const hasRoom = out.push(isOver ? next.value : watcher.piece(next.value));
+      if (!hasRoom && !isLeft) await new Promise<void>((resolve) => roomMade = resolve);
     }
+    await once(() => watcher.ended());
+    out.close();
   };
-  const leave = async () => {
-    if (!watcher.goesOn()) return await once(() => watcher.broken());
-    while (await take());
-  };
-  const onAbort = () => void leave().catch(() => {});
-  // A stream may also break while nobody reads it.
-  reader.closed.catch(() => once(() => watcher.broken())).catch(() => {});
-  if (signal.aborted) onAbort();
-  else signal.addEventListener("abort", onAbort);
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const bytes = await take();
-      if (isLeft) return;
-      if (bytes) controller.enqueue(bytes);
-      else controller.close();
-    },
-    async cancel(reason) {
-      isLeft = true;
-      await leave();
-      await reader.cancel(reason);
-    },
-  }, { highWaterMark: 0 });
+  out.onDrain(() => roomMade());
+  out.onCancel((reason) => {
+    leave();
+    if (isOver) reader.cancel(reason).catch(() => {});
+  });
+  if (signal.aborted) leave();
+  else signal.addEventListener("abort", leave);
+  pass().catch((thrown) => {
+    void once(() => watcher.broken());
+    out.error(thrown);
+  });
+  return out.stream;
 }

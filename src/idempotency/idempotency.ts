@@ -1,4 +1,4 @@
-import { AnswerBytes, bytesOf, streamOf } from "../base/answer_bytes.ts";
+import { AnswerBytes, bytesOf, maxStoredBytes, streamOf } from "../base/answer_bytes.ts";
 import type { Clock } from "../base/clock.ts";
 import { orLeft } from "../base/or_left.ts";
 import { tapStream } from "../base/stream_tap.ts";
@@ -229,7 +229,9 @@ class Gate implements Idempotency {
   ): ReadableStream<Uint8Array> {
     const bytes = keepsNothing ? undefined : new AnswerBytes();
     return tapStream(body, {
-      piece: (piece) => bytes?.add(piece),
+      piece: (piece) => bytes?.add(piece) ?? piece,
+      // They are kept anyway, and a repeat doesn't wait for this reader.
+      aheadBytes: bytes && maxStoredBytes,
       // The rest of a complete answer is already here. One that goes on without its caller is this
       // request's answer, and would be made and charged again for a repeat.
       goesOn: () => trace.goesOn === true || isCompleted(trace),

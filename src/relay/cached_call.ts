@@ -133,6 +133,8 @@ class Filling {
     const bytes = new AnswerBytes();
     const tapped = tapStream(body, {
       piece: (piece) => bytes.add(piece),
+      // They are kept anyway, and those who wait for the whole don't wait for this reader.
+      aheadBytes: maxStoredBytes,
       // The rest of a complete answer is already here.
       goesOn: () => this.#call?.status === "completed",
       ended: () => Promise.resolve(this.#conclude(reply, true, bytes.whole())),

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";
+import { within } from "../support/within.ts";
 import { eachService } from "../support/each_service.ts";
 import {
   assertHit,
@@ -210,6 +211,22 @@ withVendor("who leaves in mid-stream leaves nothing, and one of those who wait g
     rows.map(({ status, cache }) => `${status} ${cache}`).sort(),
     ["cancelled miss", "completed hit", "completed miss"],
   );
+});
+
+withVendor("who waits for an answer does not wait for its reader", async (service, vendor) => {
+  // More than the system's buffers hold, in events that each say little.
+  const begun = JSON.parse(firstEvent!.slice("data: ".length));
+  const delta = { role: "assistant", content: "word " };
+  const event = { ...begun, choices: [{ index: 0, delta }], obfuscation: "x".repeat(1000) };
+  const piece = `data: ${JSON.stringify(event)}\n\n`.repeat(100);
+  const pieces = Array.from({ length: 100 }, () => piece);
+  vendor.scripts.push((one) => one.stream([...pieces, ...streamEvents], eventStream));
+  const headers = { "content-type": "application/json", ...ttl };
+  const init = { method: "POST", headers, body: JSON.stringify(bodyOf("Much.", true)) };
+  const unread = await service.fetch(path, init);
+  const hit = await within(20_000, ask(service, bodyOf("Much.", true)));
+  assert.deepEqual([hit.cache, vendor.calls()], ["HIT", 1]);
+  assert.equal(await unread.text(), hit.text);
 });
 
 withVendor("an answer is erased with the call that made it, and hits keep their own", async (
