@@ -34,7 +34,8 @@ export interface StartEvent {
 
 /** The content of a block. Only tool calls may be open at the same time. */
 export type BlockKind =
-  | { kind: "text" }
+  /** A transcript is text that is spoken in the answer's sound. */
+  | { kind: "text"; isTranscript?: true }
   | { kind: "reasoning" }
   | { kind: "refusal" }
   /** `id` is empty where the vendor gave none. */

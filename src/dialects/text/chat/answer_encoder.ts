@@ -53,14 +53,12 @@ function recordOfChoice(choice: CanonicalChoice): JsonRecord {
   );
   const names = named.length > 0 || reasoning === undefined ? named : ["reasoning_content"];
   const { audio } = ownMessage;
-  const isSpoken = isRecord(audio) && audio.transcript === message.content;
   return {
     ...written,
     message: {
       ...message,
       ...ownMessage,
       ...Object.fromEntries(names.map((name) => [name, reasoning])),
-      ...(isSpoken ? { content: null } : {}),
       ...(isRecord(audio) ? { audio: { ...message.audio, ...audio } } : {}),
     },
     finish_reason: choice.finish?.raw ?? null,
@@ -84,18 +82,21 @@ function writeCompletion(answer: CanonicalAnswer): JsonRecord {
 
 function encodeChoice(choice: CanonicalChoice) {
   const tools = choice.parts.filter((part) => part.kind === "tool-call");
-  const text = textOf(choice, "text");
-  const refusal = textOf(choice, "refusal");
-  const reasoning = textOf(choice, "reasoning");
+  const text = textOf(choice, (part) => part.kind === "text" && !part.isTranscript);
+  const refusal = textOf(choice, ({ kind }) => kind === "refusal");
+  const reasoning = textOf(choice, ({ kind }) => kind === "reasoning");
+  const audio = audioOf(choice);
+  const isElsewhere = tools.length > 0 || refusal !== undefined || audio !== undefined;
   return {
     index: choice.index,
     message: {
       role: "assistant",
-      content: text ?? (tools.length > 0 || refusal !== undefined ? null : ""),
+      content: text ?? (isElsewhere ? null : ""),
       refusal: refusal ?? null,
       ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
       ...(tools.length > 0 ? { tool_calls: tools.map(encodeToolCall) } : {}),
       ...encodeExtras(choice.parts),
+      ...(audio ? { audio } : {}),
     },
     finish_reason: choice.finish?.reason ?? null,
     logprobs: choice.logprobs
@@ -104,11 +105,24 @@ function encodeChoice(choice: CanonicalChoice) {
   };
 }
 
-/** Sources, pictures and sound beside the text. */
+/** Sound with the text that is spoken in it. */
+function audioOf(choice: CanonicalChoice): JsonRecord | undefined {
+  const sound = choice.parts.find((part) => part.kind === "media" && part.media === "audio");
+  const transcript = textOf(choice, (part) => part.kind === "text" && part.isTranscript === true);
+  if (!sound && transcript === undefined) return undefined;
+  const id = sound?.kind === "media" ? sound.id : undefined;
+  return {
+    id: id ?? "",
+    data: sound?.text ?? "",
+    ...(transcript === undefined ? {} : { transcript }),
+  };
+}
+
+/** Sources and pictures beside the text. */
 function encodeExtras(parts: readonly AnswerPart[]) {
   const units = new TextUnits();
   const annotations = parts.flatMap((part) => {
-    if (part.kind !== "text") return [];
+    if (part.kind !== "text" || part.isTranscript) return [];
     const from = units.length;
     units.add(part.text);
     return (part.citations ?? []).map((citation) => writeAnnotation(citation, units, from));
@@ -118,17 +132,18 @@ function encodeExtras(parts: readonly AnswerPart[]) {
     type: "image_url",
     image_url: { url: dataUrl(part.mimeType, part.text) },
   }));
-  const audio = media.find((part) => part.media === "audio");
   return {
     ...(annotations.length > 0 ? { annotations } : {}),
     ...(images.length > 0 ? { images } : {}),
-    ...(audio ? { audio: { id: audio.id ?? "", data: audio.text } } : {}),
   };
 }
 
-/** The texts of this kind. A block that carries nothing but a signature has no text: undefined. */
-function textOf(choice: CanonicalChoice, kind: AnswerPart["kind"]): string | undefined {
-  const parts = choice.parts.filter((part) => part.kind === kind);
+/** The text of these parts. A block that carries nothing but a signature has no text: undefined. */
+function textOf(
+  choice: CanonicalChoice,
+  matches: (part: AnswerPart) => boolean,
+): string | undefined {
+  const parts = choice.parts.filter(matches);
   return parts.map((part) => part.text).join("") || undefined;
 }
 

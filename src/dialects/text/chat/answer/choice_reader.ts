@@ -7,6 +7,8 @@ import type { OwnMembers } from "../../../kernel/own_fields.ts";
 import { readFinishReason } from "../finish_reason.ts";
 import { ownCall, OwnChoice } from "./own_choice.ts";
 
+type TextKind = "text" | "transcript" | "reasoning" | "refusal";
+
 interface ToolCall {
   id: string | undefined;
   name: string | undefined;
@@ -23,7 +25,7 @@ export class ChoiceReader {
   finished = false;
   readonly #choice: number;
   readonly #nextBlock: { value: number };
-  #open: { kind: "text" | "reasoning" | "refusal"; block: number } | undefined;
+  #open: { kind: TextKind; block: number } | undefined;
   /** All text of the choice, and the offset in it at which the open block begins. */
   readonly #allText = new TextUnits();
   #from = 0;
@@ -76,7 +78,7 @@ export class ChoiceReader {
   /** Sources, pictures and sound. */
   #extras(delta: JsonRecord, events: CanonicalEvent[]): void {
     const audio = readAudio(delta);
-    if (audio?.transcript) this.#text("text", audio.transcript, events);
+    if (audio?.transcript) this.#text("transcript", audio.transcript, events);
     if (audio?.data) this.#audio(audio.id, audio.data, events);
     if (!Array.isArray(delta.annotations)) return this.#pictures(delta, events);
     // Sources may arrive after the text that they refer to has ended.
@@ -145,7 +147,7 @@ export class ChoiceReader {
   }
 
   #text(
-    kind: "text" | "reasoning" | "refusal",
+    kind: TextKind,
     text: string,
     events: CanonicalEvent[],
     logprobs?: readonly TokenLogprob[],
@@ -159,10 +161,13 @@ export class ChoiceReader {
     if (kind === "text") this.#allText.add(text);
   }
 
-  #textBlock(kind: "text" | "reasoning" | "refusal", events: CanonicalEvent[]): number {
+  #textBlock(kind: TextKind, events: CanonicalEvent[]): number {
     if (this.#open?.kind !== kind) {
       this.#closeText(events);
-      this.#open = { kind, block: this.#start({ kind }, events) };
+      const content = kind === "transcript"
+        ? { kind: "text", isTranscript: true } as const
+        : { kind };
+      this.#open = { kind, block: this.#start(content, events) };
       this.#from = this.#allText.length;
     }
     return this.#open.block;

@@ -1,6 +1,9 @@
 import assert from "@std/assert";
 import { foldEvents } from "../../../kernel/fold.ts";
+import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import { decodeAnswer } from "../answer_decoder.ts";
+import { encodeAnswer } from "../answer_encoder.ts";
+import { ChoiceReader } from "./choice_reader.ts";
 
 const png = "iVBORw0KGgoAAAANSUhEUg==";
 
@@ -33,6 +36,34 @@ Deno.test("pictures and sound are blocks of their own, a transcript is the text"
     parts.map((part) => [part.kind, part.text]),
     [["text", "Hello"], ["media", "UklGRg=="], ["media", png]],
   );
+});
+
+Deno.test("a streamed answer's sound is recorded with its transcript, as a whole answer has it", () => {
+  const recordOf = (deltas: readonly Record<string, unknown>[]) => {
+    const events: CanonicalEvent[] = [];
+    const reader = new ChoiceReader(0, { value: 0 });
+    for (const delta of deltas) reader.read({ delta }, events);
+    reader.read({ finish_reason: "stop" }, events);
+    return (encodeAnswer(foldEvents(events)).choices as { message: unknown }[])[0]!.message;
+  };
+  const id = "audio_1";
+  const message = { role: "assistant", refusal: null };
+  const sound = [
+    { audio: { id, transcript: "Hel" } },
+    { audio: { id, data: "UklG" } },
+    { audio: { id, transcript: "lo" } },
+    { audio: { id, data: "Rg==" } },
+  ];
+  const audio = { id, data: "UklGRg==", transcript: "Hello" };
+  assert.deepEqual(recordOf(sound), { ...message, content: null, audio });
+  assert.deepEqual(recordOf([{ content: "See:" }, ...sound]), {
+    ...message,
+    content: "See:",
+    audio,
+  });
+  // Cut before the sound.
+  const cut = { id: "", data: "", transcript: "Hel" };
+  assert.deepEqual(recordOf(sound.slice(0, 1)), { ...message, content: null, audio: cut });
 });
 
 Deno.test("a good status without any choice is no answer", () => {

@@ -56,12 +56,11 @@ export class OwnChoice extends OwnMembers {
     };
   }
 
-  /** Its data is a block of the answer. */
-  #addSound({ data: _, transcript, ...audio }: JsonRecord): void {
-    const before = this.#message.get("audio") as JsonRecord | undefined;
+  /** Its data and the text that is spoken in it are blocks of the answer. */
+  #addSound({ data: _, transcript: __, ...audio }: JsonRecord): void {
     this.#message.set("audio", {
-      ...{ ...before, ...audio },
-      transcript: this.#joined(before?.transcript, transcript),
+      ...this.#message.get("audio") as JsonRecord | undefined,
+      ...audio,
     });
   }
 
