@@ -49,7 +49,11 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
 }
 
 /** Fields that change what is done or where, not only how well. */
-const meaningful: ReadonlySet<string> = new Set(["container", "inference_geo", "mcp_servers"]);
+const meaningful: ReadonlySet<string> = new Set([
+  // A summary of the conversation is asked for in place of an answer.
+  "compaction",
+  ...["container", "inference_geo", "mcp_servers"],
+]);
 
 /** The fields of a messages request that other dialects can't express. */
 function unsupportedFields(request: JsonRecord): UnsupportedField[] {

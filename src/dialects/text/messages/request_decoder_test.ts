@@ -209,6 +209,7 @@ Deno.test("what has no neutral form is unsupported: hints, and what changes the 
     container: "c",
     mcp_servers: [],
     inference_geo: "eu",
+    compaction: { type: "summarize" },
     context_management: { edits: [] },
     cache_control: { type: "ephemeral" },
     tools: [
@@ -243,6 +244,7 @@ Deno.test("what has no neutral form is unsupported: hints, and what changes the 
     ["speed", "hint"],
     ["container", "meaning"],
     ["inference_geo", "meaning"],
+    ["compaction", "meaning"],
     ["context_management", "hint"],
     ["messages[0].content[1].context", "hint"],
     ["messages[0].content[1].citations", "hint"],
