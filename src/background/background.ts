@@ -128,15 +128,17 @@ export class Background {
   async remove(key: BackgroundKey): Promise<boolean> {
     const { store, storedResponses, responseCache, idempotency, runner, recorder } = this.#deps;
     const removed = await store.remove(key);
-    if (removed) runner.stop(key, "cancelled");
+    if (removed !== undefined) runner.stop(key, "cancelled");
     // A record that isn't written yet can't be removed.
     await recorder.drain();
     const stored = await this.#stored(key);
-    if (!stored) return removed;
-    // Whoever gets the answer again wants to continue it.
-    await responseCache.forget(key.accountId, stored.transactionId);
-    await idempotency.erase([stored.transactionId]);
-    return await storedResponses.removeResponse(key.accountId, key.responseId) || removed;
+    const transactionId = stored?.transactionId ?? removed;
+    if (transactionId === undefined) return false;
+    // Whoever gets the answer again wants to ask for it, or to continue it.
+    await responseCache.forget(key.accountId, transactionId);
+    await idempotency.erase([transactionId]);
+    if (stored && await storedResponses.removeResponse(key.accountId, key.responseId)) return true;
+    return removed !== undefined;
   }
 
   /** A stored answer of this dialect; those of others are continued only. */

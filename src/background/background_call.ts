@@ -73,8 +73,8 @@ export interface BackgroundStore {
   find(key: BackgroundKey): Promise<FoundBackgroundCall | undefined>;
   /** Its caller ends a call; false where it had ended. What was spent is recorded all the same. */
   cancel(key: BackgroundKey, answerText: string): Promise<boolean>;
-  /** Its caller deletes a call, which ends it; false where there is none. */
-  remove(key: BackgroundKey): Promise<boolean>;
+  /** Its caller deletes a call, which ends it. Gives its transaction; undefined where there is none. */
+  remove(key: BackgroundKey): Promise<string | undefined>;
   /** Begins an attempt at a call that this process has claimed; undefined where it has lost it. */
   begin(key: BackgroundKey): Promise<ClaimedBackgroundCall | undefined>;
   /** Renews this process's claims; gives the states of calls that it still holds, by response id. */

@@ -240,7 +240,7 @@ eachService(
     const client = openai(service).responses;
     const traceId = "0af7651916cd43dd8448eb211c80319c";
     for (const background of [true, false]) {
-      const body = { model, input: "Once.", background };
+      const body = { model, input: "Once. [slow:300]", background };
       const headers = {
         "x-request-id": `deleted-${background}`,
         "user-agent": "my-agent/1.2.3",
@@ -248,6 +248,7 @@ eachService(
       };
       const ask = async () => {
         const answer = await service.post("/chat/v1/responses", body, headers);
+        assert.equal(answer.status, 200);
         const { id } = await answer.json();
         return { id, transaction: answer.headers.get("x-transaction-id") };
       };
@@ -257,7 +258,12 @@ eachService(
       assert.deepEqual([row.client, row.trace_id], ["my-agent/1.2.3", traceId]);
       assert.equal((await ask()).id, first.id);
       await client.delete(first.id);
-      assert.notEqual((await ask()).id, first.id);
+      const second = await ask();
+      assert.notEqual(second.id, first.id);
+      if (!background) continue;
+      // Also one that has not ended.
+      await client.delete(second.id);
+      assert.ok(![first.id, second.id].includes((await ask()).id));
     }
   },
 );

@@ -51,12 +51,12 @@ export function createBackgroundCalls(database: Database, workerId: string): Bac
       return rows.length > 0;
     },
     async remove(key) {
-      const rows = await database.query(
+      const [row] = await database.query(
         `update background_calls set state = 'deleted', answer = null
-         where ${named} and state <> 'deleted' returning state`,
+         where ${named} and state <> 'deleted' returning transaction_id`,
         valuesOf(key),
       );
-      return rows.length > 0;
+      return row && String(row.transaction_id);
     },
     begin: (key) => begin(database, workerId, key),
     async renew(keys) {
@@ -99,7 +99,7 @@ async function create(
     await lockRequest(tx, "background", accountId, requestId);
     const [earlier] = await tx.query(
       `select response_id, request_hash from background_calls
-       where account_id = $1 and request_id = $2
+       where account_id = $1 and request_id = $2 and state <> 'deleted'
          and created_at > clock_timestamp() - interval '${sameRequestHours} hours'
        order by created_at desc limit 1`,
       [accountId, requestId],
