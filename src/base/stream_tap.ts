@@ -41,8 +41,10 @@ export function tapStream(
   };
   const pass = async () => {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
-      const hasRoom = out.push(isOver ? next.value : watcher.piece(next.value));
-      if (!hasRoom && !isLeft) await new Promise<void>((resolve) => roomMade = resolve);
+      const bytes = isOver ? next.value : watcher.piece(next.value);
+      // Nobody takes what comes after: it would wait in memory.
+      if (isLeft || out.push(bytes)) continue;
+      await new Promise<void>((resolve) => roomMade = resolve);
     }
     await once(() => watcher.ended());
     out.close();
