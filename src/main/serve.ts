@@ -22,7 +22,7 @@ import { createProgramLog } from "./log_events.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
 import { openStores } from "./open_stores.ts";
 import { openPriceCommands } from "./vendors.ts";
-import { openSupervisor, type Supervisor } from "./supervisor.ts";
+import { createHeartbeat, openSupervisor, type Supervisor } from "./supervisor.ts";
 import type { WriterThreads } from "../records/store/write_thread.ts";
 import { noSiblings, onlySeat, type ParentLink, type WorkerSeat } from "../workers/parent_link.ts";
 import { shareOf } from "./worker_services.ts";
@@ -179,18 +179,9 @@ export function supervisorOf(config: Config, { warn }: Pick<Log, "warn">) {
 
 /** A worker's supervisor is its parent, which speaks to systemd for all. */
 function superviseByParent(parent: ParentLink, address: string): Supervisor {
-  const everyMs = 1_000;
-  let sentMs = -Infinity;
   return {
     ready: () => parent.tell({ kind: "ready", address }),
-    alive() {
-      const nowMs = systemClock.monotonicMs();
-      if (nowMs - sentMs < everyMs) return;
-      sentMs = nowMs;
-      parent.tell({ kind: "alive" });
-    },
-    stopping: () => {},
-    close: () => {},
+    ...createHeartbeat(1_000, systemClock, () => parent.tell({ kind: "alive" })),
   };
 }
 

@@ -12,9 +12,6 @@ import { supervisorOf } from "./serve.ts";
 import { residentMeasure } from "./service_metrics.ts";
 import { openSupervisor } from "./supervisor.ts";
 
-/** As `WatchdogSec` of the unit. */
-const silenceMs = 30_000;
-
 /**
  * Starts `WORKERS` processes that answer on one port, as their parent: it owns the data directory,
  * starts again who ends, adds up metrics, passes questions on between workers and speaks to systemd.
@@ -53,9 +50,7 @@ export async function startWorkers(
         },
       }),
     ...{ log, clock: systemClock, setTimer: systemSetTimer },
-    ...(config.notifySocket === undefined
-      ? {}
-      : { watchdog: { silenceMs, beat: () => supervisor.alive() } }),
+    beat: () => supervisor.alive(),
   });
   try {
     const address = await group.start();

@@ -32,8 +32,6 @@ export function openSupervisor({ socket, from, clock, warn }: {
   }
   let own: Deno.DatagramConn | undefined;
   let isWarned = false;
-  let sentMs = -Infinity;
-  let beating: ReturnType<typeof setInterval> | undefined;
   const send = async (state: string) => {
     try {
       own ??= bind(from);
@@ -43,25 +41,41 @@ export function openSupervisor({ socket, from, clock, warn }: {
       isWarned = true;
     }
   };
-  const beat = () => {
-    const nowMs = clock.monotonicMs();
-    if (nowMs - sentMs < everyMs) return;
-    sentMs = nowMs;
-    void send("WATCHDOG=1");
-  };
+  const heartbeat = createHeartbeat(everyMs, clock, () => void send("WATCHDOG=1"));
   return {
     ready: () => void send("READY=1"),
-    alive: beat,
+    alive: heartbeat.alive,
     stopping() {
       void send("STOPPING=1");
-      // `alive` isn't called any more, and calls may take half a minute to end.
-      beating ??= setInterval(beat, everyMs);
+      heartbeat.stopping();
     },
     close() {
-      clearInterval(beating);
+      heartbeat.close();
       own?.close();
       if (own !== undefined) remove(from);
     },
+  };
+}
+
+/** Calls `beat` when `alive` is called, at most every `everyMs`; during a stop by itself. */
+export function createHeartbeat(
+  everyMs: number,
+  clock: Pick<Clock, "monotonicMs">,
+  beat: () => void,
+): Pick<Supervisor, "alive" | "stopping" | "close"> {
+  let sentMs = -Infinity;
+  let beating: ReturnType<typeof setInterval> | undefined;
+  const alive = () => {
+    const nowMs = clock.monotonicMs();
+    if (nowMs - sentMs < everyMs) return;
+    sentMs = nowMs;
+    beat();
+  };
+  return {
+    alive,
+    // `alive` isn't called any more, and calls may take half a minute to end.
+    stopping: () => void (beating ??= setInterval(alive, everyMs)),
+    close: () => clearInterval(beating),
   };
 }
 

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
-import { openSupervisor } from "./supervisor.ts";
+import { createHeartbeat, openSupervisor } from "./supervisor.ts";
 
 Deno.test("systemd hears that the service is ready, alive and stopping", async () => {
   const folder = await Deno.makeTempDir({ prefix: "notify-" });
@@ -42,4 +42,13 @@ Deno.test("a supervisor that can't be told is told of once; none is none", async
   none.stopping();
   none.close();
   await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("a heartbeat goes on by itself through a stop, when nobody knocks any more", async () => {
+  const clock = new FakeClock();
+  const beaten = Promise.withResolvers<void>();
+  const heartbeat = createHeartbeat(1, clock, () => beaten.resolve());
+  heartbeat.stopping();
+  await beaten.promise;
+  heartbeat.close();
 });

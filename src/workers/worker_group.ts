@@ -35,8 +35,8 @@ export interface WorkerGroupDeps {
   clock: Pick<Clock, "monotonicMs">;
   log: Log;
   setTimer: SetTimer;
-  /** Called every few seconds; a worker that says nothing for `silenceMs` is killed. */
-  watchdog?: { silenceMs: number; beat(): void };
+  /** Called every few seconds while the parent itself lives. */
+  beat(): void;
 }
 
 type Ready = Extract<WorkerNotice, { kind: "ready" }>;
@@ -62,6 +62,8 @@ interface Running {
 /** How long metrics wait for a worker that is busy; then it counts as it was last seen. */
 const metricsWaitMs = 2_000;
 const lookEveryMs = 5_000;
+/** As `WatchdogSec` of the unit. A stop gives as much to calls, so that it ends within its 40 s. */
+const silenceMs = 30_000;
 
 /** The workers of one program: starts them, starts again those that end, and stops them. */
 export class WorkerGroup {
@@ -88,24 +90,30 @@ export class WorkerGroup {
    * with the address when all answer calls. Rejects with an Error if one ends before that.
    */
   async start(): Promise<string> {
+    this.#superviseAll();
     const [first, ...others] = this.#seats;
     const { address } = await this.#spawn(first!, true).ready.promise;
     await Promise.all(others.map((seat) => this.#spawn(seat, false).ready.promise));
     const lost = this.#seats.find(({ running }) => running === undefined);
     if (lost) throw new Error(`worker ${lost.index} ended while the others started`);
     this.#isStarted = true;
-    this.#superviseAll();
     return address;
   }
 
-  /** Has all workers end as on SIGTERM; resolves with whether each ended cleanly. */
+  /**
+   * Has all workers end as on SIGTERM, and kills those that fall silent over it; resolves with
+   * whether each ended cleanly.
+   */
   async stop(): Promise<boolean> {
     this.#isStopping = true;
-    this.#cancelLook?.();
     const running = this.#running();
     for (const seat of this.#seats) seat.cancelRestart?.();
-    for (const { channel } of running) channel.tell({ kind: "stop" });
+    for (const one of running) {
+      one.lastMessageMs = this.#deps.clock.monotonicMs();
+      one.channel.tell({ kind: "stop" });
+    }
     const statuses = await Promise.all(running.map(({ ended }) => ended.promise));
+    this.#cancelLook?.();
     return statuses.every(({ code }) => code === 0);
   }
 
@@ -207,8 +215,7 @@ export class WorkerGroup {
 
   /** Kills workers whose event loop stands still, and beats. */
   #superviseAll(): void {
-    const { watchdog, setTimer, clock, log } = this.#deps;
-    if (watchdog === undefined) return;
+    const { setTimer, clock, log } = this.#deps;
     let lastLookMs = clock.monotonicMs();
     const look = () => {
       const nowMs = clock.monotonicMs();
@@ -216,13 +223,14 @@ export class WorkerGroup {
       const pausedMs = Math.max(0, nowMs - lastLookMs - 2 * lookEveryMs);
       lastLookMs = nowMs;
       for (const { index, running } of this.#seats) {
-        if (!running?.isReady) continue;
+        // A start may take as long as it needs, and is left where it is by a stop.
+        if (!running || !running.isReady && !this.#isStopping) continue;
         running.lastMessageMs += pausedMs;
-        if (nowMs - running.lastMessageMs < watchdog.silenceMs) continue;
+        if (nowMs - running.lastMessageMs < silenceMs) continue;
         log.error("a worker says nothing and is killed", { worker: index });
         running.process.kill();
       }
-      watchdog.beat();
+      this.#deps.beat();
       this.#cancelLook = setTimer(lookEveryMs, look);
     };
     this.#cancelLook = setTimer(lookEveryMs, look);

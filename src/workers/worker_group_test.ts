@@ -72,6 +72,7 @@ function setup(count: number, more: Partial<WorkerGroupDeps> = {}) {
     clock: timers.clock,
     log: createLog((line) => lines.push(line), () => new Date(0)),
     setTimer: timers.later,
+    beat: () => {},
     ...more,
   });
   return { timers, spawned, lines, group };
@@ -203,11 +204,9 @@ Deno.test("metrics of a worker that is busy count as they were last seen", async
   assert.match(await text(12, () => timers.advance(2_000)), /^gateway_shed_total 7$/m);
 });
 
-Deno.test("a worker that says nothing for as long as systemd waits is killed; a pause of the machine is none", async () => {
+Deno.test("a worker that says nothing for 30 s is killed; a pause of the machine is none", async () => {
   let beats = 0;
-  const { spawned, timers, lines } = await started(2, {
-    watchdog: { silenceMs: 30_000, beat: () => beats++ },
-  });
+  const { spawned, timers, lines } = await started(2, { beat: () => beats++ });
   for (let at = 0; at < 5; at++) {
     timers.advance(5_000);
     spawned[0]!.events.message({ notice: { kind: "alive" } });
@@ -221,4 +220,20 @@ Deno.test("a worker that says nothing for as long as systemd waits is killed; a 
   timers.clock.advance(3_600_000);
   timers.advance(5_000);
   assert.equal(spawned[0]!.isKilled, false);
+});
+
+Deno.test("a stop kills workers that are frozen, one that starts too, and waits for those that say something", async () => {
+  const { spawned, timers, group } = await started(3);
+  spawned[2]!.end(1);
+  timers.advance(100);
+  const stopping = group.stop();
+  for (let at = 0; at < 7; at++) {
+    spawned[0]!.events.message({ notice: { kind: "alive" } });
+    timers.advance(5_000);
+  }
+  assert.deepEqual(spawned.map(({ isKilled }) => isKilled), [false, true, false, true]);
+  for (const at of [1, 3]) spawned[at]!.end(null, "SIGKILL");
+  spawned[0]!.end(0);
+  assert.equal(await stopping, false);
+  assert.equal(timers.pending, 0);
 });
