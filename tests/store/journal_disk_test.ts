@@ -214,6 +214,55 @@ onDisk(
 );
 
 onDisk(
+  "a folder that is removed is noticed by the next end; no call begins until it is back, and nothing is lost",
+  async (journal, disk, folder) => {
+    journal.begin(begun("call-1"));
+    await journal.end(ended("call-1"));
+    journal.begin(begun("call-2"));
+    journal.begin(begun("call-3"));
+    await Deno.remove(folder, { recursive: true });
+    await assert.rejects(journal.end(ended("call-2")), /000000000001\.journal has been removed/);
+    await assert.rejects(journal.end(ended("call-3")), /000000000002\.journal/);
+    for (let times = 0; times < 3; times++) {
+      assert.throws(() => journal.begin(begun("refused")), overloaded);
+    }
+    journal.stored(["call-1", "call-2", "call-3"]);
+    assert.throws(() => journal.admit(), overloaded, "as `/readyz` asks");
+    assert.deepEqual(disk.told.map((line) => line.slice(0, 8)), ["failing:"]);
+    await Deno.mkdir(folder);
+    journal.admit();
+    journal.begin(begun("call-4"));
+    await journal.end(ended("call-4"));
+    assert.deepEqual(await kept(folder), [ended("call-4")]);
+    assert.equal(disk.told.at(-1), "mended");
+  },
+);
+
+onDisk(
+  "files that are done go later where the folder takes no changes for a while",
+  async (journal, _disk, folder) => {
+    const ids = ["call-1", "call-2", "call-3"];
+    for (const id of ids) {
+      journal.begin(begun(id));
+      await journal.end(ended(id));
+    }
+    const { segments } = journal;
+    assert.ok(segments > 3);
+    await Deno.rename(folder, `${folder}-away`);
+    await Deno.writeTextFile(folder, "");
+    journal.stored(ids);
+    assert.equal(journal.segments, segments);
+    await Deno.remove(folder);
+    await Deno.rename(`${folder}-away`, folder);
+    journal.begin(begun("call-4"));
+    await journal.end(ended("call-4"));
+    journal.stored(["call-4"]);
+    assert.equal(files(folder), 0);
+  },
+  { sync: "always", segmentBytes: 10 },
+);
+
+onDisk(
   "a compaction that finds no room leaves neither an open file nor half of one",
   async (journal, _disk, folder) => {
     journal.begin(begun("call-1"));

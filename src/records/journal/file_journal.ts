@@ -44,7 +44,7 @@ export class FileJournal implements Journal {
   /** They were rewritten, but are not synced yet. */
   #isConfirming = false;
   #isFailing = false;
-  /** The last append failed. */
+  /** The last append failed, or its file could not be made. */
   #isNearlyFull = false;
   #syncing: Promise<void> | undefined;
   #compacting: Promise<void> = Promise.resolve();
@@ -85,9 +85,12 @@ export class FileJournal implements Journal {
     if (this.#bytes >= this.#maxBytes) {
       throw refused("the journal is full: is the store away?");
     }
-    if (this.#unwritten.length === 0 && !this.#isConfirming) return;
-    this.#writeAgain();
-    throw refused("the journal waits for the disk");
+    if (this.#unwritten.length > 0 || this.#isConfirming) {
+      this.#writeAgain();
+      throw refused("the journal waits for the disk");
+    }
+    // Where the folder is gone, no call ends that would say so.
+    if (this.#isNearlyFull) this.#orRefuse(() => this.#writable());
   }
 
   begin(interaction: SettledCall): void {
@@ -98,10 +101,15 @@ export class FileJournal implements Journal {
       maxBytes: this.#maxBytes,
       openCalls: this.#openCalls,
     });
+    const record = encodeRecord(recordOf("begin", interaction));
+    const { segment, bytes } = this.#orRefuse(() => this.#appendEncoded(record));
+    segment.open++;
+    this.#openCalls.set(transactionId, { segment, accountId, bytes, request, media });
+  }
+
+  #orRefuse<T>(write: () => T): T {
     try {
-      const { segment, bytes } = this.#appendEncoded(encodeRecord(recordOf("begin", interaction)));
-      segment.open++;
-      this.#openCalls.set(transactionId, { segment, accountId, bytes, request, media });
+      return write();
     } catch (thrown) {
       this.#failed(thrown);
       throw refused(`journal: ${messageOf(thrown)}`, thrown);
@@ -197,7 +205,7 @@ export class FileJournal implements Journal {
     await this.#syncing;
     await this.#sync().catch(() => {});
     // In order: a call's end record must not be removed before its begin record.
-    while (this.#segments[0]?.isDone) this.#segments.shift()?.remove();
+    while (this.#segments[0]?.isDone) this.#drop(this.#segments[0]);
     for (const segment of this.#segments) segment.close();
     this.#segments = [];
   }
@@ -256,6 +264,7 @@ export class FileJournal implements Journal {
   #writable(): Segment {
     const last = this.#segments.at(-1);
     if (last && last.bytes < this.#segmentBytes && !last.isSealed) return last;
+    this.#isNearlyFull = true;
     const name = `${String(this.#next++).padStart(12, "0")}.journal`;
     const segment = new Segment(`${this.#directory}/${name}`, this.#options.createFile);
     this.#segments.push(segment);
@@ -310,7 +319,6 @@ export class FileJournal implements Journal {
       this.#bytes -= saved;
       if (!segment.isDone) continue;
       // If an older file still has a begin record: the store has the call, and ignores it.
-      this.#segments = this.#segments.filter((one) => one !== segment);
       this.#drop(segment);
     }
   }
@@ -393,17 +401,21 @@ export class FileJournal implements Journal {
    */
   #prune(): void {
     if (this.#closed) return;
-    while (this.#segments.length > 1 && this.#segments[0]!.isDone) {
-      this.#drop(this.#segments.shift()!);
+    try {
+      while (this.#segments.length > 1 && this.#segments[0]!.isDone) this.#drop(this.#segments[0]!);
+      const only = this.#segments.length === 1 ? this.#segments[0] : undefined;
+      const least = this.#isNearlyFull ? 1 : this.#segmentBytes;
+      if (only?.isDone && only.bytes >= least) this.#drop(only);
+    } catch {
+      // Tried again with the next record; whoever opens a file in this folder reports it.
     }
     this.#relief.look();
-    const only = this.#segments.length === 1 ? this.#segments[0] : undefined;
-    if (!only?.isDone || only.bytes < (this.#isNearlyFull ? 1 : this.#segmentBytes)) return;
-    this.#drop(this.#segments.pop()!);
   }
 
+  /** Throws if the file can't be removed; then it stays in the list. */
   #drop(segment: Segment): void {
-    this.#bytes -= segment.bytes;
     segment.remove();
+    this.#segments = this.#segments.filter((one) => one !== segment);
+    this.#bytes -= segment.bytes;
   }
 }

@@ -153,8 +153,13 @@ export class Segment {
     this.#file.close();
   }
 
+  /** Throws where the folder takes no changes; the file can be removed later. */
   remove(): void {
+    try {
+      Deno.removeSync(this.path);
+    } catch (thrown) {
+      if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
+    }
     this.#file.close();
-    Deno.removeSync(this.path);
   }
 }

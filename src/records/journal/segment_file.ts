@@ -9,7 +9,8 @@ export interface SegmentFile {
 
 /** Makes a file that only its owner can read. */
 export function createSegmentFile(path: string): SegmentFile {
-  return new ReservedFile(Deno.openSync(path, { write: true, createNew: true, mode: 0o600 }));
+  const options = { write: true, createNew: true, mode: 0o600 };
+  return new ReservedFile(path, Deno.openSync(path, options));
 }
 
 /** So much room is made at a time. */
@@ -21,13 +22,15 @@ const zeros = new Uint8Array(256 * 1024);
  * it after a crash passes zeros over.
  */
 class ReservedFile implements SegmentFile {
+  readonly #path: string;
   readonly #file: Deno.FsFile;
   #length = 0;
   /** Where the zeros end. */
   #reserved = 0;
   #isDiskFull = false;
 
-  constructor(file: Deno.FsFile) {
+  constructor(path: string, file: Deno.FsFile) {
+    this.#path = path;
     this.#file = file;
   }
 
@@ -48,6 +51,8 @@ class ReservedFile implements SegmentFile {
 
   async syncData(): Promise<void> {
     await this.#file.syncData();
+    // A file that somebody has removed takes everything, and no start will find it.
+    if (this.#file.statSync().nlink === 0) throw new Error(`${this.#path} has been removed`);
   }
 
   close(): void {
