@@ -100,6 +100,8 @@ Deno.test("a database's own defaults change no answer", { ignore: !available }, 
       "default_transaction_isolation = 'serializable'",
       "bytea_output = 'escape'",
       "datestyle = 'German'",
+      "statement_timeout = 50",
+      "lock_timeout = 50",
     ]
   ) await first.query(`alter database ${name} set ${setting}`);
   await first.close();
@@ -114,6 +116,10 @@ Deno.test("a database's own defaults change no answer", { ignore: !available }, 
       ...{ bytes: new Uint8Array([0, 92, 255]), at: new Date(0), isolation: "read committed" },
     });
   }
+  const [bounds] = await database.query(
+    "select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock",
+  );
+  assert.deepEqual(bounds, { statement: "0", lock: "0" });
   await database.close();
   await drop();
 });

@@ -316,9 +316,9 @@ class Session implements Connection {
  */
 function sessionSettings(
   { idleTransactionMs }: Required<PostgresTimeouts>,
-  statementMs: number | undefined,
+  statementMs = 0,
 ): string {
-  return Object.entries({
+  const settings = Object.entries({
     // A machine that is gone closes no connection: what its transaction holds would stay so for
     // the two hours of TCP. None of ours waits for anything but the database.
     idle_in_transaction_session_timeout: idleTransactionMs,
@@ -326,9 +326,17 @@ function sessionSettings(
     default_transaction_isolation: "read committed",
     // As the driver is told to read it.
     bytea_output: "hex",
-    ...(statementMs === undefined ? {} : { statement_timeout: statementMs }),
-  }).map(([name, value]) => `set ${name} = '${value}'`).join(";");
+    // Migrations, erasure, scrubs and exports take as long as there are rows. One that is cut off
+    // is begun again, and would never end.
+    statement_timeout: statementMs,
+    lock_timeout: 0,
+  }).map(([name, value]) => `set ${name} = '${value}'`);
+  return [...settings, noTransactionTimeout].join(";");
 }
+
+/** PostgreSQL 15 and 16 have none. */
+const noTransactionTimeout = `select set_config(name, '0', false)
+  from pg_settings where name = 'transaction_timeout'`;
 
 /** Moves the rows out of the result, which stays with its query: see `release`. */
 function takeAll(result: SqlRow[]): SqlRow[] {
