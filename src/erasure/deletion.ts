@@ -89,6 +89,8 @@ export interface ErasedBatch {
   isLast: boolean;
   /** Calls that are gone now. */
   transactionIds: readonly string[];
+  /** No matching call older than this is left; undefined when the batch looked for none. */
+  reached?: Date | undefined;
 }
 
 /** Tables and creation times of all rows that a deletion erased. */
@@ -131,8 +133,11 @@ export interface DeletionStore {
   release(deletionId: string): Promise<void>;
   /** Notes how many rows a deletion that begins will erase. */
   expect(deletion: ClaimedDeletion): Promise<void>;
-  /** Erases and counts some rows and everything that belongs to them. */
-  eraseBatch(deletion: ClaimedDeletion): Promise<ErasedBatch>;
+  /**
+   * Erases and counts some rows, the oldest calls first, and everything that belongs to them. `from`:
+   * looks for no call older than this.
+   */
+  eraseBatch(deletion: ClaimedDeletion, from?: Date): Promise<ErasedBatch>;
   /** Undefined when no row was erased. */
   erasedSpan(deletionId: string): Promise<ErasedSpan | undefined>;
   /** Turns it into its receipt; forgets the selectors. */

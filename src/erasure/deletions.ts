@@ -189,14 +189,18 @@ export class Deletions {
     await erasures.refresh();
     await flushRecords(noLimit);
     await store.expect(deletion);
-    for (let isLast = false; !isLast;) {
+    let from: Date | undefined;
+    for (;;) {
       if (signal.aborted) {
         throw new Fault("store_unavailable", {
           note: "the process ends, or another one took over",
         });
       }
-      const step = () => store.eraseBatch(deletion);
-      isLast = (await this.#steps.run(String(accountId), step)).isLast;
+      const step = () => store.eraseBatch(deletion, from);
+      const { isLast, reached } = await this.#steps.run(String(accountId), step);
+      if (isLast && from === undefined) break;
+      // From the beginning each step would pass the account's other calls again. The last one does.
+      from = isLast ? undefined : reached ?? from;
     }
     const span = await store.erasedSpan(deletionId);
     if (span) await exports?.eraseExports(accountId, span);

@@ -34,7 +34,10 @@ function setUp(steps: (() => Promise<ErasedBatch>)[], waiting = 0) {
     postpone: () => note("postpone", undefined),
     release: (id) => note(`release ${id}`, undefined),
     expect: () => note("expect", undefined),
-    eraseBatch: () => (asked.push("batch"), steps.shift()!()),
+    eraseBatch: (_deletion, from) => {
+      asked.push(from ? `batch from ${from.getTime()}` : "batch");
+      return steps.shift()!();
+    },
     erasedSpan: () => note("span", span),
     finish: () => note("finish", undefined),
     find: () => Promise.resolve({ deletionId: "d1" } as Deletion),
@@ -66,6 +69,16 @@ Deno.test("memories hear of an erasure before rows go, exports lose their files 
   assert.deepEqual(asked, [
     ...["caught up", "add claimed", "refresh", "caught up", "expect", "batch", "batch"],
     ...["span", "exports of 1", "refresh", "finish"],
+  ]);
+});
+
+Deno.test("each step looks from where the last one ended, and the last one at everything", async () => {
+  const upTo = (ms: number) => () =>
+    Promise.resolve({ isLast: false, transactionIds: [], reached: new Date(ms) });
+  const { asked, deletions } = setUp([upTo(5), upTo(9), some, last, last]);
+  await deletions.erase(wanted);
+  assert.deepEqual(asked.filter((one) => one.startsWith("batch")), [
+    ...["batch", "batch from 5", "batch from 9", "batch from 9", "batch"],
   ]);
 });
 

@@ -181,6 +181,26 @@ eachDatabase("more rows than a step takes are erased, and counted once each", as
   });
 });
 
+eachDatabase("a step that begins later passes older calls over, and says how far it came", async (
+  database,
+) => {
+  const account = await newAccount(database);
+  const at = (second: number) => new Date(asked.getTime() - 10_000 + second * 1000);
+  await createAnalyticsStore(database).insert(
+    [1, 2, 3].map((second) => interaction(account, `a${second}`, { createdAt: at(second) })),
+  );
+  const store = storeOf(database);
+  const wanted = request(account, {});
+  const deletion = {
+    tombstone: await store.add(wanted, "claimed"),
+    selectors: wanted.selectors,
+  };
+  const later = await store.eraseBatch(deletion, at(2));
+  assert.deepEqual([later.transactionIds, later.reached], [["a2", "a3"], at(3)]);
+  const rest = await store.eraseBatch(deletion);
+  assert.deepEqual([rest.transactionIds, rest.isLast], [["a1"], true]);
+});
+
 eachDatabase("exports of results are looked for by the results' own times", async (database) => {
   const account = await newAccount(database);
   const createdAt = new Date("2026-08-01T10:00:00.000Z");

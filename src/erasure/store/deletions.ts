@@ -84,12 +84,11 @@ export function createDeletions(
         ],
       );
     },
-    eraseBatch: ({ tombstone, selectors }) =>
-      eraseBatch(
-        stores,
-        scopeOf(tombstone, selectors),
-        (tx, erased) => note(tx, tombstone.deletionId, erased),
-      ),
+    eraseBatch: ({ tombstone, selectors }, from) =>
+      eraseBatch(stores, scopeOf(tombstone, selectors), {
+        from,
+        note: (tx, erased) => note(tx, tombstone.deletionId, erased),
+      }),
     async erasedSpan(deletionId) {
       const [row] = await main.query("select * from deletions where deletion_id = $1", [
         deletionId,

@@ -62,10 +62,14 @@ export interface Erased extends ErasedBatch {
 export async function eraseBatch(
   { main, analytics }: RecordStores,
   scope: ErasureScope,
-  note: (main: Queryable, erased: Erased) => Promise<void>,
-): Promise<Erased> {
+  { from, note }: {
+    /** As of `DeletionStore.eraseBatch`. */
+    from?: Date | undefined;
+    note: (main: Queryable, erased: Erased) => Promise<void>;
+  },
+): Promise<ErasedBatch> {
   if (await hasLinkedOutcomes(main, scope.tombstone.accountId)) {
-    const calls = await pick({ main, analytics }, scope);
+    const { calls } = await pick({ main, analytics }, scope, from);
     const erased = { ...erasedOf([]), relations: ["cohort_outcomes"] };
     await eraseOutcomes({ main, analytics }, { scope, calls }, (tx) => note(tx, erased));
   }
@@ -73,14 +77,14 @@ export async function eraseBatch(
     return await main.transaction(async (tx) => {
       await lockForErasure(tx);
       const rows = analytics.within(tx);
-      const calls = await pick({ main: tx, analytics: rows }, scope);
+      const { calls, reached } = await pick({ main: tx, analytics: rows }, scope, from);
       const hanging = await eraseMain(tx, calls, { scope, mostCalls: batchRows - 1 });
       const all = joined(hanging, recordsOf(calls, await rows.erase(calls)));
       await note(tx, all);
-      return all;
+      return { ...all, reached };
     });
   }
-  const calls = await pick({ main, analytics }, scope);
+  const { calls, reached } = await pick({ main, analytics }, scope, from);
   const hanging = await main.transaction(async (tx) => {
     await lockForErasure(tx);
     const erased = await eraseMain(tx, calls, { scope, mostCalls: 0 });
@@ -89,19 +93,23 @@ export async function eraseBatch(
   });
   const rows = recordsOf(calls, await analytics.erase(calls));
   await main.transaction((tx) => note(tx, rows));
-  return joined(hanging, rows);
+  return { ...joined(hanging, rows), reached };
 }
 
 /** Calls in the scope, and those that evaluations made from them. */
 async function pick(
   { main, analytics }: { main: Queryable; analytics: AnalyticsTransaction },
   scope: ErasureScope,
-): Promise<CallKey[]> {
-  const direct = await analytics.matched(scope, batchRows);
-  const { accountId } = scope.tombstone;
+  from: Date | undefined,
+): Promise<{ calls: CallKey[]; reached: Date | undefined }> {
+  const { tombstone } = scope;
+  const rest = from ? { ...scope, tombstone: { ...tombstone, start: from } } : scope;
+  const direct = await analytics.matched(rest, batchRows);
+  const reached = direct.at(-1)?.createdAt;
+  const { accountId } = tombstone;
   const made = await madeOf({ main, analytics }, accountId, direct.map(idOf));
-  if (made.length === 0) return direct;
-  return [...direct, ...await analytics.keysOf(accountId, made)];
+  if (made.length === 0) return { calls: direct, reached };
+  return { calls: [...direct, ...await analytics.keysOf(accountId, made)], reached };
 }
 
 async function eraseMain(
