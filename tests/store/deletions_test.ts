@@ -279,6 +279,29 @@ onBothDatabases(
   },
 );
 
+onPostgres("a claim reads the receipts of an account once, however many of it wait", async (db) => {
+  const account = await newAccount(db);
+  for (let waiting = 0; waiting < 20; waiting++) {
+    await storeOf(db).add(request(account, { end: asked }));
+  }
+  await db.query(
+    `insert into deletions
+       (deletion_id, account_id, state, selectors_hash, requested_at, attempts, completed_at)
+     select n, $1, 'done', '', $2, 1, $2 from generate_series(1, 2000) as n`,
+    [account, asked],
+  );
+  await db.query("analyze deletions");
+  const read = await db.transaction(async (tx) => {
+    assert.ok(await storeOf({ ...db, query: tx.query }).claim());
+    const [row] = await tx.query(
+      `select seq_tup_read + idx_tup_fetch as read from pg_stat_xact_user_tables
+       where relname = 'deletions'`,
+    );
+    return Number(row!.read);
+  });
+  assert.ok(read < 5_000, `${read} rows were read`);
+});
+
 onPostgres("one process is at a deletion at a time, and another takes a dead one's", async (db) => {
   const account = await newAccount(db);
   const worker = (id: string) => storeOf(db, createAnalyticsStore(db), id);

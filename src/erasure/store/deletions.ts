@@ -274,16 +274,18 @@ async function insertAgain(tx: Queryable, stone: Tombstone): Promise<void> {
   );
 }
 
-/** The oldest of the account that had the fewest of late. */
+/** The oldest of the account that had the fewest of late, which are counted once for all accounts. */
 const nextDeletion = {
   set: "state = 'running', attempts = attempts + 1",
   where: `account_id <> all($${firstParam}::bigint[])`,
-  orderBy: `(
-      select count(*) from deletions other
-      where other.account_id = work.account_id and other.attempts > 0
-        and (other.completed_at is null
-          or other.completed_at > clock_timestamp() - interval '1 hour')
-    ), requested_at`,
+  orderBy: `coalesce(((
+      select jsonb_object_agg(account_id, deletions) from (
+        select account_id, count(*) as deletions from deletions
+        where attempts > 0 and (completed_at is null
+          or completed_at > clock_timestamp() - interval '1 hour')
+        group by account_id
+      ) as lately
+    ) ->> account_id::text)::bigint, 0), requested_at`,
   returning: "deletion_id, selectors",
 };
 
