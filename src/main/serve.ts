@@ -90,22 +90,26 @@ export async function startServer(
   starting.defer(() => lines.flush());
   const directory = worker ? undefined : await claimDataDir(config.dataDir);
   starting.defer(() => directory?.release());
-  // The port is opened first: the key that a failing start has printed would be lost.
   const heartbeat: Pick<Supervisor, "alive"> = { alive: () => {} };
-  const listeners = await openListeners(config, () => heartbeat.alive(), seat.count);
-  starting.defer(() => listeners.abort());
-  await directory?.describe({ address: listeners.address });
+  const ports = starting.use(new AsyncDisposableStack());
+  const openPorts = async () => {
+    const opened = await openListeners(config, () => heartbeat.alive(), seat.count);
+    ports.defer(() => opened.abort());
+    return opened;
+  };
+  // The port is opened first: the key that a failing start has printed would be lost. Beside other
+  // workers it is opened last: what it is dealt meanwhile, they could answer.
+  const openedFirst = worker?.greets === false ? undefined : await openPorts();
+  if (openedFirst) await directory?.describe({ address: openedFirst.address });
   // Serves the operator and the supervisor's watchdog until the services have stopped.
   const answering = starting.use(new AsyncDisposableStack());
   const { logFormat } = config;
   const log = createProgramLog((line) => lines.write(line), systemClock.now, { logFormat, seat });
   const opened = await openStores(config, starting, { log, seat, writerThreads });
-  const services = createServices(config, opened, version, lines, starting, {
-    seat,
-    siblings,
-  });
+  const services = createServices(config, opened, version, lines, starting, { seat, siblings });
   worker?.parent.answers(services.answerWorkers);
   await services.start();
+  const listeners = openedFirst ?? await openPorts();
   warnOfUnknownVariables(config, services.log);
   const address = config.baseUrl ?? listeners.address;
   const dashboard = createDashboardDeps(services, address);

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { parseConfig } from "../../src/main/config.ts";
 import { failedStart } from "../../src/main/run_server.ts";
 import { startServer } from "../../src/main/serve.ts";
+import { noSiblings } from "../../src/workers/parent_link.ts";
 import { ensureMigrated } from "../support/new_database.ts";
 import { runProgram, startService } from "../support/process.ts";
 import { sample } from "../support/sample.ts";
@@ -221,6 +222,28 @@ Deno.test("every wrong value ends the start with one line that says what to do",
     });
   }
 });
+
+Deno.test("a worker beside others takes no connection before the database has answered it", async () => {
+  using database = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const port = String((database.addr as Deno.NetAddr).port);
+  const [PORT, DATA_DIR] = [freePort(), await Deno.makeTempDir()];
+  const DATABASE_URL = `postgres://user:secret@127.0.0.1:${port}/gateway`;
+  const config = parseConfig({ PORT, DATA_DIR, DATABASE_URL, WORKERS: "2" });
+  const parent = { ...noSiblings, tell() {}, answers() {} };
+  const worker = { seat: { index: 2, count: 2 }, parent, greets: false };
+  const start = startServer(config, () => {}, { lines: silent, worker }).catch(failedStart);
+  const asked = await database.accept();
+  await assert.rejects(Deno.connect({ hostname: "127.0.0.1", port: Number(PORT) }));
+  asked.close();
+  database.close();
+  assert.match(String(await start), /can't be reached/);
+  await Deno.remove(DATA_DIR, { recursive: true });
+});
+
+function freePort(): string {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return String((listener.addr as Deno.NetAddr).port);
+}
 
 const silent = { write() {}, flush() {} };
 
