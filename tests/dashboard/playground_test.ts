@@ -155,15 +155,16 @@ Deno.test("only members call, only from our own pages, and neither with an API k
   const owner = await world().owner();
   const before = (await playgroundRows()).length;
   const fields = { model, prompt: "Hello" };
+  const signInPage = /^\/dashboard\/sign-in\?/;
   for (const path of [page, `${page}/stream`, `${page}/code`]) {
     assert.equal((await owner.post(path, { ...fields, csrf: "forged" })).status, 403, path);
     const stranger = world().browser();
-    assert.equal((await stranger.post(path, fields)).location, "/dashboard/sign-in", path);
+    assert.match((await stranger.post(path, fields)).location ?? "", signInPage, path);
     const withKey = await world().fetch(path, {
       method: "POST",
       body: new URLSearchParams(fields),
     });
-    assert.equal(withKey.headers.get("location"), "/dashboard/sign-in", path);
+    assert.match(withKey.headers.get("location") ?? "", signInPage, path);
     await withKey.body?.cancel();
   }
   world().provider.become("Ben", "ben@example.com");

@@ -1,10 +1,11 @@
-import { PGlite, type Transaction } from "@electric-sql/pglite";
+import type { PGlite, Transaction } from "@electric-sql/pglite";
 import { answerQuestions } from "../../base/request_thread.ts";
 import { messageOf } from "../../shared/fault.ts";
 import { parseArray } from "../arrays.ts";
 import type { Database, Queryable, QueryOptions, SqlRow, SqlValue } from "../database.ts";
 import { transact } from "../transaction.ts";
 import { chunks } from "../chunks.ts";
+import { GuardedPGlite } from "./guarded.ts";
 import { syncFolder, unpackImage } from "./image.ts";
 import { mayChangeTables, PreparedStatements } from "./prepared.ts";
 import type { Ask, CopyStatement, EmbeddedMessage } from "./protocol.ts";
@@ -142,10 +143,13 @@ async function openDirectory(directory: string, image: string): Promise<PGlite> 
     await Deno.rename(fresh, directory);
     syncFolder(directory.slice(0, directory.lastIndexOf("/")) || "/");
   }
-  return await PGlite.create({
+  const startParams = synced(GuardedPGlite.defaultStartParams);
+  const database = new GuardedPGlite({
     fs: new SyncedFiles(directory),
-    startParams: [...synced(PGlite.defaultStartParams), "-c", `shared_buffers=${sharedBuffers}`],
+    startParams: [...startParams, "-c", `shared_buffers=${sharedBuffers}`],
   });
+  await database.waitReady;
+  return database;
 }
 
 /** Max characters that are copied in at once: they are in memory three times meanwhile. */
@@ -197,7 +201,9 @@ class OpenDatabase {
     return this.#watched(() => this.#runOn(statement, tx));
   }
 
+  /** After the error that breaks it nothing more is asked. */
   async #watched<T>(run: () => Promise<T>): Promise<T> {
+    if (this.broken !== undefined) throw this.broken;
     try {
       return await run();
     } catch (thrown) {
