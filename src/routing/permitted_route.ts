@@ -69,8 +69,11 @@ export async function findPermittedRoute(
   name: string,
 ): Promise<Route> {
   const route = permitRoute(deps.routes, key, routeFor(deps.routes, key, name));
+  if (vendorKey) {
+    const isVendorNamed = leadsThereAsWritten(deps.routes, key, name, route);
+    return withOwnKey(route, vendorKey, isVendorNamed);
+  }
   if (!route.isVirtual) return route;
-  if (vendorKey) return withOwnKey(route, vendorKey);
   return await withStoredKeys(route, (label) => deps.storedKeys.find(account.id, label));
 }
 
@@ -110,12 +113,24 @@ function notPermitted(name: string): Fault {
 }
 
 /**
- * The second half of the dual-key form names no vendor, and a key must never reach another vendor
- * than its own: where the targets are of several, its form has to tell.
+ * Whether the name leads to the route's vendors without the key's own names and default model, which
+ * whoever calls may know nothing of.
  */
-function withOwnKey(route: Route, vendorKey: Secret): Route {
+function leadsThereAsWritten(routes: RouteTable, key: ApiKey, name: string, route: Route): boolean {
+  const written = routes.lookUp(key.accountId, name);
+  if (!written) return false;
+  if (mappedModel(key.defaults, name) === name) return true;
+  return ownersOf(written).symmetricDifference(ownersOf(route)).size === 0;
+}
+
+/**
+ * The second half of the dual-key form names no vendor, and a key must never reach another vendor
+ * than its own: where the targets are of several, or of one that the call doesn't name, its form has
+ * to tell.
+ */
+function withOwnKey(route: Route, vendorKey: Secret, isVendorNamed: boolean): Route {
   const owners = ownersOf(route);
-  if (owners.size === 1) return route;
+  if (owners.size === 1 && isVendorNamed) return route;
   const value = vendorKey.reveal();
   const fitting = new Set(
     [...route.targets.map(({ target }) => target), ...route.fallbacks]

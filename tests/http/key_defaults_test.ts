@@ -88,6 +88,28 @@ Deno.test("a name that leads nowhere is the default model, and no other is", asy
   assert.deepEqual(await ask("gemini-99-preview", {}), [404, null]);
 });
 
+Deno.test("a vendor key that comes with a call follows its key's names only to its own vendor", async () => {
+  world().play(answered);
+  const { key } = await world().createKey(
+    ...["--name", "agent", "--default-model", "vendor-b/gpt-4.1"],
+    ...["--map", "claude-haiku-4-5=vendor-b/gpt-4.1", "gpt-5-mini=vendor-b/gpt-4.1"],
+  );
+  const ask = async (model: string, vendorKey: string) => {
+    const before = world().vendor.requests.length;
+    const headers = bearer(`${key};${vendorKey}`);
+    const body = { model, messages: hello };
+    const answer = await world().post("/chat/v1/chat/completions", body, headers);
+    const { error } = await answer.json();
+    return [answer.status, error?.param, world().vendor.requests.length - before];
+  };
+  for (const model of ["claude-haiku-4-5", "claude-that-nobody-knows"]) {
+    assert.deepEqual(await ask(model, "sk-ant-of-the-caller"), [400, "model", 0], model);
+    assert.deepEqual(await ask(model, "sk-of-the-caller"), [200, undefined, 1], model);
+  }
+  // The same vendor as the call names: whose key it is was the caller's to say.
+  assert.deepEqual(await ask("gpt-5-mini", "any-key-of-the-caller"), [200, undefined, 1]);
+});
+
 Deno.test("a key's list of models holds for what its names stand for", async () => {
   world().play(answered);
   const { key } = await world().createKey(
