@@ -134,7 +134,7 @@ async function makeCall<M extends CallMeter>(
   plans: Candidates<CallPlan<M>>,
   cache?: CacheUse,
 ): Promise<Reply> {
-  const authorization = background?.authorization ?? await authorize(deps, plans);
+  const authorization = await authorizeOnce(deps, plans, background?.authorization);
   const call = begin(deps, plans, { authorization, task: background?.task, cache });
   if (background?.taken) {
     call.answered();
@@ -196,6 +196,26 @@ export async function eachPossible<T, R>(
 }
 
 /**
+ * What is held for a background call since it was taken in, unless the call can cost more by now:
+ * the vendor key that it was to use is removed, or its virtual model leads to a dearer model. Then
+ * it is authorized as any other call.
+ */
+async function authorizeOnce<M extends CallMeter>(
+  deps: PipelineDeps,
+  plans: Candidates<CallPlan<M>>,
+  held: Authorization | undefined,
+): Promise<Authorization> {
+  if (held && (boundOf(plans) ?? 0n) <= (held.heldNanos ?? 0n)) return held;
+  held?.settle(0n);
+  return await authorize(deps, plans);
+}
+
+/** What the dearest of the candidates can cost at most; null where none is charged. */
+function boundOf<M extends CallMeter>(plans: Candidates<CallPlan<M>>): bigint | null {
+  return plans.reduce<bigint | null>((most, { boundNanos }) => greater(most, boundNanos), null);
+}
+
+/**
  * Holds what the dearest of the candidates can cost at most; of credit less, where the key expects
  * less: its caps hold the most even so, and so limit how far the balance can fall below zero. Throws `insufficient_credits`,
  * `spend_cap_exceeded`, and `store_unavailable` where it can't be known whether either is reached.
@@ -204,10 +224,9 @@ async function authorize(
   { reservations, spendCaps, budgetHolds }: PipelineDeps,
   plans: Candidates<Chargeable>,
 ): Promise<Authorization> {
-  let upperBoundNanos: bigint | null = null;
+  const upperBoundNanos = boundOf(plans);
   let heldNanos: bigint | null = null;
   for (const { boundNanos, expectedNanos } of plans) {
-    upperBoundNanos = greater(upperBoundNanos, boundNanos);
     heldNanos = greater(heldNanos, expectedNanos ?? boundNanos);
   }
   if (upperBoundNanos === null || heldNanos === null) return nothingHeld;

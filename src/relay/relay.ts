@@ -272,8 +272,8 @@ async function planFor(
 }
 
 /**
- * The most that the call can cost at this vendor, or what is already held for a background call; and
- * what it costs with as much output as the key expects, where that is less.
+ * The most that the call can cost at this vendor, and what it costs with as much output as the key
+ * expects, where that is less.
  */
 async function boundsOf(
   { caller: { step = runAtOnce, principal: { key } }, background }: RelayRequest,
@@ -281,12 +281,11 @@ async function boundsOf(
     & Pick<TextCandidate, "vendorCall" | "facts" | "hosted">
     & { plan: Pick<TextPlan, "requestText"> },
 ): Promise<Pick<CallPlan<Meter>, "boundNanos" | "expectedNanos">> {
-  if (background?.authorization) return { boundNanos: background.authorization.heldNanos };
   if (!isManaged || !price || !hosted) return { boundNanos: null };
   const bound = (of: RequestFacts) => () => boundOf(price, of, plan.requestText, hosted);
   const boundNanos = step.isHeavy ? await step(bound(facts)) : bound(facts)();
   const { expectedOutputTokens: expected } = key.defaults ?? {};
-  // What is held for a background call is its bound later on.
+  // What is held for a background call has to cover it whenever it is made.
   if (expected === undefined || background) return { boundNanos };
   const least = Math.min(expected * facts.choices, facts.maxOutputTokens ?? Infinity);
   const expectedBound = bound({ ...facts, maxOutputTokens: least });

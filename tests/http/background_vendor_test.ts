@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { callControl } from "../../src/admin/control.ts";
 import { type HeldVendor, startHeldVendor } from "../support/held_vendor.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -73,6 +74,31 @@ Deno.test("background: a discounted window, which is not what is paid, is refuse
       [undefined, undefined],
       [undefined, undefined],
     ]);
+  }));
+
+Deno.test("background: a call whose account removes its vendor key meanwhile costs credit only within the caps", () =>
+  withVendor(async (service, vendor) => {
+    const ownKey = ["vendor-key", "set", "--vendor", "vendor-b"];
+    assert.equal((await callControl(service.dataDir, ownKey, "sk-of-the-account"))!.exitCode, 0);
+    const { key } = await service.createKey("--cap-day-usd", "0.01");
+    const capped = { authorization: `Bearer ${key}` };
+    const atWork = 32;
+    const taken = [];
+    for (let index = 0; index <= atWork; index++) {
+      taken.push(await take(service, { model, input: "[hold] Hello." }, capped));
+    }
+    await vendor.reached("[hold]", atWork);
+    await service.admin("vendor-key", "remove", "--vendor", "vendor-b");
+    vendor.release();
+    const last = taken.at(-1)!;
+    const { status, error } = await untilEnded(service, last.id);
+    assert.deepEqual([status, error?.code], ["failed", "spend_cap_exceeded"]);
+    assert.equal(vendor.count("[hold]"), atWork);
+    const row = await service.row(last.transactionId);
+    assert.deepEqual([row.error_code, row.charged_usd], ["spend_cap_exceeded", "0.000000000"]);
+    for (const { id } of taken.slice(0, -1)) {
+      assert.equal((await untilEnded(service, id)).status, "completed", "begun with the own key");
+    }
   }));
 
 Deno.test("background: two fields of one name, and background that is none, are refused at once", () =>
