@@ -6,6 +6,7 @@ import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
 import type { Route } from "../routing/route.ts";
 import { forwardedHeaders } from "../vendors/vendor_headers.ts";
 import type { CallContext } from "./call_context.ts";
+import { translationMode } from "./plan/plan_call.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
 
 /** A request as far as it decides its answer. */
@@ -20,10 +21,11 @@ export interface KeyedRequest {
 
 /**
  * The key of a text call's answer in the response cache: SHA-256, as hex, over account, path, form of
- * the answer, models in order with their vendor keys where those are the account's own, forwarded
- * headers, and the body as a JSON value without tag lines and `labelFields`. `route` is what the model's
- * name leads to: an answer is not given once that has changed. Undefined where the request does not
- * hold its whole prompt: it continues a conversation, or uses state in a vendor's account.
+ * the answer, translation mode, which decides what is left out and which vendors are passed over,
+ * models in order with their vendor keys where those are the account's own, forwarded headers, and the
+ * body as a JSON value without tag lines and `labelFields`. `route` is what the model's name leads to:
+ * an answer is not given once that has changed. Undefined where the request does not hold its whole
+ * prompt: it continues a conversation, or uses state in a vendor's account.
  */
 export async function answerKey(
   request: KeyedRequest,
@@ -39,8 +41,9 @@ export async function answerKey(
   const values = await step.inSteps(() => hashJson(compared));
   const numbers = await step.inSteps(() => longNumbers(bodyText));
   const candidates = vendorCalls.map((vendorCall) => candidateText(vendorCall, dialect));
+  const asked = [account.id, path, jsonArray, translationMode(caller)];
   return sha256Hex(
-    JSON.stringify([account.id, path, jsonArray, values, numbers, candidates, routeText(route)]),
+    JSON.stringify([...asked, values, numbers, candidates, routeText(route)]),
   );
 }
 

@@ -389,6 +389,29 @@ Deno.test("a virtual model's answers go when it is changed, and name who answere
   assert.deepEqual(await seen(), ["MISS", "vendor-b/gpt-4.1"]);
 });
 
+Deno.test("a call gets no answer out of the cache that left out more than its translation mode allows", async () => {
+  const path = "/chat/v1/chat/completions";
+  const body = {
+    ...{ model: "anthropic/claude-sonnet-4-6", max_tokens: 100, n: 2 },
+    ...{ messages: [user(fresh())], models: ["openai/gpt-4.1"] },
+  };
+  const lenient = await service().createKey("--translation-mode", "lenient");
+  const modes = {
+    lenient: { authorization: `Bearer ${lenient.key}` },
+    default: {},
+    strict: { "x-translation-mode": "strict" },
+  };
+  for (const [mode, headers] of Object.entries(modes)) {
+    for (const cache of ["MISS", "HIT"]) {
+      const answer = await service().post(path, body, { ...ttl, ...headers });
+      const { choices } = await answer.json();
+      const of = ["x-cache", "x-translation-loss"].map((name) => answer.headers.get(name));
+      const expected = mode === "lenient" ? [cache, "n", 1] : [cache, null, 2];
+      assert.deepEqual([...of, choices.length], expected, mode);
+    }
+  }
+});
+
 Deno.test("openai: a hit is the same answer, whole, streamed and by responses", async () => {
   const client = openai(service());
   const prompt = fresh();
