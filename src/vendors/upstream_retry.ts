@@ -36,22 +36,44 @@ export function nextDelayMs(
   return delayMs > maxWaitMs - state.waitedMs ? undefined : delayMs;
 }
 
+/** Limits last a month at most; a longer wait is a mistake, and evaluations would keep it. */
+const longestAskedMs = 32 * 24 * 60 * 60_000;
+/** As seconds more than thirty years, so it is a Unix time. */
+const leastUnixTime = 1e9;
+/** A Unix time from here on is in milliseconds. */
+const leastUnixTimeMs = 1e12;
+
 /**
- * What `Retry-After` (seconds or HTTP date, RFC 9110 §10.2.3) or the vendors' `retry-after-ms` asks
- * for, in milliseconds from `now`; undefined when there is none that can be read.
+ * What `Retry-After` (seconds or HTTP date, RFC 9110 §10.2.3; some servers send a Unix time) or the
+ * vendors' `retry-after-ms` asks for, in milliseconds from `now`; undefined when there is none that
+ * can be read and believed.
  */
 export function retryAfterMs(
   headers: Readonly<Record<string, string>>,
   now: Date,
 ): number | undefined {
-  const ms = numberOf(headers["retry-after-ms"]);
-  if (ms !== undefined) return ms;
-  const value = headers["retry-after"];
-  const seconds = numberOf(value);
-  if (seconds !== undefined) return seconds * 1000;
-  // Without a time of day it is no date: to `Date.parse` "in 45" is a day of the year 2045.
-  const date = /\d\d:\d\d/.test(value ?? "") ? Date.parse(value!) : NaN;
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
+  return believed(numberOf(headers["retry-after-ms"])) ??
+    believed(waitOf(headers["retry-after"] ?? "", now.getTime()));
+}
+
+function believed(ms: number | undefined): number | undefined {
+  return ms !== undefined && ms <= longestAskedMs ? ms : undefined;
+}
+
+function waitOf(value: string, nowMs: number): number | undefined {
+  const number = numberOf(value);
+  if (number !== undefined && number < leastUnixTime) return number * 1000;
+  const atMs = number === undefined
+    ? dateMs(value)
+    : number < leastUnixTimeMs
+    ? number * 1000
+    : number;
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+}
+
+/** Without a time of day it is no date: to `Date.parse` "in 45" is a day of the year 2045. */
+function dateMs(value: string): number {
+  return /\d\d:\d\d/.test(value) ? Date.parse(value) : NaN;
 }
 
 function numberOf(value: string | undefined): number | undefined {

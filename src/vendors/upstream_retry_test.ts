@@ -48,6 +48,14 @@ Deno.test("Retry-After is read as seconds, as a date and in milliseconds", () =>
     [{ "retry-after": "1e9" }, undefined],
     [{ "retry-after": "60", "retry-after-ms": "150" }, 150],
     [{ "retry-after": "60", "retry-after-ms": "x" }, 60_000],
+    [{ "retry-after": String(now.getTime() / 1000 + 60) }, 60_000],
+    [{ "retry-after": String(now.getTime() + 60_000) }, 60_000],
+    [{ "retry-after": String(now.getTime() / 1000 - 60) }, 0],
+    [{ "retry-after": "2592000" }, 2_592_000_000],
+    [{ "retry-after": "999999999" }, undefined],
+    [{ "retry-after": "Fri, 31 Dec 9999 23:59:59 GMT" }, undefined],
+    [{ "retry-after": "9".repeat(400) }, undefined],
+    [{ "retry-after": "60", "retry-after-ms": "9".repeat(400) }, 60_000],
   ];
   for (const [headers, expected] of cases) {
     assert.equal(retryAfterMs(headers, now), expected, JSON.stringify(headers));
