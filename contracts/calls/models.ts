@@ -56,8 +56,8 @@ export function familyModel(family: VendorFamily) {
     params: modelParams,
     answer: model,
     errors: [
-      ...["model_not_found", "vendor_not_configured", "upstream_error"] as const,
-      ...["upstream_unreachable", "upstream_timeout"] as const,
+      ...["model_not_found", "vendor_not_configured", "invalid_vendor_api_key"] as const,
+      ...["upstream_error", "upstream_unreachable", "upstream_timeout"] as const,
     ],
   });
 }
@@ -77,8 +77,8 @@ export const unifiedModel = defineContract({
   params: modelParams,
   answer: model,
   errors: [
-    ...["model_not_found", "vendor_not_configured", "upstream_error"] as const,
-    ...["upstream_unreachable", "upstream_timeout"] as const,
+    ...["model_not_found", "vendor_not_configured", "invalid_vendor_api_key"] as const,
+    ...["upstream_error", "upstream_unreachable", "upstream_timeout"] as const,
   ],
 });
 
@@ -96,8 +96,8 @@ export const unifiedNativeModel = defineContract({
   params: modelParams,
   answer: nativeModel,
   errors: [
-    ...["model_not_found", "vendor_not_configured", "upstream_error"] as const,
-    ...["upstream_unreachable", "upstream_timeout"] as const,
+    ...["model_not_found", "vendor_not_configured", "invalid_vendor_api_key"] as const,
+    ...["upstream_error", "upstream_unreachable", "upstream_timeout"] as const,
   ],
 });
 
@@ -118,18 +118,21 @@ export function familyModels(family: VendorFamily) {
     scope: family.label,
     dialect: family.dialects[0] ?? "service",
     answer: modelList,
-    errors: ["vendor_not_configured", "upstream_error", "upstream_unreachable", "upstream_timeout"],
+    errors: [
+      ...["vendor_not_configured", "invalid_vendor_api_key"] as const,
+      ...["upstream_error", "upstream_unreachable", "upstream_timeout"] as const,
+    ],
   });
 }
 
-/** `GET /chat/v1/models`: virtual models, and the models of every vendor that has a key. */
+/** `GET /chat/v1/models`: virtual models, and the models of every vendor that a key is there for. */
 export const unifiedModels = defineContract({
   method: "get",
   path: "/chat/v1/models",
   operationId: "listModels",
   summary: "List models",
   description:
-    "The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.",
+    "The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same. A vendor for which the service has no key is listed by the one that the account has stored. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.",
   tag: "chat",
   scope: "chat",
   dialect: "chat",

@@ -165,7 +165,7 @@ function dataRoutes(app: Endpoints, services: Services): void {
       clock,
     }),
   });
-  modelRoutes(app, { registry, routes, catalogue, log });
+  modelRoutes(app, { registry, routes, catalogue, storedKeys, log });
   const { targetHealth } = services;
   healthRoutes(app, { registry, catalogue, clock, targetHealth });
   deletionRoutes(app, { deletions, idempotency, clock });

@@ -211,7 +211,7 @@ async function authorizeOnce<M extends CallMeter>(
 }
 
 /** What the dearest of the candidates can cost at most; null where none is charged. */
-function boundOf<M extends CallMeter>(plans: Candidates<CallPlan<M>>): bigint | null {
+function boundOf(plans: Candidates<Pick<Chargeable, "boundNanos">>): bigint | null {
   return plans.reduce<bigint | null>((most, { boundNanos }) => greater(most, boundNanos), null);
 }
 

@@ -22,6 +22,11 @@ export interface ListedModel {
 export interface Catalogue {
   /** Throws `Fault` when the vendor can't be asked and nothing is remembered. */
   models(vendor: Vendor): Promise<readonly ListedModel[]>;
+  /**
+   * What the vendor lists for a key that is not the service's, asked now and remembered for nobody:
+   * it may name models of the key's owner. Throws `Fault`.
+   */
+  modelsWith(vendor: Vendor, key: Secret): Promise<readonly ListedModel[]>;
   /** Asks the vendor now (no older than ten seconds); for health. */
   probe(vendor: Vendor): Promise<Probe>;
 }
@@ -92,6 +97,16 @@ class RememberedLists implements Catalogue {
       if (probe.fault && !entry.models) throw probe.fault;
     }
     return entry.models ?? [];
+  }
+
+  async modelsWith(vendor: Vendor, key: Secret): Promise<readonly ListedModel[]> {
+    try {
+      return await readListWith(this.#deps.upstream, vendor, key);
+    } catch (thrown) {
+      const fault = asFault(thrown);
+      if (fault.code !== "upstream_authentication_failed") throw fault;
+      throw new Fault("invalid_vendor_api_key", { cause: fault });
+    }
   }
 
   probe(vendor: Vendor): Promise<Probe> {

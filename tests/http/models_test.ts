@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { LABELS } from "../../demo/simulators.ts";
+import { callControl } from "../../src/admin/control.ts";
 import { startFakeVendor } from "../support/fake_vendor.ts";
 import { play, testScenarios } from "../support/scenarios.ts";
 import { shared, startSimulatedService, startTestService } from "../support/service.ts";
@@ -238,4 +239,40 @@ Deno.test("a list that was read is still served when its vendor has gone", async
   assert.deepEqual(first.data.map((model: { id: string }) => model.id), ["one"]);
   await vendor.close();
   assert.deepEqual(await list(), first);
+});
+
+Deno.test("where the service has no key, lists are those of the caller's own, for no other account", async () => {
+  const { admin, createKey, dataDir, fetch, simulators } = service();
+  const { apiKey } = simulators.vendors["vendor-a"];
+  await admin("account", "create", "--name", "own keys");
+  const { key } = await createKey("--account", "own keys");
+  const ask = async (path: string, credential: string) => {
+    const headers = { authorization: `Bearer ${credential}` };
+    const answer = await fetch(path, { headers });
+    const { data = [], id, error } = await answer.json() as ModelList & Record<string, unknown>;
+    return [answer.status, (error as { code?: string })?.code ?? id ?? data.map(({ id }) => id)];
+  };
+  const ofVendor = async (path: string, credential: string) => {
+    const [, ids] = await ask(path, credential);
+    return (ids as string[]).filter((id) => id.startsWith("vendor-a/")).length;
+  };
+  const [status, ids] = await ask("/vendor-a/v1/models", `${key};${apiKey}`);
+  const [first] = ids as string[];
+  assert.equal(status, 200);
+  assert.equal(typeof first, "string");
+  const one = `/chat/v1/models/vendor-a/${first}`;
+  assert.deepEqual(await ask(one, key), [404, "vendor_not_configured"]);
+  assert.equal(await ofVendor("/chat/v1/models", `${key};${apiKey}`), 0, "it names no vendor");
+  const wrong = await ask("/vendor-a/v1/models", `${key};hf_wrong0123456789`);
+  assert.deepEqual(wrong, [401, "invalid_vendor_api_key"]);
+  const stored = await callControl(
+    ...[dataDir, ["vendor-key", "set", "--vendor", "vendor-a", "--account", "own keys"]] as const,
+    apiKey,
+  );
+  assert.equal(stored!.exitCode, 0, stored!.lines.join());
+  assert.deepEqual(await ask("/vendor-a/v1/models", key), [200, ids]);
+  assert.deepEqual(await ask(one, key), [200, `vendor-a/${first}`]);
+  assert.equal(await ofVendor("/chat/v1/models", key), (ids as string[]).length);
+  assert.deepEqual(await ask("/vendor-a/v1/models", service().key), [404, "vendor_not_configured"]);
+  assert.equal(await ofVendor("/chat/v1/models", service().key), 0);
 });

@@ -306,7 +306,7 @@ export const batchEmbedContents = <ThrowOnError extends boolean = true>(options:
 /**
  * List models
  *
- * The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.
+ * The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same. A vendor for which the service has no key is listed by the one that the account has stored. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.
  *
  * Also at `/v1/models`.
  *

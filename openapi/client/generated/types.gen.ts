@@ -7596,6 +7596,8 @@ export type GetModelErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: ChatError;
     /**
@@ -7731,6 +7733,8 @@ export type GetNativeModelErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: GenerateError;
     /**
@@ -13275,6 +13279,8 @@ export type ListModelsVendorAErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: ChatError;
     /**
@@ -13353,6 +13359,8 @@ export type GetModelVendorAErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: ChatError;
     /**
@@ -14711,6 +14719,8 @@ export type ListModelsVendorBErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: ChatError;
     /**
@@ -14789,6 +14799,8 @@ export type GetModelVendorBErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: ChatError;
     /**
@@ -15181,6 +15193,8 @@ export type ListModelsVendorCErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: MessagesError;
     /**
@@ -15259,6 +15273,8 @@ export type GetModelVendorCErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: MessagesError;
     /**
@@ -16270,6 +16286,8 @@ export type ListModelsVendorDErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: GenerateError;
     /**
@@ -16348,6 +16366,8 @@ export type GetModelVendorDErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: GenerateError;
     /**
@@ -17126,6 +17146,8 @@ export type ListModelsVendorEErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: ChatError;
     /**
@@ -17204,6 +17226,8 @@ export type GetModelVendorEErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: ChatError;
     /**
@@ -17910,6 +17934,8 @@ export type ListModelsVendorFErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: ChatError;
     /**
@@ -17988,6 +18014,8 @@ export type GetModelVendorFErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: ChatError;
     /**
@@ -18549,6 +18577,8 @@ export type ListModelsVendorGErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: ChatError;
     /**
@@ -18627,6 +18657,8 @@ export type GetModelVendorGErrors = {
      * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
      */
     401: ChatError;
     /**

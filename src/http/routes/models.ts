@@ -4,6 +4,9 @@ import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { JsonRecord } from "../../dialects/kernel/json.ts";
 import type { Log } from "../../base/log.ts";
 import { didYouMean } from "../../base/nearest_names.ts";
+import type { VendorKeyCache } from "../../keys/vendor_key_cache.ts";
+import { resolveVendorKey } from "../../relay/admit.ts";
+import type { CallContext } from "../../relay/call_context.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import { resolveOnFamily, shorten } from "../../vendors/model_name.ts";
 import type { Catalogue, ListedModel } from "../../vendors/catalogue.ts";
@@ -15,8 +18,12 @@ interface ModelDeps {
   registry: Registry;
   routes: RouteTable;
   catalogue: Catalogue;
+  storedKeys: Pick<VendorKeyCache, "find">;
   log: Log;
 }
+
+/** Who asks, and the vendor key that came with the request. */
+type ListCaller = Pick<CallContext, "principal" | "vendorKey">;
 
 /** Mounts the model lists: one per family, and the merged one of the unified family. */
 export function modelRoutes(
@@ -24,21 +31,18 @@ export function modelRoutes(
   deps: ModelDeps,
 ): void {
   app.bind(contracts.unifiedModels, async ({ caller, header }) => {
-    const listed = await listUnified(deps, caller.principal.account.id);
-    return formFor(header).list(listed);
+    return formFor(header).list(await listUnified(deps, caller));
   });
   app.bind(contracts.unifiedModel, async ({ caller, params, header }) => {
-    const found = await findUnified(deps, caller.principal.account.id, params.model);
-    return formFor(header).one(found);
+    return formFor(header).one(await findUnified(deps, caller, params.model));
   });
   app.bind(
     contracts.unifiedNativeModels,
-    async ({ caller }) => nativeList(await listUnified(deps, caller.principal.account.id)),
+    async ({ caller }) => nativeList(await listUnified(deps, caller)),
   );
   app.bind(
     contracts.unifiedNativeModel,
-    async ({ caller, params }) =>
-      nativeOne(await findUnified(deps, caller.principal.account.id, params.model)),
+    async ({ caller, params }) => nativeOne(await findUnified(deps, caller, params.model)),
   );
   for (const vendor of deps.registry.all) familyRoutes(app, deps, vendor);
 }
@@ -61,12 +65,33 @@ interface UnifiedModel {
   readonly dialects: readonly DialectName[];
 }
 
-async function listUnified(deps: ModelDeps, accountId: number): Promise<UnifiedModel[]> {
+/**
+ * The vendor's models: by the service's key for all accounts alike, or where it has none by the one
+ * that a call would use. Throws `vendor_not_configured` where there is none either.
+ */
+async function modelsOf(
+  { catalogue, storedKeys }: Pick<ModelDeps, "catalogue" | "storedKeys">,
+  vendor: Vendor,
+  caller: ListCaller,
+): Promise<readonly ListedModel[]> {
+  if (vendor.apiKey) return await catalogue.models(vendor);
+  const { key } = await resolveVendorKey(vendor, caller, storedKeys);
+  return await catalogue.modelsWith(vendor, key);
+}
+
+async function listUnified(
+  deps: ModelDeps,
+  { principal }: ListCaller,
+): Promise<UnifiedModel[]> {
+  // A key that came with the request is one vendor's, and must not reach the others.
+  const caller = { principal, vendorKey: undefined };
+  const accountId = principal.account.id;
   const lists = await Promise.all(
-    deps.registry.all.filter((vendor) => vendor.apiKey).map((vendor) =>
-      deps.catalogue.models(vendor)
+    deps.registry.all.map((vendor) =>
+      modelsOf(deps, vendor, caller)
         .then((models) => models.map((model) => ofVendor(vendor, model)))
         .catch((thrown) => {
+          if (thrown instanceof Fault && thrown.code === "vendor_not_configured") return [];
           // One failing vendor doesn't fail the list.
           deps.log.warn("a vendor's model list is left out", {
             vendor: vendor.label,
@@ -82,32 +107,33 @@ async function listUnified(deps: ModelDeps, accountId: number): Promise<UnifiedM
 /** Throws `model_not_found` and what the vendor's list fails with. */
 async function findUnified(
   deps: ModelDeps,
-  accountId: number,
+  caller: ListCaller,
   name: string,
 ): Promise<UnifiedModel> {
+  const accountId = caller.principal.account.id;
   const route = deps.routes.find(accountId, name);
   const virtual = route.isVirtual
     ? deps.routes.listVirtual(accountId).find((one) => one.name === route.name)
     : undefined;
   if (virtual) return ofVirtual(virtual);
   const { vendor, model } = route.targets[0].target;
-  const models = await deps.catalogue.models(vendor);
+  const models = await modelsOf(deps, vendor, caller);
   return ofVendor(vendor, modelNamed(models, model, name));
 }
 
 function familyRoutes(
   app: Endpoints,
-  deps: { catalogue: Catalogue },
+  deps: Pick<ModelDeps, "catalogue" | "storedKeys">,
   vendor: Vendor,
 ): void {
   const dialect = vendor.family.dialects[0] ?? "chat";
-  app.bind(familyModels(vendor.family), async () => {
-    const models = await deps.catalogue.models(vendor);
+  app.bind(familyModels(vendor.family), async ({ caller }) => {
+    const models = await modelsOf(deps, vendor, caller);
     return { object: "list" as const, ...shapes[dialect](vendor, models) };
   });
-  app.bind(familyModel(vendor.family), async ({ params }) => {
+  app.bind(familyModel(vendor.family), async ({ caller, params }) => {
     const { model } = resolveOnFamily(vendor, params.model);
-    const models = await deps.catalogue.models(vendor);
+    const models = await modelsOf(deps, vendor, caller);
     const found = modelNamed(models, model, params.model);
     // Clients of the native API look for its own fields.
     const own = dialect === "generate" ? found.raw : {};
