@@ -3,9 +3,9 @@ import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 
 /**
  * `visitor`: a browser that has no session yet, for its forms' tokens; `join`: a sign-in that waits
- * for consent.
+ * for consent; `return_to`: the page that a sign-in link, which is opened from outside, leads back to.
  */
-export type CookieKind = "session" | "sign_in" | "notice" | "visitor" | "join";
+export type CookieKind = "session" | "sign_in" | "notice" | "visitor" | "join" | "return_to";
 
 /** The dashboard's cookies: HttpOnly, SameSite=Lax, for the whole host and for no script. */
 export interface Cookies {

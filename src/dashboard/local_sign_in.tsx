@@ -4,7 +4,7 @@ import { card, expiredForm, type PageContext } from "./bind.tsx";
 import { PostForm } from "./components.tsx";
 import { readForm } from "./form.ts";
 import { openSession } from "./join.tsx";
-import { home } from "./return_path.ts";
+import { returnPath } from "./return_path.ts";
 import { refused, tooMany } from "./sign_in_pages.tsx";
 import { addressOf, isVisitorsForm, visitorToken } from "./visitor.ts";
 
@@ -69,5 +69,7 @@ async function enter(ctx: PageContext, context: Context): Promise<Response> {
   if (admission.kind === "asks") throw new Error("a sign-in link asks for no further consent");
   if (admission.kind !== "admitted") return await refused(ctx, context, admission.kind);
   await openSession(ctx, context, admission, { claimHash: null, invitationHash: null });
-  return context.redirect(home, 303);
+  const wanted = ctx.cookies.read(context, "return_to");
+  ctx.cookies.clear(context, "return_to");
+  return context.redirect(returnPath(wanted), 303);
 }

@@ -1,11 +1,11 @@
 import type { Context, Hono } from "hono";
 import type { Child } from "hono/jsx";
 import { hashToken } from "../people/link_token.ts";
-import type { Offer, SignInStart } from "../people/sign_in.ts";
+import { type Offer, signInMs, type SignInStart } from "../people/sign_in.ts";
 import { card, message, type PageContext } from "./bind.tsx";
 import { PostForm } from "./components.tsx";
 import { ProviderError } from "./identity_provider.ts";
-import { returnPath } from "./return_path.ts";
+import { home, returnPath } from "./return_path.ts";
 import { addressOf, visitorToken } from "./visitor.ts";
 
 const signInVariables = "OAUTH_ISSUER=https://…\nOAUTH_CLIENT_ID=…\nOAUTH_CLIENT_SECRET=…";
@@ -39,11 +39,12 @@ export function signInOff(app: Hono, ctx: PageContext): void {
 
 /** Where a person signs in without any link. */
 export async function signInPage(ctx: PageContext, context: Context): Promise<Response> {
+  if (ctx.hasLocalSignIn) rememberPage(ctx, context);
   if (!ctx.signIn) return await localSignInPage(ctx, context);
   // By the provider's groups people come in, and an owner too, without a claim.
   const mayBegin = ctx.signIn.roles !== undefined || await ctx.signIns.hasOwner();
   const signedOut = context.req.query("signed_out") !== undefined;
-  const unsent = unsentForm(context, "Sign in to go back to its page.");
+  const unsent = unsentForm(context);
   return await card(
     ctx,
     context,
@@ -70,12 +71,21 @@ export async function signInPage(ctx: PageContext, context: Context): Promise<Re
   );
 }
 
+/** A link that the operator prints knows nothing of the page that this browser came from. */
+function rememberPage(ctx: PageContext, context: Context): void {
+  const page = returnPath(context.req.query("return_to"));
+  // Browsers drop a cookie of more than 4096 bytes and keep the one before it.
+  const isShort = encodeURIComponent(page).length <= 3000;
+  ctx.cookies.write(context, "return_to", isShort ? page : home, signInMs / 1000);
+}
+
 /** For who sent a form after their session had ended. */
-function unsentForm(context: Context, wayBack: string): Child {
+function unsentForm(context: Context): Child {
   if (context.req.query("unsent") === undefined) return undefined;
   return (
     <p class="notice notice-failed" role="alert">
-      Your session had ended when you sent the form: nothing was changed. {wayBack}
+      Your session had ended when you sent the form: nothing was changed. Sign in to go back to its
+      page.
     </p>
   );
 }
@@ -88,7 +98,7 @@ function localSignInPage(ctx: PageContext, context: Context): Promise<Response> 
     200,
     context.req.query("signed_out") === undefined ? "Sign in" : "You are signed out",
     <>
-      {unsentForm(context, "Sign in, and fill it in again.")}
+      {unsentForm(context)}
       <p>
         Run this where the service runs, and open the link that it prints. It works once, for ten
         minutes.

@@ -58,6 +58,28 @@ Deno.test("the first start prints a link that opens the dashboard, once, by a bu
   assert.match(audit.text, /by a sign-in link/);
 });
 
+Deno.test("a link leads back to the page that its browser came from, and to no other place", async () => {
+  const cases: [asked: string, then: string][] = [
+    [
+      "/dashboard/interactions?q=refund&status=error",
+      "/dashboard/interactions?q=refund&status=error",
+    ],
+    ["/dashboard/sign-in", "/dashboard/overview"],
+    ["/dashboard/sign-in?return_to=//evil.example/dashboard", "/dashboard/overview"],
+    [`/dashboard/interactions?q=${"long".repeat(1000)}`, "/dashboard/overview"],
+  ];
+  // One browser: what it asked for before is no way back from what it asks for now.
+  const client = browser();
+  for (const [asked, then] of cases) {
+    const page = await client.get(asked);
+    if (page.status === 303) await client.get(page.location!);
+    const entered = await open(await newLink(), client);
+    assert.deepEqual([entered.status, entered.location], [303, then], asked.slice(0, 80));
+    const overview = (await client.get("/dashboard/overview")).text;
+    await client.post("/dashboard/sign-out", hiddenFields(overview));
+  }
+});
+
 Deno.test("two browsers with one link: one is signed in", async () => {
   const link = await newLink();
   const answers = await Promise.all([open(link), open(link), open(link)]);
