@@ -100,8 +100,10 @@ export interface DashboardDeps extends RecordDeps {
   signIn: SignInSettings | undefined;
   /** Whether the operator's links sign people in (`admin sign-in`). */
   hasLocalSignIn: boolean;
-  /** What the operator types before a command, such as `deno task admin`. */
+  /** What the operator types before a command, such as `DATA_DIR=/srv/demeter deno task admin`. */
   adminCommand: string;
+  /** The same as it is shown to anybody: without paths, unless only this machine is served. */
+  publicAdminCommand: string;
   /** E-mail domains whose people become members of the first account. */
   allowedDomains: readonly string[];
   signIns: SignInStore;

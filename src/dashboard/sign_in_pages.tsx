@@ -30,7 +30,8 @@ export function signInOff(app: Hono, ctx: PageContext): void {
           Providers without OpenID take <code>OAUTH_AUTHORIZE_URL</code>,{" "}
           <code>OAUTH_TOKEN_URL</code> and <code>OAUTH_USERINFO_URL</code>{" "}
           in place of the issuer. Without a provider, <code>LOCAL_SIGN_IN=true</code>{" "}
-          lets the operator sign in by links that <code>{`${ctx.adminCommand} sign-in`}</code>{" "}
+          lets the operator sign in by links that <code>{`${ctx.publicAdminCommand} sign-in`}</code>
+          {" "}
           prints.
         </p>
       </>,
@@ -103,7 +104,7 @@ function localSignInPage(ctx: PageContext, context: Context): Promise<Response> 
         Run this where the service runs, and open the link that it prints. It works once, for ten
         minutes.
       </p>
-      <pre tabindex={0}><code>{`${ctx.adminCommand} sign-in`}</code></pre>
+      <pre tabindex={0}><code>{`${ctx.publicAdminCommand} sign-in`}</code></pre>
       <p>
         Teams sign in at an identity provider: set <code>OAUTH_ISSUER</code>,{" "}
         <code>OAUTH_CLIENT_ID</code> and <code>OAUTH_CLIENT_SECRET</code>, with the redirect address

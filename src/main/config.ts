@@ -1,5 +1,5 @@
 import { withoutEnd } from "../base/trim.ts";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import type { Secret } from "../base/secret.ts";
 import type { RoleSettings, SignInSettings } from "../dashboard/identity_provider.ts";
@@ -261,6 +261,12 @@ function programOf(read: EnvironmentReader): string {
 export function adminCommandOf({ program, dataDir }: Pick<Config, "program" | "dataDir">): string {
   const admin = `${program} admin`;
   return dataDir === defaultDataDir() ? admin : `DATA_DIR=${dataDir} ${admin}`;
+}
+
+/** The same for readers who aren't to learn where files lie on the service's machine. */
+export function pathlessAdminCommand({ program }: Pick<Config, "program">): string {
+  const parts = program.split(" ").map((word) => word.startsWith("/") ? basename(word) : word);
+  return `${parts.join(" ")} admin`;
 }
 
 /** A compiled program has its data beside itself, whatever the working directory. */

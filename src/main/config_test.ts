@@ -6,6 +6,7 @@ import {
   defaultDataDir,
   isLoopback,
   parseConfig,
+  pathlessAdminCommand,
 } from "./config.ts";
 import type { Secret } from "../base/secret.ts";
 import { shareOf } from "./worker_services.ts";
@@ -520,4 +521,8 @@ Deno.test("commands are shown as the program was started: as a task, by npx, by 
   assert.equal(shown(byNpx), `npx --yes deno@${Deno.version.deno} task admin`);
   assert.equal(shown({ ...byNpx, DEMETER_COMMAND: "./demeter" }), "./demeter admin");
   assert.equal(shown({ npm_command: "run-script" }), "deno task admin");
+  const toAnyone = (env: Record<string, string>) => pathlessAdminCommand(parseConfig(env));
+  assert.equal(toAnyone({ DATA_DIR: "/srv/x" }), "deno task admin");
+  assert.equal(toAnyone({ DEMETER_COMMAND: "/opt/demeter/demeter" }), "demeter admin");
+  assert.equal(toAnyone({ DEMETER_COMMAND: "./demeter" }), "./demeter admin");
 });

@@ -25,7 +25,7 @@ import { createFairLabelSums, createFairUsage } from "../usage/wire.ts";
 import { readList } from "../vendors/catalogue.ts";
 import { vendorsWithStoredKeys } from "../vendors/stored_keys.ts";
 import type { Services } from "./application.ts";
-import { adminCommandOf } from "./config.ts";
+import { adminCommandOf, type Config, isLoopback, pathlessAdminCommand } from "./config.ts";
 import { asPeopleKnowIt, firstModel, firstModelOf } from "./greeting.ts";
 import { createPlaygroundDeps } from "./playground.ts";
 import type { Vendors } from "./vendors.ts";
@@ -41,7 +41,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     baseUrl: address,
     signIn: config.oauth,
     hasLocalSignIn: config.localSignIn,
-    adminCommand: adminCommandOf(config),
+    ...adminCommands(config, address),
     allowedDomains: config.oauth?.emailDomains ?? [],
     signIns: createSignIns(database),
     sessions: createSessions(database),
@@ -99,6 +99,18 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     newId,
     log,
     ...createRecordDeps(services),
+  };
+}
+
+function adminCommands(
+  config: Config,
+  address: string,
+): Pick<DashboardDeps, "adminCommand" | "publicAdminCommand"> {
+  const adminCommand = adminCommandOf(config);
+  const isLocal = isLoopback(new URL(address).hostname);
+  return {
+    adminCommand,
+    publicAdminCommand: isLocal ? adminCommand : pathlessAdminCommand(config),
   };
 }
 

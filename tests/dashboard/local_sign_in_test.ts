@@ -142,6 +142,8 @@ Deno.test("no link is made where it would lead nowhere, or where people sign in 
   }
   await using proxied = await startTestService({ env: { BASE_URL: "https://llm.example.com" } });
   assert.doesNotMatch(proxied.greeting.join("\n"), /sign-in\/link/, "not into a log");
+  const page = (await new BrowserClient(proxied.baseUrl).get("/dashboard/sign-in")).text;
+  assert.match(page, /<code>deno task admin sign-in<\/code>/, "no path for strangers");
   const { json } = await proxied.admin("sign-in");
   assert.match(
     (json as { link: string }).link,

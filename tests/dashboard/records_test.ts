@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import type { Answer, BrowserClient } from "../support/browser_client.ts";
 import { shared, type TestService } from "../support/service.ts";
-import { type DashboardWorld, startDashboard } from "./world.ts";
+import { type DashboardWorld, signIn, startDashboard } from "./world.ts";
 
 const world = shared(() => startDashboard({ vendors: true }));
 
@@ -316,6 +316,18 @@ Deno.test("limits, credit and caps are there to read, and what is kept how long"
     const text of ["Enterprise", "1,000,000", "$10.00", "starting credit", "$0.00 of $2.50 a day"]
   ) {
     assert.ok(limits.includes(text), text);
+  }
+  assert.match(limits, /DATA_DIR=\S+ deno task admin credits grant/);
+  await other.admin("account", "create", "--name", "theirs");
+  for (const [account, role] of [["1", "viewer"], ["1", "member"], ["theirs", "owner"]]) {
+    const { json } = await other.admin("invite", "--account", account!, "--role", role!);
+    const token = new URL((json as { link: string }).link).searchParams.get("token");
+    other.provider.become(`${role}-${account}`, `${role}@${account}.example`);
+    const person = other.browser();
+    await signIn(person, `invitation=${token}`);
+    const seen = (await person.get("/dashboard/settings/limits")).text;
+    assert.match(seen, /granted by the operator\. Calls/, `${role} of ${account}`);
+    assert.doesNotMatch(seen, /DATA_DIR|deno task/);
   }
   assert.match((await owner.get("/dashboard/keys")).text, /of \$2\.50 a day/);
   const retention = (await owner.get("/dashboard/settings/retention")).text;

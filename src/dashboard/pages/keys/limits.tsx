@@ -17,11 +17,14 @@ const shownEntries = 20;
 export function limitRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", async (request) => {
     const { id } = request.session.account;
-    const [credit, entries, keys] = await Promise.all([
+    const [credit, entries, keys, operatorAccountId] = await Promise.all([
       ctx.credit(id),
       ctx.creditHistory.latest(id, shownEntries),
       ctx.keys.list(id),
+      ctx.operatorAccountId(),
     ]);
+    // The command names paths of the service's machine, and the first account's credit.
+    const isOperator = request.may("owner") && id === operatorAccountId;
     const capped = keys.filter(isCapped);
     const spent = await keySpend(ctx.spend, capped, request.now);
     return settingsPage(
@@ -32,7 +35,7 @@ export function limitRoutes(app: Routes, ctx: PageContext): void {
           credit={credit}
           entries={entries}
           request={request}
-          adminCommand={ctx.adminCommand}
+          adminCommand={isOperator ? ctx.adminCommand : undefined}
         />
         <CapsPart keys={capped} spent={spent} />
       </>,
@@ -81,7 +84,7 @@ function Rate({ request }: { request: PageRequest }) {
 }
 
 function CreditPart({ credit: { balanceNanos, reservedNanos }, entries, request, adminCommand }: {
-  adminCommand: string;
+  adminCommand: string | undefined;
   credit: Credit;
   entries: readonly CreditEntry[];
   request: PageRequest;
@@ -114,9 +117,11 @@ function CreditPart({ credit: { balanceNanos, reservedNanos }, entries, request,
           </Table>
         )}
       <p class="hint narrow">
-        Credit is granted by the operator:{" "}
-        <code>{`${adminCommand} credits grant --usd 25`}</code>. Calls with a vendor key of your own
-        aren't charged to it.
+        Credit is granted by the operator{adminCommand === undefined ? "." : (
+          <>
+            : <code>{`${adminCommand} credits grant --usd 25`}</code>.
+          </>
+        )} Calls with a vendor key of your own aren't charged to it.
       </p>
     </>
   );
