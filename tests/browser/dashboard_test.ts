@@ -1,8 +1,8 @@
 /** The dashboard in a real browser, with people of a real OpenID provider. */
 import assert from "@std/assert";
 import { shared } from "../support/service.ts";
-import { openPage, schemesFor } from "./chromium.ts";
-import { browser, claimAs, looksFine, signInAs, startUnclaimed } from "./world.ts";
+import { desktop, openPage, schemesFor } from "./chromium.ts";
+import { browser, claimAs, looksFine, signInAs, startAsOwner, startUnclaimed } from "./world.ts";
 
 /** A gateway that ada owns, with the cookies of her session. */
 const claimed = shared(async () => {
@@ -186,4 +186,24 @@ Deno.test("neither a link nor a form of another site makes a signed-in person jo
   await page.waitForURL("**/dashboard/overview");
   assert.match(await shown(), /mallory/);
   await evil.shutdown();
+});
+
+Deno.test("who made a key stands in the table of keys with a whole e-mail address", async () => {
+  await using world = await startAsOwner();
+  const { service, page } = world;
+  const owner = await service.owner();
+  const path = "/dashboard/keys/new";
+  const fields = { name: "of the shop's backend", access: "some", scope: "chat", cap_day: "5" };
+  const made = await owner.submit(path, path, { ...fields, expires: "never" });
+  assert.equal(made.status, 303, made.text);
+  await page.setViewportSize(desktop);
+  await page.goto(`${service.baseUrl}/dashboard/keys`);
+  const lines = await page.locator("td .author").evaluate((author) => {
+    const { data } = author.firstChild;
+    const range = author.ownerDocument.createRange();
+    range.setStart(author.firstChild, data.indexOf("ada@example.com"));
+    range.setEnd(author.firstChild, data.length);
+    return range.getClientRects().length;
+  });
+  assert.equal(lines, 1);
 });

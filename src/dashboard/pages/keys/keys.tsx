@@ -246,7 +246,7 @@ function KeyLine(
         <Time at={row.createdAt} now={now} />
         {row.madeBy === null
           ? null
-          : <div class="muted">{`by ${row.madeBy.name ?? "who was removed"}`}</div>}
+          : <div class="muted author">{`by ${row.madeBy.name ?? "who was removed"}`}</div>}
         {rotationDue(row, now) ? <Badge tone="warn">Rotate: over 90 days</Badge> : null}
       </td>
       <td class="actions">
