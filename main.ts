@@ -1,5 +1,6 @@
 import { readConfig } from "./src/main/config.ts";
-import { runServer } from "./src/main/run_server.ts";
+import { refuseArguments, runServer } from "./src/main/run_server.ts";
 
 /** `deno task start`: serves until it is told to stop. */
+refuseArguments("start");
 await runServer(readConfig);

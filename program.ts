@@ -5,19 +5,21 @@
 const [word = "start", ...rest] = Deno.args;
 // `start` needs it for workers, and gives it up itself.
 if (word !== "start") Deno.permissions.revokeSync({ name: "run" });
-if (word === "start" && rest.length === 0) await import("./main.ts");
-else if (word === "demo" && ["", "--empty"].includes(rest.join(" "))) {
-  await import("./demo/main.ts");
-} else if (word === "admin") await (await import("./src/main/run_admin.ts")).runAdmin(rest);
+if (word === "start") await import("./main.ts");
+else if (word === "demo") await import("./demo/main.ts");
+else if (word === "admin") await (await import("./src/main/run_admin.ts")).runAdmin(rest);
 else await refuse();
 
 async function refuse(): Promise<never> {
   const { version } = await import("./src/main/version.ts");
-  const usage = "usage: demeter [start | demo [--empty] | admin <command> | --version]";
+  const { usageLines } = await import("./src/main/usage.ts");
+  const { readProgram } = await import("./src/main/config.ts");
+  const usage = `usage: ${readProgram()} [start | demo [--empty] | admin COMMAND | --version]`;
   if (word === "--version") console.log(`demeter ${version}`);
-  else if (["help", "-h", "--help"].includes(word)) console.log(usage);
-  else {
-    console.error(`Unknown command '${[word, ...rest].join(" ")}'. ${usage}`);
+  else if (["help", "-h", "--help"].includes(word)) {
+    console.log([usage, "", ...usageLines].join("\n"));
+  } else {
+    console.error(`Unknown command '${word}'. ${usage}`);
     Deno.exit(2);
   }
   Deno.exit(0);

@@ -1,5 +1,5 @@
 import { type Config, readConfig, usualKeyVariables } from "../src/main/config.ts";
-import { runServer } from "../src/main/run_server.ts";
+import { refuseArguments, runServer } from "../src/main/run_server.ts";
 import { startIdentityProvider } from "./simulator/identity_provider.ts";
 import { fillDemo } from "./life/fill.ts";
 import { startSimulators } from "./simulators.ts";
@@ -10,6 +10,7 @@ import { startSimulators } from "./simulators.ts";
  * elsewhere. Its data stands apart from the real service's, and is filled at the first start unless
  * `--empty` is said. Variables that are set come before the simulators.
  */
+refuseArguments("demo", ["--empty"]);
 const isEmpty = Deno.args.includes("--empty");
 const simulators = await startSimulators();
 const provider = startIdentityProvider();

@@ -34,10 +34,15 @@ export function parseCommand(
       options,
       allowPositionals: true,
       strict: true,
+      tokens: true,
     });
   } catch (thrown) {
     throw new UsageError(`${wrongOption(thrown, name, options)}\nusage: ${usage}`);
   }
+  // Of two caps the last one would count, silently.
+  const named = parsed.tokens.flatMap((token) => token.kind === "option" ? [token.name] : []);
+  const twice = named.find((one, at) => options[one]?.multiple !== true && named.indexOf(one) < at);
+  if (twice !== undefined) throw new UsageError(`--${twice} is given twice\nusage: ${usage}`);
   const missing = positionals[parsed.positionals.length];
   if (missing !== undefined) throw new UsageError(`${missing} is missing\nusage: ${usage}`);
   const extra = parsed.positionals[positionals.length];

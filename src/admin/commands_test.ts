@@ -196,6 +196,7 @@ const unknownScope: [string[], RegExp][] = [
   ],
   [["key", "create", "--name"], /^--name needs a value\nusage: key create/],
   [["key", "create", "--name", "--json", "--account", "x"], /^--name needs a value\n/],
+  [[...create, "--cap-day-usd", "5", "--cap-day-usd=50"], /^--cap-day-usd is given twice\nusage: /],
   [["reprice", "--dry-run=yes"], /^--dry-run takes no value\n/],
   [["credits", "grant", "--usd", "-5"], /^--usd -5: expected an amount above 0/],
   [[...create, "--cap-day-usd", "-1.5"], /^--cap-day-usd -1\.5: expected an amount/],

@@ -16,9 +16,10 @@ export async function runHealth(
   config: Pick<Config, "dataDir">,
   args: readonly string[],
 ): Promise<CommandResult> {
-  if (args.some((word) => word !== "--json")) {
-    const usage = "usage: health";
-    return { exitCode: 2, json: { error: usage }, lines: [usage] };
+  const unexpected = args.find((word) => word !== "--json");
+  if (unexpected !== undefined) {
+    const error = `unexpected '${unexpected}'\nusage: health`;
+    return { exitCode: 2, json: { error }, lines: error.split("\n") };
   }
   const address = await addressOfOwner(config.dataDir);
   const reason = address === undefined

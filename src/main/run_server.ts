@@ -6,6 +6,7 @@ import { type OnFirstStart, startServer, type Worker } from "./serve.ts";
 import { startWorkers } from "./serve_workers.ts";
 import { createPrint } from "./log_events.ts";
 import { systemClock } from "../base/clock.ts";
+import { argumentsRefusal } from "./usage.ts";
 
 /**
  * A signal this soon after the first is the same one: systemd and terminals tell every process of a
@@ -90,6 +91,14 @@ function workerOf(
   if (worker === undefined) return undefined;
   const { index, greets } = worker;
   return { seat: { index, count: workers }, parent: openParentLink(orders, process), greets };
+}
+
+/** Ends the process where a start is given arguments that it doesn't take. */
+export function refuseArguments(...start: Parameters<typeof argumentsRefusal>): void {
+  const refusal = argumentsRefusal(...start);
+  if (refusal === undefined) return;
+  console.error(refusal);
+  Deno.exit(2);
 }
 
 /** The line that a failed start ends with. */

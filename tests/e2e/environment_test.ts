@@ -325,3 +325,22 @@ async function inTurns<T>(
   };
   await Promise.all(Array.from({ length: width }, worker));
 }
+
+const wrongArguments: [script: "main.ts" | "demo/main.ts", args: string[], says: RegExp][] = [
+  [
+    "main.ts",
+    ["--port", "9000"],
+    /^'--port' is unknown: .* start takes no arguments; settings are/,
+  ],
+  ["main.ts", ["start", "now"], /^'now' is unknown: /],
+  ["demo/main.ts", ["--emty"], /^'--emty' is unknown: .* demo takes only --empty; settings are/],
+  ["demo/main.ts", ["--empty", "--empty"], /^'--empty' is unknown: /],
+];
+for (const [script, args, says] of wrongArguments) {
+  Deno.test(`a start with ${args.join(" ")} ends: it would not be what was asked for`, async () => {
+    const env = { DATA_DIR: `${directory}/none`, PORT: "0" };
+    const { code, stdout, stderr } = await runProgram({ script, args, env });
+    assert.deepEqual([code, stdout], [2, ""]);
+    assert.match(stderr, says);
+  });
+}

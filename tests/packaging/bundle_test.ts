@@ -126,10 +126,25 @@ Deno.test("a new database of the bundle has all of its migrations", async () => 
 Deno.test("the bundle says its version, and how it is used", async () => {
   const said = async (...args: string[]) => await runProgram({ executable, args, cwd, env });
   assert.match((await said("--version")).stdout, /^demeter \d+\.\d+\.\d+\n$/);
-  assert.match((await said("--help")).stdout, /^usage: demeter /);
+  const help = (await said("--help")).stdout;
+  assert.match(help, /^usage: \S*demeter .*--version\]$/m);
+  assert.match(help, /^ {2}demo \[--empty\] {2}Serves simulated vendors/m);
   const wrong = await said("serve");
   assert.deepEqual([wrong.code, wrong.stdout], [2, ""]);
-  assert.match(wrong.stderr, /^Unknown command 'serve'\. usage: demeter /);
+  assert.match(wrong.stderr, /^Unknown command 'serve'\. usage: \S*demeter /);
+  // The command of a clone says the same, without Deno.
+  const ofClone = (arg: string) =>
+    runProgram({
+      executable: decodeURIComponent(new URL("../../demeter", import.meta.url).pathname),
+      args: [arg],
+      cwd,
+      env,
+    });
+  assert.equal((await ofClone("--version")).stdout, (await said("--version")).stdout);
+  assert.equal(
+    (await ofClone("--help")).stdout.split("\n").slice(1).join("\n"),
+    help.split("\n").slice(1).join("\n"),
+  );
 });
 
 async function calls(demo: ServiceProcess, key: string): Promise<void> {

@@ -175,7 +175,8 @@ function commands(dataDir: string): Pick<TestService, "admin" | "createKey"> {
   return {
     admin,
     async createKey(...argv) {
-      const made = await admin("key", "create", "--name", "of a test", ...argv);
+      const name = argv.includes("--name") ? [] : ["--name", "of a test"];
+      const made = await admin("key", "create", ...name, ...argv);
       if (made.exitCode !== 0) throw new Error(made.lines.join("\n"));
       return made.json as Awaited<ReturnType<TestService["createKey"]>>;
     },

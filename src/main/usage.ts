@@ -1,0 +1,24 @@
+import { readProgram } from "./config.ts";
+
+/** What the program is told in a shell. */
+export const usageLines: readonly string[] = [
+  "  start           Serves. Settings are environment variables: docs/configuration.md lists them.",
+  "  demo [--empty]  Serves simulated vendors and sixty days of sample calls; --empty: no calls.",
+  "  admin COMMAND   Runs an operator's command; 'admin help' lists them.",
+  "  --version       Prints the version.",
+];
+
+/**
+ * Why a start with these arguments ends, or undefined: ignored, `--port 9000` would serve on the
+ * usual port. `word` is the command, which may stand before them.
+ */
+export function argumentsRefusal(
+  word: "start" | "demo",
+  allowed: readonly string[] = [],
+): string | undefined {
+  const args = Deno.args[0] === word ? Deno.args.slice(1) : Deno.args;
+  const refused = args.find((arg, at) => !allowed.includes(arg) || args.indexOf(arg) < at);
+  if (refused === undefined) return undefined;
+  const takes = allowed.length === 0 ? "no arguments" : `only ${allowed.join(" ")}`;
+  return `'${refused}' is unknown: ${readProgram()} ${word} takes ${takes}; settings are environment variables, such as PORT=9000.`;
+}
