@@ -151,6 +151,20 @@ Deno.test("no link is made where it would lead nowhere, or where people sign in 
   );
 });
 
+Deno.test("in the container of compose.yaml, which listens beyond the machine, links are made", async () => {
+  const root = decodeURIComponent(new URL("../..", import.meta.url).pathname);
+  const compose = await Deno.readTextFile(`${root}compose.yaml`);
+  const [, BASE_URL = ""] = /^ +BASE_URL: \$\{BASE_URL:-(\S+)\}$/m.exec(compose) ?? [];
+  const env = { HOST: "0.0.0.0", ALLOW_PLAIN_HTTP: "true", BASE_URL };
+  await using contained = await startTestService({ env });
+  assert.doesNotMatch(contained.greeting.join("\n"), /sign-in\/link/, "not into a container's log");
+  const { json, lines } = await contained.admin("sign-in");
+  const { link = "" } = json as { link?: string };
+  assert.match(link, /^http:\/\/127\.0\.0\.1:8787\/dashboard\/sign-in\/link\?/, lines.join());
+  const { pathname, search } = new URL(link);
+  assert.equal((await open(pathname + search, new BrowserClient(contained.baseUrl))).status, 303);
+});
+
 Deno.test("the command makes a link without a server, and the next start takes it", async () => {
   const dataDir = await Deno.makeTempDir({ prefix: "link-" });
   try {
