@@ -95,10 +95,23 @@ export function connectionError(
 ): GatewayError {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new GatewayError(
-    { code: "connection_failed", message: `No answer: ${message}${originHint(url)}`, requestId },
+    {
+      code: "connection_failed",
+      message: `No answer: ${message}${causeOf(thrown)}${originHint(url)}`,
+      requestId,
+    },
     undefined,
     thrown,
   );
+}
+
+/** Node's own message is `fetch failed` for each; what failed is in its cause. */
+function causeOf(thrown: unknown): string {
+  const cause = thrown instanceof Error ? thrown.cause : undefined;
+  if (!(cause instanceof Error)) return "";
+  // Of several addresses that were tried, the error of all has a code and no message.
+  const reason = cause.message || (cause as { code?: unknown }).code;
+  return typeof reason === "string" && reason !== "" ? ` (${reason})` : "";
 }
 
 /** Browsers don't tell scripts why a call to another origin failed; mostly it is not permitted. */

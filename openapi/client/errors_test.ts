@@ -66,6 +66,36 @@ Deno.test("a connection that breaks is an error with status 0 and its cause", as
   assert.equal(error.cause, cause);
 });
 
+Deno.test("a failed connection says what Node hides in the cause", async () => {
+  const refused = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
+  for (
+    const [cause, text] of [[new Error("getaddrinfo ENOTFOUND x"), "getaddrinfo ENOTFOUND x"], [
+      refused,
+      "ECONNREFUSED",
+    ]]
+  ) {
+    const error = await thrownBy(() => {
+      throw new TypeError("fetch failed", { cause });
+    });
+    assert.equal(error.message, `No answer: fetch failed (${text})`);
+  }
+});
+
+Deno.test("a variable that isn't set, and no address, are said when the client is made", () => {
+  const made = (baseUrl: unknown, apiKey: unknown) => () =>
+    createGateway({ baseUrl: baseUrl as string, apiKey: apiKey as string });
+  const unset = { name: "TypeError", message: /^apiKey: expected a service key .* got undefined$/ };
+  assert.throws(made("http://x", undefined), unset);
+  assert.throws(made("http://x", ""), /^TypeError: apiKey: .* got an empty string$/);
+  for (const baseUrl of ["127.0.0.1:8787", "localhost:8787", "", undefined]) {
+    assert.throws(
+      made(baseUrl, "dmt_x"),
+      /^TypeError: baseUrl: expected an address such as https:/,
+    );
+  }
+  assert.doesNotThrow(made("https://x/behind/a/path/", () => Promise.resolve("dmt_x")));
+});
+
 Deno.test("an abort stays an abort", async () => {
   const client = answering(() => {
     throw new DOMException("left", "AbortError");

@@ -28,6 +28,8 @@ export interface GatewayOptions {
  */
 export function createGateway(options: GatewayOptions): Gateway {
   const { apiKey, vendorKey } = options;
+  assertAddress(options.baseUrl);
+  assertKey(apiKey);
   const send = withRetries(options.fetch ?? ((request) => fetch(request)), options.retry);
   const gateway = createClient({
     baseUrl: options.baseUrl,
@@ -45,6 +47,30 @@ export function createGateway(options: GatewayOptions): Gateway {
     throwOnError === false && response ? thrown : gatewayErrorOf(thrown, response, request)
   );
   return withoutItself(gateway);
+}
+
+/** Said here, it is no call that found nobody. A page's address may be relative to its own. */
+function assertAddress(baseUrl: unknown): void {
+  const { location } = globalThis as { location?: { href?: string } };
+  const isAddress = typeof baseUrl === "string" && URL.canParse(baseUrl, location?.href) &&
+    /^https?:$/.test(new URL(baseUrl, location?.href).protocol);
+  if (isAddress) return;
+  throw new TypeError(
+    `baseUrl: expected an address such as https://gateway.example.com, got ${shown(baseUrl)}`,
+  );
+}
+
+/** A variable that isn't set is the usual mistake. */
+function assertKey(apiKey: unknown): void {
+  if (typeof apiKey === "function" || typeof apiKey === "string" && apiKey !== "") return;
+  const got = typeof apiKey === "string" ? "an empty string" : typeof apiKey;
+  throw new TypeError(
+    `apiKey: expected a service key (dmt_…) or a function that fetches one, got ${got}`,
+  );
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? `'${value}'` : typeof value;
 }
 
 /**
