@@ -12,6 +12,16 @@ function read(path: string): string {
   return Deno.readTextFileSync(new URL(path, root));
 }
 
+function filesBelow(folder: string): string[] {
+  return [...Deno.readDirSync(new URL(folder, root))].flatMap(({ name, isDirectory }) =>
+    isDirectory
+      ? filesBelow(`${folder}/${name}`)
+      : /\.tsx?$/.test(name)
+      ? [`${folder}/${name}`]
+      : []
+  );
+}
+
 /** Cells of the rows of a page's tables, without the backticks around single words. */
 function rowsOf(page: string): string[][] {
   return page.split("\n").filter((line) => line.startsWith("|")).map((line) =>
@@ -80,6 +90,18 @@ Deno.test("docs/administration.md has each command with its operation, or says w
     const shown = [path, short].some((one) => page.includes(`${method.toUpperCase()} ${one}`));
     assert.ok(shown, `${method} ${path}`);
   }
+});
+
+Deno.test("docs/administration.md has every action of the audit log, and no other", () => {
+  const inCode = /\b(?:note(?:By)?\([^"]*|record\(|action(?::| =) )"([a-z_]+\.[a-z_]+)"/g;
+  const actions = filesBelow("src").filter((path) => !/_test\.tsx?$/.test(path))
+    .flatMap((path) => [...read(path).matchAll(inCode)].map(([, action]) => action!));
+  const page = read("docs/administration.md");
+  const section = page.slice(page.indexOf("## The audit log"), page.indexOf("## Other commands"));
+  const documented = rowsOf(section).flatMap(([cell = ""]) =>
+    cell.match(/[a-z_]+\.[a-z_]+/g) ?? []
+  );
+  assert.deepEqual(documented.sort(), [...new Set(actions)].sort());
 });
 
 Deno.test("docs/dependencies.md gives a reason for every package", () => {
