@@ -119,7 +119,7 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
   {
     what: /^@electric-sql\/pglite(\/|$)/,
     // The last one makes the image that a release ships; the service never runs it.
-    may: /^src\/database\/embedded\/(serve|prepared|synced_files|image\/build)\.ts$/,
+    may: /^src\/database\/embedded\/(guarded|prepared|serve|synced_files|image\/build)\.ts$/,
     instead: "use Database; only src/database/embedded/serve.ts knows the embedded database",
   },
   {
