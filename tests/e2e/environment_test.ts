@@ -332,7 +332,7 @@ const wrongArguments: [script: "main.ts" | "demo/main.ts", args: string[], says:
     ["--port", "9000"],
     /^'--port' is unknown: .* start takes no arguments; settings are/,
   ],
-  ["main.ts", ["start", "now"], /^'now' is unknown: /],
+  ["main.ts", ["now"], /^'now' is unknown: /],
   ["demo/main.ts", ["--emty"], /^'--emty' is unknown: .* demo takes only --empty; settings are/],
   ["demo/main.ts", ["--empty", "--empty"], /^'--empty' is unknown: /],
 ];
