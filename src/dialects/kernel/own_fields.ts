@@ -7,18 +7,29 @@ import { isRecord, type JsonRecord } from "./json.ts";
  * them: of one that comes several times the last value.
  */
 export class OwnMembers {
-  readonly #read: ReadonlySet<string>;
+  readonly #read: readonly string[];
   readonly #members: Record<string, unknown> = Object.create(null);
   #count = 0;
+  /** The object of the call before, and the members of it that aren't read. */
+  #last: JsonRecord | undefined;
+  #found: { readonly name: string; value: unknown }[] = [];
 
   constructor(read: readonly string[]) {
-    this.#read = new Set(read);
+    this.#read = read;
   }
 
-  /** Runs for every event of a stream. */
+  /** Runs for every event of a stream, most of which are one object with other values (`SimilarJson`). */
   add(record: JsonRecord): void {
-    for (const name in record) {
-      if (!this.#read.has(name)) this.set(name, record[name]);
+    if (record !== this.#last) {
+      this.#last = record;
+      this.#found = Object.keys(record).filter((name) => !this.#read.includes(name))
+        .map((name) => ({ name, value: undefined }));
+    }
+    for (const found of this.#found) {
+      const value = record[found.name];
+      if (value === found.value) continue;
+      found.value = value;
+      this.set(found.name, value);
     }
   }
 

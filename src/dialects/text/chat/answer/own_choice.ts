@@ -20,18 +20,8 @@ export const ownCall = () => new OwnMembers(["index", "id", "type", "function", 
 export class OwnChoice extends OwnMembers {
   #room = maxPiecesUnits;
   readonly #message = new OwnMembers([
-    ...[
-      "role",
-      "content",
-      "refusal",
-      "tool_calls",
-      "function_call",
-      "images",
-      "audio",
-      "annotations",
-      "reasoning_details",
-      "obfuscation",
-    ],
+    ...["role", "content", "refusal", "tool_calls", "function_call", "images", "audio"],
+    ...["annotations", "reasoning_details", "obfuscation"],
   ]);
 
   constructor() {
