@@ -102,7 +102,7 @@ async function leaveCalls(post: Post): Promise<string> {
 async function failedCall(service: TestService, key: string): Promise<void> {
   const answer = await service.post("/chat/v1/chat/completions", {
     model: "vendor-b/gpt-4.1",
-    messages: [{ role: "user", content: "[error:429] no" }],
+    messages: [{ role: "user", content: "[error:400] no" }],
   }, { authorization: `Bearer ${key}` });
   await answer.body?.cancel();
 }
