@@ -3,7 +3,7 @@ import assert from "@std/assert";
 import { readCsv } from "../support/csv.ts";
 import { shared } from "../support/service.ts";
 import { attribute, crawl, type CrawledPage, visit } from "./crawl.ts";
-import { leaveTraces } from "./traces.ts";
+import { type Ids, leaveTraces } from "./traces.ts";
 import { type DashboardWorld, signIn, startDashboard } from "./world.ts";
 
 const formula = '=HYPERLINK("http://x.example","a")';
@@ -11,7 +11,7 @@ const formula = '=HYPERLINK("http://x.example","a")';
 const world = shared(async () => {
   const dashboard = await startDashboard({ vendors: true });
   const key = await dashboard.createKey("--name", formula, "--cap-day-usd", "5");
-  const { cohort = "" } = await leaveTraces(dashboard, key);
+  const { cohort = "", ...traces } = await leaveTraces(dashboard, key);
   await callCohorts(dashboard, key.key);
   await dashboard.admin("credits", "grant", "--usd", "2", "--note", "@thanks");
   const owner = await dashboard.owner();
@@ -25,7 +25,7 @@ const world = shared(async () => {
   await owner.submit("/dashboard/settings/models/new", "/dashboard/settings/models/new", {
     ...{ name: "cheap", targets: "vendor-b/gpt-4.1" },
   });
-  await evalsAreDone(dashboard);
+  await allIsDone(dashboard, key.key, traces);
   const pages = await crawl(owner, "/dashboard");
   for (const query of ["id=one", "id=one&with=two", `id=${encodeURIComponent(cohort)}`]) {
     pages.push(await visit(owner, `/dashboard/cohorts/show?${query}`));
@@ -34,13 +34,19 @@ const world = shared(async () => {
 });
 
 /** What is under way would change between a page and its file. */
-async function evalsAreDone(service: DashboardWorld): Promise<void> {
-  for (const until = Date.now() + 60_000; Date.now() < until;) {
-    const { data } = await (await service.fetch("/api/v1/evals?limit=5")).json();
-    if (data.every(({ state }: { state: string }) => state === "done")) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+async function allIsDone(service: DashboardWorld, key: string, ids: Ids): Promise<void> {
+  const headers = { authorization: `Bearer ${key}` };
+  const stateAt = async (path: string) => {
+    const { state, data } = await (await service.fetch(`/api/v1/${path}`, { headers })).json();
+    return state ?? data[0].state;
+  };
+  const paths = [`evals/${ids.eval}`, "exports?limit=1", `data/requests/${ids.deletion}`];
+  for (const until = Date.now() + 60_000; paths.length > 0;) {
+    const state = await stateAt(paths[0]!);
+    if (["done", "ready"].includes(state)) paths.shift();
+    else if (Date.now() > until) throw new Error(`${paths[0]} is ${state}`);
+    else await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error("an evaluation goes on");
 }
 
 /** Two cohorts, one of two models, and a request that is refused. */
