@@ -3,7 +3,7 @@ import { Fault } from "../shared/fault.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import { type AccessDeps, accessVendor, type PriceDeps, requirePrice } from "./admit.ts";
-import { VendorCallContext } from "./vendor_call.ts";
+import { budgetOf, VendorCallContext } from "./vendor_call.ts";
 import type { BackgroundCall, BackgroundTask } from "./background_task.ts";
 import { askedTtl, type CachedCallDeps, throughCache } from "./cached_call.ts";
 import {
@@ -372,7 +372,10 @@ function hasAwake<M extends CallMeter>(
   return plans.some(({ vendorCall: { target } }) => !targetHealth.isCooling(target));
 }
 
-/** Asks one candidate, and notes how its target fares. */
+/**
+ * Asks one candidate, with another key of the service where an answer was an error about its key,
+ * and notes how its target fares.
+ */
 async function askCandidate<M extends CallMeter>(
   deps: PipelineDeps,
   plan: CallPlan<M>,
@@ -383,20 +386,33 @@ async function askCandidate<M extends CallMeter>(
   const { vendorCall } = plan;
   const { caller: { signal }, target } = vendorCall;
   targetHealth.asked(target);
-  try {
-    const answered = await answerOf(deps, plan, call, isLast);
-    targetHealth.answered(target);
-    nameTarget(answered.reply.headers, target, call);
-    return answered;
-  } catch (thrown) {
-    const fault = thrown instanceof StreamFailure ? thrown.fault : thrown;
-    if (signal.aborted || !(fault instanceof Fault)) targetHealth.released(target);
-    else {
+  for (;;) {
+    try {
+      const answered = await answerOf(deps, plan, call, isLast);
+      targetHealth.answered(target);
+      nameTarget(answered.reply.headers, target, call);
+      return answered;
+    } catch (thrown) {
+      const fault = thrown instanceof StreamFailure ? thrown.fault : thrown;
+      if (signal.aborted || !(fault instanceof Fault)) {
+        targetHealth.released(target);
+        throw thrown;
+      }
       call.attemptFailed(fault.code);
-      noteFailure(targetHealth, vendorCall, fault);
+      const hasOtherKey = vendorCall.restAnsweringKey(fault);
+      if (!hasOtherKey || hasProduced(call) || budgetOf(call, isLast).left <= 0) {
+        noteFailure(targetHealth, vendorCall, fault);
+        throw thrown;
+      }
+      call.goOn(plan);
     }
-    throw thrown;
   }
+}
+
+/** Whether the candidate's meter holds anything of an answer: the next one's would be added to it. */
+function hasProduced<M extends CallMeter>({ meter }: Call<M>): boolean {
+  return meter.finishReason !== undefined ||
+    meter.counted({ promptTokens: () => 0 }) !== undefined;
 }
 
 /** Says who answered, and after how many vendor requests. */

@@ -236,6 +236,8 @@ export class VendorAccess {
   /** The service's own keys, where it has several. */
   readonly keyPool: KeyPool | undefined;
   readonly mode: Mode;
+  /** The key of `keyPool` that the last answer with a good status came by; reset by any other. */
+  answeringKey: PooledKey | undefined;
 
   constructor(fields: Pick<VendorAccess, "caller" | "target" | "key" | "keyPool" | "mode">) {
     this.caller = fields.caller;
@@ -248,6 +250,19 @@ export class VendorAccess {
   /** The service's own vendor key is used, and the account is charged. */
   get isManaged(): boolean {
     return this.mode === "managed";
+  }
+
+  /**
+   * An answer with a good status turned out to be this fault: where it is about the key, that key
+   * rests. Returns whether it did and another key is left.
+   */
+  restAnsweringKey({ code, retryAfterSeconds }: Fault): boolean {
+    const { keyPool, answeringKey: key } = this;
+    const trouble = keyTroubles[code];
+    if (!keyPool || !key || !trouble) return false;
+    this.answeringKey = undefined;
+    keyPool.rest(key, trouble, retryAfterSeconds && retryAfterSeconds * 1000);
+    return keyPool.hasAnother([key]);
   }
 
   /** A vendor's error as the caller gets it. */
@@ -334,6 +349,7 @@ async function postWithPool(
     const { answer, trouble, waitMs } = await keyTroubleIn(deps, access, sent);
     if (trouble) keyPool.rest(key, trouble, waitMs);
     else if (isGood(answer)) keyPool.answered(key);
+    access.answeringKey = isGood(answer) ? key : undefined;
     const next = trouble && budget.left > 0 ? keyPool.takeAnother(used) : undefined;
     if (!next) return answer;
     key = next;

@@ -110,6 +110,47 @@ Deno.test("a limited key is used again once its time is over", async () => {
   assert.equal(service.seen.filter((key) => key === "key-number-two").length, 2);
 });
 
+Deno.test("an error about the key under a good status rests the key, and the next is asked", async () => {
+  const error = JSON.stringify({ error: { message: "Slow down.", code: 429 } });
+  for (const stream of [false, true]) {
+    await using service = await start({
+      "key-number-one": (exchange) =>
+        stream ? exchange.stream([`data: ${error}\n\n`]) : exchange.answer(200, JSON.parse(error)),
+    });
+    for (let index = 0; index < 6; index++) {
+      const { response, text } = await service.call(stream);
+      assert.equal(response.status, 200, text);
+      assert.doesNotMatch(text, /Slow down/);
+      assert.equal(response.headers.get("x-attempts"), index === 0 ? "2" : null);
+      if (index > 0) continue;
+      const row = await service.row(response.headers.get("x-transaction-id"));
+      assert.equal(row.status, "completed");
+      assert.equal(row.charged_usd, row.cost_usd);
+      const attempts = row.attempts as { error_code: string | null }[];
+      assert.deepEqual(attempts.map(({ error_code }) => error_code), [
+        ...["upstream_rate_limited", null],
+      ]);
+    }
+    assert.equal(service.seen.filter((key) => key === "key-number-one").length, 1);
+  }
+});
+
+Deno.test("what a vendor reported before its error is not charged a second time", async () => {
+  const usage = { prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 };
+  const act: Act = (exchange) =>
+    exchange.answer(200, { usage, error: { message: "Slow down.", code: 429 } });
+  await using service = await start({ "key-number-one": act });
+  const { response } = await service.call();
+  assert.equal(response.status, 429);
+  const row = await service.row(response.headers.get("x-transaction-id"));
+  assert.deepEqual([row.status, row.input_tokens], ["failed", 9]);
+  // The key rests all the same.
+  assert.equal((await service.call()).response.status, 200);
+  await service.call();
+  await service.call();
+  assert.equal(service.seen.filter((key) => key === "key-number-one").length, 1);
+});
+
 Deno.test("where every key is refused the caller gets that, after one request with each", async () => {
   const [one, two, three] = keys;
   await using service = await start({ [one]: refused, [two]: refused, [three]: refused });
