@@ -80,8 +80,7 @@ export async function findPermittedRoute(
 /** The models of a route that a key may call. Throws `permission_denied` where there is none. */
 export function permitRoute(routes: RouteTable, key: ApiKey, route: Route): Route {
   if (key.models.length === 0) return route;
-  const ids = listedIds(routes, key);
-  const permitted = only(route, (target) => isListed(key, ids, target));
+  const permitted = only(route, permittedBy(routes, key));
   if (permitted) return permitted;
   const shown = route.isVirtual ? route.name : route.targets[0].target.id;
   throw notPermitted(shown);
@@ -89,12 +88,25 @@ export function permitRoute(routes: RouteTable, key: ApiKey, route: Route): Rout
 
 /** Throws `permission_denied` for a model outside of the key's list. */
 export function permitModel(routes: RouteTable, key: ApiKey, target: ResolvedModel): void {
-  if (key.models.length === 0 || isListed(key, listedIds(routes, key), target)) return;
-  throw notPermitted(target.id);
+  if (!permittedBy(routes, key)(target)) throw notPermitted(target.id);
+}
+
+/** Whether a key may call a model. */
+export function permittedBy(
+  routes: RouteTable,
+  key: ApiKey,
+): (target: Pick<ResolvedModel, "id" | "through">) => boolean {
+  if (key.models.length === 0) return () => true;
+  const ids = listedIds(routes, key);
+  return (target) => isListed(key, ids, target);
 }
 
 /** A virtual model on the key's list allows its targets to calls that name it, and to no others. */
-function isListed({ models }: ApiKey, ids: ReadonlySet<string>, target: ResolvedModel): boolean {
+function isListed(
+  { models }: ApiKey,
+  ids: ReadonlySet<string>,
+  target: Pick<ResolvedModel, "id" | "through">,
+): boolean {
   return ids.has(target.id) || target.through !== undefined && models.includes(target.through);
 }
 

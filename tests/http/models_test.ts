@@ -276,3 +276,32 @@ Deno.test("where the service has no key, lists are those of the caller's own, fo
   assert.deepEqual(await ask("/vendor-a/v1/models", service().key), [404, "vendor_not_configured"]);
   assert.equal(await ofVendor("/chat/v1/models", service().key), 0);
 });
+
+Deno.test("a key finds models by its own names, and is shown those that it may call", async () => {
+  const { createKey, fetch } = service();
+  const allowed = "openai/gpt-4.1";
+  const { key: mapped } = await createKey("--name", "maps", "--map", `fast=${allowed}`);
+  const { key: narrow } = await createKey("--name", "narrow", "--models", allowed);
+  const ask = async (path: string, key: string) => {
+    const answer = await fetch(path, { headers: { authorization: `Bearer ${key}` } });
+    const { data, id, error } = await answer.json() as ModelList & Record<string, unknown>;
+    return data?.map(({ id }) => id) ?? id ?? (error as { code: string }).code;
+  };
+  for (const path of ["/chat/v1/models/fast", "/v1beta/models/fast"]) {
+    assert.equal(await ask(path, mapped), "vendor-b/gpt-4.1");
+    assert.equal(await ask(path, narrow), "model_not_found");
+  }
+  const found: Readonly<Record<string, unknown>> = {
+    "/chat/v1/models": ["vendor-b/gpt-4.1"],
+    "/chat/v1beta/models": ["vendor-b/gpt-4.1"],
+    "/openai/v1/models": ["gpt-4.1"],
+    "/anthropic/v1/models": [],
+    "/chat/v1/models/openai/gpt-4.1": "vendor-b/gpt-4.1",
+    "/openai/v1/models/gpt-4.1": "gpt-4.1",
+    "/chat/v1/models/gpt-5-mini": "permission_denied",
+    "/openai/v1/models/gpt-5-mini": "permission_denied",
+  };
+  for (const [path, expected] of Object.entries(found)) {
+    assert.deepEqual(await ask(path, narrow), expected, path);
+  }
+});

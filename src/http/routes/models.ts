@@ -4,13 +4,19 @@ import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { JsonRecord } from "../../dialects/kernel/json.ts";
 import type { Log } from "../../base/log.ts";
 import { didYouMean } from "../../base/nearest_names.ts";
+import type { ApiKey } from "../../keys/api_key.ts";
 import type { VendorKeyCache } from "../../keys/vendor_key_cache.ts";
 import { resolveVendorKey } from "../../relay/admit.ts";
 import type { CallContext } from "../../relay/call_context.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import { resolveOnFamily, shorten } from "../../vendors/model_name.ts";
 import type { Catalogue, ListedModel } from "../../vendors/catalogue.ts";
-import type { ListedVirtualModel, RouteTable } from "../../routing/route.ts";
+import { permitModel, permitRoute, permittedBy, routeFor } from "../../routing/permitted_route.ts";
+import {
+  type ListedVirtualModel,
+  modelsOf as modelsOfRoute,
+  type RouteTable,
+} from "../../routing/route.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import type { Endpoints } from "../bind.ts";
 
@@ -25,7 +31,10 @@ interface ModelDeps {
 /** Who asks, and the vendor key that came with the request. */
 type ListCaller = Pick<CallContext, "principal" | "vendorKey">;
 
-/** Mounts the model lists: one per family, and the merged one of the unified family. */
+/**
+ * Mounts the model lists: one per family, and the merged one of the unified family. They show a key
+ * what it may call.
+ */
 export function modelRoutes(
   app: Endpoints,
   deps: ModelDeps,
@@ -65,6 +74,17 @@ interface UnifiedModel {
   readonly dialects: readonly DialectName[];
 }
 
+/** The models of `modelsOf` that the caller's key may call. */
+async function permittedModelsOf(
+  deps: Pick<ModelDeps, "routes" | "catalogue" | "storedKeys">,
+  vendor: Vendor,
+  caller: ListCaller,
+): Promise<ListedModel[]> {
+  const isPermitted = permittedBy(deps.routes, caller.principal.key);
+  const models = await modelsOf(deps, vendor, caller);
+  return models.filter(({ id }) => isPermitted({ id: `${vendor.label}/${id}` }));
+}
+
 /**
  * The vendor's models: by the service's key for all accounts alike, or where it has none by the one
  * that a call would use. Throws `vendor_not_configured` where there is none either.
@@ -85,10 +105,10 @@ async function listUnified(
 ): Promise<UnifiedModel[]> {
   // A key that came with the request is one vendor's, and must not reach the others.
   const caller = { principal, vendorKey: undefined };
-  const accountId = principal.account.id;
+  const { key, account } = principal;
   const lists = await Promise.all(
     deps.registry.all.map((vendor) =>
-      modelsOf(deps, vendor, caller)
+      permittedModelsOf(deps, vendor, caller)
         .then((models) => models.map((model) => ofVendor(vendor, model)))
         .catch((thrown) => {
           if (thrown instanceof Fault && thrown.code === "vendor_not_configured") return [];
@@ -101,19 +121,31 @@ async function listUnified(
         })
     ),
   );
-  return [...deps.routes.listVirtual(accountId).map(ofVirtual), ...lists.flat()];
+  const virtual = deps.routes.listVirtual(account.id)
+    .filter(({ name }) => mayCallVirtual(deps.routes, key, name));
+  return [...virtual.map(ofVirtual), ...lists.flat()];
 }
 
-/** Throws `model_not_found` and what the vendor's list fails with. */
+/** Whether the key may call one of its targets at least. */
+function mayCallVirtual(routes: RouteTable, key: ApiKey, name: string): boolean {
+  if (key.models.length === 0) return true;
+  const route = routes.lookUp(key.accountId, name);
+  return route !== undefined && modelsOfRoute(route).some(permittedBy(routes, key));
+}
+
+/**
+ * The model that a call with this name would ask for. Throws `model_not_found`, `permission_denied`
+ * and what the vendor's list fails with.
+ */
 async function findUnified(
   deps: ModelDeps,
   caller: ListCaller,
   name: string,
 ): Promise<UnifiedModel> {
-  const accountId = caller.principal.account.id;
-  const route = deps.routes.find(accountId, name);
+  const { key } = caller.principal;
+  const route = permitRoute(deps.routes, key, routeFor(deps.routes, key, name));
   const virtual = route.isVirtual
-    ? deps.routes.listVirtual(accountId).find((one) => one.name === route.name)
+    ? deps.routes.listVirtual(key.accountId).find((one) => one.name === route.name)
     : undefined;
   if (virtual) return ofVirtual(virtual);
   const { vendor, model } = route.targets[0].target;
@@ -123,18 +155,19 @@ async function findUnified(
 
 function familyRoutes(
   app: Endpoints,
-  deps: Pick<ModelDeps, "catalogue" | "storedKeys">,
+  deps: Pick<ModelDeps, "routes" | "catalogue" | "storedKeys">,
   vendor: Vendor,
 ): void {
   const dialect = vendor.family.dialects[0] ?? "chat";
   app.bind(familyModels(vendor.family), async ({ caller }) => {
-    const models = await modelsOf(deps, vendor, caller);
+    const models = await permittedModelsOf(deps, vendor, caller);
     return { object: "list" as const, ...shapes[dialect](vendor, models) };
   });
   app.bind(familyModel(vendor.family), async ({ caller, params }) => {
-    const { model } = resolveOnFamily(vendor, params.model);
+    const target = resolveOnFamily(vendor, params.model);
+    permitModel(deps.routes, caller.principal.key, target);
     const models = await modelsOf(deps, vendor, caller);
-    const found = modelNamed(models, model, params.model);
+    const found = modelNamed(models, target.model, params.model);
     // Clients of the native API look for its own fields.
     const own = dialect === "generate" ? found.raw : {};
     return { ...own, ...shapes[dialect](vendor, [found]).data[0]! };
