@@ -1,3 +1,5 @@
+import { believedWaitMs } from "../dialects/kernel/vendor_error.ts";
+
 /** When a failed try is repeated (docs/calling.md): pure rules, no waiting here. */
 export interface RetryState {
   /** Repetitions so far; sockets that had gone stale don't count. */
@@ -36,8 +38,6 @@ export function nextDelayMs(
   return delayMs > maxWaitMs - state.waitedMs ? undefined : delayMs;
 }
 
-/** Limits last a month at most; a longer wait is a mistake, and evaluations would keep it. */
-const longestAskedMs = 32 * 24 * 60 * 60_000;
 /** As seconds more than thirty years, so it is a Unix time. */
 const leastUnixTime = 1e9;
 /** A Unix time from here on is in milliseconds. */
@@ -52,12 +52,8 @@ export function retryAfterMs(
   headers: Readonly<Record<string, string>>,
   now: Date,
 ): number | undefined {
-  return believed(numberOf(headers["retry-after-ms"])) ??
-    believed(waitOf(headers["retry-after"] ?? "", now.getTime()));
-}
-
-function believed(ms: number | undefined): number | undefined {
-  return ms !== undefined && ms <= longestAskedMs ? ms : undefined;
+  return believedWaitMs(numberOf(headers["retry-after-ms"])) ??
+    believedWaitMs(waitOf(headers["retry-after"] ?? "", now.getTime()));
 }
 
 function waitOf(value: string, nowMs: number): number | undefined {

@@ -67,7 +67,16 @@ function retryInfo(details: unknown): number | undefined {
   for (const detail of details) {
     if (!isRecord(detail) || typeof detail.retryDelay !== "string") continue;
     const match = /^(\d+(?:\.\d+)?)s$/.exec(detail.retryDelay);
-    if (match) return Math.ceil(Number(match[1]));
+    const ms = match ? believedWaitMs(Number(match[1]) * 1000) : undefined;
+    if (ms !== undefined) return Math.ceil(ms / 1000);
   }
   return undefined;
+}
+
+/** Limits last a month at most; a longer wait is a mistake, and evaluations would keep it. */
+const longestWaitMs = 32 * 24 * 60 * 60_000;
+
+/** The wait that a vendor asks for; undefined where it can't be believed. */
+export function believedWaitMs(ms: number | undefined): number | undefined {
+  return ms !== undefined && ms <= longestWaitMs ? ms : undefined;
 }
