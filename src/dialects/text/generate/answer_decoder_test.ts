@@ -109,6 +109,19 @@ Deno.test("an invalid call without content is an error, with content an ordinary
   assert.deepEqual(partial.choices[0]!.finish, { reason: "stop", raw: finishReason });
 });
 
+Deno.test("a malformed response without content is no invalid call", () => {
+  const whole = decodeAnswer({ candidates: [candidate([], "MALFORMED_RESPONSE")] }).at(-1);
+  assert.equal(whole?.type === "error" && whole.error.type, "upstream_invalid_response");
+});
+
+Deno.test("a reason that isn't known yet is a filter's by its words", () => {
+  const reasons = [["VIDEO_SAFETY", "content_filter"], ["BLOCKED_BY_POLICY", "content_filter"]];
+  for (const [raw, reason] of [...reasons, ["SOMETHING_NEW", "stop"]]) {
+    const [whole] = both([{ candidates: [candidate([{ text: "I" }], raw)] }]);
+    assert.deepEqual(whole.choices[0]!.finish, { reason, raw });
+  }
+});
+
 Deno.test("thoughts are reasoning, never content (74)", () => {
   const [whole] = both([
     { candidates: [candidate([{ text: "hm", thought: true }])] },

@@ -1,3 +1,4 @@
+import type { ErrorCode } from "../../../../contracts/kernel/errors.ts";
 import type { FinishReason } from "../../../shared/interaction.ts";
 
 /** The meaning of a candidate's `finishReason`; `invalid` is a failure unless there is content. */
@@ -5,13 +6,19 @@ export type Ending = FinishReason | "invalid";
 
 /**
  * The unified reason of a `finishReason`. Answers with function calls end with STOP in this
- * dialect, so `sawToolCall` decides.
+ * dialect, so `sawToolCall` decides. Of reasons that the dialect doesn't define yet, those that a
+ * filter gives are known by their words.
  */
 export function readFinishReason(raw: string, sawToolCall: boolean): Ending {
   if (lengthReasons.has(raw)) return "length";
-  if (filterReasons.has(raw)) return "content_filter";
+  if (filterReasons.has(raw) || /SAFETY|BLOCK/.test(raw)) return "content_filter";
   if (isInvalid(raw)) return "invalid";
   return sawToolCall ? "tool_calls" : "stop";
+}
+
+/** What is wrong with an answer that ended as `invalid` without content. */
+export function invalidCode(raw: string | undefined): ErrorCode {
+  return raw === "MALFORMED_RESPONSE" ? "upstream_invalid_response" : "upstream_invalid_tool_call";
 }
 
 /** Whether a `blockReason` means that the prompt was blocked; `…_UNSPECIFIED` doesn't. */

@@ -6,7 +6,7 @@ import type {
 } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { readFinishReason } from "../finish_reason.ts";
+import { invalidCode, readFinishReason } from "../finish_reason.ts";
 import { readCitations, readSearch } from "./grounding.ts";
 import { readLogprobs } from "./logprobs.ts";
 import { OwnCandidate } from "./own_candidate.ts";
@@ -116,7 +116,7 @@ export class CandidateReader {
       error: {
         status: undefined,
         code: this.#finishReason,
-        type: "upstream_invalid_tool_call",
+        type: invalidCode(this.#finishReason),
         message,
         param: undefined,
         retryAfterSeconds: undefined,
