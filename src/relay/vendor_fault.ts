@@ -100,12 +100,14 @@ function codeOf(error: VendorError, managed: boolean): ErrorCode {
     case 422:
       return badRequestCode(message);
     case 403:
-      return "upstream_forbidden";
+      return error.isPage ? "upstream_error" : "upstream_forbidden";
     case 404:
       // A 404 is nearly always about the model; else the request itself is wrong.
       return /\b(item|file|response|conversation) with id\b/.test(message)
         ? "invalid_request"
         : "model_not_found";
+    case 405:
+      return error.isPage ? "upstream_error" : "invalid_request";
     case 408:
     case 504:
       return "upstream_timeout";

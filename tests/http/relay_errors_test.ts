@@ -110,6 +110,13 @@ const failures: readonly Failure[] = [
     code: "upstream_authentication_failed",
     own: { status: 401, type: "authentication_error", code: "invalid_vendor_api_key" },
   },
+  ...[403, 405].map((status) => ({
+    name: `${status} with a page of HTML, which is not the vendor's word on the call`,
+    script: answers(status, `<html>${inner}</html>`, { "content-type": "text/html" }),
+    status: 502,
+    type: "upstream_error",
+    code: "upstream_error",
+  })),
   {
     name: "404",
     script: answers(404, says("model_not_found", "The model does not exist")),

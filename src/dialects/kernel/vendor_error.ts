@@ -11,12 +11,15 @@ export interface VendorError {
   param: string | undefined;
   /** Seconds to wait that the body names (google.rpc.RetryInfo). */
   retryAfterSeconds: number | undefined;
+  /** The body was no JSON: a page of a proxy in front of the vendor, say. */
+  isPage?: true;
   /** The details that clients of the messages dialect act on (`details.error_code`). */
   details?: JsonRecord;
 }
 
 /**
- * Reads an error body of any vendor: nested or plain, `detail`, array-wrapped, numeric codes, HTML.
+ * Reads an error body of any vendor: nested or plain, `detail`, array-wrapped, numeric codes; a
+ * `body` that is no JSON is undefined.
  */
 export function readVendorError(body: unknown, httpStatus: number | undefined): VendorError {
   const outer = Array.isArray(body) ? body[0] : body;
@@ -30,6 +33,7 @@ export function readVendorError(body: unknown, httpStatus: number | undefined): 
     message: asString(error.message) ?? inner ?? detailOf(record.detail),
     param: asString(error.param),
     retryAfterSeconds: retryInfo(error.details),
+    ...(body === undefined ? { isPage: true } : {}),
     ...(isRecord(error.details) ? { details: error.details } : {}),
   };
 }

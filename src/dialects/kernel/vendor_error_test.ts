@@ -107,7 +107,7 @@ const shapes: Shape[] = [
     name: "an HTML page, which is no JSON",
     body: undefined,
     httpStatus: 413,
-    read: { status: 413 },
+    read: { isPage: true, status: 413 },
   },
   { name: "nothing said", body: {}, read: {} },
   { name: "an empty list", body: [], httpStatus: 500, read: { status: 500 } },
