@@ -137,7 +137,7 @@ class Attempt implements RequestHandler, Exchange {
       this.#deadline.limit(this.#deps.firstByteMs);
     };
     restart();
-    if ((this.#connection?.unsentBytes ?? 0) > 0) this.#connection?.onSent(restart);
+    this.#connection?.onSent(restart);
   }
 
   head(status: number, headers: Record<string, string>): void {

@@ -205,7 +205,7 @@ export class Connection {
     return this.#http.unsentBytes;
   }
 
-  /** Runs `run` once when the system has taken everything. */
+  /** See `Http1Connection.onSent`. */
   onSent(run: () => void): void {
     this.#http.onSent(run);
   }

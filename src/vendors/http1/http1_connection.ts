@@ -86,9 +86,12 @@ export class Http1Connection {
     return bytes;
   }
 
-  /** Runs `run` once when the system has taken everything. */
+  /**
+   * Runs `run` once when the system has taken what is more than a socket's buffer. Of less a socket
+   * doesn't say when it was taken: a listener would stay for the connection's life.
+   */
   onSent(run: () => void): void {
-    this.#socket?.once("drain", run);
+    if (this.#socket?.writableNeedDrain) this.#socket.once("drain", run);
   }
 
   /** Sends a request, on a connection that stands after a look at what came meanwhile. */

@@ -99,6 +99,34 @@ for (const protocol of ["http:", "https:"] as const) {
   });
 }
 
+Deno.test("a small request that a socket of TLS has not taken yet leaves no listener on it", async () => {
+  const server = tls.createServer({ cert: testCertificate, key: testCertificateKey }, (socket) => {
+    socket.on("error", () => {});
+    socket.on("data", () => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"));
+  });
+  await new Promise<void>((resolve) => server.listen(0, resolve));
+  const { port } = server.address() as net.AddressInfo;
+  let socket: net.Socket | undefined;
+  const connector = createConnector({ ca: testCertificate });
+  const connection = new Http1Connection({
+    target: { protocol: "https:", host: "vendor", hostname: "localhost", port: String(port) },
+    connector: (...to) => socket = connector(...to),
+    gone: () => {},
+  });
+  const request = { method: "POST", path: "/", headers: { "content-length": "2" }, keeps: true };
+  for (let call = 0; call < 5; call++) {
+    await new Promise<void>((end, error) =>
+      connection.send(request, [new TextEncoder().encode("{}")], {
+        ...{ sending: () => true, head: () => {}, data: () => {}, end, error },
+        sent: () => connection.onSent(() => {}),
+      })
+    );
+  }
+  assert.equal(socket?.listenerCount("drain"), 0);
+  connection.destroy();
+  await new Promise((resolve) => server.close(resolve));
+});
+
 function connectTo(port: number, protocol = "http:"): Http1Connection {
   return new Http1Connection({
     target: { protocol, host: "vendor", hostname: "localhost", port: String(port) },
