@@ -149,6 +149,24 @@ Deno.test("a sink gets what waits and what comes, as long as it has room", () =>
   assert.deepEqual(seen.slice(-2), ["i", "end"]);
 });
 
+Deno.test("what waits for a slow reader comes in its order, whatever is pushed in between", () => {
+  const pushed = pushStream();
+  const seen: number[] = [];
+  const fed = pushed.stream.feedInto({
+    write: (bytes) => seen.push(bytes[0]!) === 0,
+    end: () => {},
+    fail: () => {},
+  });
+  let next = 0;
+  for (let round = 0; round < 20; round++) {
+    for (let count = 0; count < 10; count++) pushed.push(Uint8Array.of(next++));
+    for (let count = 0; count < 7; count++) fed.more();
+    assert.equal(pushed.takenBytes, seen.length);
+  }
+  while (seen.length < next) fed.more();
+  assert.deepEqual(seen, Array.from({ length: next }, (_, at) => at));
+});
+
 Deno.test("a sink that leaves cancels once, and one that stays is told of a failure after the rest", () => {
   const sink = () => {
     const seen: unknown[] = [];
