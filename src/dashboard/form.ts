@@ -51,8 +51,9 @@ export class Form {
 
   /** The values as they were given, to show a form again. */
   values(): Record<string, string[]> {
+    const fields = Map.groupBy(this.#fields, ([name]) => name);
     return Object.fromEntries(
-      [...this.#fields.keys()].map((name) => [name, this.#fields.getAll(name)]),
+      Array.from(fields, ([name, entries]) => [name, entries.map(([, text]) => text)]),
     );
   }
 }
