@@ -91,7 +91,7 @@ export function page(
       return context.redirect(ownLinksAt, 303);
     }
     const request = await requestOf(ctx, context);
-    if (!request) return toSignIn(context);
+    if (!request) return toSignIn(context, { return_to: pathOf(new URL(context.req.url)) });
     if (!mayAs(request.session.role, needed)) {
       return forbidden(ctx, context, request.session, needed);
     }
@@ -118,7 +118,7 @@ export function action(
     const token = ctx.cookies.read(context, "session");
     const request = await requestOf(ctx, context);
     if (!token || !request) {
-      return ofSession ? context.redirect(signInPath, 303) : toSignIn(context, formPage(context));
+      return toSignIn(context, ofSession ? {} : { return_to: formPage(context), unsent: "1" });
     }
     const form = await readForm(context, maxFormBytes);
     if (!form && isTooLarge(context, maxFormBytes)) {
@@ -290,21 +290,19 @@ function isMissing(thrown: unknown): boolean {
     thrown instanceof Fault && errors[thrown.code].status === 404;
 }
 
-const signInPath = "/dashboard/sign-in";
-
-function toSignIn(context: Context, form?: { page: string }): Response {
-  const { pathname, search } = new URL(context.req.url);
-  const query = new URLSearchParams({
-    return_to: form ? form.page : pathname + search,
-    ...(form ? { unsent: "1" } : {}),
-  });
-  return context.redirect(`${signInPath}?${query}`, 303);
+function toSignIn(context: Context, fields: { return_to?: string; unsent?: "1" }): Response {
+  const query = new URLSearchParams(fields);
+  return context.redirect(`/dashboard/sign-in${query.size > 0 ? `?${query}` : ""}`, 303);
 }
 
 /** The page that a form stood on: the form's own address may be one that shows nothing. */
-function formPage(context: Context): { page: string } {
+function formPage(context: Context): string {
   const page = URL.parse(context.req.header("referer") ?? "");
-  return { page: returnPath(page ? page.pathname + page.search : undefined) };
+  return returnPath(page ? pathOf(page) : undefined);
+}
+
+function pathOf({ pathname, search }: URL): string {
+  return pathname + search;
 }
 
 function forbidden(
@@ -322,7 +320,7 @@ function forbidden(
 export function expiredForm(ctx: PageContext, context: Context): Promise<Response> {
   const text =
     "Nothing was changed. The form is from before you last signed in or switched accounts, or another page sent it. Open its page again and fill it in there.";
-  const link = { href: formPage(context).page, text: "Open the page again" };
+  const link = { href: formPage(context), text: "Open the page again" };
   return message(ctx, context, 403, "This form has expired", text, link);
 }
 
