@@ -214,15 +214,10 @@ async function earlierAnswer(
   const earlier = await work.earlierCall(run, requestId);
   if (!earlier || earlier.responseText === null || earlier.payloadTruncated) return undefined;
   const { transactionId, costNanos } = earlier;
-  if (item.countedCalls.includes(transactionId)) {
-    return {
-      kind: "answer",
-      json: JSON.parse(earlier.responseText),
-      spent: { ...noSpent, transactionId },
-    };
-  }
   const unpricedCalls = costNanos === null ? 1 : 0;
-  const spent = { transactionId, costNanos: costNanos ?? 0n, unpricedCalls };
+  const spent = item.countedCalls.includes(transactionId)
+    ? { ...noSpent, transactionId }
+    : { transactionId, costNanos: costNanos ?? 0n, unpricedCalls };
   return { kind: "answer", json: JSON.parse(earlier.responseText), spent };
 }
 
