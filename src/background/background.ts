@@ -60,7 +60,7 @@ export class Background {
     if (sent.stream === true) {
       return await relay.send({
         ...{ ...asked, sentText: request.bodyText },
-        caller: drained(request.caller),
+        caller: readToTheEnd(request.caller),
       });
     }
     refuseUnrecorded(
@@ -127,18 +127,19 @@ export class Background {
   /** Forgets a response, whether it has ended or not; false where there is none. */
   async remove(key: BackgroundKey): Promise<boolean> {
     const { store, storedResponses, responseCache, idempotency, runner, recorder } = this.#deps;
-    const removed = await store.remove(key);
-    if (removed !== undefined) runner.stop(key, "cancelled");
+    const removedId = await store.remove(key);
+    if (removedId !== undefined) runner.stop(key, "cancelled");
     // A record that isn't written yet can't be removed.
     await recorder.drain();
     const stored = await this.#stored(key);
-    const transactionId = stored?.transactionId ?? removed;
+    const transactionId = stored?.transactionId ?? removedId;
     if (transactionId === undefined) return false;
-    // Whoever gets the answer again wants to ask for it, or to continue it.
+    // Its caller could neither ask for an answer that is given again, nor continue it.
     await responseCache.forget(key.accountId, transactionId);
     await idempotency.erase([transactionId]);
-    if (stored && await storedResponses.removeResponse(key.accountId, key.responseId)) return true;
-    return removed !== undefined;
+    const isForgotten = stored !== undefined &&
+      await storedResponses.removeResponse(key.accountId, key.responseId);
+    return isForgotten || removedId !== undefined;
   }
 
   /** A stored answer of this dialect; those of others are continued only. */
@@ -206,7 +207,8 @@ export class Background {
   }
 }
 
-function drained(caller: CallContext): CallContext {
+/** The caller of a stream that is read to its end without it, which its trace says from now on. */
+function readToTheEnd(caller: CallContext): CallContext {
   const { account, key } = caller.principal;
   const principal = { account, key: { ...key, onDisconnect: "drain" as const } };
   caller.trace.goesOn = true;
