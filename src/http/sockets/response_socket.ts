@@ -256,23 +256,12 @@ export class ResponseSocket implements FrameReceiver {
     if (frame.kind !== "create") return;
     const turn = this.#turnOf(frame);
     const own = await this.#inSteps(text, frames.itemsOf(frame));
-    const itemsText = turn && own !== undefined ? joinItems(turn.itemsText, own) : own;
-    const storedId = turn ? turn.storedId : frame.previousId;
-    const { sources, recordedUnits } = turn ?? { sources: [], recordedUnits: 0 };
-    if (frame.isWarmUp) {
-      return this.#warmUp(frame, itemsText, { storedId, sources, recordedUnits });
-    }
-    let continued = frame;
-    if (turn !== undefined && own !== undefined && itemsText !== undefined) {
-      continued = frames.withItems(frame, itemsText, storedId);
-      context.sourceIds = sources;
-      // Earlier turns have rows of their own, which may be erased; warm-ups have none.
-      const warmed = turn.itemsText.slice(recordedUnits).replace(/^,/, "");
-      const recorded = warmed === ""
-        ? frame
-        : frames.withItems(frame, joinItems(warmed, own), storedId);
-      context.sentText = frames.bodyText(recorded);
-    }
+    const before = turn ?? firstTurn(frame);
+    const itemsText = own === undefined ? undefined : joinItems(before.itemsText, own);
+    if (frame.isWarmUp) return this.#warmUp(frame, itemsText, before);
+    const continued = turn === undefined || own === undefined
+      ? frame
+      : this.#continue(turn, frame, own, context);
     const request = this.#requestOf(frames.bodyText(continued), running);
     // The endpoint has a gate of its own for what it reads.
     message.permit?.release();
@@ -286,11 +275,29 @@ export class ResponseSocket implements FrameReceiver {
     const allText = joinItems(itemsText ?? "", outputText);
     this.#deps.turns.remember(this, this.#accountId, {
       responseId: running.responseId,
-      storedId,
+      storedId: before.storedId,
       itemsText: allText,
       recordedUnits: allText.length,
-      sources: [...sources, ...(transactionId ? [transactionId] : [])],
+      sources: [...before.sources, ...(transactionId ? [transactionId] : [])],
     });
+  }
+
+  /** The request with all items so far; notes in `context` what of them is recorded with it. */
+  #continue(
+    { storedId, itemsText, recordedUnits, sources }: SocketTurn,
+    frame: CreateFrame,
+    own: string,
+    context: RequestContext,
+  ): CreateFrame {
+    const { frames } = this.#deps;
+    // Earlier turns have rows of their own, which may be erased; warm-ups have none.
+    const warmed = itemsText.slice(recordedUnits).replace(/^,/, "");
+    const recorded = warmed === ""
+      ? frame
+      : frames.withItems(frame, joinItems(warmed, own), storedId);
+    context.sentText = frames.bodyText(recorded);
+    context.sourceIds = sources;
+    return frames.withItems(frame, joinItems(itemsText, own), storedId);
   }
 
   #turnOf({ previousId }: CreateFrame): SocketTurn | undefined {
@@ -301,13 +308,13 @@ export class ResponseSocket implements FrameReceiver {
   #warmUp(
     frame: CreateFrame,
     itemsText: string | undefined,
-    continued: Pick<SocketTurn, "storedId" | "sources" | "recordedUnits">,
+    before: EarlierTurn,
   ): void {
     if (itemsText === undefined) throw invalidValue("input", "expected text, or a list of items");
     const id = `resp_${this.#deps.newId().replaceAll("-", "")}`;
     const createdAt = Math.floor(this.#deps.contexts.clock.now().getTime() / 1000);
     const events = this.#deps.frames.warmUp(frame, { id, createdAt });
-    this.#deps.turns.remember(this, this.#accountId, { responseId: id, itemsText, ...continued });
+    this.#deps.turns.remember(this, this.#accountId, { ...before, responseId: id, itemsText });
     for (const event of events) this.#sendEvent(event, frame.streamId);
   }
 
@@ -475,6 +482,13 @@ function decode(bytes: Uint8Array): string {
 
 function encode(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(text);
+}
+
+type EarlierTurn = Omit<SocketTurn, "responseId">;
+
+/** What a request follows that continues no turn of its socket. */
+function firstTurn({ previousId: storedId }: CreateFrame): EarlierTurn {
+  return { storedId, itemsText: "", recordedUnits: 0, sources: [] };
 }
 
 /** JSON texts of items, one after the other. */
