@@ -134,7 +134,7 @@ async function makeCall<M extends CallMeter>(
   plans: Candidates<CallPlan<M>>,
   cache?: CacheUse,
 ): Promise<Reply> {
-  const authorization = await authorizeOnce(deps, plans, background?.authorization);
+  const authorization = await ensureAuthorized(deps, plans, background?.authorization);
   const call = begin(deps, plans, { authorization, task: background?.task, cache });
   if (background?.taken) {
     call.answered();
@@ -200,7 +200,7 @@ export async function eachPossible<T, R>(
  * the vendor key that it was to use is removed, or its virtual model leads to a dearer model. Then
  * it is authorized as any other call.
  */
-async function authorizeOnce<M extends CallMeter>(
+async function ensureAuthorized<M extends CallMeter>(
   deps: PipelineDeps,
   plans: Candidates<CallPlan<M>>,
   held: Authorization | undefined,
@@ -217,8 +217,9 @@ function boundOf(plans: Candidates<Pick<Chargeable, "boundNanos">>): bigint | nu
 
 /**
  * Holds what the dearest of the candidates can cost at most; of credit less, where the key expects
- * less: its caps hold the most even so, and so limit how far the balance can fall below zero. Throws `insufficient_credits`,
- * `spend_cap_exceeded`, and `store_unavailable` where it can't be known whether either is reached.
+ * less: its caps hold the most even so, and so limit how far the balance can fall below zero. Throws
+ * `insufficient_credits`, `spend_cap_exceeded`, and `store_unavailable` where it can't be known
+ * whether either is reached.
  */
 async function authorize(
   { reservations, spendCaps, budgetHolds }: PipelineDeps,
