@@ -68,12 +68,8 @@ Deno.test("a connection that breaks is an error with status 0 and its cause", as
 
 Deno.test("a failed connection says what Node hides in the cause", async () => {
   const refused = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
-  for (
-    const [cause, text] of [[new Error("getaddrinfo ENOTFOUND x"), "getaddrinfo ENOTFOUND x"], [
-      refused,
-      "ECONNREFUSED",
-    ]]
-  ) {
+  const unknownHost = new Error("getaddrinfo ENOTFOUND x");
+  for (const [cause, text] of [[unknownHost, unknownHost.message], [refused, "ECONNREFUSED"]]) {
     const error = await thrownBy(() => {
       throw new TypeError("fetch failed", { cause });
     });

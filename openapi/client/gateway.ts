@@ -49,7 +49,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   return withoutItself(gateway);
 }
 
-/** Said here, it is no call that found nobody. A page's address may be relative to its own. */
+/** Otherwise each call would fail like one that reaches no server. A page may give a path of its own. */
 function assertAddress(baseUrl: unknown): void {
   const { location } = globalThis as { location?: { href?: string } };
   const isAddress = typeof baseUrl === "string" && URL.canParse(baseUrl, location?.href) &&
@@ -60,7 +60,7 @@ function assertAddress(baseUrl: unknown): void {
   );
 }
 
-/** A variable that isn't set is the usual mistake. */
+/** Mostly a variable that isn't set: each call would be refused. */
 function assertKey(apiKey: unknown): void {
   if (typeof apiKey === "function" || typeof apiKey === "string" && apiKey !== "") return;
   const got = typeof apiKey === "string" ? "an empty string" : typeof apiKey;

@@ -4,7 +4,7 @@ import { pushStream } from "./streams.ts";
 export interface StreamTap {
   /** Gives what the reader gets: the same bytes, so that those that are kept are held once. */
   piece(bytes: Uint8Array): Uint8Array;
-  /** So many bytes are taken before the reader asks for them; absent: few. */
+  /** How many bytes may wait for the reader; absent: 64 KiB. */
   aheadBytes?: number | undefined;
   /** Asked when the reader has left: whether the rest is read all the same. */
   goesOn(): boolean;

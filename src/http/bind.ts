@@ -99,10 +99,9 @@ export class Endpoints {
       if (contract.scope === adminScope) await authorizeAdministrator(caller, deps);
       const { input, step } = await readInput(request, requestContext, contract, deps, room);
       if (contract.scope === adminScope) {
-        for (const part of [input.params, input.query, input.body]) {
-          const unstorable = unstorableText(part);
-          if (unstorable) throw unstorable;
-        }
+        const unstorable = unstorableText(input.params) ?? unstorableText(input.query) ??
+          unstorableText(input.body);
+        if (unstorable) throw unstorable;
       }
       const heavyStep = () => {
         const worker = { key: String(caller.principal.account.id), isPatient: true };

@@ -210,26 +210,23 @@ function chosen(
   form: Form,
   { userIds = [], sessionIds = [], transactionIds = [], start, end }: Selectors,
 ): [name: string, value: string][] {
-  const some = (name: string, ids: readonly string[]): [string, string][] => {
-    const shown = ids.slice(0, 5).map(nameText).join(", ");
-    const more = ids.length > 5 ? ` and ${count(ids.length - 5)} more` : "";
-    return ids.length === 0 ? [] : [[name, shown + more]];
-  };
-  const [from, to] = [form.text("start_date"), form.text("end_date")];
-  return [
-    ...some("User", userIds),
-    ...some("Sessions", sessionIds),
-    ...some("Transactions", transactionIds),
-    ...(start ? [["First day", from] as [string, string]] : []),
-    ...(end ? [["Last day", to] as [string, string]] : []),
+  const lists: [name: string, values: readonly string[]][] = [
+    ["User", userIds],
+    ["Sessions", sessionIds],
+    ["Transactions", transactionIds],
+    ["First day", start ? [form.text("start_date")] : []],
+    ["Last day", end ? [form.text("end_date")] : []],
   ];
+  return lists.filter(([, values]) => values.length > 0).map(([name, values]) => {
+    const more = values.length > 5 ? ` and ${count(values.length - 5)} more` : "";
+    return [name, values.slice(0, 5).map(nameText).join(", ") + more];
+  });
 }
 
 /** What was said in the first step, for the second. */
 function hiddenFields(form: Form) {
-  const retained = [
-    ...["user_id", "session_ids", "transaction_ids", "start_date", "end_date", "tables", "reason"],
-  ];
+  const retained = ["user_id", "session_ids", "transaction_ids"]
+    .concat(["start_date", "end_date", "tables", "reason"]);
   return Object.entries(form.values()).filter(([name]) => retained.includes(name))
     .flatMap(([name, values]) => values.map((value) => ({ name, value })))
     .map(({ name, value }) => <input type="hidden" name={name} value={value} />);

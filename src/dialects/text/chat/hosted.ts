@@ -125,13 +125,12 @@ function filesOf(messages: unknown): VendorState[] {
 function fetchedIn(messages: unknown): number {
   let tokens = 0;
   for (const message of asList(messages)) {
-    for (const part of isRecord(message) ? asList(message.content) : []) {
-      if (!isRecord(part)) continue;
-      for (const [name, value] of Object.entries(part)) {
+    const parts = isRecord(message) ? asList(message.content).filter(isRecord) : [];
+    // The words of a text part may be an address.
+    for (const { text: _, ...media } of parts) {
+      for (const [name, value] of Object.entries(media)) {
         const addresses = isRecord(value) ? [value.url, value.file_data, value.file_url] : [value];
         const kind = name === "image_url" ? "image" : "file";
-        // The words of a text part may be an address.
-        if (name === "text") continue;
         for (const address of addresses) tokens += fetchedTokenBound(address, kind);
       }
     }
