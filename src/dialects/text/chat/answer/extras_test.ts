@@ -69,3 +69,11 @@ Deno.test("a streamed answer's sound is recorded with its transcript, as a whole
 Deno.test("a good status without any choice is no answer", () => {
   assert.throws(() => decodeAnswer({ id: "c", choices: [] }, {}), /could not be understood/);
 });
+
+Deno.test("reasoning entries of an unknown type stay apart, whatever its name", () => {
+  const reasoning_details = ["toString", "toString"].map((type) => ({ type, index: 0, text: "a" }));
+  const message = { role: "assistant", content: "hi", reasoning_details };
+  const answer = foldEvents(decodeAnswer({ choices: [{ index: 0, message }] }, {}));
+  const [choice] = encodeAnswer(answer).choices as { message: Record<string, unknown> }[];
+  assert.deepEqual(choice!.message.reasoning_details, reasoning_details);
+});

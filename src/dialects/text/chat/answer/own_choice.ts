@@ -75,10 +75,16 @@ export class OwnChoice extends OwnMembers {
   }
 }
 
-/** Reasoning comes in pieces of a text; undefined: another entry begins. */
+/** What comes in pieces, by an entry's type. */
+const pieceFields: ReadonlyMap<unknown, string> = new Map([
+  ["reasoning.text", "text"],
+  ["reasoning.summary", "summary"],
+]);
+
+/** The field whose text goes on; undefined where another entry begins. */
 function continuedField(last: JsonRecord, entry: JsonRecord): string | undefined {
-  if (last.type !== entry.type || last.index !== entry.index) return undefined;
-  return { "reasoning.text": "text", "reasoning.summary": "summary" }[String(entry.type)];
+  const isSame = last.type === entry.type && last.index === entry.index;
+  return isSame ? pieceFields.get(entry.type) : undefined;
 }
 
 /** Whether all that is gathered of this piece of an answer are texts and numbers. */
