@@ -26,16 +26,19 @@ export function pcmSeconds(byteLength: number, sampleRate = 24_000, bytesPerFram
   return byteLength / (sampleRate * bytesPerFrame);
 }
 
+/** `fmt ` and `data`. As numbers, since a file may consist of millions of empty chunks. */
+const [formatId, dataId] = [0x666d7420, 0x64617461];
+
 /** All chunks of sound: players read them one after the other. */
 function wavSeconds(bytes: Buffer): number | undefined {
   let bytesPerSecond: number | undefined;
   let seconds: number | undefined;
   for (let at = 12; at + 8 <= bytes.length;) {
-    const id = bytes.toString("latin1", at, at + 4);
+    const id = bytes.readUInt32BE(at);
     const size = bytes.readUInt32LE(at + 4);
-    if (id === "fmt " && at + 24 <= bytes.length) bytesPerSecond = wavRate(bytes, at + 8);
+    if (id === formatId && at + 24 <= bytes.length) bytesPerSecond = wavRate(bytes, at + 8);
     // A streamed file has 0xFFFFFFFF or 0 here: the bytes that are there count.
-    if (id === "data" && bytesPerSecond) {
+    if (id === dataId && bytesPerSecond) {
       seconds = (seconds ?? 0) + Math.min(size || Infinity, bytes.length - at - 8) / bytesPerSecond;
       if (size === 0) break;
     }
@@ -78,31 +81,40 @@ function flacSeconds(bytes: Buffer): number | undefined {
   return Math.max(samples, least) / rate;
 }
 
-/** By what their heads begin with: how long these are, and what the pages count a second. */
-const oggCodecs: readonly (readonly [string, number, (head: Buffer) => number])[] = [
-  // Whatever was recorded.
-  ["OpusHead", 19, () => 48_000],
-  ["\x01vorbis", 30, (head) => head.readUInt32LE(12)],
-  ["\x7fFLAC", 51, (head) => head.readUIntBE(27, 3) >> 4],
-  ["Speex   ", 80, (head) => head.readUInt32LE(36)],
+interface OggCodec {
+  /** What the head of its stream begins with. */
+  magic: string;
+  headBytes: number;
+  /** What its pages count a second. */
+  rate(head: Buffer): number;
+}
+
+const oggCodecs: readonly OggCodec[] = [
+  // At whatever rate it was recorded.
+  { magic: "OpusHead", headBytes: 19, rate: () => 48_000 },
+  { magic: "\x01vorbis", headBytes: 30, rate: (head) => head.readUInt32LE(12) },
+  { magic: "\x7fFLAC", headBytes: 51, rate: (head) => head.readUIntBE(27, 3) >> 4 },
+  { magic: "Speex   ", headBytes: 80, rate: (head) => head.readUInt32LE(36) },
 ];
 
 /** Streams that were chained one after the other last as long as all of them. */
 function oggSeconds(bytes: Buffer): number | undefined {
+  const page = Buffer.from("OggS");
   let [seconds, rate, granule, serial] = [0, 1, 0, -1];
-  for (let at = 0, end = 0; at >= 0 && at + 27 <= bytes.length; at = bytes.indexOf("OggS", end)) {
+  for (let at = 0, end = 0; at >= 0 && at + 27 <= bytes.length; at = bytes.indexOf(page, end)) {
     const start = at + 27 + bytes[at + 26]!;
-    end = bytes.subarray(at + 27, start).reduce((sum, length) => sum + length, start);
+    end = start;
+    for (let index = at + 27; index < start; index++) end += bytes[index] ?? 0;
     if ((bytes[at + 5]! & 2) !== 0) {
       const head = bytes.subarray(start, Math.min(end, start + 80));
-      const codec = oggCodecs.find(([name]) => head.toString("latin1", 0, name.length) === name);
+      const codec = oggCodecs.find(({ magic }) => head.indexOf(magic, 0, "latin1") === 0);
       // Pictures and their captions may stand beside the sound.
-      if (!codec || head.length < codec[1]) continue;
+      if (!codec || head.length < codec.headBytes) continue;
       seconds += granule / rate;
-      [rate, granule, serial] = [codec[2](head), 0, bytes.readUInt32LE(at + 14)];
+      [rate, granule, serial] = [codec.rate(head), 0, bytes.readUInt32LE(at + 14)];
     }
-    const last = Number(bytes.readBigInt64LE(at + 6));
-    if (bytes.readUInt32LE(at + 14) === serial && last > granule) granule = last;
+    if (bytes.readUInt32LE(at + 14) !== serial) continue;
+    granule = Math.max(granule, bytes.readInt32LE(at + 10) * 2 ** 32 + bytes.readUInt32LE(at + 6));
   }
   return serial < 0 ? undefined : seconds + granule / rate;
 }
