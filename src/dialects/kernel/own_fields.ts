@@ -35,9 +35,9 @@ export class OwnMembers {
 
   /** Null means "as before". */
   set(name: string, value: unknown): void {
-    const isNew = !(name in this.#members);
-    if (isNew ? this.#count === maxMembers : value === null) return;
-    if (isNew) this.#count++;
+    if (name in this.#members) {
+      if (value === null) return;
+    } else if (++this.#count > maxMembers) return;
     this.#members[name] = value;
   }
 

@@ -43,30 +43,34 @@ function recordOf(answer: CanonicalAnswer): JsonRecord {
 }
 
 function recordOfChoice(choice: CanonicalChoice): JsonRecord {
-  const { message: own, logprobs, ...beside } = ownMembersOf("chat", choice);
-  const { message: { reasoning_content: reasoning, ...message }, ...written } = encodeChoice(
-    choice,
-  );
+  const { message: own, logprobs, ...ownMembers } = ownMembersOf("chat", choice);
   const ownMessage = isRecord(own) ? own : {};
-  const named = ["reasoning", "reasoning_content"].filter((name) =>
-    typeof ownMessage[name] === "string"
-  );
-  const names = named.length > 0 || reasoning === undefined ? named : ["reasoning_content"];
+  const { message: written, ...members } = encodeChoice(choice);
+  const { reasoning_content: reasoning, ...message } = written;
   const { audio } = ownMessage;
   return {
-    ...written,
+    ...members,
     message: {
       ...message,
       ...ownMessage,
-      ...Object.fromEntries(names.map((name) => [name, reasoning])),
+      ...(reasoning === undefined ? {} : underOwnNames(reasoning, ownMessage)),
       ...(isRecord(audio) ? { audio: { ...message.audio, ...audio } } : {}),
     },
     finish_reason: choice.finish?.raw ?? null,
     logprobs: isRecord(logprobs)
-      ? { content: null, ...written.logprobs, ...logprobs }
-      : written.logprobs,
-    ...beside,
+      ? { content: null, ...members.logprobs, ...logprobs }
+      : members.logprobs,
+    ...ownMembers,
   };
+}
+
+/** Reasoning under the vendor's names, where `ownMessage` has its last piece. */
+function underOwnNames(reasoning: string, ownMessage: JsonRecord): JsonRecord {
+  const names = ["reasoning", "reasoning_content"].filter((name) =>
+    typeof ownMessage[name] === "string"
+  );
+  if (names.length === 0) return { reasoning_content: reasoning };
+  return Object.fromEntries(names.map((name) => [name, reasoning]));
 }
 
 function writeCompletion(answer: CanonicalAnswer): JsonRecord {
