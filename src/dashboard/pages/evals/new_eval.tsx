@@ -2,7 +2,7 @@ import { evalRequest } from "../../../../contracts/data/evals.ts";
 import type { EvalEstimate } from "../../../evals/estimate_eval.ts";
 import type { Principal } from "../../../keys/api_key.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { keyState } from "../../../keys/key_service.ts";
+import { type KeyRow, keyState } from "../../../keys/key_service.ts";
 import { validate } from "../../../shared/validate.ts";
 import {
   type Outcome,
@@ -104,16 +104,17 @@ async function principalOf(
   request: PageRequest,
   keyId: string,
 ): Promise<Principal> {
-  const usable = await usableKeys(ctx, request);
-  const found = usable.some(({ id }) => id === keyId) ? await ctx.principal(keyId) : undefined;
+  const keys = await ctx.keys.list(request.session.account.id);
+  const found = usableKeys(keys, request.now).some(({ id }) => id === keyId)
+    ? await ctx.principal(keyId)
+    : undefined;
   if (found && found.account.id === request.session.account.id) return found;
   throw invalidValue("key", "choose one of these keys");
 }
 
-async function usableKeys(ctx: PageContext, request: PageRequest) {
-  const keys = await ctx.keys.list(request.session.account.id);
+function usableKeys(keys: readonly KeyRow[], now: Date): KeyRow[] {
   return keys.filter((key) => {
-    const state = keyState(key, request.now);
+    const state = keyState(key, now);
     const mayRun = key.scopes.length === 0 || key.scopes.includes("evals");
     return mayRun && (state === "active" || state === "expiring");
   });
@@ -130,7 +131,7 @@ async function formPage(
   estimated?: EvalEstimate,
 ): Promise<Page> {
   const keys = await ctx.keys.list(request.session.account.id);
-  const usable = await usableKeys(ctx, request);
+  const usable = usableKeys(keys, request.now);
   return {
     title: "New evaluation",
     section: "evals",
@@ -144,51 +145,63 @@ async function formPage(
           <LinkLine href="/dashboard/keys/new" primary>Create API Key</LinkLine>
         </Empty>
       )
-      : (
-        <PostForm action={`${address}/new`} csrf={request.csrf} class="form">
-          <FormError fieldErrors={shown.fieldErrors} />
-          {estimated ? <EstimateNotice estimate={estimated} /> : null}
-          <div class="columns">
-            <TextField {...shown} id="name" label="Name" hint="For you; may stay empty." />
-            <TextField
-              {...shown}
-              id="model"
-              label="Model"
-              hint="The model to test."
-              placeholder="openai/gpt-5-mini"
-              list="models"
-              required
-            />
-          </div>
-          <datalist id="models">
-            {ctx.knownModels().map((model) => <option value={model}></option>)}
-          </datalist>
-          <SelectField
-            {...shown}
-            id="key"
-            label="API key to charge"
-            hint="Its models, caps and limits hold, and the calls cost credit as any others."
-            options={usable.map(keyOption)}
-          />
-          <div class="columns">
-            <TextField {...shown} id="limit" label="Maximum calls" hint="1 to 10,000" />
-            <SelectField
-              {...shown}
-              id="sample"
-              label="Sample"
-              options={[["newest", "The newest"], ["random", "Random"]]}
-            />
-            <DayField {...shown} id="start_date" label="First day" hint="UTC" />
-            <DayField {...shown} id="end_date" label="Last day" hint="Included" />
-          </div>
-          <FilterFields {...shown} keys={keys} vendors={ctx.keyVendors} />
-          <GraderFields {...shown} />
-          <div class="buttons">
-            <button type="submit" class="button button-primary">Start evaluation</button>
-            <button type="submit" class="button" name="step" value="estimate">Estimate cost</button>
-            <a class="button" href={address}>Cancel</a>
-          </div>
-        </PostForm>
-      ),
+      : <EvalForm {...{ ctx, keys, usable, shown, estimated }} csrf={request.csrf} />,
   };
+}
+
+function EvalForm({ ctx, csrf, keys, usable, shown, estimated }: {
+  ctx: PageContext;
+  csrf: string;
+  keys: readonly KeyRow[];
+  /** Those that a run may be charged to. */
+  usable: readonly KeyRow[];
+  shown: Shown;
+  estimated: EvalEstimate | undefined;
+}) {
+  return (
+    <PostForm action={`${address}/new`} csrf={csrf} class="form">
+      <FormError fieldErrors={shown.fieldErrors} />
+      {estimated ? <EstimateNotice estimate={estimated} /> : null}
+      <div class="columns">
+        <TextField {...shown} id="name" label="Name" hint="For you; may stay empty." />
+        <TextField
+          {...shown}
+          id="model"
+          label="Model"
+          hint="The model to test."
+          placeholder="openai/gpt-5-mini"
+          list="models"
+          required
+        />
+      </div>
+      <datalist id="models">
+        {ctx.knownModels().map((model) => <option value={model}></option>)}
+      </datalist>
+      <SelectField
+        {...shown}
+        id="key"
+        label="API key to charge"
+        hint="Its models, caps and limits hold, and the calls cost credit as any others."
+        options={usable.map(keyOption)}
+      />
+      <div class="columns">
+        <TextField {...shown} id="limit" label="Maximum calls" hint="1 to 10,000" />
+        <SelectField
+          {...shown}
+          id="sample"
+          label="Sample"
+          options={[["newest", "The newest"], ["random", "Random"]]}
+        />
+        <DayField {...shown} id="start_date" label="First day" hint="UTC" />
+        <DayField {...shown} id="end_date" label="Last day" hint="Included" />
+      </div>
+      <FilterFields {...shown} keys={keys} vendors={ctx.keyVendors} />
+      <GraderFields {...shown} />
+      <div class="buttons">
+        <button type="submit" class="button button-primary">Start evaluation</button>
+        <button type="submit" class="button" name="step" value="estimate">Estimate cost</button>
+        <a class="button" href={address}>Cancel</a>
+      </div>
+    </PostForm>
+  );
 }
