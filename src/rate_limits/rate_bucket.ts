@@ -80,18 +80,7 @@ export function leaseFrom(
     Math.min(usable, Math.max(request.needed, Math.min(request.wanted, stock))),
   );
   const free = pool - tokens * unitsPerToken;
-  const rate = limits.requestsPerMinute;
-  const share = Math.max(
-    0,
-    Math.min(Math.floor(rate / processes), rate - sum(others, (one) => one.share)),
-  );
-  // Half of the burst is set aside for ceilings, so that newcomers always find room.
-  const half = Math.floor(burst / 2);
-  const ceiling = Math.max(
-    0,
-    Math.min(Math.floor(half / processes), half - sum(others, (one) => one.ceiling), room),
-  );
-  const answered = { share, ceiling: ceiling < unitsPerToken ? 0 : ceiling };
+  const answered = selfIssue(limits, others, room);
   const me: LeaseOwner = {
     process: request.process,
     leaseId: request.leaseId,
@@ -120,6 +109,25 @@ export function leaseFrom(
       ...answered,
     },
   };
+}
+
+/**
+ * What one more process may issue itself while it has no contact, beside the others: units a
+ * millisecond, and the units at which it stops.
+ */
+function selfIssue(
+  { burst, requestsPerMinute: rate }: RateLimits,
+  others: readonly LeaseOwner[],
+  room: number,
+): { share: number; ceiling: number } {
+  const processes = others.length + 1;
+  // Half of the burst is set aside for ceilings, so that newcomers always find room.
+  const half = Math.floor(burst * unitsPerToken / 2);
+  const partOf = (whole: number, taken: number) =>
+    Math.max(0, Math.min(Math.floor(whole / processes), whole - taken));
+  const share = partOf(rate, sum(others, (one) => one.share));
+  const ceiling = Math.min(partOf(half, sum(others, (one) => one.ceiling)), room);
+  return { share, ceiling: ceiling < unitsPerToken ? 0 : ceiling };
 }
 
 /** Counts the refill up to now, without the shares that silent owners issue themselves. */
