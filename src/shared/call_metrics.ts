@@ -165,35 +165,8 @@ export class CallMetrics {
   }
 
   families(): MetricFamily[] {
-    const all = () => [...this.#byVendor.values()].flatMap((models) => [...models.values()]);
-    const counter = (
-      name: string,
-      help: string,
-      label: string,
-      names: readonly string[],
-      counts: (one: TargetFigures) => Float64Array,
-      showsZeros = false,
-    ): MetricFamily => ({
-      ...{ name, help, type: "counter" },
-      values: () =>
-        all().flatMap((one) =>
-          names.flatMap((each, at) => {
-            const value = counts(one)[at]!;
-            const isShown = value > 0 || showsZeros;
-            return isShown ? [{ labels: { ...one.labels, [label]: each }, value }] : [];
-          })
-        ),
-    });
-    const histogram = (
-      name: string,
-      help: string,
-      buckets: (one: TargetFigures) => Buckets,
-    ): MetricFamily => ({
-      ...{ name, help, type: "histogram" },
-      values: () => all().flatMap((one) => buckets(one).values(name, one.labels)),
-    });
     return [
-      counter(
+      this.#counter(
         "gateway_calls_total",
         "Settled calls by vendor, model and how they ended; answers from the cache not",
         "status",
@@ -202,37 +175,62 @@ export class CallMetrics {
         // A failure that is a line's first value would be no increase of it.
         true,
       ),
-      counter(
+      this.#counter(
         "gateway_tokens_total",
         "Tokens by kind: input and output are whole, cache_read, cache_write and reasoning parts of them",
         "kind",
         kinds,
         ({ tokens }) => tokens,
       ),
-      counter(
+      this.#counter(
         "gateway_cost_usd_total",
         "Cost of calls in US dollars; approximate, the ledger is exact",
         "mode",
         modes,
         ({ costUsd }) => costUsd,
       ),
-      histogram(
+      this.#histogram(
         "gateway_overhead_seconds",
         "Time that the gateway added to a call: without the vendor's time and the request's upload",
         ({ overhead }) => overhead,
       ),
-      histogram(
+      this.#histogram(
         "gateway_vendor_seconds",
         "Time of a call during which a request to a vendor was under way, with retries and answers",
         ({ vendor }) => vendor,
       ),
-      histogram(
+      this.#histogram(
         "gateway_time_to_first_token_seconds",
         "Time from a request's arrival to the first token of its answer",
         ({ firstToken }) => firstToken,
       ),
       ...this.#billingFamilies(),
     ];
+  }
+
+  #targets(): TargetFigures[] {
+    return [...this.#byVendor.values()].flatMap((models) => [...models.values()]);
+  }
+
+  #counter(
+    name: string,
+    help: string,
+    label: string,
+    names: readonly string[],
+    counts: (one: TargetFigures) => Float64Array,
+    showsZeros = false,
+  ): MetricFamily {
+    const valuesOf = (one: TargetFigures) =>
+      names.map((each, at) => ({
+        labels: { ...one.labels, [label]: each },
+        value: counts(one)[at]!,
+      })).filter(({ value }) => value > 0 || showsZeros);
+    return { name, help, type: "counter", values: () => this.#targets().flatMap(valuesOf) };
+  }
+
+  #histogram(name: string, help: string, buckets: (one: TargetFigures) => Buckets): MetricFamily {
+    const valuesOf = (one: TargetFigures) => buckets(one).values(name, one.labels);
+    return { name, help, type: "histogram", values: () => this.#targets().flatMap(valuesOf) };
   }
 
   #billingFamilies(): MetricFamily[] {

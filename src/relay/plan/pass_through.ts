@@ -20,8 +20,8 @@ import { shownModel } from "./plan_call.ts";
  * The same dialect on both sides: bytes are forwarded unchanged and a decoder listens. In the
  * request's text only the model's name, the usage flag, the tag lines and, where the vendor is to
  * store nothing, the fields that say so are changed, and the name of an output limit that the model
- * refuses (`renamed`: `older=newer`), and what is `unsigned` is mended. In the answer only what these add is removed, and the model's
- * name replaced for dialects whose clients compare it.
+ * refuses (`renamed`: `older=newer`); what is `unsigned` is mended. In the answer only what these add
+ * is removed, and the model's name replaced for dialects whose clients compare it.
  */
 export function* passThrough(
   call: {
