@@ -129,7 +129,7 @@ export class Fold {
 
   /** They count as text. */
   #keepOwn({ choice, own }: OwnFieldsEvent): void {
-    const length = lengthOf(own.fields);
+    const length = lengthOf(own.fields, this.#room.text);
     if (length > this.#room.text) {
       this.#truncated = true;
       return;
@@ -152,13 +152,24 @@ export class Fold {
 /** No real answer has more; the limits bound work and memory. */
 const maxOf = { blocks: 20_000, citations: 20_000, logprobs: 500_000 } as const;
 
-/** Without end for what is nested too deeply to be written. */
-function lengthOf(value: unknown): number {
-  try {
-    return JSON.stringify(value).length;
-  } catch {
-    return Infinity;
+/** Deeper values may be too deep to be written. */
+const maxDepth = 1000;
+
+/**
+ * About the length of a value's JSON text, in UTF-16 units; Infinity below `maxDepth`. Counts no
+ * further than `most`: the log-probabilities of one answer may be a hundred megabytes.
+ */
+function lengthOf(value: unknown, most: number, depth = 0): number {
+  if (typeof value === "string") return value.length + 2;
+  if (typeof value !== "object" || value === null) return String(value).length;
+  if (depth === maxDepth) return Infinity;
+  const inner: readonly unknown[] = Array.isArray(value) ? value : Object.entries(value).flat();
+  let length = 2;
+  for (const one of inner) {
+    if (length > most) break;
+    length += lengthOf(one, most - length, depth + 1) + 1;
   }
+  return length;
 }
 
 /** The first units of a text, without a lone surrogate at the end, which no store accepts. */

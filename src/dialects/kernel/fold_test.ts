@@ -154,3 +154,24 @@ Deno.test("an answer of more blocks than any answer has is cut as a record, and 
   assert.throws(() => foldEvents(blocks), { code: "upstream_invalid_response" });
   assert.equal(foldEvents(blocks.slice(1)).choices[0]!.parts.length, 20_000);
 });
+
+Deno.test("own fields that have no room are left out without being read whole", () => {
+  let read = 0;
+  const entry = {
+    get text() {
+      read++;
+      return "x".repeat(1000);
+    },
+  };
+  const folded = (fields: Record<string, unknown>) => {
+    const fold = new Fold(10_000);
+    fold.add({ type: "own", choice: undefined, own: { dialect: "chat", fields } });
+    return fold.answer();
+  };
+  const full = folded({ entries: Array(1000).fill(entry) });
+  assert.deepEqual([full.own, full.truncated], [undefined, true]);
+  assert.ok(read < 20, `${read}`);
+  const fields = { entries: Array(9).fill(entry) };
+  const fitting = folded(fields);
+  assert.deepEqual([fitting.own?.fields, fitting.truncated], [fields, false]);
+});
