@@ -8,9 +8,10 @@ if (word !== "start") Deno.permissions.revokeSync({ name: "run" });
 if (word === "start") await import("./main.ts");
 else if (word === "demo") await import("./demo/main.ts");
 else if (word === "admin") await (await import("./src/main/run_admin.ts")).runAdmin(rest);
-else await refuse();
+else await explain();
 
-async function refuse(): Promise<never> {
+/** Prints the version or the usage; refuses any other word. */
+async function explain(): Promise<never> {
   const { version } = await import("./src/main/version.ts");
   const { usageLines } = await import("./src/main/usage.ts");
   const { readProgram } = await import("./src/main/config.ts");

@@ -49,7 +49,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   return withoutItself(gateway);
 }
 
-/** Otherwise each call would fail like one that reaches no server. A page may give a path of its own. */
+/** Else each call would fail as if there were no server. A page may give a path of its own. */
 function assertAddress(baseUrl: unknown): void {
   const { location } = globalThis as { location?: { href?: string } };
   const isAddress = typeof baseUrl === "string" && URL.canParse(baseUrl, location?.href) &&

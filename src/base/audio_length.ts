@@ -49,9 +49,9 @@ function wavSeconds(bytes: Buffer): number | undefined {
 
 /** Uncompressed: integers, floats, and the logarithmic ones of telephones. */
 const plainSamples = [1, 3, 6, 7];
-/** The format stands further on, in the longer form of the chunk. */
+/** The kind that says: the real one stands further on in the chunk. */
 const extensible = 0xfffe;
-/** Of compressed sound: what its decoder goes by is in the sound itself, whatever its head states. */
+/** Compressed sound states its rate itself: what the file's head says of it has this bound. */
 const mostCompressedBytes = 48_000;
 
 /** Players of plain samples don't read the stated bytes a second, and some recorders state wrong ones. */
@@ -76,7 +76,7 @@ function flacSeconds(bytes: Buffer): number | undefined {
     isLast = bytes[start]! >= 128;
     start += 4 + bytes.readUIntBE(start + 1, 3);
   }
-  // Frames are hardly larger than what is in them: the head may state less than there is.
+  // The head may state too few samples. Frames are hardly larger than their samples uncompressed.
   const least = 0.95 * Math.max(0, bytes.length - start) * 8 / bits;
   return Math.max(samples, least) / rate;
 }

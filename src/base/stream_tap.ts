@@ -2,11 +2,11 @@ import { pushStream } from "./streams.ts";
 
 /** Listens to a stream and to how it ends. */
 export interface StreamTap {
-  /** Gives what the reader gets: the same bytes, so that those that are kept are held once. */
+  /** Gives the bytes for the reader: a watcher that keeps a copy gives that, so that one is held. */
   piece(bytes: Uint8Array): Uint8Array;
   /** How many bytes may wait for the reader; absent: 64 KiB. */
   aheadBytes?: number | undefined;
-  /** Asked when the reader has left: whether the rest is read all the same. */
+  /** Whether the rest is read although the reader has left. */
   goesOn(): boolean;
   /** Called once, when the stream ended in order; the reader sees the end when this resolves. */
   ended(): Promise<void>;
@@ -42,7 +42,7 @@ export function tapStream(
   const pass = async () => {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
       const bytes = isOver ? next.value : watcher.piece(next.value);
-      // Nobody takes what comes after: it would wait in memory.
+      // Without a reader it would stay in memory.
       if (isLeft || out.push(bytes)) continue;
       await new Promise<void>((resolve) => roomMade = resolve);
     }

@@ -3,13 +3,13 @@ const control = /[\u202a-\u202e\u2066-\u2069]/;
 const tagOrControl = /<[^<>]*>|[\u202a-\u202e\u2066-\u2069]/g;
 
 /**
- * A page on which nothing that somebody sent turns the direction of text: a name could read as
- * another one, and what stands behind it backwards. A control of direction stands alone in an element,
- * beyond which it turns nothing, and its number beside it (`style.css`); what is copied is the same.
+ * The page with callers' controls of text direction made visible and harmless: one could make a name
+ * read as another, or turn round what follows it. Each stands in an element of its own, where its
+ * effect ends, with its code point beside it (`style.css`). Copied text stays the same.
  */
 export function showDirectionControls(html: string): string {
   if (!control.test(html)) return html;
-  // What is in these holds no elements.
+  // A textarea and a title hold text alone.
   let isPlain = false;
   return html.replace(tagOrControl, (found) => {
     const [, end, name] = /^<(\/?)([a-z]+)/.exec(found) ?? [];

@@ -72,7 +72,7 @@ export async function signInPage(ctx: PageContext, context: Context): Promise<Re
   );
 }
 
-/** A link that the operator prints knows nothing of the page that this browser came from. */
+/** In a cookie: the links that the operator's command prints don't name the wanted page. */
 function rememberPage(ctx: PageContext, context: Context): void {
   const page = returnPath(context.req.query("return_to"));
   // Browsers drop a cookie of more than 4096 bytes and keep the one before it.
@@ -80,7 +80,7 @@ function rememberPage(ctx: PageContext, context: Context): void {
   ctx.cookies.write(context, "return_to", isShort ? page : home, signInMs / 1000);
 }
 
-/** For who sent a form after their session had ended. */
+/** A notice for people whose session had ended before they sent a form; else undefined. */
 function unsentForm(context: Context): Child {
   if (context.req.query("unsent") === undefined) return undefined;
   return (

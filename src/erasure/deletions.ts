@@ -199,7 +199,7 @@ export class Deletions {
       const step = () => store.eraseBatch(deletion, from);
       const { isLast, reached } = await this.#steps.run(String(accountId), step);
       if (isLast && from === undefined) break;
-      // From the beginning each step would pass the account's other calls again. The last one does.
+      // From the beginning a step reads the account's other calls again: only the last one does.
       from = isLast ? undefined : reached ?? from;
     }
     const span = await store.erasedSpan(deletionId);

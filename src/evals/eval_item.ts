@@ -103,7 +103,7 @@ async function runStored(
   return finished(context, stored, { outcome, reason: null, spent: answer.spent, judgements });
 }
 
-/** The run may end, or be cancelled, before the item does: then nothing else counts its calls. */
+/** Counts calls of an item that doesn't end now: if its run ends first, nothing else does. */
 async function countPaid(
   { work }: EvalItemDeps,
   { run, item }: ItemContext,

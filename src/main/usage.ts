@@ -1,6 +1,6 @@
 import { readProgram } from "./config.ts";
 
-/** What the program is told in a shell. */
+/** Help on the words that may stand behind the program's name. */
 export const usageLines: readonly string[] = [
   "  start           Serves. Settings are environment variables: docs/configuration.md lists them.",
   "  demo [--empty]  Serves simulated vendors and sixty days of sample calls; --empty: no calls.",
@@ -9,8 +9,8 @@ export const usageLines: readonly string[] = [
 ];
 
 /**
- * Why a start with these arguments ends, or undefined: ignored, `--port 9000` would serve on the
- * usual port. `word` is the command, which may stand before them.
+ * Why a start with the process's arguments is refused; undefined where it isn't. If they were
+ * ignored, `--port 9000` would serve on the usual port. `word` may stand before them.
  */
 export function argumentsRefusal(
   word: "start" | "demo",

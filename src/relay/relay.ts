@@ -167,7 +167,7 @@ async function planText(
       ),
     maxVendorRequests,
   );
-  // Another vendor that needs nothing fetched doesn't make up for a lack of credit.
+  // A lack of credit refuses the call also where another candidate needs nothing fetched.
   await authorized;
   const counted = step.isHeavy
     ? await lightened(request, candidates.map(({ continued }) => continued.body), step)

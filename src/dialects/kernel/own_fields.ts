@@ -3,8 +3,8 @@ import type { CanonicalEvent, OwnFields } from "./canonical.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
- * Gathers the members of a vendor's objects that its decoder doesn't read, as the whole answer has
- * them: of one that comes several times the last value.
+ * Gathers the members of a vendor's objects that its decoder doesn't read. A member that comes
+ * several times has its last value, as in a whole answer.
  */
 export class OwnMembers {
   readonly #read: readonly string[];
@@ -33,7 +33,7 @@ export class OwnMembers {
     }
   }
 
-  /** Null means "as before". */
+  /** Null changes nothing once there is a value. */
   set(name: string, value: unknown): void {
     if (name in this.#members) {
       if (value === null) return;

@@ -56,7 +56,7 @@ export function modelRoutes(
   for (const vendor of deps.registry.all) familyRoutes(app, deps, vendor);
 }
 
-/** Clients of all dialects ask below `/v1`; those of two are known by a header that each sends. */
+/** Clients of all dialects ask below `/v1`; those of two are recognized by a header. */
 function formFor(header: (name: string) => string | undefined) {
   if (header("x-goog-api-key") !== undefined) return { list: nativeList, one: nativeOne };
   if (header("anthropic-version") !== undefined) {

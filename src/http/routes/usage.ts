@@ -101,8 +101,8 @@ function sumFields(sums: GroupSums) {
 }
 
 /**
- * Whether the caller names CSV, and JSON neither with a higher quality nor, with the same, before it
- * (RFC 9110 §12.5.1). JSON that only a wildcard stands for yields to it.
+ * Whether the caller prefers CSV to JSON (RFC 9110 §12.5.1): by quality, and where that is equal, by
+ * order. JSON that only a wildcard stands for comes after CSV of the same quality.
  */
 function prefersCsv(accept = ""): boolean {
   const ranges = accept.toLowerCase().split(",").map((range) => {

@@ -45,7 +45,7 @@ export class FileJournal implements Journal {
   #isConfirming = false;
   #isFailing = false;
   /** The last append failed, or its file could not be made. */
-  #isNearlyFull = false;
+  #lastAppendFailed = false;
   #syncing: Promise<void> | undefined;
   #compacting: Promise<void> = Promise.resolve();
   readonly #relief: Relief;
@@ -90,7 +90,7 @@ export class FileJournal implements Journal {
       throw refused("the journal waits for the disk");
     }
     // Where the folder is gone, no call ends that would say so.
-    if (this.#isNearlyFull) this.#orRefuse(() => this.#writable());
+    if (this.#lastAppendFailed) this.#orRefuse(() => this.#writable());
   }
 
   begin(interaction: SettledCall): void {
@@ -212,10 +212,10 @@ export class FileJournal implements Journal {
 
   #append(record: Uint8Array): Segment {
     if (this.#closed) throw new Error("the journal is closed");
-    this.#isNearlyFull = true;
+    this.#lastAppendFailed = true;
     const segment = this.#writable();
     segment.append(record);
-    this.#isNearlyFull = false;
+    this.#lastAppendFailed = false;
     this.#bytes += record.length;
     return segment;
   }
@@ -264,7 +264,7 @@ export class FileJournal implements Journal {
   #writable(): Segment {
     const last = this.#segments.at(-1);
     if (last && last.bytes < this.#segmentBytes && !last.isSealed) return last;
-    this.#isNearlyFull = true;
+    this.#lastAppendFailed = true;
     const name = `${String(this.#next++).padStart(12, "0")}.journal`;
     const segment = new Segment(`${this.#directory}/${name}`, this.#options.createFile);
     this.#segments.push(segment);
@@ -361,7 +361,7 @@ export class FileJournal implements Journal {
       try {
         await this.#sync();
         for (const { resolve } of group) resolve();
-        if (this.#isFailing && this.#unwritten.length === 0 && !this.#isNearlyFull) {
+        if (this.#isFailing && this.#unwritten.length === 0 && !this.#lastAppendFailed) {
           this.#observer.mended();
           this.#isFailing = false;
         }
@@ -404,7 +404,7 @@ export class FileJournal implements Journal {
     try {
       while (this.#segments.length > 1 && this.#segments[0]!.isDone) this.#drop(this.#segments[0]!);
       const only = this.#segments.length === 1 ? this.#segments[0] : undefined;
-      const least = this.#isNearlyFull ? 1 : this.#segmentBytes;
+      const least = this.#lastAppendFailed ? 1 : this.#segmentBytes;
       if (only?.isDone && only.bytes >= least) this.#drop(only);
     } catch {
       // Tried again with the next record; whoever opens a file in this folder reports it.
