@@ -2,7 +2,7 @@ import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
-import { boundPayloadSteps, payloadLimits } from "../records/payload.ts";
+import { type BoundPayload, boundPayloadSteps, payloadLimits } from "../records/payload.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
@@ -152,7 +152,7 @@ async function planText(
   asked: RequestFacts,
   vendorCalls: Candidates<VendorCallContext>,
 ): Promise<Candidates<CallPlan<Meter>>> {
-  const { caller, dialect, background } = request;
+  const { caller, dialect } = request;
   const { step = runAtOnce } = caller;
   let authorized: Promise<void> | undefined;
   const candidates = await eachPossible(
@@ -175,33 +175,45 @@ async function planText(
   const bodyText = caller.sentText ?? request.sentText ?? request.bodyText;
   const limits = payloadLimits(deps, dialect);
   const payload = await step.inSteps(() => boundPayloadSteps(bodyText, limits));
-  return await eachPossible(candidates, async (candidate) => {
-    const { vendorCall, continued, facts, plan, planAgain } = candidate;
-    const { boundNanos, expectedNanos = boundNanos } = await boundsOf(request, candidate);
-    const { body } = continued;
-    const { promptTokens, inputItemsText } = counted?.get(body) ?? {};
-    const output = vendorCall.price && outputBound(vendorCall.price, facts);
-    return {
-      vendorCall,
-      recorded: {
-        dialect,
-        plan,
-        // With the conversation that it continues: the vendor reads, and charges for, all of it.
-        body,
-        bodyText: request.bodyText,
-        promptTokens,
-        maxOutputTokens: output && output.perChoice * output.choices,
-        payload,
-        facts: background ? { ...facts, stream: false } : facts,
-        retain: retainerOf(dialect, withCallersSources(continued, caller), inputItemsText),
-      },
-      meter: createMeter(deps, background !== undefined),
-      boundNanos,
-      expectedNanos,
-      execute: (call, isLast) =>
-        executeText(deps, { vendorCall, facts, plan, call, planAgain, isLast }),
-    };
-  });
+  return await eachPossible(
+    candidates,
+    (candidate) =>
+      callPlanOf(deps, request, candidate, payload, counted?.get(candidate.continued.body)),
+  );
+}
+
+async function callPlanOf(
+  deps: RelayDeps,
+  request: RelayRequest,
+  candidate: TextCandidate,
+  payload: BoundPayload,
+  counted: Counted | undefined,
+): Promise<CallPlan<Meter>> {
+  const { caller, dialect, background } = request;
+  const { vendorCall, continued, facts, plan, planAgain } = candidate;
+  const { boundNanos, expectedNanos = boundNanos } = await boundsOf(request, candidate);
+  const output = vendorCall.price && outputBound(vendorCall.price, facts);
+  const sources = withCallersSources(continued, caller);
+  return {
+    vendorCall,
+    recorded: {
+      dialect,
+      plan,
+      // With the conversation that it continues: the vendor reads, and charges for, all of it.
+      body: continued.body,
+      bodyText: request.bodyText,
+      promptTokens: counted?.promptTokens,
+      maxOutputTokens: output && output.perChoice * output.choices,
+      payload,
+      facts: background ? { ...facts, stream: false } : facts,
+      retain: retainerOf(dialect, sources, counted?.inputItemsText),
+    },
+    meter: createMeter(deps, background !== undefined),
+    boundNanos,
+    expectedNanos,
+    execute: (call, isLast) =>
+      executeText(deps, { vendorCall, facts, plan, call, planAgain, isLast }),
+  };
 }
 
 /** The body itself may hold the text of earlier calls: that of a socket which goes on with them. */
