@@ -98,17 +98,15 @@ export async function loadOverview(
     refusalRecorder.flush().catch(() => {}),
   ]);
   const query = queryOf(accountId, range);
-  const { from, to } = range;
   const dearest = readValues(deps, query, part, shownValues);
-  const steps = stepsOf(range).map((step) => ({ ...step, ...noUsage, refused: 0 }));
   // Of the time before, only the sums are shown.
-  const starts = [range.before, ...steps.map((step) => step.from)];
+  const starts = [range.before, ...stepsOf(range).map(({ from }) => from)];
   const both = deps.usage.steps({ ...query, from: range.before }, starts);
   const [
     ...[allSteps, refusals, erased, { values, all }, users, credit, dailyNanos, tokensLeft, keys]
   ] = await Promise.all([
     both,
-    refusalStore.steps({ accountId, from: range.before, to }, starts),
+    refusalStore.steps({ accountId, from: range.before, to: range.to }, starts),
     deps.usage.erased(query),
     dearest,
     part === "user" ? dearest : readValues(deps, query, "user", shownValues),
@@ -118,14 +116,7 @@ export async function loadOverview(
     deps.keys.list(accountId),
   ]);
   const caps = await capUses(deps, keys, now);
-  const previous: AskedSums = { ...noUsage, refused: 0 };
-  const sumsAt = (at: Date) => at < from ? previous : steps[stepOf(range, at.getTime())]!;
-  for (const { at, ...sums } of allSteps) Object.assign(sumsAt(at), sums);
-  for (const { at, refused } of refusals) sumsAt(at).refused = refused;
-  const total: AskedSums = {
-    ...steps.reduce<UsageSums>(addUsage, noUsage),
-    refused: steps.reduce((sum, { refused }) => sum + refused, 0),
-  };
+  const { steps, previous, total } = sumsOf(range, allSteps, refusals);
   const apart = losesErased(part) ? erased : undefined;
   return {
     total,
@@ -145,6 +136,24 @@ export async function loadOverview(
     }),
     ...{ credit, dailyNanos, tokensLeft, keys, caps },
   };
+}
+
+/** What was asked in each step, in all of them, and in the time before. */
+function sumsOf(
+  range: Range,
+  usage: readonly UsageStep[],
+  refusals: readonly { at: Date; refused: number }[],
+) {
+  const steps = stepsOf(range).map((step) => ({ ...step, ...noUsage, refused: 0 }));
+  const previous: AskedSums = { ...noUsage, refused: 0 };
+  const sumsAt = (at: Date) => at < range.from ? previous : steps[stepOf(range, at.getTime())]!;
+  for (const { at, ...sums } of usage) Object.assign(sumsAt(at), sums);
+  for (const { at, refused } of refusals) sumsAt(at).refused = refused;
+  const total: AskedSums = {
+    ...steps.reduce<UsageSums>(addUsage, noUsage),
+    refused: steps.reduce((sum, { refused }) => sum + refused, 0),
+  };
+  return { steps, previous, total };
 }
 
 function queryOf(accountId: number, { span, from, to }: Range): UsageQuery {
