@@ -126,8 +126,8 @@ export async function startServer(
   if (firstKey) await onFirstStart?.({ services, key: firstKey, address: listeners.address });
   const greets = worker?.greets ?? true;
   if (greets || firstKey) {
-    const lines = await greetingOf(services, listeners.address, { dashboard, firstKey, greets });
-    for (const line of lines) print(line);
+    const shown = { dashboard, firstKey, greets };
+    for (const line of await greetingOf(services, listeners.address, shown)) print(line);
   }
   const supervisor = worker
     ? superviseByParent(worker.parent, listeners.address)
