@@ -29,6 +29,8 @@ interface BreakdownProps {
   nameOf: (value: string) => string;
 }
 
+const whyErased = "Their records, and these names with them, are erased";
+
 /** The dearest models, vendors, keys or apps, each with its calls behind it. */
 export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
   const shown = breakdowns.find(({ part }) => part === overview.part)!;
@@ -39,6 +41,12 @@ export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
     title: `By ${title === "API key" ? title : title.toLowerCase()}`,
     href: `${overviewAddress(range, { by: name })}#breakdown`,
   }));
+  // Calls of values that have no row of their own.
+  const isErasedApart = losesErased(shown.part) && erased.calls > 0;
+  const rest = [
+    ...(others ? [{ name: `${count(others.count)} more ${shown.plural}`, sums: others.sums }] : []),
+    ...(isErasedApart ? [{ name: "Erased calls", title: whyErased, sums: erased }] : []),
+  ];
   return (
     <section class="breakdown" id="breakdown" aria-label="Breakdown">
       <div class="breakdown-head">
@@ -54,37 +62,21 @@ export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
       <Table label={`Usage by ${shown.title}`} head={[{ title: shown.title }, ...columns]}>
         {values.map((one) => (
           <tr>
-            <td
-              class="name"
-              title={nameOf(one.value)}
-            >
+            <td class="name" title={nameOf(one.value)}>
               {linked(range, overview.part, one.value, nameOf(one.value))}
             </td>
             <SumCells sums={one} total={total} hasLatency={columns.length === head.length} />
           </tr>
         ))}
-        {others === undefined ? null : (
+        {rest.map(({ name, sums, ...more }) => (
           <tr>
-            <td class="muted">{`${count(others.count)} more ${shown.plural}`}</td>
-            <td class="number">{money(others.sums.costNanos)}</td>
-            <td class="share">{share(others.sums.costNanos, total.costNanos)}</td>
-            <td class="number">{count(others.sums.calls)}</td>
+            <td class="muted" {...more}>{name}</td>
+            <td class="number">{money(sums.costNanos)}</td>
+            <td class="share">{share(sums.costNanos, total.costNanos)}</td>
+            <td class="number">{count(sums.calls)}</td>
             {columns.slice(3).map(() => <td class="number muted">–</td>)}
           </tr>
-        )}
-        {losesErased(shown.part) && erased.calls > 0
-          ? (
-            <tr>
-              <td class="muted" title="Their records, and these names with them, are erased">
-                Erased calls
-              </td>
-              <td class="number">{money(erased.costNanos)}</td>
-              <td class="share">{share(erased.costNanos, total.costNanos)}</td>
-              <td class="number">{count(erased.calls)}</td>
-              {columns.slice(3).map(() => <td class="number muted">–</td>)}
-            </tr>
-          )
-          : null}
+        ))}
       </Table>
     </section>
   );
