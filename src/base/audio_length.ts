@@ -4,7 +4,7 @@ import { aacRates, mp4Seconds } from "./mp4_length.ts";
 /**
  * Duration of an audio file in seconds, from its container; undefined for formats and files that
  * don't state it (WebM, recordings in fragments) and for anything but audio. Reads headers only; of
- * MP3 and AAC it counts the frames.
+ * MP3, AAC and FLAC it counts the frames.
  */
 export function audioSeconds(file: Uint8Array): number | undefined {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
@@ -26,19 +26,16 @@ export function pcmSeconds(byteLength: number, sampleRate = 24_000, bytesPerFram
   return byteLength / (sampleRate * bytesPerFrame);
 }
 
-/** `fmt ` and `data`. As numbers, since a file may consist of millions of empty chunks. */
-const [formatId, dataId] = [0x666d7420, 0x64617461];
-
 /** All chunks of sound: players read them one after the other. */
 function wavSeconds(bytes: Buffer): number | undefined {
   let bytesPerSecond: number | undefined;
   let seconds: number | undefined;
   for (let at = 12; at + 8 <= bytes.length;) {
-    const id = bytes.readUInt32BE(at);
+    const id = bytes.toString("latin1", at, at + 4);
     const size = bytes.readUInt32LE(at + 4);
-    if (id === formatId && at + 24 <= bytes.length) bytesPerSecond = wavRate(bytes, at + 8);
+    if (id === "fmt " && at + 24 <= bytes.length) bytesPerSecond = wavRate(bytes, at + 8);
     // A streamed file has 0xFFFFFFFF or 0 here: the bytes that are there count.
-    if (id === dataId && bytesPerSecond) {
+    if (id === "data" && bytesPerSecond) {
       seconds = (seconds ?? 0) + Math.min(size || Infinity, bytes.length - at - 8) / bytesPerSecond;
       if (size === 0) break;
     }
@@ -49,9 +46,9 @@ function wavSeconds(bytes: Buffer): number | undefined {
 
 /** Uncompressed: integers, floats, and the logarithmic ones of telephones. */
 const plainSamples = [1, 3, 6, 7];
-/** The kind that says: the real one stands further on in the chunk. */
+/** The format stands further on, in the longer form of the chunk. */
 const extensible = 0xfffe;
-/** Compressed sound states its rate itself: what the file's head says of it has this bound. */
+/** Of compressed sound: what its decoder goes by is in the sound itself, whatever its head states. */
 const mostCompressedBytes = 48_000;
 
 /** Players of plain samples don't read the stated bytes a second, and some recorders state wrong ones. */
@@ -65,56 +62,95 @@ function wavRate(bytes: Buffer, format: number): number {
   return Math.min(bytes.readUInt32LE(format + 8), mostCompressedBytes);
 }
 
+/**
+ * Its frames, found by their checksums: decoders play as many as there are, at the rate that each
+ * states, whatever the head does.
+ */
 function flacSeconds(bytes: Buffer): number | undefined {
   if (bytes.length < 26) return undefined;
-  const rate = bytes.readUIntBE(18, 3) >> 4;
-  const samples = (bytes[21]! & 0x0f) * 2 ** 32 + bytes.readUInt32BE(22);
-  if (rate === 0 || samples === 0) return undefined;
-  const bits = ((bytes[20]! >> 1 & 7) + 1) * ((bytes.readUInt16BE(20) >> 4 & 31) + 1);
-  let [start, isLast] = [4, false];
-  while (!isLast && start + 4 <= bytes.length) {
-    isLast = bytes[start]! >= 128;
-    start += 4 + bytes.readUIntBE(start + 1, 3);
+  const headRate = bytes.readUIntBE(18, 3) >> 4;
+  let [seconds, misses] = [0, 0];
+  for (let at = bytes.indexOf(0xff, 26); at >= 0; at = bytes.indexOf(0xff, at)) {
+    const frame = flacFrame(bytes, at, headRate);
+    seconds += frame?.seconds ?? 0;
+    at += frame?.length ?? 1;
+    if (!frame && ++misses > mostMisses) return undefined;
   }
-  // The head may state too few samples. Frames are hardly larger than their samples uncompressed.
-  const least = 0.95 * Math.max(0, bytes.length - start) * 8 / bits;
-  return Math.max(samples, least) / rate;
+  return seconds > 0 ? seconds : undefined;
 }
 
-interface OggCodec {
-  /** What the head of its stream begins with. */
-  magic: string;
-  headBytes: number;
-  /** What its pages count a second. */
-  rate(head: Buffer): number;
+/** Samples a second, by their index; 0 is what the head states. */
+const flacRates = [0, 88_200, 176_400, 192_000, 8_000, 16_000, 22_050, 24_000, 32_000, 44_100]
+  .concat([48_000, 96_000]);
+
+/** A frame's own head: how long it is, and what the frame lasts. */
+function flacFrame(
+  bytes: Buffer,
+  at: number,
+  headRate: number,
+): { length: number; seconds: number } | undefined {
+  const [block, rate, form] = [bytes[at + 2]! >> 4, bytes[at + 2]! & 15, bytes[at + 3]!];
+  const isPossible = (bytes[at + 1]! & 0xfe) === 0xf8 && block > 0 && rate < 15 &&
+    form < 0xb0 && (form & 1) === 0 && (form >> 1 & 7) !== 3;
+  // The frame's number is written as UTF-8 is: the ones in front say how long.
+  const ones = Math.clz32(~(bytes[at + 4]! << 24));
+  let end = at + 4 + Math.max(1, ones);
+  const more = bytes.subarray(at + 5, end);
+  if (!isPossible || ones === 1 || more.some((byte) => byte >> 6 !== 2)) return undefined;
+  const next = (length: number) => {
+    let value = 0;
+    for (; length > 0; length--) value = value * 256 + bytes[end++]!;
+    return value;
+  };
+  const samples = block >= 8
+    ? 2 ** block
+    : block >= 6
+    ? next(block - 5) + 1
+    : block >= 2
+    ? 144 * 2 ** block
+    : 192;
+  const stated = rate >= 12
+    ? next(rate === 12 ? 1 : 2) * (rate === 12 ? 1000 : rate === 13 ? 1 : 10)
+    : flacRates[rate]!;
+  const perSecond = stated || headRate;
+  if (crc8(bytes.subarray(at, end)) !== bytes[end] || perSecond === 0) return undefined;
+  return { length: end + 1 - at, seconds: samples / perSecond };
 }
 
-const oggCodecs: readonly OggCodec[] = [
-  // At whatever rate it was recorded.
-  { magic: "OpusHead", headBytes: 19, rate: () => 48_000 },
-  { magic: "\x01vorbis", headBytes: 30, rate: (head) => head.readUInt32LE(12) },
-  { magic: "\x7fFLAC", headBytes: 51, rate: (head) => head.readUIntBE(27, 3) >> 4 },
-  { magic: "Speex   ", headBytes: 80, rate: (head) => head.readUInt32LE(36) },
+function crc8(bytes: Uint8Array): number {
+  let sum = 0;
+  for (const byte of bytes) {
+    sum ^= byte;
+    for (let bit = 0; bit < 8; bit++) sum = (sum << 1 ^ (sum >>> 7) * 0x107) & 0xff;
+  }
+  return sum;
+}
+
+/** By what their heads begin with: how long these are, and what the pages count a second. */
+const oggCodecs: readonly (readonly [string, number, (head: Buffer) => number])[] = [
+  // Whatever was recorded.
+  ["OpusHead", 19, () => 48_000],
+  ["\x01vorbis", 30, (head) => head.readUInt32LE(12)],
+  ["\x7fFLAC", 51, (head) => head.readUIntBE(27, 3) >> 4],
+  ["Speex   ", 80, (head) => head.readUInt32LE(36)],
 ];
 
 /** Streams that were chained one after the other last as long as all of them. */
 function oggSeconds(bytes: Buffer): number | undefined {
-  const page = Buffer.from("OggS");
   let [seconds, rate, granule, serial] = [0, 1, 0, -1];
-  for (let at = 0, end = 0; at >= 0 && at + 27 <= bytes.length; at = bytes.indexOf(page, end)) {
+  for (let at = 0, end = 0; at >= 0 && at + 27 <= bytes.length; at = bytes.indexOf("OggS", end)) {
     const start = at + 27 + bytes[at + 26]!;
-    end = start;
-    for (let index = at + 27; index < start; index++) end += bytes[index] ?? 0;
+    end = bytes.subarray(at + 27, start).reduce((sum, length) => sum + length, start);
     if ((bytes[at + 5]! & 2) !== 0) {
       const head = bytes.subarray(start, Math.min(end, start + 80));
-      const codec = oggCodecs.find(({ magic }) => head.indexOf(magic, 0, "latin1") === 0);
+      const codec = oggCodecs.find(([name]) => head.toString("latin1", 0, name.length) === name);
       // Pictures and their captions may stand beside the sound.
-      if (!codec || head.length < codec.headBytes) continue;
+      if (!codec || head.length < codec[1]) continue;
       seconds += granule / rate;
-      [rate, granule, serial] = [codec.rate(head), 0, bytes.readUInt32LE(at + 14)];
+      [rate, granule, serial] = [codec[2](head), 0, bytes.readUInt32LE(at + 14)];
     }
-    if (bytes.readUInt32LE(at + 14) !== serial) continue;
-    granule = Math.max(granule, bytes.readInt32LE(at + 10) * 2 ** 32 + bytes.readUInt32LE(at + 6));
+    const last = Number(bytes.readBigInt64LE(at + 6));
+    if (bytes.readUInt32LE(at + 14) === serial && last > granule) granule = last;
   }
   return serial < 0 ? undefined : seconds + granule / rate;
 }
@@ -135,9 +171,9 @@ const mostMisses = 256 * 1024;
 function frameSeconds(bytes: Buffer): number | undefined {
   const start = tagLength(bytes);
   let [seconds, framed, misses] = [0, 0, 0];
-  for (let at = start; at >= 0 && at + 6 <= bytes.length;) {
+  for (let at = start; at >= 0 && at + 7 <= bytes.length;) {
     const header = bytes.readUInt32BE(at);
-    const frame = mp3Frame(header) ?? adtsFrame(header, bytes.readUInt16BE(at + 4));
+    const frame = mp3Frame(header) ?? adtsFrame(header, bytes.readUIntBE(at + 4, 3));
     if (frame) {
       seconds += frame.seconds;
       framed += frame.length;
@@ -157,9 +193,10 @@ function tagLength(bytes: Buffer): number {
 
 function adtsFrame(header: number, more: number): { length: number; seconds: number } | undefined {
   const rate = aacRates[(header >>> 10) & 15];
-  const length = (header & 3) << 11 | more >>> 5;
+  const length = (header & 3) << 11 | more >>> 13;
   if ((header & 0xfff6_0000) >>> 0 !== 0xfff0_0000 || !rate || length < 7) return undefined;
-  return { length, seconds: 1024 / rate };
+  // Up to four blocks of sound in one frame.
+  return { length, seconds: ((more & 3) + 1) * 1024 / rate };
 }
 
 /** Layer III only, of MPEG 1, 2 and 2.5. */

@@ -3,9 +3,18 @@ import type { Buffer } from "node:buffer";
 /**
  * Duration of an MP4 file's sound in seconds: as its head states it, unless its tracks say that there
  * is more, since decoders go by the samples. Undefined where the head can't say it, as in fragments,
- * which browsers record.
+ * which browsers record, and where there are more boxes than any file has.
  */
 export function mp4Seconds(bytes: Buffer): number | undefined {
+  try {
+    return soundSeconds(bytes);
+  } catch (thrown) {
+    if (thrown instanceof TooManyBoxes) return undefined;
+    throw thrown;
+  }
+}
+
+function soundSeconds(bytes: Buffer): number | undefined {
   const file = { type: "file", start: 0, end: bytes.length };
   const moov = find(bytes, file, "moov");
   if (!moov || find(bytes, moov, "mvex") || find(bytes, file, "moof")) return undefined;
@@ -24,8 +33,10 @@ export function mp4Seconds(bytes: Buffer): number | undefined {
 
 /** Silence that encoders put before and after the sound, which the head doesn't count. */
 const paddingSeconds = 0.4;
-/** Boxes side by side; no real file has more, and a forged one may have any number. */
+/** No file has more at one place; of one that does nobody reads them all to know its length. */
 const mostBoxes = 100;
+
+class TooManyBoxes extends Error {}
 
 interface Box {
   type: string;
@@ -35,7 +46,8 @@ interface Box {
 }
 
 function* boxes(bytes: Buffer, { start, end }: Box): Generator<Box> {
-  for (let at = start, left = mostBoxes; at + 16 <= end && left > 0; left--) {
+  for (let at = start, left = mostBoxes; at + 16 <= end; left--) {
+    if (left === 0) throw new TooManyBoxes();
     const short = bytes.readUInt32BE(at);
     const size = short === 1
       ? Number(bytes.readBigUInt64BE(at + 8))
@@ -103,9 +115,8 @@ const leastPacketSeconds = 0.0025;
 
 /** Of all samples of a track; 0 where their sizes are written in the rare short form. */
 function bytesOf(bytes: Buffer, sizes: Box, samples: number): number {
-  if (sizes.type !== "stsz") return 0;
-  const each = numberAt(bytes, sizes, 4);
-  if (each) return each * samples;
+  const each = numberAt(bytes, sizes, 4) ?? 0;
+  if (sizes.type !== "stsz" || each > 0) return sizes.type === "stsz" ? each * samples : 0;
   let sum = 0;
   for (let at = sizes.start + 12; at + 4 <= sizes.end; at += 4) sum += bytes.readUInt32BE(at);
   return sum;
@@ -131,7 +142,7 @@ const aacFrame = 1024;
 export const aacRates = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000]
   .concat([12_000, 11_025, 8_000, 7_350]);
 
-/** The rate that its decoder reads; undefined where the description of the codec can't be read. */
+/** What its decoder goes by; undefined for other codecs, and where nobody can tell. */
 function aacRate(bytes: Buffer, format: Box): number | undefined {
   const found = bytes.subarray(format.start, format.end).indexOf("esds", 0, "latin1");
   if (found < 0) return undefined;

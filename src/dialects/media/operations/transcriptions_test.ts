@@ -155,8 +155,9 @@ const box = (type: string, ...contents: number[][]): number[] => {
 };
 
 /** An MP4 file of 40 kB with 7 s of AAC at 16 kHz, or what it states of them, in milliseconds. */
-function mp4({ codec = "mp4a", head = 7000, track, ticks = 64, more = [] }: {
+function mp4({ codec = "mp4a", seconds = 7, head = 7000, track, ticks = 64, more = [] }: {
   codec?: string;
+  seconds?: number;
   head?: number;
   track?: number;
   ticks?: number;
@@ -165,7 +166,7 @@ function mp4({ codec = "mp4a", head = 7000, track, ticks = 64, more = [] }: {
   const times = (duration: number) => words(0, 0, 0, 1000, duration, 0);
   const esds = [3, 25, 0, 0, 0, 4, 17, 0x40, ...Array(12).fill(0), 5, 2, 0x14, 0x08];
   const entry = box(codec, Array(28).fill(0), box("esds", words(0), esds));
-  const samples = Math.ceil(7 * 16_000 / 1024);
+  const samples = Math.ceil(seconds * 16_000 / 1024);
   const tables = [
     box("stsd", words(0, 1), entry),
     box("stts", words(0, 1, samples, ticks)),
@@ -189,11 +190,30 @@ Deno.test("a head that states less than an MP4 file's samples doesn't make it sh
   }
 });
 
-Deno.test("a FLAC file that states one sample lasts at least as long as its frames fill", () => {
-  // 16 kHz, 16 bits, mono: 32 kB a second before they were compressed.
-  const info = [...words(0x1000_1000, 0, 0x3e8, 0x00f0_0000), 0, 1, ...Array(16).fill(0)];
-  const file = [...letters("fLaC"), 0x80, 0, 0, 34, ...info, ...Array(320_000).fill(7)];
-  assert.equal(secondsOf(Uint8Array.from(file)), 9.5);
+Deno.test("a FLAC file lasts as long as its frames say, whatever samples and rate its head states", () => {
+  const file = sound("flac", 6, "a test");
+  const head = new DataView(file.buffer, file.byteOffset);
+  // 655,350 Hz, and one sample.
+  head.setUint32(18, head.getUint32(18) & 0xfff | 655_350 << 12);
+  head.setUint32(22, 1);
+  assert.equal(Math.round(secondsOf(file)), 6);
+});
+
+Deno.test("a frame of AAC lasts as long as all its blocks of sound", () => {
+  // 16 kHz, and four blocks in 512 bytes.
+  const frame = [0xff, 0xf1, 0x60, 0x40, 512 >> 3, 0x1f, 0xff, ...Array(505).fill(0)];
+  const seconds = secondsOf(Uint8Array.from(Array(1000).fill(frame).flat()));
+  assert.equal(Math.round(seconds), 1000 * 4 * 1024 / 16_000);
+});
+
+Deno.test("sound behind more boxes than an MP4 file has makes the file as long as it is large", () => {
+  const short = mp4({ seconds: 1, head: 10 });
+  const at = (type: string) => new TextDecoder("latin1").decode(short).indexOf(type) - 4;
+  const track = [...short.subarray(at("trak"), at("mdat"))];
+  const behind = (count: number) =>
+    mp4({ head: 10, more: [...track, ...Array(count).fill(box("free", words(0, 0))).flat()] });
+  assert.equal(secondsOf(behind(100)), 10);
+  assert.equal(Math.round(secondsOf(behind(90))), 7);
 });
 
 Deno.test("a track of another codec lasts at least as long as its bytes need", () => {
