@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Steps } from "../base/steps.ts";
+import { didYouMean } from "../base/nearest_names.ts";
 import { Fault } from "./fault.ts";
 
 /**
@@ -16,7 +17,7 @@ export function validate<T extends z.ZodType>(schema: T, value: unknown): z.outp
   const result = schema.safeParse(value, firstOnly);
   if (result.success) return result.data;
   const first = result.error.issues[0]!;
-  throw faultOf(tooMany(first, first.path) ?? first);
+  throw faultOf(tooMany(first, first.path) ?? first, () => fieldsAt(schema, first.path));
 }
 
 /**
@@ -58,7 +59,8 @@ function checkElement(element: z.ZodType, value: unknown, path: [string, number]
   if (!error) return;
   const first = error.issues[0]!;
   const issue = tooMany(first, first.path) ?? first;
-  throw faultOf({ ...issue, path: [...path, ...issue.path] });
+  const atPath = { ...issue, path: [...path, ...issue.path] };
+  throw faultOf(atPath, () => fieldsAt(element, issue.path));
 }
 
 /** Few, since an element may hold thousands of parts. */
@@ -133,14 +135,20 @@ function tooMany(
   return undefined;
 }
 
-function faultOf(issue: z.core.$ZodIssue): Fault {
+function faultOf(issue: z.core.$ZodIssue, fields: () => string[]): Fault {
   const unknown = issue.code === "unrecognized_keys" ? issue.keys[0]?.slice(0, 100) : undefined;
   const param = z.core.toDotPath(unknown === undefined ? issue.path : [...issue.path, unknown]);
   const field = param === "" ? "The request body" : param;
   if (unknown !== undefined) {
+    const names = fields();
+    const hint = didYouMean(unknown, names);
     // Some schemas have their own message with the known fields.
-    const text = issue.message.startsWith("Unrecognized") ? "unknown field" : issue.message;
-    return new Fault("invalid_value", { param, message: `${field}: ${text}.` });
+    const text = !issue.message.startsWith("Unrecognized")
+      ? issue.message
+      : hint === "" && names.length > 0 && names.length <= mostListed
+      ? `unknown field, expected one of ${names.join(", ")}`
+      : "unknown field";
+    return new Fault("invalid_value", { param, message: `${field}: ${text}.${hint}` });
   }
   if (issue.input === undefined && absenceCodes.has(issue.code)) {
     const expected = issue.code === "invalid_type" && issue.expected !== "nonoptional"
@@ -154,6 +162,21 @@ function faultOf(issue: z.core.$ZodIssue): Fault {
     });
   }
   return new Fault("invalid_value", { param, message: `${field}: ${expectation(issue)}.` });
+}
+
+/** Names in one message; who has more of them reads the reference. */
+const mostListed = 20;
+
+/** What the object at a path may have; nothing where it may have several forms. */
+function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
+  const { def } = schema._zod as z.core.$ZodTypes["_zod"];
+  if ("innerType" in def) return fieldsAt(def.innerType, path);
+  const [first, ...rest] = path;
+  if (def.type === "array") return fieldsAt(def.element, rest);
+  if (def.type !== "object") return [];
+  if (first === undefined) return Object.keys(def.shape);
+  const field = def.shape[String(first)];
+  return field ? fieldsAt(field, rest) : [];
 }
 
 /** Issues that an absent value causes. */

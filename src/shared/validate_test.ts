@@ -164,7 +164,14 @@ const scenarios: Scenario[] = [
     value: { ...good, options: { usge: true } },
     code: invalid,
     param: "options.usge",
-    message: "options.usge: unknown field.",
+    message: "options.usge: unknown field. Did you mean 'usage'?",
+  },
+  {
+    name: "an unknown field that is like no other",
+    value: { ...good, options: { from: true } },
+    code: invalid,
+    param: "options.from",
+    message: "options.from: unknown field, expected one of usage.",
   },
 ];
 
