@@ -1,10 +1,11 @@
+import { type AuditLog, commandLine } from "../audit/audit.ts";
 import { didYouMean } from "../base/nearest_names.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
 import { exportRequest } from "../../contracts/data/exports.ts";
 import { filterColumns } from "../../contracts/data/export_filters.ts";
 import { columnKinds } from "../../contracts/data/export_tables.ts";
 import type { AccountStore } from "../keys/account.ts";
-import { type ExportSpec, readExportSpec } from "../exports/export_spec.ts";
+import { describeExport, type ExportSpec, readExportSpec } from "../exports/export_spec.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Exports } from "../exports/exports.ts";
 import {
@@ -20,6 +21,7 @@ import { parseCommand } from "./command_line.ts";
 export interface ExportDeps {
   accounts: AccountStore;
   exports: Pick<Exports, "write" | "count">;
+  audit: Pick<AuditLog, "record">;
   /** Resolves when what this process has recorded is in the store. */
   flushRecords: FlushRecords;
 }
@@ -68,6 +70,11 @@ export async function* runExport(
   const order = orderOf(values, account.id);
   await deps.flushRecords({ timeoutMs: Infinity });
   if (withTotal) yield { kind: "total", rows: await deps.exports.count(account.id, order) };
+  // Who took data out is noted before it leaves.
+  await deps.audit.record({
+    ...{ accountId: account.id, actor: commandLine, action: "export.downloaded" },
+    ...{ subject: describeExport(order), detail: "" },
+  });
   let rows = 0;
   const pieces = await deps.exports.write(account.id, order, (written) => rows = written);
   for await (const bytes of pieces) yield { kind: "data", bytes, rows };

@@ -31,6 +31,24 @@ export interface ExportRequest {
   delivery?: Delivery | undefined;
 }
 
+/**
+ * What an export holds, for the audit log, which outlives an end user's data: by which columns it was
+ * narrowed, never to whose rows.
+ */
+export function describeExport(
+  { tables, format, start, end, filters = {} }:
+    & Pick<ExportSpec, "tables" | "format" | "start" | "end">
+    & Partial<Pick<ExportSpec, "filters">>,
+): string {
+  const narrowed = Object.keys(filters);
+  return [
+    `${tables.join(", ")} as ${format.toUpperCase()}`,
+    ...(start ? [`from ${start.toISOString()}`] : []),
+    ...(end ? [`to ${end.toISOString()}`] : []),
+    ...(narrowed.length > 0 ? [`by ${narrowed.join(", ")}`] : []),
+  ].join(", ");
+}
+
 const mediaTypes: Readonly<Record<ExportFormat, string>> = {
   json: "application/json",
   // RFC 9110, "Content-Type".

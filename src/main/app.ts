@@ -169,7 +169,7 @@ function dataRoutes(app: Endpoints, services: Services): void {
   const { targetHealth } = services;
   healthRoutes(app, { registry, catalogue, clock, targetHealth });
   deletionRoutes(app, { deletions, idempotency, clock });
-  exportRoutes(app, { exports, flushRecords, idempotency });
+  exportRoutes(app, { exports, flushRecords, idempotency, clock, audit: services.stores.audit });
   mediaRoutes(app, { media, mediaSigner, flushRecords });
   cohortRoutes(app, { cohorts, flushRecords, idempotency });
   evalRoutes(app, {

@@ -1,3 +1,4 @@
+import { createAuditLog } from "../audit/store/audit.ts";
 import { callControl, callExport } from "../admin/control.ts";
 import { type CommandResult, readInput } from "../admin/command.ts";
 import { type ExportDeps, runExport } from "../admin/export_command.ts";
@@ -125,6 +126,7 @@ async function openExportDeps(config: Config, stack: AsyncDisposableStack): Prom
   const { dataDir, exportBucket } = config;
   return {
     accounts: createAccounts(database),
+    audit: createAuditLog(database, clock.now),
     exports: createExportService({
       ...{ dataDir, exportBucket, database, analyticsStore, clock, log },
       newId: createUuidv7(clock),

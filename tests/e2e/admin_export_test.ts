@@ -77,5 +77,13 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
     );
   });
   await service.stop();
+  await inDatabase(undefined, dataDir, async (database) => {
+    const [noted] = await database.query(
+      `select count(*) as exports from audit_log
+       where actor = 'command line' and action = 'export.downloaded'`,
+    );
+    // One without a server, four with one, what is watched, and one that found no folder.
+    assert.equal(Number(noted?.exports), 7);
+  });
   await Deno.remove(dataDir, { recursive: true });
 });

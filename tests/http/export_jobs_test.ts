@@ -292,3 +292,30 @@ eachService(
     assert.equal(data[0].format, "jsonl");
   },
 );
+
+eachService(
+  "who took data out stands in the audit log, without whose it was",
+  {},
+  async (service) => {
+    const { key } = await service.createKey("--name", "Reader", "--scope", "admin");
+    await call(service, "Hello.");
+    const direct = await service.post(path, { start_date: today, filters: { user_id: "ann" } });
+    await direct.body?.cancel();
+    const { request_id: id } = await job(service, { range, filters: { user_id: ["ann"] } });
+    await (await file(service, id, { range: "bytes=0-1" })).body?.cancel();
+    const deleted = await service.fetch(`${path}/${id}`, { method: "DELETE" });
+    assert.equal(deleted.status, 200, await deleted.text());
+    const answer = await service.fetch("/api/v1/admin/audit?limit=4", {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    const { data } = await answer.json() as { data: Record<string, string>[] };
+    const span = `from ${range.start}T00:00:00.000Z, to 2100-01-01T00:00:00.000Z`;
+    assert.deepEqual(data.map(({ action, subject, detail }) => [action, subject, detail]), [
+      ["export.deleted", id, ""],
+      ["export.downloaded", `interactions as JSON, ${span}`, id],
+      ["export.created", `interactions as JSON, ${span}, by user_id`, ""],
+      ["export.downloaded", `interactions as JSON, from ${today}T00:00:00.000Z, by user_id`, ""],
+    ]);
+    for (const { actor } of data) assert.match(actor!, /^API key '.+' \(dmt_\w+…\)$/);
+  },
+);

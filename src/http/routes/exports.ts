@@ -1,8 +1,11 @@
 import type { FlushRecords } from "../../records/flush_records.ts";
 import { contracts } from "../../../contracts/mod.ts";
+import { type AuditLog, type AuditNote, keyAsActor } from "../../audit/audit.ts";
+import type { Clock } from "../../base/clock.ts";
 import { callerUnreadTimeout, pulledStream } from "../../base/pulled_stream.ts";
 import type { ExportJob } from "../../exports/export_job.ts";
 import {
+  describeExport,
   type ExportFormat,
   exportMediaType,
   type ExportSpec,
@@ -24,25 +27,41 @@ export function exportRoutes(
     exports: Exports;
     flushRecords: FlushRecords;
     idempotency: Idempotency;
+    audit: Pick<AuditLog, "record">;
+    clock: Pick<Clock, "now">;
   },
 ): void {
-  const { exports } = deps;
+  const { exports, audit } = deps;
+  const noteBy = (
+    { principal: { account, key } }: CallContext,
+    action: string,
+    subject: string,
+    detail = "",
+  ): AuditNote => ({
+    ...{ accountId: account.id, actor: keyAsActor(key), action, subject, detail },
+    at: deps.clock.now(),
+  });
   app.bind(contracts.createExport, async ({ caller, body, bodyText }) => {
     const accountId = caller.principal.account.id;
     const { order, delivery } = readExportSpec(body, { accountId, hasBucket: exports.hasBucket });
     if (delivery === "stream") {
       await deps.flushRecords();
+      // Who took data out is noted before it leaves.
+      await audit.record(noteBy(caller, "export.downloaded", describeExport(order)));
       const bytes = pulledStream(await exports.write(accountId, order), callerUnreadTimeout);
       return { reply: { status: 200, headers: contentHeaders(order.format), body: bytes } };
     }
     const run = async () => {
       await deps.flushRecords();
-      return await startedReply(exports, caller, order, delivery);
+      const detail = delivery === "bucket" ? "to the bucket" : "";
+      const note = noteBy(caller, "export.created", describeExport(order), detail);
+      return await startedReply(exports, caller, { order, delivery, note });
     };
     return { reply: await idempotent(deps.idempotency, { caller, bodyText }, run) };
   });
   app.bind(contracts.streamExport, async ({ caller, params, header }) => {
     const job = await exports.ready(caller.principal.account.id, params.request_id);
+    await audit.record(noteBy(caller, "export.downloaded", describeExport(job), job.requestId));
     return { reply: fileReply(job, exports, header, caller.requestId) };
   });
   app.bind(contracts.listExports, async ({ caller }) => ({
@@ -56,7 +75,8 @@ export function exportRoutes(
     })),
   }));
   app.bind(contracts.deleteExport, async ({ caller, params }) => {
-    await exports.remove(caller.principal.account.id, params.request_id);
+    const note = noteBy(caller, "export.deleted", params.request_id);
+    await exports.remove(caller.principal.account.id, params.request_id, note);
     return {
       status: "success" as const,
       request_id: params.request_id,
@@ -68,10 +88,9 @@ export function exportRoutes(
 async function startedReply(
   exports: Exports,
   caller: CallContext,
-  order: ExportSpec,
-  delivery: "job" | "bucket",
+  { order, delivery, note }: { order: ExportSpec; delivery: "job" | "bucket"; note: AuditNote },
 ): Promise<Reply> {
-  const started = await exports.start(caller.principal.account.id, order, delivery);
+  const started = await exports.start(caller.principal.account.id, order, delivery, note);
   if (prefersAsync(caller.header("prefer"))) return accepted(started);
   const job = await exports.finished(started, caller.signal);
   if (!job) return leftReply;
