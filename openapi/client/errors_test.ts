@@ -89,7 +89,26 @@ Deno.test("a variable that isn't set, and no address, are said when the client i
       /^TypeError: baseUrl: expected an address such as https:/,
     );
   }
+  for (const [key, text] of [["dmt_…", '"…"'], ["dmt_x\ndmt_y", '"\\n"']] as const) {
+    const message = `apiKey: expected a key, got a text with ${text} in it`;
+    assert.throws(made("http://x", key), { name: "TypeError", message });
+  }
   assert.doesNotThrow(made("https://x/behind/a/path/", () => Promise.resolve("dmt_x")));
+});
+
+Deno.test("keys may end with the line of the file that they were read from", async () => {
+  for (const [vendorKey, sent] of [[undefined, "dmt_x"], ["sk-y\n", "dmt_x;sk-y"]] as const) {
+    let authorization: string | null = null;
+    const client = createGateway({
+      ...{ baseUrl: "http://x", apiKey: "dmt_x\r\n", vendorKey },
+      fetch: (request) => {
+        authorization = request.headers.get("authorization");
+        return Promise.resolve(Response.json({}));
+      },
+    });
+    await getStatus({ client });
+    assert.equal(authorization, `Bearer ${sent}`);
+  }
 });
 
 Deno.test("an abort stays an abort", async () => {

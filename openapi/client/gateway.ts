@@ -30,6 +30,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { apiKey, vendorKey } = options;
   assertAddress(options.baseUrl);
   assertKey(apiKey);
+  if (vendorKey !== undefined) assertText("vendorKey", vendorKey);
   const send = withRetries(options.fetch ?? ((request) => fetch(request)), options.retry);
   const gateway = createClient({
     baseUrl: options.baseUrl,
@@ -38,8 +39,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     // The other schemes carry the same key in other headers.
     auth: async ({ scheme }) => {
       if (scheme !== "bearer") return undefined;
-      const key = typeof apiKey === "string" ? apiKey : await apiKey();
-      return vendorKey === undefined ? key : `${key};${vendorKey}`;
+      const key = (typeof apiKey === "string" ? apiKey : await apiKey()).trim();
+      return vendorKey === undefined ? key : `${key};${vendorKey.trim()}`;
     },
     ...(options.headers === undefined ? {} : { headers: { ...options.headers } }),
   });
@@ -62,11 +63,19 @@ function assertAddress(baseUrl: unknown): void {
 
 /** Mostly a variable that isn't set: each call would be refused. */
 function assertKey(apiKey: unknown): void {
-  if (typeof apiKey === "function" || typeof apiKey === "string" && apiKey !== "") return;
+  if (typeof apiKey === "function") return;
+  if (typeof apiKey === "string" && apiKey !== "") return assertText("apiKey", apiKey);
   const got = typeof apiKey === "string" ? "an empty string" : typeof apiKey;
   throw new TypeError(
     `apiKey: expected a service key (dmt_…) or a function that fetches one, got ${got}`,
   );
+}
+
+/** What was copied with its placeholder's dots would fail as a call; a key of a file ends its line. */
+function assertText(name: string, key: string): void {
+  const [unfit] = /[^\t\x20-\x7e\x80-\xff]/u.exec(key.trim()) ?? [];
+  if (unfit === undefined) return;
+  throw new TypeError(`${name}: expected a key, got a text with ${JSON.stringify(unfit)} in it`);
 }
 
 function shown(value: unknown): string {
