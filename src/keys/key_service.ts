@@ -1,4 +1,4 @@
-import type { ApiKey, NewApiKey } from "./api_key.ts";
+import type { ApiKey, ApiKeyChange, NewApiKey } from "./api_key.ts";
 import type { AuditNote } from "../audit/audit.ts";
 
 /** A key that should be replaced: leaked keys are found late. */
@@ -46,11 +46,11 @@ export interface KeyService {
     key: NewApiKey,
     note: { environment: string; madeBy?: string; audit?: AuditNote },
   ): Promise<void>;
-  /** Changes name and caps. False when the account has no such key, or it was revoked. */
+  /** Changes what is named of name and caps. False when the account has no such key, or it was revoked. */
   change(
     accountId: number,
     id: string,
-    changed: Pick<ApiKey, "name" | "capDayNanos" | "capMonthNanos">,
+    change: ApiKeyChange,
     audit?: AuditNote,
   ): Promise<boolean>;
   /** False when the account has no such key in use. */

@@ -125,6 +125,23 @@ Deno.test("name and caps of a key are changed, the next call goes by it, the aud
   assert.equal((await owner.post(at, { csrf: "x", name: "late" })).status, 403);
 });
 
+Deno.test("a cap that is lowered while the form is open stays so when it gives a new name", async () => {
+  const owner = await world().owner();
+  const { id, key } = await make({ name: "reports", cap_day: "5" });
+  const at = `${list}/${id}`;
+  const { text } = await owner.get(at);
+  const filled = [
+    ...text.matchAll(/<input[^>]*? name="((?:shown_)?cap_\w+|shown_name|csrf)"[^>]*>/g),
+  ]
+    .map(([field, name]) => [name!, /value="([^"]*)"/.exec(field)?.[1] ?? ""]);
+  await owner.submit(at, at, { name: "reports", cap_day: "0.000000001" });
+  const renamed = await owner.post(at, { ...Object.fromEntries(filled), name: "billing" });
+  assert.equal(renamed.location, at);
+  assert.match((await owner.get(at)).text, /billing[^]*name="cap_day"[^>]*value="0\.000000001"/);
+  // Nothing is spent of it yet.
+  assert.equal((await callWith(key)).status, 402);
+});
+
 Deno.test("another account's key has no page", async () => {
   const owner = await world().owner();
   await world().admin("account", "create", "--name", "theirs");

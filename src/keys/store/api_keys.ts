@@ -63,17 +63,20 @@ export function createApiKeys(database: Database): ApiKeyStore {
   };
 }
 
-async function changeKey(
+/** With an account only a key of that account, and only one that isn't revoked. */
+export async function changeKey(
   tx: Queryable,
   id: string,
   { name, capDayNanos, capMonthNanos }: ApiKeyChange,
+  accountId: number | null = null,
 ): Promise<ApiKey | undefined> {
   const [row] = await tx.query(
     `update api_keys set name = coalesce($2::text, name),
        cap_day_nanos = case when $3 then $4::bigint else cap_day_nanos end,
        cap_month_nanos = case when $5 then $6::bigint else cap_month_nanos end,
        changed_at = clock_timestamp()
-     where id = $1 returning ${keyColumns}`,
+     where id = $1 and ($7::bigint is null or account_id = $7 and revoked_at is null)
+     returning ${keyColumns}`,
     [
       id,
       sanitizeText(name ?? null),
@@ -81,6 +84,7 @@ async function changeKey(
       capDayNanos ?? null,
       capMonthNanos !== undefined,
       capMonthNanos ?? null,
+      accountId,
     ],
   );
   if (!row) return undefined;

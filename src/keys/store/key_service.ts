@@ -1,12 +1,10 @@
 import type { ApiKey } from "../api_key.ts";
 import type { AuditNote } from "../../audit/audit.ts";
 import type { KeyRow, KeyService } from "../key_service.ts";
-import { refuseUncapped } from "../key_defaults.ts";
-import { insertKey, keyColumns, readKey } from "./api_keys.ts";
+import { changeKey, insertKey, keyColumns, readKey } from "./api_keys.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
-import { sanitizeText } from "../../database/sanitize_text.ts";
 
 type LastUses = Pick<AnalyticsReads, "lastUses">;
 
@@ -26,16 +24,9 @@ export function createKeyService(
         await note(tx, key.id, { environment, replaces: null, madeBy });
         await writeAudit(tx, audit);
       }),
-    change: (accountId, id, { name, capDayNanos, capMonthNanos }, audit) =>
+    change: (accountId, id, change, audit) =>
       database.transaction(async (tx) => {
-        const rows = await tx.query(
-          `update api_keys set name = $3, cap_day_nanos = $4, cap_month_nanos = $5,
-             changed_at = clock_timestamp()
-           where id = $1 and account_id = $2 and revoked_at is null returning ${keyColumns}`,
-          [id, accountId, sanitizeText(name), capDayNanos, capMonthNanos],
-        );
-        if (rows.length === 0) return false;
-        refuseUncapped(readKey(rows[0]!));
+        if (!await changeKey(tx, id, change, accountId)) return false;
         await writeAudit(tx, audit);
         return true;
       }),

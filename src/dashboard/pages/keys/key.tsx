@@ -1,4 +1,5 @@
 import { nanosToUsd } from "../../../base/money.ts";
+import type { ApiKeyChange } from "../../../keys/api_key.ts";
 import { withoutEnd } from "../../../base/trim.ts";
 import { type KeyRow, keyState } from "../../../keys/key_service.ts";
 import { requiresOwner } from "../../../keys/scopes.ts";
@@ -10,7 +11,7 @@ import type { FieldErrors } from "../../faults.ts";
 import { type KeySpend, keySpend } from "../../key_spend.ts";
 import { findKey, inUse, keyInUse, states } from "./keys.tsx";
 import { cap } from "./new_key_form.tsx";
-import { readKeyChange } from "./read_new_key.ts";
+import { readKeyChange, shownField } from "./read_new_key.ts";
 
 /** One key: what it may do, and the form that changes its name and caps. */
 export function oneKeyRoutes(app: Routes, ctx: PageContext): void {
@@ -20,12 +21,12 @@ export function oneKeyRoutes(app: Routes, ctx: PageContext): void {
   });
   app.post("/dashboard/keys/:id", "member", async (form, request) => {
     const key = await keyInUse(ctx, request);
-    const { wanted, fieldErrors } = readKeyChange(form, key.defaults);
+    const { wanted, fieldErrors } = readKeyChange(form, key);
     if (!wanted) {
       const shown = await keyPage(ctx, request, key, form.values(), fieldErrors);
       return { ...shown, status: 400 };
     }
-    const note = request.note("api_key.changed", wanted.name, changeText(key, wanted));
+    const note = request.note("api_key.changed", wanted.name ?? key.name, changeText(key, wanted));
     const done = await ctx.keys.change(key.accountId, key.id, wanted, note);
     ctx.keysChanged([key.id]);
     return {
@@ -38,10 +39,8 @@ export function oneKeyRoutes(app: Routes, ctx: PageContext): void {
 }
 
 /** What is different, for the audit log. */
-function changeText(
-  key: KeyRow,
-  wanted: Pick<KeyRow, "name" | "capDayNanos" | "capMonthNanos">,
-): string {
+function changeText(key: KeyRow, change: ApiKeyChange): string {
+  const wanted = { ...key, ...change };
   const capText = (nanos: bigint | null) => nanos === null ? "none" : `$${usdField(nanos)}`;
   const parts = [
     key.name === wanted.name ? "" : `was “${key.name}”`,
@@ -96,6 +95,13 @@ async function keyPage(
           ? (
             <PostForm action={`/dashboard/keys/${key.id}`} csrf={request.csrf} class="form">
               <h2>Name and caps</h2>
+              {Object.entries(valuesOf(key)).map(([field, [now = ""]]) => (
+                <input
+                  type="hidden"
+                  name={shownField(field)}
+                  value={values[shownField(field)]?.[0] ?? now}
+                />
+              ))}
               <TextField
                 {...{ values, fieldErrors }}
                 id="name"

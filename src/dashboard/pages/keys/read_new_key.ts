@@ -1,6 +1,12 @@
 import { parseUsd } from "../../../base/money.ts";
-import type { NewApiKey, OnDisconnect, TranslationMode } from "../../../keys/api_key.ts";
-import { type KeyDefaults, missingCap } from "../../../keys/key_defaults.ts";
+import type {
+  ApiKey,
+  ApiKeyChange,
+  NewApiKey,
+  OnDisconnect,
+  TranslationMode,
+} from "../../../keys/api_key.ts";
+import { missingCap } from "../../../keys/key_defaults.ts";
 import { memberScopes, requiresOwner } from "../../../keys/scopes.ts";
 import { cacheTtlForm, readCacheTtl } from "../../../response_cache/cache_ttl.ts";
 import type { Form } from "../../form.ts";
@@ -46,26 +52,35 @@ export function readNewKey(
   return Object.keys(fieldErrors).length === 0 ? { wanted, fieldErrors } : { fieldErrors };
 }
 
-/** What of a key can be changed later. */
-export type KeyChange = Pick<NewApiKey, "name" | "capDayNanos" | "capMonthNanos">;
-
+/**
+ * What a form changes of a key: fields that are as they were shown (`shownField`) stay as they are by
+ * now, so that a new name doesn't bring back a cap that was lowered meanwhile.
+ */
 export function readKeyChange(
   form: Form,
-  /** What the key says for its calls, which may need a cap. */
-  defaults?: KeyDefaults,
-): { wanted?: KeyChange; fieldErrors: Record<string, string> } {
+  /** What it says for its calls may need a cap. */
+  key: Pick<ApiKey, "capDayNanos" | "capMonthNanos" | "defaults">,
+): { wanted?: ApiKeyChange; fieldErrors: Record<string, string> } {
   const { take, fieldErrors } = collectErrors();
-  const wanted: KeyChange = {
-    name: take("name", () => nameOf(form.text("name")), ""),
-    capDayNanos: take("cap_day", () => capOf(form.text("cap_day")), null),
-    capMonthNanos: take("cap_month", () => capOf(form.text("cap_month")), null),
+  const values = form.values();
+  const isChanged = (field: string) => values[shownField(field)]?.[0]?.trim() !== form.text(field);
+  const readCap = (field: string) => take(field, () => capOf(form.text(field)), null);
+  const wanted: ApiKeyChange = {
+    ...(isChanged("name") && { name: take("name", () => nameOf(form.text("name")), "") }),
+    ...(isChanged("cap_day") && { capDayNanos: readCap("cap_day") }),
+    ...(isChanged("cap_month") && { capMonthNanos: readCap("cap_month") }),
   };
-  const lack = missingCap({ ...wanted, defaults });
+  const lack = missingCap({ ...key, ...wanted });
   if (lack !== undefined) {
     fieldErrors.cap_day ??=
       `This key expects fewer output tokens than a call may have: it needs ${lack}.`;
   }
   return Object.keys(fieldErrors).length === 0 ? { wanted, fieldErrors } : { fieldErrors };
+}
+
+/** The field with what another one was filled with when its page was opened. */
+export function shownField(field: string): string {
+  return `shown_${field}`;
 }
 
 /** Gathers by field what is wrong. */

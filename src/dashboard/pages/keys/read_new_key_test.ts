@@ -30,7 +30,8 @@ Deno.test("a form becomes the key that it describes", () => {
 Deno.test("a key that expects less than a call may cost keeps a cap", () => {
   const change = (fields: string, expectedOutputTokens?: number) => {
     const defaults = expectedOutputTokens === undefined ? {} : { expectedOutputTokens };
-    return readKeyChange(new Form(new URLSearchParams(`name=a&${fields}`)), defaults).fieldErrors;
+    const key = { defaults, capDayNanos: null, capMonthNanos: null };
+    return readKeyChange(new Form(new URLSearchParams(`name=a&${fields}`)), key).fieldErrors;
   };
   assert.match(change("", 10).cap_day ?? "", /needs a daily or a monthly cap/);
   assert.deepEqual(change("cap_month=2", 10), {});
