@@ -69,12 +69,12 @@ function wavRate(bytes: Buffer, format: number): number {
 function flacSeconds(bytes: Buffer): number | undefined {
   if (bytes.length < 26) return undefined;
   const headRate = bytes.readUIntBE(18, 3) >> 4;
-  let [seconds, misses] = [0, 0];
+  let [seconds, tries] = [0, 0];
   for (let at = bytes.indexOf(0xff, 26); at >= 0; at = bytes.indexOf(0xff, at)) {
     const frame = flacFrame(bytes, at, headRate);
     seconds += frame?.seconds ?? 0;
     at += frame?.length ?? 1;
-    if (!frame && ++misses > mostMisses) return undefined;
+    if (++tries > 2 * mostMisses) return undefined;
   }
   return seconds > 0 ? seconds : undefined;
 }
@@ -126,33 +126,100 @@ function crc8(bytes: Uint8Array): number {
   return sum;
 }
 
-/** By what their heads begin with: how long these are, and what the pages count a second. */
-const oggCodecs: readonly (readonly [string, number, (head: Buffer) => number])[] = [
+interface OggCodec {
+  /** What its head begins with. */
+  magic: string;
+  headLength: number;
+  /** What the pages count a second. */
+  rate: (head: Buffer) => number;
+  /** What a packet lasts. */
+  seconds: (packet: Buffer, head: Buffer) => number;
+}
+
+const oggCodecs: readonly OggCodec[] = [
   // Whatever was recorded.
-  ["OpusHead", 19, () => 48_000],
-  ["\x01vorbis", 30, (head) => head.readUInt32LE(12)],
-  ["\x7fFLAC", 51, (head) => head.readUIntBE(27, 3) >> 4],
-  ["Speex   ", 80, (head) => head.readUInt32LE(36)],
+  { magic: "OpusHead", headLength: 19, rate: () => 48_000, seconds: opusSeconds },
+  {
+    magic: "\x01vorbis",
+    headLength: 30,
+    rate: (head) => head.readUInt32LE(12),
+    // Each block overlaps half of the one before. Encoders number the long ones 1; heads are odd.
+    seconds: ([first = 1], head) =>
+      first % 2 === 1
+        ? 0
+        : 2 ** (first & 2 ? head[28]! >> 4 : head[28]! & 15) / 2 / head.readUInt32LE(12),
+  },
+  {
+    magic: "\x7fFLAC",
+    headLength: 51,
+    rate: (head) => head.readUIntBE(27, 3) >> 4,
+    seconds: (packet, head) => flacFrame(packet, 0, head.readUIntBE(27, 3) >> 4)?.seconds ?? 0,
+  },
+  {
+    magic: "Speex   ",
+    headLength: 80,
+    rate: (head) => head.readUInt32LE(36),
+    seconds: (_, head) =>
+      head.readUInt32LE(56) * Math.max(1, head.readUInt32LE(64)) / head.readUInt32LE(36),
+  },
 ];
 
-/** Streams that were chained one after the other last as long as all of them. */
+/** RFC 6716, 3.1: the first byte names the length of its frames, and how many there are. */
+function opusSeconds(packet: Buffer): number {
+  const [toc = 0, count = 0] = packet;
+  if (toc === 0x4f && packet.toString("latin1", 0, 4) === "Opus") return 0;
+  const form = toc >> 3;
+  const ms = form < 12
+    ? [10, 20, 40, 60][form & 3]!
+    : form < 16
+    ? [10, 20][form & 1]!
+    : [2.5, 5, 10, 20][form & 3]!;
+  return ms / 1000 * [1, 2, 2, count & 63][toc & 3]!;
+}
+
+/** What encoders put before and after the sound, which the pages don't count. */
+const paddingSeconds = 0.4;
+/** Of a packet, what tells how long it is. */
+const packetHead = 20;
+/** Hours of sound; a file with more has empty ones. */
+const mostPackets = 1_000_000;
+
+/**
+ * Streams that were chained one after the other last as long as all of them; and at least as long as
+ * their packets, since decoders play these, whatever the pages count.
+ */
 function oggSeconds(bytes: Buffer): number | undefined {
-  let [seconds, rate, granule, serial] = [0, 1, 0, -1];
+  let [stated, counted, rate, granule, serial] = [0, 0, 1, 0, -1];
+  let packets = 0;
+  let packetSeconds: ((packet: Buffer) => number) | undefined;
   for (let at = 0, end = 0; at >= 0 && at + 27 <= bytes.length; at = bytes.indexOf("OggS", end)) {
     const start = at + 27 + bytes[at + 26]!;
-    end = bytes.subarray(at + 27, start).reduce((sum, length) => sum + length, start);
+    const lengths = bytes.subarray(at + 27, start);
+    end = lengths.reduce((sum, length) => sum + length, start);
     if ((bytes[at + 5]! & 2) !== 0) {
       const head = bytes.subarray(start, Math.min(end, start + 80));
-      const codec = oggCodecs.find(([name]) => head.toString("latin1", 0, name.length) === name);
+      const codec = oggCodecs.find(({ magic }) =>
+        head.toString("latin1", 0, magic.length) === magic
+      );
       // Pictures and their captions may stand beside the sound.
-      if (!codec || head.length < codec[1]) continue;
-      seconds += granule / rate;
-      [rate, granule, serial] = [codec[2](head), 0, bytes.readUInt32LE(at + 14)];
+      if (!codec || head.length < codec.headLength) continue;
+      stated += granule / rate;
+      [rate, granule, serial] = [codec.rate(head), 0, bytes.readUInt32LE(at + 14)];
+      packetSeconds = (packet) => codec.seconds(packet, head);
+    } else if ((packets += lengths.length) > mostPackets) {
+      return undefined;
+    } else if (packetSeconds && bytes.readUInt32LE(at + 14) === serial) {
+      // A page may begin in the middle of a packet, and packets of 255 bytes and more go on.
+      let [isNew, offset] = [(bytes[at + 5]! & 1) === 0, start];
+      for (const length of lengths) {
+        if (isNew) counted += packetSeconds(bytes.subarray(offset, offset + packetHead));
+        [isNew, offset] = [length < 255, offset + length];
+      }
     }
     const last = Number(bytes.readBigInt64LE(at + 6));
     if (bytes.readUInt32LE(at + 14) === serial && last > granule) granule = last;
   }
-  return serial < 0 ? undefined : seconds + granule / rate;
+  return serial < 0 ? undefined : Math.max(stated + granule / rate, counted - paddingSeconds);
 }
 
 const layer3BitRates = {
