@@ -26,16 +26,19 @@ export function pcmSeconds(byteLength: number, sampleRate = 24_000, bytesPerFram
   return byteLength / (sampleRate * bytesPerFrame);
 }
 
+/** `fmt ` and `data`. As numbers, since a file may consist of millions of empty chunks. */
+const [formatId, dataId] = [0x666d7420, 0x64617461];
+
 /** All chunks of sound: players read them one after the other. */
 function wavSeconds(bytes: Buffer): number | undefined {
   let bytesPerSecond: number | undefined;
   let seconds: number | undefined;
   for (let at = 12; at + 8 <= bytes.length;) {
-    const id = bytes.toString("latin1", at, at + 4);
+    const id = bytes.readUInt32BE(at);
     const size = bytes.readUInt32LE(at + 4);
-    if (id === "fmt " && at + 24 <= bytes.length) bytesPerSecond = wavRate(bytes, at + 8);
+    if (id === formatId && at + 24 <= bytes.length) bytesPerSecond = wavRate(bytes, at + 8);
     // A streamed file has 0xFFFFFFFF or 0 here: the bytes that are there count.
-    if (id === "data" && bytesPerSecond) {
+    if (id === dataId && bytesPerSecond) {
       seconds = (seconds ?? 0) + Math.min(size || Infinity, bytes.length - at - 8) / bytesPerSecond;
       if (size === 0) break;
     }
@@ -46,9 +49,9 @@ function wavSeconds(bytes: Buffer): number | undefined {
 
 /** Uncompressed: integers, floats, and the logarithmic ones of telephones. */
 const plainSamples = [1, 3, 6, 7];
-/** The format stands further on, in the longer form of the chunk. */
+/** The kind that says: the real one stands further on in the chunk. */
 const extensible = 0xfffe;
-/** Of compressed sound: what its decoder goes by is in the sound itself, whatever its head states. */
+/** Compressed sound states its rate itself: what the file's head says of it has this bound. */
 const mostCompressedBytes = 48_000;
 
 /** Players of plain samples don't read the stated bytes a second, and some recorders state wrong ones. */
@@ -189,18 +192,18 @@ const mostPackets = 1_000_000;
  * their packets, since decoders play these, whatever the pages count.
  */
 function oggSeconds(bytes: Buffer): number | undefined {
+  const page = Buffer.from("OggS");
   let [stated, counted, rate, granule, serial] = [0, 0, 1, 0, -1];
   let packets = 0;
   let packetSeconds: ((packet: Buffer) => number) | undefined;
-  for (let at = 0, end = 0; at >= 0 && at + 27 <= bytes.length; at = bytes.indexOf("OggS", end)) {
+  for (let at = 0, end = 0; at >= 0 && at + 27 <= bytes.length; at = bytes.indexOf(page, end)) {
     const start = at + 27 + bytes[at + 26]!;
     const lengths = bytes.subarray(at + 27, start);
-    end = lengths.reduce((sum, length) => sum + length, start);
+    end = start;
+    for (const length of lengths) end += length;
     if ((bytes[at + 5]! & 2) !== 0) {
       const head = bytes.subarray(start, Math.min(end, start + 80));
-      const codec = oggCodecs.find(({ magic }) =>
-        head.toString("latin1", 0, magic.length) === magic
-      );
+      const codec = oggCodecs.find(({ magic }) => head.indexOf(magic, 0, "latin1") === 0);
       // Pictures and their captions may stand beside the sound.
       if (!codec || head.length < codec.headLength) continue;
       stated += granule / rate;
@@ -216,8 +219,8 @@ function oggSeconds(bytes: Buffer): number | undefined {
         [isNew, offset] = [length < 255, offset + length];
       }
     }
-    const last = Number(bytes.readBigInt64LE(at + 6));
-    if (bytes.readUInt32LE(at + 14) === serial && last > granule) granule = last;
+    if (bytes.readUInt32LE(at + 14) !== serial) continue;
+    granule = Math.max(granule, bytes.readInt32LE(at + 10) * 2 ** 32 + bytes.readUInt32LE(at + 6));
   }
   return serial < 0 ? undefined : Math.max(stated + granule / rate, counted - paddingSeconds);
 }

@@ -115,8 +115,9 @@ const leastPacketSeconds = 0.0025;
 
 /** Of all samples of a track; 0 where their sizes are written in the rare short form. */
 function bytesOf(bytes: Buffer, sizes: Box, samples: number): number {
-  const each = numberAt(bytes, sizes, 4) ?? 0;
-  if (sizes.type !== "stsz" || each > 0) return sizes.type === "stsz" ? each * samples : 0;
+  if (sizes.type !== "stsz") return 0;
+  const each = numberAt(bytes, sizes, 4);
+  if (each) return each * samples;
   let sum = 0;
   for (let at = sizes.start + 12; at + 4 <= sizes.end; at += 4) sum += bytes.readUInt32BE(at);
   return sum;
@@ -142,7 +143,7 @@ const aacFrame = 1024;
 export const aacRates = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000]
   .concat([12_000, 11_025, 8_000, 7_350]);
 
-/** What its decoder goes by; undefined for other codecs, and where nobody can tell. */
+/** The rate that its decoder reads; undefined where the description of the codec can't be read. */
 function aacRate(bytes: Buffer, format: Box): number | undefined {
   const found = bytes.subarray(format.start, format.end).indexOf("esds", 0, "latin1");
   if (found < 0) return undefined;
