@@ -111,6 +111,19 @@ eachDatabase("both in one batch, and three in a line, are one charge", async (da
   assert.deepEqual((await alive.look(z)).state, "running");
 });
 
+eachDatabase(
+  "an answer of the response cache doesn't make its repetition free",
+  async (database) => {
+    const { records, dead, claimOf, row, charged } = await setUp(database);
+    const [x, y] = [claimOf(), claimOf()];
+    await dead.claim(x);
+    await records.insert([row("x", x, { cache: "hit", costNanos: 0n, chargedNanos: 0n })]);
+    await dead.claim(y);
+    await records.insert([row("y", y, { cache: "miss" })]);
+    assert.deepEqual(await charged(), ["y"]);
+  },
+);
+
 eachDatabase("an attempt that came to nothing leaves the line as it was", async (database) => {
   const { records, dead, claimOf, row, charged } = await setUp(database);
   const [x, y, z] = [claimOf(), claimOf(), claimOf()];

@@ -12,8 +12,9 @@ export async function chargeOnce(
   tx: Queryable,
   rows: readonly SettledCall[],
 ): Promise<readonly SettledCall[]> {
+  // An answer of the response cache costs nothing at any price.
   const repeatable = rows.filter((row) =>
-    row.repeat && row.status === "completed" && row.mode === "managed"
+    row.repeat && row.status === "completed" && row.mode === "managed" && row.cache !== "hit"
   );
   if (repeatable.length === 0) return rows;
   const second = new Set<string>();
