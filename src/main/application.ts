@@ -319,7 +319,7 @@ function createRecording(
   const storedResponses = createStoredResponseCache({
     ...{ store: createStoredResponses(database), clock, isErased },
   });
-  const socketTurns = createSocketTurns(socketTurnsChars);
+  const socketTurns = createSocketTurns({ maxChars: socketTurnsChars, isErased });
   const forget = (transactionIds: readonly string[]) => {
     storedResponses.forget(transactionIds);
     socketTurns.forget(transactionIds);

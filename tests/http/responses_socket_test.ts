@@ -160,6 +160,27 @@ Deno.test("what continues an erased turn is forgotten, also a warm-up, or a call
   }
 });
 
+Deno.test("an answer whose user was erased while it was under way is not continued", async () => {
+  const { baseUrl, key, simulators } = service();
+  await using socket = await openSocket(service());
+  const user = crypto.randomUUID();
+  const unstored = { type: "response.create", model, store: false };
+  const asked = simulators.requests("vendor-b").length;
+  const answered = socket.ask({
+    ...{ ...unstored, safety_identifier: user, input: "My secret. [say:first] [slow:1000]" },
+  });
+  await until(() => simulators.requests("vendor-b").length > asked);
+  const deletion = await fetch(`${baseUrl}/api/v1/data`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ user_id: user, reason: "asked" }),
+  });
+  assert.equal((await deletion.json()).status, "ok");
+  const previous_response_id = idOf(await answered);
+  const [refused] = await socket.exchange({ ...unstored, previous_response_id, input: "Go on." });
+  assert.equal((refused!.error as { code?: string })?.code, "previous_response_not_found");
+});
+
 Deno.test("a warm-up asks no vendor, costs nothing, and is continued by the next request", async () => {
   const { simulators, rows } = service();
   await using socket = await openSocket(service());

@@ -271,15 +271,21 @@ export class ResponseSocket implements FrameReceiver {
     if (outputText === undefined || running.responseId === undefined || frame.isStored) return;
     // Forgotten meanwhile: its text was erased, or there was no room for it.
     if (turn !== undefined && this.#turnOf(frame) !== turn) return;
-    const { transactionId } = context.trace;
+    const { transactionId, settled } = context.trace;
     const allText = joinItems(itemsText ?? "", outputText);
-    this.#deps.turns.remember(this, this.#accountId, {
+    const remembered = {
+      responseId: running.responseId,
+      storedId: before.storedId,
+      itemsText: allText,
+      recordedUnits: allText.length,
+    const remembered = {
       responseId: running.responseId,
       storedId: before.storedId,
       itemsText: allText,
       recordedUnits: allText.length,
       sources: [...before.sources, ...(transactionId ? [transactionId] : [])],
-    });
+    };
+    this.#deps.turns.remember(this, this.#accountId, remembered, settled);
   }
 
   /** The request with all items so far; notes in `context` what of them is recorded with it. */

@@ -1,3 +1,5 @@
+import type { SelectableCall } from "../../shared/interaction.ts";
+
 /**
  * What sockets remember of their last response, so that the next request can continue it although
  * nothing was stored (`store: false`). Bounded in all: of the account whose sockets hold the most
@@ -5,7 +7,8 @@
  * no account pushes out what others hold, by warm-ups either, which cost nothing.
  */
 export interface SocketTurns {
-  remember(socket: object, accountId: number, turn: SocketTurn): void;
+  /** `call`: the one whose answer it is; not remembered if that was erased while it was under way. */
+  remember(socket: object, accountId: number, turn: SocketTurn, call?: SelectableCall): void;
   /** The socket's last turn if it has this id. */
   find(socket: object, responseId: string): SocketTurn | undefined;
   /** The socket was closed: what a call of it still brings is not remembered either. */
@@ -30,8 +33,11 @@ interface Remembered extends SocketTurn {
   readonly accountId: number;
 }
 
-/** `maxChars`: UTF-16 units of all sockets together. */
-export function createSocketTurns(maxChars: number): SocketTurns {
+export function createSocketTurns({ maxChars, isErased }: {
+  /** UTF-16 units of all sockets together. */
+  maxChars: number;
+  isErased: (call: SelectableCall) => boolean;
+}): SocketTurns {
   /** Oldest first. */
   const turns = new Map<object, Remembered>();
   const closed = new WeakSet<object>();
@@ -56,9 +62,10 @@ export function createSocketTurns(maxChars: number): SocketTurns {
     }
   };
   return {
-    remember(socket, accountId, turn) {
+    remember(socket, accountId, turn, call) {
       drop(socket);
       if (closed.has(socket) || turn.itemsText.length > maxChars / 4) return;
+      if (call && isErased(call)) return;
       turns.set(socket, { ...turn, accountId });
       count(accountId, turn.itemsText.length);
       while (chars > maxChars) dropOldest(largestOf(held));

@@ -6,7 +6,7 @@ const turn = (responseId: string, itemsText = "x", sources: string[] = []) => ({
 });
 
 Deno.test("a socket remembers its last response alone, no other socket's, and nothing once closed", () => {
-  const turns = createSocketTurns(1_000);
+  const turns = createSocketTurns({ maxChars: 1_000, isErased: () => false });
   const [one, other] = [{}, {}];
   turns.remember(one, 1, turn("r1"));
   turns.remember(one, 1, turn("r2"));
@@ -20,7 +20,7 @@ Deno.test("a socket remembers its last response alone, no other socket's, and no
 });
 
 Deno.test("all sockets together keep to the limit: the oldest are forgotten, the largest never taken", () => {
-  const turns = createSocketTurns(100);
+  const turns = createSocketTurns({ maxChars: 100, isErased: () => false });
   const sockets = Array.from({ length: 6 }, () => ({}));
   for (const [at, socket] of sockets.entries()) {
     turns.remember(socket, 1, turn(`r${at}`, "x".repeat(20)));
@@ -33,7 +33,7 @@ Deno.test("all sockets together keep to the limit: the oldest are forgotten, the
 });
 
 Deno.test("what one account's sockets hold pushes out its own turns, and no other account's", () => {
-  const turns = createSocketTurns(100);
+  const turns = createSocketTurns({ maxChars: 100, isErased: () => false });
   const [small, ...large] = Array.from({ length: 9 }, () => ({}));
   turns.remember(small!, 1, turn("small", "x".repeat(20)));
   for (const [at, socket] of large.entries()) {
@@ -45,7 +45,7 @@ Deno.test("what one account's sockets hold pushes out its own turns, and no othe
 });
 
 Deno.test("an erased call's text is forgotten in every later turn that holds it", () => {
-  const turns = createSocketTurns(100);
+  const turns = createSocketTurns({ maxChars: 100, isErased: () => false });
   const [one, other] = [{}, {}];
   turns.remember(one, 1, turn("r1", "x", ["t1", "t2"]));
   turns.remember(other, 1, turn("r2", "x", ["t3"]));
