@@ -102,6 +102,7 @@ Deno.test("a database's own defaults change no answer", { ignore: !available }, 
       "datestyle = 'German'",
       "statement_timeout = 50",
       "lock_timeout = 50",
+      "idle_session_timeout = 50",
     ]
   ) await first.query(`alter database ${name} set ${setting}`);
   await first.close();
@@ -117,9 +118,10 @@ Deno.test("a database's own defaults change no answer", { ignore: !available }, 
     });
   }
   const [bounds] = await database.query(
-    "select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock",
+    `select current_setting('statement_timeout') as statement,
+       current_setting('lock_timeout') as lock, current_setting('idle_session_timeout') as idle`,
   );
-  assert.deepEqual(bounds, { statement: "0", lock: "0" });
+  assert.deepEqual(bounds, { statement: "0", lock: "0", idle: "0" });
   await database.close();
   await drop();
 });

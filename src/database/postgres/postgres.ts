@@ -330,6 +330,8 @@ function sessionSettings(
     // is begun again, and would never end.
     statement_timeout: statementMs,
     lock_timeout: 0,
+    // The driver ends sessions that nobody uses. One that the server ends may just be given a query.
+    idle_session_timeout: 0,
   }).map(([name, value]) => `set ${name} = '${value}'`);
   return [...settings, noTransactionTimeout].join(";");
 }
