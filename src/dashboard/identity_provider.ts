@@ -84,6 +84,9 @@ export function isVerified({ email_verified: says }: Readonly<Record<string, unk
   return says === true || says === "true";
 }
 
+/** Roughly, and of characters that a database takes. */
+const isAddress = /^[^\s\p{Cc}\p{Cs}@]+@[^\s\p{Cc}\p{Cs}@]+$/u;
+
 /** Claims of a provider as a person. */
 export function identityOf(
   issuer: string,
@@ -96,7 +99,7 @@ export function identityOf(
     return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
   };
   const address = text("email")?.toLowerCase();
-  const email = isVerified(claims) && address && /^[^\s@]+@[^\s@]+$/.test(address) ? address : null;
+  const email = isVerified(claims) && address && isAddress.test(address) ? address : null;
   const name = text("name") ?? text("preferred_username") ?? text("login") ?? email ?? subject;
   const role = roles && roleOf(claims, roles);
   return { issuer, subject, email, name: name.slice(0, 200), ...(role ? { role } : {}) };

@@ -55,6 +55,11 @@ const said: Readonly<Record<string, Said>> = {
     userInfo: { email: "bea@elsewhere.example", email_verified: unsaid },
     isIn: true,
   },
+  "the address has a character that no address has": {
+    token: { email: "b\u0000ea@example.com", email_verified: true, name: "B\u0000ea" },
+    userInfo: none,
+    isIn: false,
+  },
 };
 
 for (const [name, { token, userInfo, isIn }] of Object.entries(said)) {

@@ -27,7 +27,7 @@ export function createSignIns(database: Database): SignInStore {
           returnTo,
           claimHash,
           invitationHash,
-          identity && sanitizeText(JSON.stringify(identity)),
+          identity && JSON.stringify(identity),
           expiresAt,
         ],
       );
@@ -145,7 +145,7 @@ async function offerLink(
      values ($1, '/dashboard', $2, $3)`,
     [
       ofLink(tokenHash),
-      sanitizeText(JSON.stringify(identity)),
+      JSON.stringify(identity),
       new Date(now.getTime() + linkMs),
     ],
   );
