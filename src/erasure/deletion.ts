@@ -89,7 +89,10 @@ export interface ErasedBatch {
   isLast: boolean;
   /** Calls that are gone now. */
   transactionIds: readonly string[];
-  /** No matching call older than this is left; undefined when the batch looked for none. */
+  /**
+   * No call that matches and is older than this is left, or of evaluations no row; undefined when the
+   * batch found none.
+   */
   reached?: Date | undefined;
 }
 
@@ -135,7 +138,7 @@ export interface DeletionStore {
   expect(deletion: ClaimedDeletion): Promise<void>;
   /**
    * Erases and counts some rows, the oldest calls first, and everything that belongs to them. `from`:
-   * looks for no call older than this.
+   * looks for no row older than this, nor for what has no row, as the first step and the last one do.
    */
   eraseBatch(deletion: ClaimedDeletion, from?: Date): Promise<ErasedBatch>;
   /** Undefined when no row was erased. */

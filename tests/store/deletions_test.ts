@@ -201,6 +201,43 @@ eachDatabase("a step that begins later passes older calls over, and says how far
   assert.deepEqual([rest.transactionIds, rest.isLast], [["a1"], true]);
 });
 
+eachDatabase("a later step passes over older results too, and cached answers", async (database) => {
+  const account = await newAccount(database);
+  const at = (second: number) => new Date(asked.getTime() - 1_000_000 + second * 1000);
+  await database.query(
+    `insert into eval_results (eval_run_id, created_at, account_id, transaction_id, user_id,
+       grader_index, grader)
+     select 'run', $2::timestamptz + n * interval '1 second', $1::bigint, 't' || n, 'u', 0, '{}'
+     from generate_series(1, 600) as n`,
+    [account, at(0)],
+  );
+  await database.query(
+    `insert into cached_answers (account_id, transaction_id, created_at, user_id, key, stored_at,
+       until, status, headers, body, streamed, vendor, model, translation_loss, bytes)
+     values ($1::bigint, 't', $2::timestamptz, 'u', 'k', $2::timestamptz, $2::timestamptz, 200,
+       '{}', '', false, 'v', 'm', '{}', 0)`,
+    [account, at(50)],
+  );
+  const found = async () => {
+    const [row] = await database.query(
+      `select (select count(*) from cached_answers)::integer as cached,
+         (select count(*) from eval_results)::integer as results`,
+    );
+    return row;
+  };
+  const store = storeOf(database);
+  const wanted = request(account, { userIds: ["u"] });
+  const deletion = { tombstone: await store.add(wanted, "claimed"), selectors: wanted.selectors };
+  const first = await store.eraseBatch(deletion, at(51));
+  assert.deepEqual([first.reached, first.isLast], [at(550), false]);
+  assert.deepEqual(await found(), { cached: 1, results: 100 });
+  const second = await store.eraseBatch(deletion, first.reached);
+  assert.deepEqual([second.reached, second.isLast], [undefined, true]);
+  assert.deepEqual(await found(), { cached: 1, results: 50 });
+  assert.equal((await store.eraseBatch(deletion)).isLast, true);
+  assert.deepEqual(await found(), { cached: 0, results: 0 });
+});
+
 eachDatabase("exports of results are looked for by the results' own times", async (database) => {
   const account = await newAccount(database);
   const createdAt = new Date("2026-08-01T10:00:00.000Z");

@@ -1,6 +1,6 @@
 import { greatest, least, pushAll } from "../../base/lists.ts";
 import { type DataTable, type DeletionCounts, type ErasedBatch, noCounts } from "../deletion.ts";
-import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import { eraseOutcomes, hasLinkedOutcomes } from "./erase_outcomes.ts";
 import { madeOf } from "./erasure_count.ts";
 import type { ErasureScope } from "../tombstone.ts";
@@ -78,22 +78,22 @@ export async function eraseBatch(
       await lockForErasure(tx);
       const rows = analytics.within(tx);
       const { calls, reached } = await pick({ main: tx, analytics: rows }, scope, from);
-      const hanging = await eraseMain(tx, calls, { scope, mostCalls: batchRows - 1 });
+      const hanging = await eraseMain(tx, calls, { scope, from, mostCalls: batchRows - 1 });
       const all = joined(hanging, recordsOf(calls, await rows.erase(calls)));
       await note(tx, all);
-      return { ...all, reached };
+      return { ...all, reached: hanging.reached ?? reached };
     });
   }
   const { calls, reached } = await pick({ main, analytics }, scope, from);
   const hanging = await main.transaction(async (tx) => {
     await lockForErasure(tx);
-    const erased = await eraseMain(tx, calls, { scope, mostCalls: 0 });
+    const erased = await eraseMain(tx, calls, { scope, from, mostCalls: 0 });
     await note(tx, erased);
     return erased;
   });
   const rows = recordsOf(calls, await analytics.erase(calls));
   await main.transaction((tx) => note(tx, rows));
-  return { ...joined(hanging, rows), reached };
+  return { ...joined(hanging, rows), reached: hanging.reached ?? reached };
 }
 
 /** Calls in the scope, and those that evaluations made from them. */
@@ -102,33 +102,48 @@ async function pick(
   scope: ErasureScope,
   from: Date | undefined,
 ): Promise<{ calls: CallKey[]; reached: Date | undefined }> {
-  const { tombstone } = scope;
-  const rest = from ? { ...scope, tombstone: { ...tombstone, start: from } } : scope;
-  const direct = await analytics.matched(rest, batchRows);
+  const direct = await analytics.matched(restOf(scope, from), batchRows);
   const reached = direct.at(-1)?.createdAt;
-  const { accountId } = tombstone;
+  const { accountId } = scope.tombstone;
   const made = await madeOf({ main, analytics }, accountId, direct.map(idOf));
   if (made.length === 0) return { calls: direct, reached };
   return { calls: [...direct, ...await analytics.keysOf(accountId, made)], reached };
 }
 
+/** The scope without what is older than `from`. */
+function restOf(scope: ErasureScope, from: Date | undefined): ErasureScope {
+  return from ? { ...scope, tombstone: { ...scope.tombstone, start: from } } : scope;
+}
+
 async function eraseMain(
   tx: Queryable,
   calls: readonly CallKey[],
-  { scope, mostCalls }: { scope: ErasureScope; mostCalls: number },
+  { scope, from, mostCalls }: {
+    scope: ErasureScope;
+    from: Date | undefined;
+    mostCalls: number;
+  },
 ): Promise<Erased> {
   await noteErased(tx, calls.map(idOf));
   const hanging = await eraseHanging(tx, calls);
-  await eraseUnrecorded(tx, scope);
-  await eraseCached(tx, scope);
-  await eraseBudgets(tx, scope);
+  if (from === undefined) {
+    // All at once, by the first step and once more by the last.
+    await eraseUnrecorded(tx, scope);
+    await eraseCached(tx, scope);
+    await eraseBudgets(tx, scope);
+  }
   // Evaluations in the scope come last; those of erased calls went with them.
   if (calls.length > mostCalls) return hanging;
-  const results = await eraseSome(tx, scope, "eval_results", resultsKey);
-  const runs = await eraseSome(tx, scope, "eval_runs", "(eval_run_id)");
+  const rest = restOf(scope, from);
+  const results = await eraseOldest(tx, rest, "eval_results");
+  const runs = await eraseOldest(tx, rest, "eval_runs");
+  // What is left of a table begins where its batch, a full one, ended.
+  const ends = [results, runs].filter(({ length }) => length >= batchRows)
+    .map((times) => greatest(times.map((at) => at.getTime())));
   return joined(hanging, {
-    ...erasedOf([...results, ...runs].map((row) => row.created_at as Date)),
-    isLast: results.length < batchRows && runs.length < batchRows,
+    ...erasedOf([...results, ...runs]),
+    isLast: ends.length === 0,
+    reached: ends.length === 0 ? undefined : new Date(least(ends)),
     counts: { interactions: 0, eval_results: results.length, eval_runs: runs.length },
     relations: ["eval_results", "eval_runs"],
   });
@@ -166,8 +181,6 @@ async function eraseCached(tx: Queryable, scope: ErasureScope): Promise<void> {
   if (where === "false") return;
   await tx.query(`delete from cached_answers c where ${where}`, bound.values);
 }
-
-const resultsKey = "(eval_run_id, transaction_id, grader_index)";
 
 function recordsOf(calls: readonly CallKey[], { interactions, relations }: ErasedCalls): Erased {
   return {
@@ -217,6 +230,7 @@ function joined(one: Erased, other: Erased): Erased {
   return {
     transactionIds: [...one.transactionIds, ...other.transactionIds],
     isLast: one.isLast || other.isLast,
+    reached: one.reached ?? other.reached,
     counts: {
       interactions: add("interactions"),
       eval_runs: add("eval_runs"),
@@ -228,21 +242,29 @@ function joined(one: Erased, other: Erased): Erased {
   };
 }
 
-async function eraseSome(
+/** Erases a batch of rows, and those of the same time as its last; gives their times. */
+async function eraseOldest(
   tx: Queryable,
   scope: ErasureScope,
   table: DataTable,
-  key: string,
-): Promise<SqlRow[]> {
+): Promise<Date[]> {
   const bound = new Bound();
   const where = condition(scope, table, "e", bound);
   if (where === "false") return [];
-  return await tx.query(
-    `delete from ${table} where ${key} in (
-       select ${key.slice(1, -1)} from ${table} e where ${where} limit ${batchRows}
-     ) returning created_at`,
+  const [last] = await tx.query(
+    `select e.created_at::text as at from ${table} e where ${where}
+     order by e.created_at offset ${batchRows - 1} limit 1`,
     bound.values,
   );
+  // By a span of time, for which the index is read no further.
+  const until = last
+    ? ` and e.created_at <= ${bound.bind(String(last.at))}::text::timestamptz`
+    : "";
+  const rows = await tx.query(
+    `delete from ${table} e where ${where}${until} returning created_at`,
+    bound.values,
+  );
+  return rows.map((row) => row.created_at as Date);
 }
 
 function idOf({ transactionId }: CallKey): string {
