@@ -35,6 +35,7 @@ class Disk {
       },
       syncData: () =>
         this.syncs ? file.syncData() : Promise.reject(new Error("Input/output error (os error 5)")),
+      readSync: (length) => file.readSync(length),
       close: () => file.close(),
     };
   };

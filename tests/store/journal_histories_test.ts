@@ -55,6 +55,7 @@ class World {
         await new Promise((resolve) => setTimeout(resolve));
         this.synced.set(key, Math.max(certain, this.synced.get(key)!));
       },
+      readSync: (length) => file.readSync(length),
       close: () => file.close(),
     };
   };

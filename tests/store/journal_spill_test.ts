@@ -105,6 +105,19 @@ spilling("what is too much for memory comes back from the journal, in order", as
   assert.equal(journal.spilled, 0);
 });
 
+spilling("what is in the journal alone comes back though its folder was removed", async (world) => {
+  const { folder, journal, recorder, stored, store, call } = world;
+  await goAway(world);
+  for (const id of names(100)) call(id);
+  await Deno.remove(folder, { recursive: true });
+  store.away = false;
+  world.resume();
+  await until(() => recorder.waiting === 0 || world.lines.length > 1);
+  assert.deepEqual(stored, ["call-first", ...names(100)]);
+  assert.equal(journal.spilled, 0);
+  await recorder.drain();
+});
+
 spilling("the journal's files go as what was in them alone is stored", async (world) => {
   const { folder, journal, recorder, store, call } = world;
   await goAway(world);

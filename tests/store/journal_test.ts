@@ -65,6 +65,7 @@ Deno.test("an end that is written just as the sync before it is over is synced t
             await file.syncData();
             afterSync();
           },
+          readSync: (length) => file.readSync(length),
           close: () => file.close(),
         };
       };

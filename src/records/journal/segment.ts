@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { rewrittenSuffix } from "./files.ts";
 import { encodeRecord, scanRecords } from "./records.ts";
-import { createSegmentFile, type SegmentFile } from "./segment_file.ts";
+import { createSegmentFile, ReservedFile, type SegmentFile } from "./segment_file.ts";
 
 /** A journal file that this process writes; records are appended whole or not at all. */
 export class Segment {
@@ -94,7 +94,11 @@ export class Segment {
   /** The bytes appended so far. */
   async read(): Promise<Buffer> {
     const length = this.#bytes;
-    const bytes = await Deno.readFile(this.path);
+    const bytes = await Deno.readFile(this.path).catch((thrown) => {
+      if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
+      // Somebody has removed the folder: only the open file has these records.
+      return this.#file.readSync(length);
+    });
     return Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(length, bytes.length));
   }
 
@@ -122,7 +126,8 @@ export class Segment {
     const path = `${this.path}${rewrittenSuffix}`;
     const before = this.#bytes;
     const old = await this.read();
-    const fresh = await Deno.open(path, { write: true, create: true, truncate: true, mode: 0o600 });
+    const options = { read: true, write: true, create: true, truncate: true, mode: 0o600 };
+    const fresh = await Deno.open(path, options);
     let bytes = 0;
     try {
       for (const { record } of scanRecords(old)) {
@@ -142,7 +147,7 @@ export class Segment {
       throw thrown;
     }
     this.#file.close();
-    this.#file = fresh;
+    this.#file = new ReservedFile(this.path, fresh, bytes);
     this.#bytes = bytes;
     this.#isNamed = false;
     await this.#syncName();

@@ -4,12 +4,14 @@ export interface SegmentFile {
   writeSync(bytes: Uint8Array): number;
   truncateSync(length: number): void;
   syncData(): Promise<void>;
+  /** Its first bytes, which it has also once it was removed. */
+  readSync(length: number): Uint8Array<ArrayBuffer>;
   close(): void;
 }
 
 /** Makes a file that only its owner can read. */
 export function createSegmentFile(path: string): SegmentFile {
-  const options = { write: true, createNew: true, mode: 0o600 };
+  const options = { read: true, write: true, createNew: true, mode: 0o600 };
   return new ReservedFile(path, Deno.openSync(path, options));
 }
 
@@ -21,17 +23,19 @@ const zeros = new Uint8Array(256 * 1024);
  * file system has to write length and blocks too, and a sync waits for the disk twice. Whoever reads
  * it after a crash passes zeros over.
  */
-class ReservedFile implements SegmentFile {
+export class ReservedFile implements SegmentFile {
   readonly #path: string;
   readonly #file: Deno.FsFile;
-  #length = 0;
+  #length: number;
   /** Where the zeros end. */
-  #reserved = 0;
+  #reserved: number;
   #isDiskFull = false;
 
-  constructor(path: string, file: Deno.FsFile) {
+  /** `length`: of what was written to the file before. */
+  constructor(path: string, file: Deno.FsFile, length = 0) {
     this.#path = path;
     this.#file = file;
+    this.#length = this.#reserved = length;
   }
 
   writeSync(bytes: Uint8Array): number {
@@ -53,6 +57,18 @@ class ReservedFile implements SegmentFile {
     await this.#file.syncData();
     // A file that somebody has removed takes everything, and no start will find it.
     if (this.#file.statSync().nlink === 0) throw new Error(`${this.#path} has been removed`);
+  }
+
+  readSync(length: number): Uint8Array<ArrayBuffer> {
+    const bytes = new Uint8Array(length);
+    let at = 0;
+    this.#file.seekSync(0, Deno.SeekMode.Start);
+    try {
+      for (let read; at < length && (read = this.#file.readSync(bytes.subarray(at)));) at += read;
+    } finally {
+      this.#file.seekSync(this.#length, Deno.SeekMode.Start);
+    }
+    return bytes.subarray(0, at);
   }
 
   close(): void {
