@@ -57,6 +57,8 @@ export interface Duplicate {
   claim: Pick<Claim, "key" | "claimId">;
   /** The call whose answer is kept. */
   originalId: string | null;
+  /** The call as it was settled. */
+  settled: Interaction | undefined;
 }
 
 export interface IdempotencyDeps {
@@ -268,7 +270,7 @@ class Gate implements Idempotency {
   ): Promise<void> {
     const transactionId = trace.transactionId ?? null;
     const answer = { status, headers, body: bytes, streamed, transactionId };
-    const remembered = this.#memory.put(attempt.claim, answer);
+    const remembered = this.#memory.put(attempt.claim, answer, trace.settled);
     this.#end(attempt, answer);
     const saved = this.#inBackground(this.#save(remembered));
     // The last byte leaves when a restart can't lose the answer; a store that is slow or away holds
@@ -283,7 +285,7 @@ class Gate implements Idempotency {
   }
 
   async #save(remembered: RememberedAnswer): Promise<void> {
-    const { claim, answer } = remembered;
+    const { claim, answer, settled } = remembered;
     const { store, log, onDuplicate } = this.#deps;
     if (remembered.isErased || remembered.isSaving) return;
     remembered.isSaving = true;
@@ -296,7 +298,7 @@ class Gate implements Idempotency {
       const { transactionId } = answer;
       const tell = (originalId: string | null) => {
         if (transactionId === null) return;
-        onDuplicate?.({ accountId, transactionId, claim, originalId });
+        onDuplicate?.({ accountId, transactionId, claim, originalId, settled });
       };
       if (finished.state === "stored") {
         if (finished.isChargedElsewhere) tell(null);

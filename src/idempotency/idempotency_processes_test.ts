@@ -121,8 +121,10 @@ Deno.test("what two processes answered while they did not see each other is repo
   await one.maintain();
   await two.maintain();
   assert.deepEqual(one.duplicates, []);
-  const found = two.duplicates.map(({ claim: _claim, ...rest }) => rest);
-  assert.deepEqual(found, [{ accountId: 1, transactionId: "t2", originalId: "t1" }]);
+  const found = two.duplicates.map(({ claim: _claim, settled, ...rest }) => ({
+    ...{ ...rest, settled: settled?.transactionId },
+  }));
+  assert.deepEqual(found, [{ accountId: 1, transactionId: "t2", originalId: "t1", settled: "t2" }]);
   assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
 });
 

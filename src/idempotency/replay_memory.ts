@@ -1,10 +1,13 @@
 import type { Clock } from "../base/clock.ts";
+import { bareInteraction, type Interaction, type SettledCall } from "../shared/interaction.ts";
 import type { Claim, StoredAnswer } from "./request_fingerprint.ts";
 
 /** An answer that this process gave. */
 export interface RememberedAnswer {
   readonly claim: Claim;
   readonly answer: StoredAnswer;
+  /** The call that made it, without its texts. */
+  readonly settled: Interaction | undefined;
   readonly atMs: number;
   /** The store has it; kept a while for the case that the store goes away. */
   isSaved: boolean;
@@ -28,11 +31,12 @@ export class ReplayMemory {
     this.#clock = clock;
   }
 
-  put(claim: Claim, answer: StoredAnswer): RememberedAnswer {
+  put(claim: Claim, answer: StoredAnswer, settled: SettledCall | undefined): RememberedAnswer {
     this.#drop(claim.key);
     const remembered = {
       claim,
       answer,
+      settled: settled && bareInteraction(settled),
       atMs: this.#clock.monotonicMs(),
       isSaved: false,
       isSaving: false,

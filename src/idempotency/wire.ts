@@ -52,12 +52,12 @@ export function createIdempotencyServices(options: IdempotencyOptions): Idempote
 /** Gives back what a call was charged whose request another call had answered already. */
 async function refund(
   { database, analyticsStore, flushRecords, log, pause }: IdempotencyOptions,
-  { accountId, transactionId, claim, originalId }: Duplicate,
+  { originalId, ...duplicate }: Duplicate,
 ): Promise<void> {
   const note = `the same request was answered by ${originalId ?? "another call"}`;
   const attempt = async () => {
     await flushRecords({ timeoutMs: Infinity });
-    await refundCharge(database, { accountId, transactionId, claim, note }, analyticsStore);
+    await refundCharge(database, { ...duplicate, note }, analyticsStore);
   };
   try {
     // Duplicates are found as the store comes back, when the call's own row may still wait for it.
@@ -68,7 +68,7 @@ async function refund(
     await attempt();
   } catch (thrown) {
     log.error("a second charge could not be given back", {
-      transaction: transactionId,
+      transaction: duplicate.transactionId,
       reason: messageOf(thrown),
     });
   }

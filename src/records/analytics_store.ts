@@ -5,6 +5,7 @@ import type {
   BillingBasis,
   GroupedCalls,
   GroupedCallsQuery,
+  Interaction,
   InteractionQuery,
   InteractionStore,
   Mode,
@@ -136,13 +137,22 @@ export interface WrittenLines {
 /** Lines as they are, or the cells of a row that is still to be written. */
 export type ExportedLines = WrittenLines | readonly Cell[];
 
+/** A call as it was settled, and what it has been charged until it was given back. */
+export interface RefundedCall {
+  readonly call: Interaction;
+  readonly chargedNanos: bigint;
+}
+
 /** Operations that can be part of a transaction of the main database. */
 export interface AnalyticsTransaction {
   has(accountId: number, call: CallKey): Promise<boolean>;
   /** Writes corrected costs; returns the ids of the calls that had not changed since they were read. */
   reprice(accountId: number, calls: readonly CorrectedCall[]): Promise<Set<string>>;
-  /** Sets the charge in the call's row to zero. */
-  clearCharge(transactionId: string): Promise<void>;
+  /**
+   * Sets the charge in the call's row to zero. `refunded`: subtracts it from the sums of erased calls,
+   * each time, where that is all that is left of the call.
+   */
+  clearCharge(transactionId: string, refunded?: RefundedCall): Promise<void>;
   matched(scope: ErasureScope, limit: number): Promise<CallKey[]>;
   keysOf(accountId: number, transactionIds: readonly string[]): Promise<CallKey[]>;
   idsOfRequests(requests: CallsOfRequests): Promise<string[]>;

@@ -19,6 +19,7 @@ import { createRepricing } from "../../src/repricing/store/repricing.ts";
 import { createRegistry } from "../../src/vendors/registry.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
 import { eachDatabase } from "../support/databases.ts";
+import { erase, request } from "./erasing.ts";
 import { interaction, newAccount } from "./samples.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 
@@ -199,6 +200,27 @@ eachDatabase("a charge that stands for its request is not given back", async (da
     createAnalyticsStore(database),
   );
   assert.deepEqual(await charged(), ["y"]);
+});
+
+eachDatabase("a charge that is given back after its call was erased leaves the sums too", async (
+  database,
+) => {
+  const { accountId, records, dead, claimOf, row, charged } = await setUp(database);
+  const [x, y] = [claimOf(), claimOf({ requestId: "r2" })];
+  for (const claim of [x, y]) await dead.claim(claim);
+  const settled = row("y", y);
+  await records.insert([row("x", x), settled]);
+  await erase(database, request(accountId, { transactionIds: ["y"] }));
+  // The second time as after an answer that was lost.
+  const duplicate = { accountId, transactionId: "y", note: "twice", settled };
+  await refundCharge(database, duplicate, createAnalyticsStore(database));
+  await refundCharge(database, duplicate, createAnalyticsStore(database));
+  assert.deepEqual(await charged(), ["x"]);
+  const sums = await database.query(
+    `select calls::integer as calls, charged_nanos::bigint as charged from usage_sums
+     where part = 'all' and span = 'day' order by erased`,
+  );
+  assert.deepEqual(sums, [{ calls: 1, charged: charge }, { calls: 1, charged: 0n }]);
 });
 
 for (const way of ["dropped", "given back"]) {

@@ -1,5 +1,6 @@
 import type { AnalyticsStore } from "../../records/analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import type { Interaction } from "../../shared/interaction.ts";
 import { correctBudgetCharges } from "../../budgets/store/budget_charges.ts";
 import { credit, lockAccounts, refundOperation } from "./ledger.ts";
 
@@ -7,22 +8,30 @@ import { credit, lockAccounts, refundOperation } from "./ledger.ts";
  * Gives back what a call was charged, corrections included, once: for a call that another process
  * had answered already. Nothing where the request was charged as this very call (`claim`): then the
  * other one was not. The settle entry stays and an adjustment stands against it. The call's row
- * must be stored, in `analytics`.
+ * must be stored, in `analytics`, or be erased: then `settled` says which sums count its charge.
  */
 export async function refundCharge(
   database: Database,
-  call: { accountId: number; transactionId: string; note: string; claim?: Claim },
+  call: {
+    accountId: number;
+    transactionId: string;
+    note: string;
+    claim?: Claim;
+    settled?: Interaction | undefined;
+  },
   analytics: Pick<AnalyticsStore, "sharesMain" | "within" | "clearCharge">,
 ): Promise<void> {
-  const { accountId, transactionId, note, claim } = call;
+  const { accountId, transactionId, note, claim, settled } = call;
   const operationId = refundOperation(transactionId);
   if (claim && await isCharged(database, claim)) return;
-  await database.transaction(async (tx) => {
+  const refunded = await database.transaction(async (tx) => {
     // Nobody may price the call again in between.
     await lockAccounts(tx, [accountId]);
     // A call that cost nothing so far has no charge: the entry keeps a later price from charging it.
-    const [settled] = await tx.query(
-      `select coalesce(-sum(amount_nanos), 0)::bigint as charged from (
+    const [ledger] = await tx.query(
+      `select coalesce(-sum(amount_nanos), 0)::bigint as charged,
+         exists (select from ledger_entries where operation_id = $3) as refunded
+       from (
          select amount_nanos from ledger_entries
            where interaction_id = $1 and account_id = $2 and kind = 'settle'
          union all
@@ -32,7 +41,7 @@ export async function refundCharge(
        ) e`,
       [transactionId, accountId, operationId],
     );
-    await credit(tx, "adjust", accountId, settled!.charged as bigint, {
+    await credit(tx, "adjust", accountId, ledger!.charged as bigint, {
       note,
       operationId,
       interactionId: transactionId,
@@ -42,9 +51,13 @@ export async function refundCharge(
     await tx.query("update key_charges set charged_nanos = 0 where transaction_id = $1", [
       transactionId,
     ]);
-    if (analytics.sharesMain) await analytics.within(tx).clearCharge(transactionId);
+    const refunded = settled && ledger!.refunded === false
+      ? { call: settled, chargedNanos: ledger!.charged as bigint }
+      : undefined;
+    if (analytics.sharesMain) await analytics.within(tx).clearCharge(transactionId, refunded);
+    return refunded;
   });
-  if (!analytics.sharesMain) await analytics.clearCharge(transactionId);
+  if (!analytics.sharesMain) await analytics.clearCharge(transactionId, refunded);
 }
 
 /** An attempt at answering a repeatable request. */

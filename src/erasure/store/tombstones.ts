@@ -84,11 +84,16 @@ async function findGone(
     ...[row.transactionId, ...sourcesOf(row)],
     ...row.sourceCallIds ?? [],
   ]);
+  for (const id of await goneAmong(tx, ids)) erased.add(id);
+}
+
+/** Which of these calls were erased in the last days. */
+export async function goneAmong(tx: Queryable, transactionIds: readonly string[]) {
   const found = await tx.query(
     "select transaction_id from erased_calls where transaction_id = any($1::text[])",
-    [ids],
+    [transactionIds],
   );
-  for (const row of found) erased.add(String(row.transaction_id));
+  return found.map((row) => String(row.transaction_id));
 }
 
 /** SQL: the call of row `r` is not among those that any process has erased, of any version. */

@@ -104,7 +104,7 @@ function changesOf(
   return {
     has: (...args) => hasCall(database, ...args),
     reprice: (...args) => atomically((tx) => writeCorrections(tx, ...args)),
-    clearCharge: (transactionId) => atomically((tx) => clearCharge(tx, transactionId)),
+    clearCharge: (...args) => atomically((tx) => clearCharge(tx, ...args)),
     matched: (...args) => matchedCalls(database, ...args),
     keysOf: (...args) => keysOf(database, ...args),
     idsOfRequests: (requests) => idsOfRequests(database, requests),

@@ -1,7 +1,18 @@
-import type { CorrectedCall, PricedCall, PricedCallQuery } from "../analytics_store.ts";
+import type {
+  CorrectedCall,
+  PricedCall,
+  PricedCallQuery,
+  RefundedCall,
+} from "../analytics_store.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
-import { changeUsage, correctedCalls, countedColumns } from "../../usage/store/count_usage.ts";
+import { goneAmong } from "../../erasure/store/tombstones.ts";
+import {
+  changeUsage,
+  correctedCalls,
+  countedColumns,
+  refundedErased,
+} from "../../usage/store/count_usage.ts";
 
 /** Rows in memory and in one transaction. */
 const batchRows = 500;
@@ -116,8 +127,12 @@ function readCounts(row: SqlRow): Usage | undefined {
   };
 }
 
-/** Sets the charge in the call's row to zero; part of a transaction. */
-export async function clearCharge(tx: Queryable, transactionId: string): Promise<void> {
+/** As of `AnalyticsTransaction.clearCharge`; part of a transaction. */
+export async function clearCharge(
+  tx: Queryable,
+  transactionId: string,
+  refunded?: RefundedCall,
+): Promise<void> {
   const rows = await tx.query(
     `update interactions i set charged_nanos = 0
      from (
@@ -129,5 +144,7 @@ export async function clearCharge(tx: Queryable, transactionId: string): Promise
        old.charged_nanos as old_charged_nanos`,
     [transactionId],
   );
-  await changeUsage(tx, correctedCalls(rows));
+  if (rows.length > 0 || !refunded) return await changeUsage(tx, correctedCalls(rows));
+  if ((await goneAmong(tx, [transactionId])).length === 0) return;
+  await changeUsage(tx, refundedErased(refunded.call, refunded.chargedNanos));
 }

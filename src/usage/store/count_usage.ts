@@ -80,6 +80,15 @@ export async function countErased(tx: Queryable, rows: readonly SqlRow[]): Promi
   ]);
 }
 
+/** The charge of a call that is given back after the call was erased. */
+export function refundedErased(call: Interaction, chargedNanos: bigint): UsageChange[] {
+  const charged = { ...countedCall(call), charged_nanos: chargedNanos };
+  return [
+    { call: charged, sign: -1, erased: true },
+    { call: { ...charged, charged_nanos: 0n }, sign: 1, erased: true },
+  ];
+}
+
 /** Applies the changes in one statement; deletes sums without calls. */
 export async function changeUsage(
   tx: Queryable,
