@@ -57,8 +57,15 @@ export function openParentLink(
     channel.close();
     stop();
   });
+  // So the parent notices a start that freezes. A worker that is ready reports when its port is knocked.
+  const alive = () => channel.tell({ kind: "alive" });
+  alive();
+  const starting = setInterval(alive, 1_000);
   return {
-    tell: (notice) => channel.tell(notice),
+    tell(notice) {
+      if (notice.kind === "ready") clearInterval(starting);
+      channel.tell(notice);
+    },
     answers: answering.resolve,
     ask: async (question) => await channel.ask(question) as unknown[],
     metrics: async () => String(await channel.ask("metrics")),

@@ -56,7 +56,8 @@ interface Running {
   readonly ended: PromiseWithResolvers<ExitStatus>;
   readonly beganMs: number;
   isReady: boolean;
-  lastMessageMs: number;
+  /** Undefined before the first: loading the program may take as long as it needs. */
+  lastMessageMs: number | undefined;
 }
 
 /** How long metrics wait for a worker that is busy; then it counts as it was last seen. */
@@ -146,7 +147,7 @@ export class WorkerGroup {
     });
     const beganMs = clock.monotonicMs();
     const running: Running = {
-      ...{ process, channel, beganMs, lastMessageMs: beganMs, isReady: false },
+      ...{ process, channel, beganMs, lastMessageMs: undefined, isReady: false },
       ready: Promise.withResolvers<Ready>(),
       ended: Promise.withResolvers<ExitStatus>(),
     };
@@ -223,8 +224,7 @@ export class WorkerGroup {
       const pausedMs = Math.max(0, nowMs - lastLookMs - 2 * lookEveryMs);
       lastLookMs = nowMs;
       for (const { index, running } of this.#seats) {
-        // A start may take as long as it needs, and is left where it is by a stop.
-        if (!running || !running.isReady && !this.#isStopping) continue;
+        if (running?.lastMessageMs === undefined) continue;
         running.lastMessageMs += pausedMs;
         if (nowMs - running.lastMessageMs < silenceMs) continue;
         log.error("a worker says nothing and is killed", { worker: index });

@@ -222,6 +222,20 @@ Deno.test("a worker that says nothing for 30 s is killed; a pause of the machine
   assert.equal(spawned[0]!.isKilled, false);
 });
 
+Deno.test("a worker that freezes as it starts again is killed, however long one takes that says something", async () => {
+  const { spawned, timers } = await started(2);
+  const alive = (...workers: number[]) => {
+    for (const at of workers) spawned[at]!.events.message({ notice: { kind: "alive" } });
+    timers.advance(5_000);
+  };
+  spawned[1]!.end(1);
+  timers.advance(100);
+  for (let at = 0; at < 10; at++) alive(0, 2);
+  assert.equal(spawned[2]!.isKilled, false);
+  for (let at = 0; at < 6; at++) alive(0);
+  assert.deepEqual(spawned.map(({ isKilled }) => isKilled), [false, false, true]);
+});
+
 Deno.test("a stop kills workers that are frozen, one that starts too, and waits for those that say something", async () => {
   const { spawned, timers, group } = await started(3);
   spawned[2]!.end(1);
