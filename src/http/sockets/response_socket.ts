@@ -278,11 +278,6 @@ export class ResponseSocket implements FrameReceiver {
       storedId: before.storedId,
       itemsText: allText,
       recordedUnits: allText.length,
-    const remembered = {
-      responseId: running.responseId,
-      storedId: before.storedId,
-      itemsText: allText,
-      recordedUnits: allText.length,
       sources: [...before.sources, ...(transactionId ? [transactionId] : [])],
     };
     this.#deps.turns.remember(this, this.#accountId, remembered, settled);
