@@ -22,7 +22,7 @@ export const securitySchemes = {
     in: "header",
     name: "x-goog-api-key",
     description:
-      "The same key, as clients of the generate dialect send it; `dmt_…;VENDOR_KEY` works too.",
+      "The same key on generate paths and lists of models, as their clients send it; `dmt_…;VENDOR_KEY` works too.",
   },
 } as const;
 

@@ -58,14 +58,17 @@ export type Credential =
  * The credential of a request (docs/keys-and-credit.md). Each header may hold
  * `<key>` or `<key>;<vendor key>`. Client libraries send several headers at once, so the first
  * that holds a well-formed service key counts, in the order Authorization (scheme Bearer),
- * X-API-Key, x-goog-api-key; the others are ignored. Whether the key exists is for the caller to find
- * out.
+ * X-API-Key, x-goog-api-key (only where `googleAllowed`); the others are ignored. Whether the key
+ * exists is for the caller to find out.
  */
-export function parseCredential(headers: CredentialHeaders): Credential {
+export function parseCredential(
+  headers: CredentialHeaders,
+  { googleAllowed }: { googleAllowed: boolean },
+): Credential {
   const fields = [
     bearerValue(headers.authorization ?? ""),
     headers.xApiKey?.trim() ?? "",
-    headers.xGoogApiKey?.trim() ?? "",
+    googleAllowed ? headers.xGoogApiKey?.trim() ?? "" : "",
   ].filter((value) => value !== "");
   for (const value of fields) {
     const semicolon = value.indexOf(";");

@@ -13,8 +13,8 @@ const key = mintKey(clock).value.reveal();
 const other = mintKey(clock).value.reveal();
 
 /** The credential as plain values, the vendor key revealed. */
-function parsed(headers: CredentialHeaders) {
-  const credential = parseCredential(headers);
+function parsed(headers: CredentialHeaders, googleAllowed = true) {
+  const credential = parseCredential(headers, { googleAllowed });
   if (credential.kind !== "key") return credential.kind;
   const { value, vendorKey } = credential;
   return vendorKey === undefined ? value : { value, vendorKey: vendorKey.reveal() };
@@ -116,3 +116,8 @@ const refused: [string, CredentialHeaders, "missing" | "malformed"][] = [
 for (const [name, headers, expected] of refused) {
   Deno.test(`credential refused: ${name}`, () => assert.equal(parsed(headers), expected));
 }
+
+Deno.test("x-goog-api-key counts only where it is allowed", () => {
+  assert.equal(parsed({ xGoogApiKey: key }, false), "missing");
+  assert.equal(parsed({ xGoogApiKey: key, xApiKey: other }, false), other);
+});

@@ -104,7 +104,7 @@ const texts: Readonly<Record<string, (text: string) => unknown>> = {
     return cutStringPrefix(json, { start: 0, end: json.length }, text.length - 1);
   },
   pcmFormatOf: (text) => pcmFormatOf(`audio/L16;${text}`, { sampleRate: 1, channels: 1 }),
-  parseCredential: (text) => parseCredential({ authorization: text }),
+  parseCredential: (text) => parseCredential({ authorization: text }, { googleAllowed: true }),
   estimateTokens,
   inputTokenBound: (text) => inputTokenBound(JSON.stringify(text)),
   readEmail,

@@ -32,7 +32,9 @@ export function createAuthenticate(deps: {
 }): Authenticate {
   return async (requestContext, { path, header }) => {
     try {
-      const credential = credentialOf(header);
+      // Clients of the generate dialect send the key in a header of their own.
+      const googleAllowed = deps.errorDialect(path) === "generate" || sharedModels.test(path);
+      const credential = credentialOf(header, googleAllowed);
       const isLimited = () => deps.failures.isReached(requestContext.remoteHost);
       requestContext.principal = await deps.keyCache.verify(credential.value, isLimited);
       requestContext.vendorKey = credential.vendorKey;
@@ -46,6 +48,9 @@ export function createAuthenticate(deps: {
   };
 }
 
+/** The list that clients of every dialect read: some of the generate dialect's ask below `/v1`. */
+const sharedModels = /^(\/chat)?\/v1\/models(\/|$)/;
+
 export function requireKey(authenticate: Authenticate): MiddlewareHandler<Env> {
   return async (context, next) => {
     const requestContext = context.get("requestContext");
@@ -56,12 +61,12 @@ export function requireKey(authenticate: Authenticate): MiddlewareHandler<Env> {
   };
 }
 
-function credentialOf(header: (name: string) => string | undefined) {
+function credentialOf(header: (name: string) => string | undefined, googleAllowed: boolean) {
   const credential = parseCredential({
     authorization: header("authorization"),
     xApiKey: header("x-api-key"),
     xGoogApiKey: header("x-goog-api-key"),
-  });
+  }, { googleAllowed });
   if (credential.kind === "missing") throw new Fault("missing_api_key");
   if (credential.kind === "malformed") throw new Fault("invalid_api_key");
   return credential;

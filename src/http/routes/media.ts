@@ -31,7 +31,7 @@ export function signedMediaRoutes(app: Endpoints, deps: MediaRouteDeps): void {
     },
     ({ query, header }) =>
       query("signature") !== undefined && header("authorization") === undefined &&
-      header("x-api-key") === undefined && header("x-goog-api-key") === undefined,
+      header("x-api-key") === undefined,
   );
 }
 
