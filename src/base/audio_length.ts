@@ -140,7 +140,7 @@ interface OggCodec {
 }
 
 const oggCodecs: readonly OggCodec[] = [
-  // Whatever was recorded.
+  // At whatever rate it was recorded.
   { magic: "OpusHead", headLength: 19, rate: () => 48_000, seconds: opusSeconds },
   {
     magic: "\x01vorbis",
@@ -184,7 +184,7 @@ function opusSeconds(packet: Buffer): number {
 const paddingSeconds = 0.4;
 /** Of a packet, what tells how long it is. */
 const packetHead = 20;
-/** Hours of sound; a file with more has empty ones. */
+/** Of 20 ms, as usual, these are more than five hours; with more of them the length is unknown. */
 const mostPackets = 1_000_000;
 
 /**

@@ -72,8 +72,25 @@ Deno.test("a good status without any choice is no answer", () => {
 
 Deno.test("reasoning entries of an unknown type stay apart, whatever its name", () => {
   const reasoning_details = ["toString", "toString"].map((type) => ({ type, index: 0, text: "a" }));
-  const message = { role: "assistant", content: "hi", reasoning_details };
-  const answer = foldEvents(decodeAnswer({ choices: [{ index: 0, message }] }, {}));
-  const [choice] = encodeAnswer(answer).choices as { message: Record<string, unknown> }[];
-  assert.deepEqual(choice!.message.reasoning_details, reasoning_details);
+  const reader = new ChoiceReader(0, { value: 0 });
+  const events: CanonicalEvent[] = [];
+  for (const entry of reasoning_details) {
+    reader.read({ delta: { content: "hi", reasoning_details: [entry] } }, events);
+  }
+  reader.close(events);
+  assert.deepEqual(recordedReasoning(events), reasoning_details);
 });
+
+Deno.test("reasoning entries of a whole answer are no pieces of each other", () => {
+  const reasoning_details = ["a", "b"].map((text) => ({ type: "reasoning.text", text }));
+  const message = { role: "assistant", content: "hi", reasoning_details };
+  const events = decodeAnswer({ choices: [{ index: 0, message }] }, {});
+  assert.deepEqual(recordedReasoning(events), reasoning_details);
+});
+
+function recordedReasoning(events: CanonicalEvent[]): unknown {
+  const [choice] = encodeAnswer(foldEvents(events)).choices as { message: Json }[];
+  return choice!.message.reasoning_details;
+}
+
+type Json = Record<string, unknown>;

@@ -33,7 +33,8 @@ export class OwnChoice extends OwnMembers {
     this.#message.add(message);
     if (isRecord(message.audio)) this.#addSound(message.audio);
     this.#addList("annotations", message.annotations);
-    this.#addList("reasoning_details", message.reasoning_details);
+    // A whole answer has each of them whole.
+    this.#addList("reasoning_details", message.reasoning_details, isRecord(choice.delta));
     if (isRecord(choice.logprobs)) this.#addList("refusal_logprobs", choice.logprobs.refusal);
   }
 
@@ -54,13 +55,14 @@ export class OwnChoice extends OwnMembers {
     });
   }
 
-  #addList(name: string, more: unknown): void {
+  /** `inPieces`: an entry may go on with the text of the one before. */
+  #addList(name: string, more: unknown, inPieces = false): void {
     if (!Array.isArray(more) || more.length === 0) return;
     const list = (this.#message.get(name) ?? []) as JsonRecord[];
     this.#message.set(name, list);
     for (const entry of more.filter(isRecord)) {
       const last = list.at(-1);
-      const field = last && name === "reasoning_details" ? continuedField(last, entry) : undefined;
+      const field = last && inPieces ? continuedField(last, entry) : undefined;
       if (last && field !== undefined) {
         const text = this.#joined(last[field], entry[field]);
         list[list.length - 1] = { ...last, ...entry, [field]: text };
