@@ -12,6 +12,15 @@ export class CountedMessage extends IncomingMessage {
     }
     return super.push(chunk, encoding);
   }
+
+  /**
+   * Bytes that were on their way when the body was cancelled reach nobody: the runtime's web stream
+   * of it throws at them, outside of any request, which would end the process.
+   */
+  override emit(event: string | symbol, ...args: unknown[]): boolean {
+    if (event === "data" && this.destroyed) return false;
+    return super.emit(event, ...args);
+  }
 }
 
 /** Around chunks stand their lengths, a few bytes each, and at their end a few trailers. */
