@@ -160,10 +160,18 @@ export class Http1Connection {
     socket.on("error", (error: Error) => failure = error);
     socket.on("end", () => {
       // What came before is answered first; half of an answer is none.
-      if (!this.#isOver && this.#parser.finish()) return;
+      if (!this.#isOver && !this.#isReset(socket) && this.#parser.finish()) return;
       socket.destroy();
     });
     socket.on("close", () => this.#fail(failure ?? new ConnectionClosed()));
+  }
+
+  /**
+   * Under TLS the runtime tells of a reset as of an end in order, but the socket's other side has no
+   * address any more. It must not have been asked for before: the socket remembers it.
+   */
+  #isReset(socket: Socket): boolean {
+    return this.#options.target.protocol === "https:" && socket.remoteAddress === undefined;
   }
 
   #write(head: string, body: readonly Uint8Array[] = []): void {

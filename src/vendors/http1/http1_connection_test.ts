@@ -3,7 +3,7 @@ import net from "node:net";
 import tls from "node:tls";
 import { Random } from "../../../tests/support/random.ts";
 import { testCertificate, testCertificateKey } from "../../../tests/support/service_certificate.ts";
-import { createConnector } from "./connect.ts";
+import { ConnectionClosed, createConnector } from "./connect.ts";
 import { Http1Connection, type RequestHandler } from "./http1_connection.ts";
 
 Deno.test("what a vendor sends faster than is worth a turn each is read together", async () => {
@@ -127,6 +127,23 @@ Deno.test("a small request that a socket of TLS has not taken yet leaves no list
   await new Promise((resolve) => server.close(resolve));
 });
 
+Deno.test("an answer without a length ends with its connection, not with a reset, under TLS too", async () => {
+  await using vendor = await startVendor((socket) => socket.end("half"), "https:", endless);
+  assert.deepEqual(await answerPieces(connectTo(vendor.port, "https:")), ["half"]);
+  await using silent = await startVendor((socket) => socket.write("half"), "https:", endless);
+  const links: net.Socket[] = [];
+  const front = net.createServer((link) => {
+    const onward = net.connect(silent.port, "localhost").on("error", () => {});
+    links.push(link.on("error", () => {}));
+    link.pipe(onward).pipe(link);
+  });
+  await new Promise<void>((resolve) => front.listen(0, "localhost", resolve));
+  const { port } = front.address() as net.AddressInfo;
+  const reset = () => links.forEach((link) => link.resetAndDestroy());
+  await assert.rejects(answerPieces(connectTo(port, "https:"), reset), ConnectionClosed);
+  await new Promise((resolve) => front.close(resolve));
+});
+
 function connectTo(port: number, protocol = "http:"): Http1Connection {
   return new Http1Connection({
     target: { protocol, host: "vendor", hostname: "localhost", port: String(port) },
@@ -164,10 +181,14 @@ async function answerPieces(
   return pieces;
 }
 
-/** A vendor that answers each request's head with a chunked answer, written by `write`. */
+const chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+const endless = "HTTP/1.1 200 OK\r\n\r\n";
+
+/** A vendor that answers each request's head with `head` and what `write` writes. */
 async function startVendor(
   write: (socket: net.Socket) => unknown,
   protocol = "http:",
+  head = chunked,
 ): Promise<{ port: number } & AsyncDisposable> {
   const sockets = new Set<net.Socket>();
   const serve = (socket: net.Socket) => {
@@ -175,7 +196,7 @@ async function startVendor(
     socket.on("error", () => {}).on("close", () => sockets.delete(socket));
     socket.once("data", () => {
       socket.setNoDelay(true);
-      socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+      socket.write(head);
       write(socket);
     });
   };
