@@ -1,7 +1,9 @@
 import { nanosToUsd } from "../base/money.ts";
 import { finish } from "../base/steps.ts";
+import { isRecord } from "../dialects/kernel/json.ts";
 import { promptTokens } from "../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
+import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { Fault } from "../shared/fault.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
@@ -141,6 +143,8 @@ async function countAt(
     throw refusalFault(deps, access, answer, refusal.json);
   }
   const json = parseAnswer(new TextDecoder().decode(await answer.body.readAll(1024 * 1024)));
+  // Proxies in front of vendors send errors with status 200.
+  if (isRecord(json) && carriesError(json)) throw access.fault(readVendorError(json, undefined));
   const tokens = counting.read(json);
   if (tokens === undefined) throw new Fault("upstream_invalid_response");
   const id = vendorRequestId(answer.headers);

@@ -404,6 +404,22 @@ Deno.test("a token count goes on to the next target too", async () => {
   assert.equal(counted.headers.get("x-model"), `${messages}/${b}`);
 });
 
+Deno.test("an error under status 200 in place of a token count is the vendor's error", async () => {
+  const [model] = fresh(1) as [string];
+  const message = "prompt is too long: 9 tokens";
+  const word = service().script((exchange) =>
+    exchange.answer(200, { type: "error", error: { type: "invalid_request_error", message } })
+  );
+  const counted = await service().post("/chat/v1/messages/count_tokens", {
+    model: `${messages}/${model}`,
+    messages: [{ role: "user", content: word }],
+  });
+  const { error } = await counted.json();
+  assert.deepEqual([counted.status, error.code, error.message], [
+    ...[400, "context_length_exceeded", message],
+  ]);
+});
+
 Deno.test("a token count passes over a target without a vendor key, as a call does", async () => {
   const [a] = fresh(1) as [string];
   const word = service().script((exchange) =>
