@@ -59,6 +59,8 @@ class Body implements UpstreamBody {
   readonly #deadline: Deadline;
   /** Between the exchange and the reader, where the vendor compresses. */
   #decoder: Transform | undefined;
+  /** The first byte of a `deflate` body is to come: it says which of two forms the body has. */
+  #awaitsForm = false;
   #handlers: BodyHandlers | undefined;
   #paused = false;
   /** Why it failed, kept for a reader who comes later. */
@@ -78,7 +80,7 @@ class Body implements UpstreamBody {
     // From the beginning, so that a cut or an abort before anybody reads is not lost.
     exchange.listen({
       data: (chunk) => this.#arrived(chunk),
-      end: () => this.#decoder ? void this.#decoder.end() : this.#end(),
+      end: () => this.#ended(),
       error: (error) => this.#cut(error),
     });
     signal.addEventListener("abort", this.#onAbort);
@@ -91,8 +93,9 @@ class Body implements UpstreamBody {
     if (this.#failure) handlers.error(this.#failure.reason);
     if (this.#over) return;
     if (!this.#paused) this.#deadline.limit(this.#deps.idleMs);
-    const { headers } = this.#exchange;
-    const decoder = decoderFor(headers["content-encoding"]?.trim().toLowerCase() ?? "");
+    const encoding = this.#exchange.headers["content-encoding"]?.trim().toLowerCase() ?? "";
+    this.#awaitsForm = encoding === "deflate";
+    const decoder = this.#awaitsForm ? undefined : decoderFor(encoding);
     if (decoder === "unknown") return this.#invalid("uses a content encoding not asked for");
     if (decoder) this.#decode(decoder);
     // Where there is a decoder, its own buffer says when it has enough.
@@ -154,8 +157,18 @@ class Body implements UpstreamBody {
     if (!this.#paused) this.#deadline.limit(this.#deps.idleMs);
     this.#rawBytes += chunk.byteLength;
     if (this.#rawBytes > this.#deps.maxAnswerBytes) return this.#tooLarge();
+    if (this.#awaitsForm) {
+      this.#awaitsForm = false;
+      this.#decode(inflaterFor(chunk[0]!));
+    }
     if (this.#decoder === undefined) this.#take(chunk);
     else if (!this.#decoder.write(chunk)) this.#exchange.pause();
+  }
+
+  #ended(): void {
+    if (this.#awaitsForm) this.#cut();
+    else if (this.#decoder) this.#decoder.end();
+    else this.#end();
   }
 
   #take(chunk: Uint8Array): void {
@@ -216,14 +229,21 @@ class Body implements UpstreamBody {
 /** Servers say "none" so that no proxy compresses their events. */
 const uncompressed: ReadonlySet<string> = new Set(["", "identity", "none"]);
 
+const flush = zlib.constants.Z_SYNC_FLUSH;
+
 /** Vendors that compress although asked not to: each piece is handed on as soon as it is decoded. */
 function decoderFor(encoding: string): Transform | "unknown" | undefined {
-  const flush = zlib.constants.Z_SYNC_FLUSH;
   if (uncompressed.has(encoding)) return undefined;
   if (encoding === "gzip" || encoding === "x-gzip") return zlib.createGunzip({ flush });
-  if (encoding === "deflate") return zlib.createInflate({ flush });
   if (encoding === "br") {
     return zlib.createBrotliDecompress({ flush: zlib.constants.BROTLI_OPERATION_FLUSH });
   }
   return "unknown";
+}
+
+/** With zlib's header, as the standard has it, or without, as many servers send it. */
+function inflaterFor(firstByte: number): Transform {
+  // The compression's number, which is the only one; no bare body begins so.
+  const hasHeader = (firstByte & 0x0f) === 8;
+  return hasHeader ? zlib.createInflate({ flush }) : zlib.createInflateRaw({ flush });
 }
