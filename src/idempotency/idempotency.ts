@@ -6,6 +6,7 @@ import type { Log } from "../base/log.ts";
 import { Fault, isStoreAway, messageOf } from "../shared/fault.ts";
 import {
   type Claim,
+  type Finished,
   type RepeatableRequest,
   type ReplayId,
   replayIdOf,
@@ -287,10 +288,12 @@ class Gate implements Idempotency {
   async #save(remembered: RememberedAnswer): Promise<void> {
     const { claim, answer, settled } = remembered;
     const { store, log, onDuplicate } = this.#deps;
-    if (remembered.isErased || remembered.isSaving) return;
+    if (remembered.isSaving) return;
     remembered.isSaving = true;
     try {
-      const finished = await store.finish(claim, answer);
+      const finished = remembered.isErased
+        ? await this.#compare(claim, answer)
+        : await store.finish(claim, answer);
       // What is held by another is decided when that one has ended.
       if (finished.state === "held") return;
       remembered.isSaved = true;
@@ -302,8 +305,10 @@ class Gate implements Idempotency {
       };
       if (finished.state === "stored") {
         if (finished.isChargedElsewhere) tell(null);
+        if (!remembered.isErased || transactionId === null) return;
         // Erased while it was being written.
-        if (remembered.isErased && answer.transactionId) await store.erase([answer.transactionId]);
+        this.#memory.forget(remembered);
+        await store.erase([transactionId]);
         return;
       }
       this.#memory.forget(remembered);
@@ -315,6 +320,15 @@ class Gate implements Idempotency {
     } finally {
       remembered.isSaving = false;
     }
+  }
+
+  /** What storing the answer would find, of one that is erased and must not be stored. */
+  async #compare(claim: Claim, { transactionId }: StoredAnswer): Promise<Finished> {
+    const existing = await this.#deps.store.look(claim);
+    if (existing.state === "running") return { state: "held" };
+    const original = existing.state === "done" ? existing.answer.transactionId : transactionId;
+    if (original === transactionId) return { state: "conflict" };
+    return { state: "duplicate", transactionId: original };
   }
 
   async #claimLate(attempt: InFlightRequest): Promise<void> {

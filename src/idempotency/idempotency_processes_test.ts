@@ -128,6 +128,43 @@ Deno.test("what two processes answered while they did not see each other is repo
   assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
 });
 
+Deno.test("what two processes answered is reported also if the second answer was erased before it was stored", async () => {
+  const { one, two, store } = setUp(["a", "b"]);
+  store.isAway = true;
+  for (const [where, id] of [[one, "t1"], [two, "t2"]] as const) {
+    const asked = request();
+    await where.idempotent(asked, () => Promise.resolve(wholeRun(asked.trace, id)));
+  }
+  store.isAway = false;
+  await one.maintain();
+  assert.equal(await two.erase(["t2"]), 0);
+  store.isAway = true;
+  await assert.rejects(two.maintain());
+  store.isAway = false;
+  await two.maintain();
+  assert.deepEqual(two.duplicates.map(({ transactionId }) => transactionId), ["t2"]);
+  assert.equal(two.unsaved, 0);
+  assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
+});
+
+Deno.test("an erased answer that the store lacks is never stored, nor given again", async () => {
+  const { one, two, store } = setUp(["a", "b"]);
+  store.isAway = true;
+  const first = request();
+  await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
+  await assert.rejects(one.erase(["t1"]));
+  const again = request();
+  const reply = await one.idempotent(again, () => Promise.resolve(wholeRun(again.trace, "t2")));
+  assert.equal((await seen(reply)).text, "answer t2");
+  await assert.rejects(one.erase(["t2"]));
+  store.isAway = false;
+  await one.maintain();
+  const third = request();
+  const fresh = await two.idempotent(third, () => Promise.resolve(wholeRun(third.trace, "t3")));
+  assert.equal((await seen(fresh)).text, "answer t3");
+  assert.equal(one.unsaved, 0);
+});
+
 Deno.test("a store that hangs holds the end of an answer for a second", async () => {
   const { one, store, pass } = setUp();
   const first = request();

@@ -5,13 +5,15 @@ import type { Claim, StoredAnswer } from "./request_fingerprint.ts";
 /** An answer that this process gave. */
 export interface RememberedAnswer {
   readonly claim: Claim;
-  readonly answer: StoredAnswer;
+  /** Without its texts once it is erased. */
+  answer: StoredAnswer;
   /** The call that made it, without its texts. */
   readonly settled: Interaction | undefined;
   readonly atMs: number;
   /** The store has it; kept a while for the case that the store goes away. */
   isSaved: boolean;
   isSaving: boolean;
+  /** Given to nobody; one that the store lacks is only compared with what it has. */
   isErased: boolean;
 }
 
@@ -33,7 +35,7 @@ export class ReplayMemory {
 
   put(claim: Claim, answer: StoredAnswer, settled: SettledCall | undefined): RememberedAnswer {
     this.#drop(claim.key);
-    const remembered = {
+    const remembered: RememberedAnswer = {
       claim,
       answer,
       settled: settled && bareInteraction(settled),
@@ -50,7 +52,8 @@ export class ReplayMemory {
 
   find(key: string): RememberedAnswer | undefined {
     this.trim();
-    return this.#remembered.get(key);
+    const remembered = this.#remembered.get(key);
+    return remembered?.isErased ? undefined : remembered;
   }
 
   /** Forgets this answer, unless another one took its place. */
@@ -60,10 +63,16 @@ export class ReplayMemory {
 
   erase(transactionIds: ReadonlySet<string>): void {
     for (const [key, remembered] of this.#remembered) {
-      const { transactionId } = remembered.answer;
-      if (transactionId === null || !transactionIds.has(transactionId)) continue;
+      const { answer, isSaved } = remembered;
+      if (answer.transactionId === null || !transactionIds.has(answer.transactionId)) continue;
       remembered.isErased = true;
-      this.#drop(key);
+      if (isSaved) {
+        this.#drop(key);
+        continue;
+      }
+      // Another process may have answered the same request: this call's charge is then given back.
+      this.#bytes -= answer.body.length;
+      remembered.answer = { ...answer, headers: {}, body: new Uint8Array() };
     }
   }
 
