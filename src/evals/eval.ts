@@ -138,6 +138,9 @@ export interface FinishedItem {
   unpricedCalls: number;
 }
 
+/** By the clock of this process: deletions compare the results' time with that of theirs. */
+export type EndedItem = FinishedItem & { finishedAt: Date };
+
 export type CallCost = Pick<FinishedItem, "costNanos" | "unpricedCalls">;
 
 /** What the worker needs. Implemented in `src/evals/store/eval_work.ts`. */
@@ -172,7 +175,7 @@ export interface EvalWork {
     calls: readonly (CallCost & { transactionId: string | null })[],
   ): Promise<void>;
   /** Stores an item's end and results once; false when the claim is lost. */
-  finish(run: ClaimedRun, item: EvalItem, done: FinishedItem): Promise<boolean>;
+  finish(run: ClaimedRun, item: EvalItem, done: EndedItem): Promise<boolean>;
   /** Pauses a run; one that has waited for a day ends as failed with this reason. */
   pause(run: ClaimedRun, wait: { ms: number; code: ErrorCode; message: string }): Promise<void>;
   end(

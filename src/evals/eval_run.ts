@@ -46,7 +46,7 @@ export async function workOn(
       const principal = await checkRun(deps, run, progress);
       if (!principal) return;
       const end = await runItem(itemDeps, { run, item: next.value, principal, signal });
-      await ingest(deps.work, run, next.value, end, progress);
+      await ingest(deps, run, next.value, end, progress);
     }
   };
   const workers = Array.from({ length: callsAtOnce }, () => work());
@@ -114,7 +114,7 @@ async function checkRun(
 }
 
 async function ingest(
-  work: EvalWork,
+  { work, clock }: Pick<EvalRunDeps, "work" | "clock">,
   run: ClaimedRun,
   item: EvalItem,
   end: ItemEnd,
@@ -123,7 +123,8 @@ async function ingest(
   if (end.kind === "stopped") return progress.stop({ kind: "leave" });
   if (end.kind === "wait") return progress.stop({ ...end, kind: "pause" });
   if (end.kind === "unrecoverable") return progress.stop({ ...end, kind: "end", state: "failed" });
-  if (!await work.finish(run, item, end.done)) return progress.stop({ kind: "leave" });
+  const isOurs = await work.finish(run, item, { ...end.done, finishedAt: clock.now() });
+  if (!isOurs) return progress.stop({ kind: "leave" });
   progress.count(end.done.outcome === "error", end.done.reason);
 }
 

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import type { Grader } from "../../contracts/data/eval_request.ts";
 import type { EvalRun } from "../../src/evals/eval.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { RelayRequest } from "../../src/relay/relay.ts";
@@ -62,6 +63,18 @@ eachWorld(
     }
   },
 );
+
+eachWorld("results have the time of the process that made them, as deletions do", async (world) => {
+  await world.store(1);
+  // Behind the database's clock.
+  const at = new Date(Date.now() - 60_000);
+  world.clock = { ...systemClock, now: () => at };
+  const id = await world.create();
+  world.runner().wake();
+  await world.until(id, ended);
+  const results = await world.evals.results(world.accountId, id, { limit: 100 });
+  assert.deepEqual(results.map(({ createdAt }) => createdAt), [at]);
+});
 
 eachWorld(
   "without credit a run waits, asks no more meanwhile, and goes on where it was",

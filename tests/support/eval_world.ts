@@ -1,5 +1,5 @@
 import type { Grader } from "../../contracts/data/eval_request.ts";
-import { systemClock } from "../../src/base/clock.ts";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { chat } from "../../src/dialects/text/chat/mod.ts";
 import { generate } from "../../src/dialects/text/generate/mod.ts";
 import { messages } from "../../src/dialects/text/messages/mod.ts";
@@ -60,6 +60,8 @@ export interface EvalWorld {
   /** Requests that reached the model so far. */
   calls: RelayRequest[];
   model: Model;
+  /** Of the processes that work. */
+  clock: Clock;
   rate: () => Partial<RateDecision>;
   log: string[];
   /** Stores `count` calls "question N" answered "answer N". */
@@ -91,6 +93,7 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
     keyId: minted.id,
     evals,
     calls: [],
+    clock: systemClock,
     model: (request) => chatAnswer(`answer ${numberIn(request.bodyText)}`),
     rate: () => ({}),
     log: [],
@@ -101,7 +104,7 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
     },
     runner() {
       const runner = new EvalRunner({
-        clock: systemClock,
+        clock: world.clock,
         log: {
           warn: (message, fields) => void world.log.push(`${message} ${JSON.stringify(fields)}`),
         },

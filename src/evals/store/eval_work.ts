@@ -4,6 +4,7 @@ import {
   type ClaimedRun,
   countCost,
   countItem,
+  type EndedItem,
   type EvalItem,
   type EvalState,
   type EvalWork,
@@ -201,7 +202,7 @@ async function finish(
   },
   run: ClaimedRun,
   item: EvalItem,
-  done: FinishedItem,
+  done: EndedItem,
 ): Promise<boolean> {
   // Before any row, as an erasure does it too.
   await lockForWriting(tx);
@@ -235,19 +236,25 @@ async function insertResults(
   tx: Queryable,
   run: ClaimedRun,
   item: EvalItem,
-  { results }: FinishedItem,
+  { results, finishedAt }: EndedItem,
 ): Promise<void> {
   await tx.query(
     `insert into eval_results (eval_run_id, created_at, account_id, transaction_id,
        answer_transaction_id, judge_transaction_id, session_id, user_id, grader_index, grader,
        passed, score, detail)
-     select $1, clock_timestamp(), $2, $3, r.answer, r.judge, r.session_id, r.user_id,
+     select $1, $5, $2, $3, r.answer, r.judge, r.session_id, r.user_id,
        r.grader_index, r.grader, r.passed, r.score, r.detail
      from json_to_recordset($4::text::json) as r(answer text, judge text, session_id text,
        user_id text, grader_index integer, grader text, passed boolean, score double precision,
        detail text)
      on conflict do nothing`,
-    [run.evalRunId, run.accountId, item.transactionId, JSON.stringify(results.map(writeResult))],
+    [
+      run.evalRunId,
+      run.accountId,
+      item.transactionId,
+      JSON.stringify(results.map(writeResult)),
+      finishedAt,
+    ],
   );
 }
 
