@@ -2,8 +2,10 @@ import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { writeImageAnswer } from "../dialects/media/images/write_answer.ts";
 import type { GeneratedImage, ImageStreamReader } from "../dialects/kernel/image_codec.ts";
 import { isRecord, type JsonRecord } from "../dialects/kernel/json.ts";
+import { partialImageTokens } from "../dialects/kernel/image_tokens.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { Fault } from "../shared/fault.ts";
+import { estimateTokens } from "../shared/token_estimate.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
@@ -22,8 +24,6 @@ import {
 
 /** An event larger than this ends the stream. */
 const maxEventBytes = 32 * 1024 * 1024;
-/** Assumed tokens of a partial image, if the stream breaks off before its usage. */
-const partialImageTokens = 100;
 
 /** Forwards the vendor's events unchanged, and reads images and usage from them. */
 export function imageStream(
@@ -51,7 +51,7 @@ class ImageListener implements OperationListener {
   readonly #splitter = new SseSplitter({ maxEventBytes });
   readonly #images: GeneratedImage[] = [];
   #usage: Usage | undefined;
-  #unfinished = 0;
+  #partials = 0;
 
   constructor(ctx: OperationContext, drawing: Drawing, reader: ImageStreamReader) {
     this.#ctx = ctx;
@@ -77,10 +77,11 @@ class ImageListener implements OperationListener {
   settle(): { recordText?: string } {
     const { request, ask, encoded } = this.#drawing;
     const { meter, vendorCall: { price, target } } = this.#ctx;
-    if (this.#images.length === 0 && this.#unfinished === 0) return {};
+    if (this.#images.length === 0 && this.#partials === 0) return {};
     if (this.#images.length === 0) {
-      const output = this.#unfinished * partialImageTokens;
-      meter.report({ input: 0, output, imageOutput: output }, "estimated");
+      const output = this.#partials * partialImageTokens;
+      const input = estimateTokens(ask.prompt);
+      meter.report({ input, output, imageOutput: output }, "estimated");
       return {};
     }
     const one = { images: this.#images, ...(this.#usage ? { usage: this.#usage } : {}) };
@@ -107,10 +108,10 @@ class ImageListener implements OperationListener {
     return passEvents(events, ({ data }) => {
       const event = data === undefined ? undefined : parsed(data);
       if (!event) return undefined;
-      const { image, usage, error } = this.#reader.read(event);
+      const { image, isPartial, usage, error } = this.#reader.read(event);
       if (error !== undefined) return this.#ctx.vendorCall.fault(readVendorError(error, undefined));
       if (image) this.#images.push(image);
-      else this.#unfinished++;
+      if (isPartial) this.#partials++;
       this.#usage = usage ?? this.#usage;
       return undefined;
     });

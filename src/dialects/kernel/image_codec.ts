@@ -105,6 +105,8 @@ export interface ImageStreamReader {
   read(event: unknown): {
     /** A finished picture. */
     image?: GeneratedImage;
+    /** An unfinished picture, which is billed too. */
+    isPartial?: true;
     usage?: Usage;
     /** The vendor's error, in the middle of the stream. */
     error?: unknown;

@@ -9,8 +9,9 @@ import type {
 } from "../../kernel/image_codec.ts";
 import { invalidValue } from "../../../shared/fault.ts";
 import { optionalField } from "../../kernel/fields.ts";
-import { isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { notAllowed, type PixelSize, sizeText } from "../../kernel/picture_shape.ts";
+import { carriesError } from "../../kernel/vendor_error.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
 import { readImage, readImageList, readImageUsage } from "./answer.ts";
 import { lossesOf, noStream } from "../../kernel/image_losses.ts";
@@ -178,10 +179,11 @@ function tokensAtMost(size: PixelSize | undefined, quality: string | undefined, 
 
 function readEvent(event: unknown): ReturnType<ImageStreamReader["read"]> {
   if (!isRecord(event)) return {};
-  if (isRecord(event.error)) return { error: event };
+  if (carriesError(event)) return { error: event };
   if (event.type === "error") return { error: { error: event } };
-  const isFinal = typeof event.type === "string" && event.type.endsWith(".completed");
-  if (!isFinal) return {};
+  const type = asString(event.type) ?? "";
+  if (type.endsWith(".partial_image")) return { isPartial: true };
+  if (!type.endsWith(".completed")) return {};
   const [image] = readImage(event);
   const usage = readImageUsage(event.usage);
   return { ...(image ? { image } : {}), ...(usage ? { usage } : {}) };

@@ -159,10 +159,14 @@ Deno.test("an answer is read with its usage, all output as pictures where nothin
 
 Deno.test("a stream's last event brings the picture, and an error among them is one", () => {
   const read = generations.stream!.read;
-  assert.deepEqual(read({ type: "image_generation.partial_image", b64_json: "aGk=" }), {});
+  assert.deepEqual(read({ type: "image_generation.partial_image", b64_json: "aGk=" }), {
+    isPartial: true,
+  });
+  assert.deepEqual(read({ type: "image_generation.in_progress" }), {});
   const completed = { type: "image_generation.completed", b64_json: "aGk=" };
   assert.deepEqual(read(completed), { image: { data: "aGk=" } });
   assert.deepEqual(read({ ...completed, type: "image_edit.completed" }).image, { data: "aGk=" });
   assert(read({ type: "error", code: "moderation_blocked", message: "no" }).error);
   assert(read({ error: { message: "no" } }).error);
+  assert(read({ error: "no" }).error);
 });
