@@ -273,6 +273,16 @@ Deno.test("where the service has no key, lists are those of the caller's own, fo
   assert.deepEqual(await ask("/vendor-a/v1/models", key), [200, ids]);
   assert.deepEqual(await ask(one, key), [200, `vendor-a/${first}`]);
   assert.equal(await ofVendor("/chat/v1/models", key), (ids as string[]).length);
+  await callControl(
+    ...[dataDir, ["vendor-key", "set", "--vendor", "vendor-a", "--account", "own keys"]] as const,
+    "hf_wrong0123456789",
+  );
+  assert.equal(await ofVendor("/chat/v1/models", key), 0);
+  const warnings = service().log.filter((line) => line.includes("model list is left out"));
+  assert.ok(
+    !warnings.some((line) => line.includes("vendor-a")),
+    "an account's key is its own matter",
+  );
   assert.deepEqual(await ask("/vendor-a/v1/models", service().key), [404, "vendor_not_configured"]);
   assert.equal(await ofVendor("/chat/v1/models", service().key), 0);
 });

@@ -111,7 +111,7 @@ async function listUnified(
       permittedModelsOf(deps, vendor, caller)
         .then((models) => models.map((model) => ofVendor(vendor, model)))
         .catch((thrown) => {
-          if (thrown instanceof Fault && thrown.code === "vendor_not_configured") return [];
+          if (thrown instanceof Fault && callersMatter.has(thrown.code)) return [];
           // One failing vendor doesn't fail the list.
           deps.log.warn("a vendor's model list is left out", {
             vendor: vendor.label,
@@ -125,6 +125,12 @@ async function listUnified(
     .filter(({ name }) => mayCallVirtual(deps.routes, key, name));
   return [...virtual.map(ofVirtual), ...lists.flat()];
 }
+
+/** Why a vendor has no list for a caller that others have: no word for the operator. */
+const callersMatter: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
+  "invalid_vendor_api_key",
+  "vendor_not_configured",
+]);
 
 /** Whether the key may call one of its targets at least. */
 function mayCallVirtual(routes: RouteTable, key: ApiKey, name: string): boolean {
