@@ -13,7 +13,7 @@ import {
 } from "./deletion.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
 import { Fault, messageOf, overLimit } from "../shared/fault.ts";
-import type { Erasures } from "./erasures.ts";
+import type { ErasureIndex, Erasures } from "./erasures.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 
 /** What a caller asks to have erased. */
@@ -32,7 +32,8 @@ export interface DeletionsDeps {
   exports: ExportEraser | undefined;
   /** Resolves when every call answered so far is in the store; throws when the store is away. */
   flushRecords: (options: { timeoutMs: number }) => Promise<void>;
-  clock: Pick<Clock, "now">;
+  index: Pick<ErasureIndex, "arrivalOf">;
+  clock: Clock;
   newId: () => string;
   log: Pick<Log, "info" | "warn">;
 }
@@ -154,12 +155,14 @@ export class Deletions {
   }
 
   #request({ audit, ...wanted }: WantedDeletion): DeletionRequest {
-    const { newId, clock } = this.#deps;
+    const { newId, clock, index } = this.#deps;
     const deletionId = newId();
+    const now = { arrivedAt: clock.now(), arrivedMs: clock.monotonicMs() };
     return {
       ...wanted,
       deletionId,
-      requestedAt: clock.now(),
+      // As the calls that it is to cover.
+      requestedAt: index.arrivalOf(wanted.accountId, now),
       ...(audit ? { audit: audit(deletionId) } : {}),
     };
   }

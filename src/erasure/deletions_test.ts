@@ -1,3 +1,4 @@
+import { createErasureIndex } from "./erasures.ts";
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import type { Deletion, DeletionStore, ErasedBatch } from "./deletion.ts";
@@ -52,6 +53,7 @@ function setUp(steps: (() => Promise<ErasedBatch>)[], waiting = 0) {
     erasures: { refresh: () => note("refresh", undefined) },
     exports: { eraseExports: (account) => note(`exports of ${account}`, 1) },
     flushRecords: () => note("caught up", undefined),
+    index: createErasureIndex(clock),
     clock,
     newId: () => "d1",
     log: { info() {}, warn() {} },

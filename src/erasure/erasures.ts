@@ -14,17 +14,33 @@ export interface ErasureIndex {
   onDropped(listener: (transactionIds: readonly string[]) => Promise<void>): void;
   /** Adds tombstones; a call that was under way when one was made may end after it. */
   add(tombstones: readonly Tombstone[]): void;
+  /**
+   * When a call counts as having arrived that did so at `at`: behind the account's deletions that
+   * were known here by then, also where their clock is ahead or this one went back, by an hour at
+   * most. Else the record of a later call would be covered by them.
+   */
+  arrivalOf(accountId: number, at: Arrival): Date;
   /** Drops tombstones that no call under way can be older than. */
   prune(): void;
 }
 
+/** A moment by this process's two clocks. */
+export interface Arrival {
+  readonly arrivedAt: Date;
+  /** Monotonic, by which it is told what came first. */
+  readonly arrivedMs: number;
+}
+
+/** Clocks that are further apart are broken. */
+const clocksApartMs = 60 * 60 * 1000;
 /** No call takes longer. */
 const rememberMs = 24 * 60 * 60 * 1000;
 const dropsRemembered = 10_000;
 
-export function createErasureIndex(clock: Pick<Clock, "now">): ErasureIndex {
+export function createErasureIndex(clock: Clock): ErasureIndex {
   const startedAt = clock.now();
   let live: Tombstone[] = [];
+  const latest = new LatestDeletions(clock);
   const drops = new Set<string>();
   const listeners: ((transactionIds: readonly string[]) => Promise<void>)[] = [];
   return {
@@ -38,12 +54,51 @@ export function createErasureIndex(clock: Pick<Clock, "now">): ErasureIndex {
       for (const listener of listeners) await listener(transactionIds);
     },
     onDropped: (listener) => void listeners.push(listener),
-    add: (tombstones) => pushAll(live, tombstones.filter(({ before }) => before >= startedAt)),
+    add(tombstones) {
+      const recent = tombstones.filter(({ before }) => before >= startedAt);
+      pushAll(live, recent);
+      for (const one of recent) latest.add(one);
+    },
+    arrivalOf: (accountId, at) => latest.arrivalOf(accountId, at),
     prune() {
+      latest.prune();
       const limit = clock.now().getTime() - rememberMs;
       live = live.filter(({ before }) => before.getTime() > limit);
     },
   };
+}
+
+/** The deletions that later calls of their accounts stand behind. */
+class LatestDeletions {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  /** By account; when they became known is monotonic. */
+  readonly #latest = new Map<number, { beforeMs: number; knownMs: number }>();
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+  }
+
+  add({ accountId, before, transactionIds }: Tombstone): void {
+    // No later call has one of these ids.
+    if (transactionIds !== null) return;
+    const beforeMs = Math.max(before.getTime(), this.#latest.get(accountId)?.beforeMs ?? 0);
+    this.#latest.set(accountId, { beforeMs, knownMs: this.#clock.monotonicMs() });
+  }
+
+  /** See `ErasureIndex`. */
+  arrivalOf(accountId: number, { arrivedAt, arrivedMs }: Arrival): Date {
+    const last = this.#latest.get(accountId);
+    if (!last || arrivedMs <= last.knownMs) return arrivedAt;
+    const behindMs = last.beforeMs - arrivedAt.getTime();
+    return behindMs < 0 || behindMs > clocksApartMs ? arrivedAt : new Date(last.beforeMs + 1);
+  }
+
+  prune(): void {
+    const limit = this.#clock.monotonicMs() - rememberMs;
+    for (const [accountId, { knownMs }] of this.#latest) {
+      if (knownMs <= limit) this.#latest.delete(accountId);
+    }
+  }
 }
 
 /**

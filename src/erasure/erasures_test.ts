@@ -70,6 +70,28 @@ Deno.test("a call under way is covered once its erasure is known, a later one is
   assert.ok(!index.covers(call("ann")));
 });
 
+Deno.test("a call that arrives after a deletion stands behind it, whatever the clock says", () => {
+  const { clock, index, stone, call } = setUp();
+  const arrive = (accountId = 1, behindMs = 0) => {
+    const arrivedAt = new Date(clock.now().getTime() - behindMs);
+    return index.arrivalOf(accountId, { arrivedAt, arrivedMs: clock.monotonicMs() });
+  };
+  const before = clock.now();
+  index.add([{ ...stone("ann"), before: new Date(before.getTime() + 5000) }]);
+  const ann = call("ann");
+  assert.deepEqual(arrive(), before, "it was under way");
+  assert.ok(index.covers(ann));
+  clock.advance(1000);
+  assert.equal(arrive().getTime() - before.getTime(), 5001);
+  assert.ok(!index.covers({ ...ann, createdAt: arrive() }));
+  assert.equal(arrive(1, 60_000).getTime() - before.getTime(), 5001);
+  assert.deepEqual(arrive(2), clock.now(), "another account's");
+  const twoHours = 2 * 60 * 60 * 1000;
+  assert.equal(arrive(1, twoHours).getTime(), clock.now().getTime() - twoHours);
+  clock.advance(10_000);
+  assert.deepEqual(arrive(), clock.now());
+});
+
 Deno.test("what the news name is kept, forgotten and tidied, then tidied once more", async () => {
   const { news, did, erasures, stone } = setUp();
   news.push({ tombstones: [stone("ann")], transactionIds: ["t1"] });

@@ -22,6 +22,7 @@ import { createVacuumJob, type VacuumJob } from "./vacuum_job.ts";
 /** What erases records, and keeps them erased. */
 export interface ErasureServices {
   deletions: Deletions;
+  arrivalOf: ErasureIndex["arrivalOf"];
   deletionGauges: Readonly<Record<string, ReadMeasure>>;
   /** Rewrites every file that may hold erased text. */
   scrub: () => Promise<VacuumReport>;
@@ -61,8 +62,7 @@ export interface ErasureOptions {
 
 export function createErasureServices(options: ErasureOptions): ErasureServices {
   const { database, analytics, analyticsStore, processId, clock, log, newId } = options;
-  const { erasureIndex, flushRecords } = options;
-  const { journal } = options;
+  const { erasureIndex, flushRecords, journal } = options;
   const compactJournal = async () => {
     // Records that the store has refused lie beside the journal.
     await journal.eraseRejected((call) => erasureIndex.covers(call));
@@ -89,13 +89,8 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     compactJournal,
   });
   const deletions = new Deletions({
-    store,
-    erasures,
-    exports: options.exports,
-    flushRecords,
-    clock,
-    newId,
-    log,
+    ...{ store, index: erasureIndex, erasures, exports: options.exports },
+    ...{ flushRecords, clock, newId, log },
   });
   const leaveNoErasedText = async () => {
     await erasures.refresh();
@@ -112,6 +107,7 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
   });
   return {
     deletions,
+    arrivalOf: erasureIndex.arrivalOf,
     deletionGauges: gaugesOf(deletions, vacuum),
     scrub: () => vacuum.all(),
     leaveNoErasedText,

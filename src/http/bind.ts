@@ -58,6 +58,11 @@ export interface BindDeps {
   onFault: OnFault;
   /** Whether the account is the first one, whose keys may administer the service. */
   isFirstAccount: (accountId: number) => Promise<boolean>;
+  /** When a request counts as having arrived: behind the deletions of its account before it. */
+  arrivalOf: (
+    accountId: number,
+    at: Pick<RequestContext, "arrivedAt" | "arrivedMs">,
+  ) => Date;
   /** Endpoints that need a key and that the listener may call itself. */
   direct?: DirectEndpoints;
 }
@@ -93,7 +98,7 @@ export class Endpoints {
   ): void {
     const deps = this.#deps;
     const answer = endpointOf(contract, deps, async (request, requestContext, room) => {
-      const caller = callerOf(request, requestContext, contract.path);
+      const caller = callerOf(request, requestContext, contract.path, deps);
       // Permission is checked before the body is validated.
       authorize(contract.scope, caller);
       if (contract.scope === adminScope) await authorizeAdministrator(caller, deps);
@@ -282,11 +287,13 @@ function callerOf(
   request: HttpRequest,
   requestContext: RequestContext,
   endpoint: string,
+  { arrivalOf }: Pick<BindDeps, "arrivalOf">,
 ): CallContext {
-  if (!requestContext.principal) throw new Fault("missing_api_key");
+  const { principal } = requestContext;
+  if (!principal) throw new Fault("missing_api_key");
   const { header, headerNames } = request;
   return {
-    principal: requestContext.principal,
+    principal,
     vendorKey: requestContext.vendorKey,
     requestId: requestContext.requestId,
     sessionId: labelHeader(header("x-session-id"), "X-Session-ID") ?? agentSession(header),
@@ -296,7 +303,7 @@ function callerOf(
     header,
     headerNames,
     signal: request.signal,
-    arrivedAt: requestContext.arrivedAt,
+    arrivedAt: arrivalOf(principal.account.id, requestContext),
     arrivedMs: requestContext.arrivedMs,
     trace: requestContext.trace,
     ...(requestContext.sourceIds ? { sourceIds: requestContext.sourceIds } : {}),

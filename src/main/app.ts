@@ -74,7 +74,8 @@ export function createApp(
   const direct = new DirectEndpoints();
   const { maxBodyBytes } = config;
   const isFirstAccount = createFirstAccountCheck(services);
-  const binding = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, direct };
+  const { arrivalOf } = services.erasure;
+  const binding = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, arrivalOf, direct };
   const endpoints = new Endpoints(app, binding);
   const answerFault = (fault: Fault, path: string, request: RequestContext) => {
     onFault(fault, request);

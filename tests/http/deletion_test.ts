@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { systemClock } from "../../src/base/clock.ts";
 import { shared, type TestService } from "../support/service.ts";
 import {
   type ScriptedService,
@@ -186,6 +187,23 @@ Deno.test("a date range is half-open and means what was recorded before the requ
   assert.equal(future.body.deleted_count, 1);
   const later = await call(at);
   assert.equal((await at.rows({ transaction_id: later })).length, 1, "later calls are others");
+});
+
+Deno.test("a call after a deletion is recorded, and can be erased, also where the clock went back", async () => {
+  const session = "back";
+  const deletion = { session_ids: [session], confirm: true };
+  const erased = async () => (await ask(service(), "DELETE", deletion)).body.deleted_count;
+  await call(service(), { session });
+  assert.equal(await erased(), 1);
+  const { now } = systemClock;
+  systemClock.now = () => new Date(Date.now() - 60_000);
+  try {
+    const later = await call(service(), { session });
+    assert.equal((await service().row(later)).session_id, session);
+    assert.equal(await erased(), 1);
+  } finally {
+    systemClock.now = now;
+  }
 });
 
 Deno.test("a user's data goes in the background, and leaves a receipt with the reason", async () => {
