@@ -5,6 +5,8 @@ import {
 } from "../dialects/text/generate/operations/embeddings.ts";
 import { batchEmbedPath } from "../dialects/text/generate/models.ts";
 import { embeddingList, inputTokens, textInputs } from "../dialects/media/operations/embeddings.ts";
+import { isRecord } from "../dialects/kernel/json.ts";
+import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
 import type { OperationRequest } from "../dialects/kernel/operation_request.ts";
 import { unreadableAnswer } from "../shared/fault.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
@@ -59,7 +61,12 @@ async function embedBatch(
     body: JSON.stringify(batchRequest(texts, model, dimensions)),
     sameDialect: false,
   });
-  const made = readBatch(parseAnswer(new TextDecoder().decode(await ctx.read(answer))));
+  const json = parseAnswer(new TextDecoder().decode(await ctx.read(answer)));
+  // Some hosts and aggregators send errors with status 200.
+  if (isRecord(json) && carriesError(json)) {
+    throw ctx.vendorCall.fault(readVendorError(json, undefined));
+  }
+  const made = readBatch(json);
   if (made.vectors.length === texts.length) return made;
   const note = `${made.vectors.length} embeddings for ${texts.length} texts`;
   throw unreadableAnswer(note);

@@ -19,7 +19,10 @@ async function start(): Promise<World> {
   });
   const service = await startTestService({
     database: "any",
-    env: { VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "sk-of-a-test" },
+    env: {
+      ...{ VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "sk-of-a-test" },
+      ...{ VENDOR_D_BASE_URL: `${vendor.url}/v1beta`, VENDOR_D_API_KEY: "a-key-of-a-test" },
+    },
   });
   const close = async () => {
     await service.stop();
@@ -40,6 +43,9 @@ const calls: Readonly<Record<string, readonly [path: string, body: Record<string
   speech: ["/vendor-b/v1/audio/speech", { model: "tts-1", voice: "alloy", input: "Hello" }],
   "unified speech": ["/tts/v1/generate", { model: "vendor-b/tts-1", input: "Hello" }],
   vectors: ["/vendor-b/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" }],
+  "vectors in batches": [
+    ...["/chat/v1/embeddings", { model: "google/gemini-embedding-001", input: "Hello" }] as const,
+  ],
 };
 
 const invalid = "upstream_invalid_response";
