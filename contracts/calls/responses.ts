@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "../kernel/call_errors.ts";
-import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
+import { mostOf, openObject, optional, orNull, upTo, wholeNumber } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { responseEvent, responseObject } from "./responses_stream.ts";
 import { pathBelow, type PathPrefix, summaryOf } from "./vendors.ts";
@@ -59,7 +59,35 @@ const deletedResponse = z.strictObject({
   deleted: z.literal(true).describe("Always true."),
 }).openapi("DeletedResponse");
 
-/** `POST …/responses`, and `GET`, `DELETE` and cancelling of a stored one. */
+const inputItemsQuery = z.object({
+  order: z.enum(["asc", "desc"]).optional().describe(
+    "`asc`: as the model read them, `desc`: the latest first. Default `desc`.",
+  ),
+  after: z.string().optional().describe(
+    "Id of the item that the page begins behind, in this order. Default: from the first.",
+  ).openapi({ example: "msg_0197e0c1" }),
+  limit: wholeNumber({ minimum: 1, maximum: 100, default: 20 }).optional().describe(
+    "Most items of the page. Default 20.",
+  ),
+  include: z.array(z.string()).max(mostOf.others).optional().describe(
+    "`reasoning.encrypted_content`: reasoning with what its vendor sealed. Everything else is there anyway. Default none.",
+  ),
+});
+
+const inputItemList = z.strictObject({
+  object: z.literal("list").describe("Always `list`."),
+  data: z.array(
+    z.looseObject({
+      id: z.string().describe("Id of the item: its own, or one that it has in this list alone."),
+      type: z.string().describe("What it is, such as `message`."),
+    }).openapi("ResponseListedItem"),
+  ).describe("The items of this page."),
+  first_id: orNull(z.string()).describe("Id of the page's first item; null where it has none."),
+  last_id: orNull(z.string()).describe("Id of its last, for `after`; null where it has none."),
+  has_more: z.boolean().describe("Whether there are items behind it."),
+}).openapi("ResponseInputItemList");
+
+/** `POST …/responses`, and what can be had of a stored one. */
 export function responsesContracts(prefix: PathPrefix) {
   const at = (path: string, verb: string) => ({
     ...pathBelow(prefix, `responses${path}`, verb),
@@ -93,6 +121,17 @@ export function responsesContracts(prefix: PathPrefix) {
       }),
       answer: responseObject,
       errors: ["unsupported_parameter", "response_not_found"],
+    }),
+    inputItems: defineContract({
+      ...at("/{response_id}/input_items", "listResponseInputItems"),
+      method: "get",
+      summary: summaryOf("List a response's input items", prefix),
+      description:
+        "The whole conversation that it answered: what the responses before it were asked and answered, then its own input; not `instructions`. Of a background response once it is completed.",
+      params,
+      query: inputItemsQuery,
+      answer: inputItemList,
+      errors: ["response_not_found"],
     }),
     cancel: defineContract({
       ...at("/{response_id}/cancel", "cancelResponse"),

@@ -116,6 +116,10 @@ function responses(model: string, used: string): Readonly<Record<string, Operati
       params: { response_id: id },
       answers: { whole, running: { ...begun, background: true } },
     },
+    listResponseInputItems: {
+      params: { response_id: id },
+      answers: { whole: inputItems },
+    },
     cancelResponse: {
       params: { response_id: id },
       answers: { ended: { ...begun, background: true, status: "cancelled" } },
@@ -126,6 +130,20 @@ function responses(model: string, used: string): Readonly<Record<string, Operati
     },
   };
 }
+
+const inputItems = {
+  object: "list",
+  data: [{
+    id: "msg_0197e0c1",
+    type: "message",
+    status: "completed",
+    role: "user",
+    content: [{ type: "input_text", text: question }],
+  }],
+  first_id: "msg_0197e0c1",
+  last_id: "msg_0197e0c1",
+  has_more: false,
+};
 
 function messages(model: string, used: string): Readonly<Record<string, OperationExamples>> {
   const message = {

@@ -1,4 +1,5 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
+import { heavyUnits } from "../base/heavy_json.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
 import { replayIdOf } from "../idempotency/request_fingerprint.ts";
@@ -12,6 +13,11 @@ import type { BackgroundRunner } from "./runner.ts";
 import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
 import { type CallContext, sentRequestId } from "../relay/call_context.ts";
 import { refuseUnrecorded } from "../relay/record_mode.ts";
+import {
+  type InputItemPage,
+  inputItemPage,
+  type InputItemQuery,
+} from "../relay/conversation/input_item_page.ts";
 import type { Relay, RelayRequest } from "../relay/relay.ts";
 import type { Recorder } from "../records/recorder.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
@@ -99,6 +105,24 @@ export class Background {
   }
 
   /**
+   * A page of the conversation that a response answered; undefined where there is no such response.
+   * Throws `invalid_value` for a background one without an answer.
+   */
+  async inputItems(
+    key: BackgroundKey,
+    query: InputItemQuery,
+    { heavyStep }: Pick<CallContext, "heavyStep">,
+  ): Promise<InputItemPage | undefined> {
+    const stored = await this.#stored(key) ?? await this.#justStored(key);
+    if (!stored) return undefined;
+    const { inputItemsText: text, responseId: answerId } = stored;
+    const step = (text.length > heavyUnits ? heavyStep?.() : undefined) ?? runAtOnce;
+    const items = await step(() => JSON.parse(text) as unknown[]);
+    const { listing } = this.#deps.dialects.responses.conversation!;
+    return await step(() => inputItemPage(listing!, { items, answerId }, query));
+  }
+
+  /**
    * Ends a background call and gives the response object, unchanged where it had ended.
    * Throws `invalid_value` for a response of another kind, and gives undefined where there is none.
    */
@@ -149,6 +173,16 @@ export class Background {
     if (!stored) return undefined;
     const answer: unknown = JSON.parse(stored.answerText);
     return dialects.responses.conversation?.answerId(answer) === responseId ? stored : undefined;
+  }
+
+  /** The answer of a background call that ended since; throws `invalid_value` where it has none. */
+  async #justStored(key: BackgroundKey): Promise<StoredResponse | undefined> {
+    const call = await this.#deps.store.find(key);
+    if (!call || call.answerText === null) return call && await this.#stored(key);
+    throw invalidValue(
+      "response_id",
+      `the response is ${call.state}; the input of a background response is kept with its answer`,
+    );
   }
 
   /** Stores an authorized call and hands it to the runner. */

@@ -249,8 +249,15 @@ function queryValues(schema: ObjectSchema, request: HttpRequest): Record<string,
   const lists = Object.entries(schema.shape).filter(([, field]) => isList(field));
   if (lists.length === 0) return request.query();
   const names = new Set(lists.map(([name]) => name));
+  const all = new Map<string, string[]>();
+  for (const [sent, values] of Object.entries(request.queries())) {
+    // Vendors' client libraries write a list as `include[]=…`.
+    const plain = sent.endsWith("[]") ? sent.slice(0, -2) : sent;
+    const name = names.has(plain) ? plain : sent;
+    all.set(name, [...all.get(name) ?? [], ...values]);
+  }
   return Object.fromEntries(
-    Object.entries(request.queries()).map(([name, values]) => [
+    [...all].map(([name, values]) => [
       name,
       names.has(name) || values.length > 1 ? values : values[0],
     ]),

@@ -49,6 +49,10 @@ eachService(
         one.endpoint === row.endpoint
       );
       assert.equal(row.charged_usd, foregroundRow?.charged_usd, "as an ordinary call is");
+      const [asked] = (await client.inputItems.list(queued.id)).data;
+      assert.deepEqual(asked?.type === "message" && asked.content, [
+        { type: "input_text", text: ask.input },
+      ]);
       // It is continued as any other.
       const next = await client.create({ ...ask, input: "And?", previous_response_id: queued.id });
       assert.equal(next.status, "completed");
@@ -77,6 +81,8 @@ eachService(
       ]);
       assert.deepEqual(await client.cancel(queued.id), cancelled, "a repeat says the same");
       assert.deepEqual(await client.retrieve(queued.id), { ...cancelled, output_text: "" });
+      const unkept = await failure(() => client.inputItems.list(queued.id));
+      assert.deepEqual([unkept.status, unkept.param], [400, "response_id"]);
       const row = await rowOf(service, response.headers.get("x-transaction-id"));
       assert.equal(row.status, "cancelled");
       assert.equal(Number(row.charged_usd) > 0, words.includes("drip"), words);

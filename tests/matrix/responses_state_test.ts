@@ -65,6 +65,41 @@ for (const { label, path, model, translated } of ways) {
     await responses.create({ model, input: "Still there?", previous_response_id: second.id });
   });
 
+  Deno.test(`the input of a response is listed, with what it continued (${where})`, async () => {
+    const { responses } = client(path);
+    const first = await responses.create({ model, input: "My name is Ada.", instructions: "4711" });
+    const second = await responses.create({
+      model,
+      previous_response_id: first.id,
+      input: [
+        { role: "assistant", content: "I know." },
+        { role: "user", content: [{ type: "input_text", text: "What is my name?" }] },
+      ],
+    });
+    const all = await responses.inputItems.list(second.id, { order: "asc" });
+    const listed = all.data.map(({ id: _, ...item }) => item);
+    const message = { type: "message", status: "completed" };
+    const { id: _, ...answer } = plain(first.output.at(-1)!) as Json;
+    assert.deepEqual(listed.filter(({ type }) => type !== "reasoning") as unknown[], [
+      { ...message, role: "user", content: [{ type: "input_text", text: "My name is Ada." }] },
+      answer,
+      {
+        ...message,
+        role: "assistant",
+        content: [{ type: "output_text", text: "I know.", annotations: [] }],
+      },
+      { ...message, role: "user", content: [{ type: "input_text", text: "What is my name?" }] },
+    ]);
+    const newest: string[] = [];
+    for await (const { id } of responses.inputItems.list(second.id, { limit: 2 })) newest.push(id);
+    assert.deepEqual(newest, all.data.map(({ id }) => id).reverse());
+    assert.equal(new Set(newest).size, newest.length);
+    // What was continued can be deleted: the later response stands for itself.
+    await responses.delete(first.id);
+    assert.equal((await responses.inputItems.list(second.id)).data.length, newest.length);
+    await assert.rejects(async () => await responses.inputItems.list(first.id), NotFoundError);
+  });
+
   Deno.test(`a streamed response is there at its terminal event (${where})`, async () => {
     const body = { model, input: "My name is Ada.", stream: true };
     const answer = await service().post(`${path}/responses`, body);
@@ -123,6 +158,54 @@ for (const { label, path, model, translated } of ways) {
   });
 }
 
+Deno.test("pages of input items: order, bounds, and ids that callers repeat", async () => {
+  const { responses } = client();
+  const said = (id: string, content: string) => ({ id, role: "user" as const, content });
+  const input = [said("a", "1"), said("b", "2"), said("a", "3"), said("", "4")];
+  const model = "vendor-c/claude-haiku-5-5";
+  const { id } = await responses.create({ model, input: input as ResponseInputItem[] });
+  const listed = async (query: Record<string, string>) => {
+    const search = new URLSearchParams(query);
+    const answer = await service().fetch(`/chat/v1/responses/${id}/input_items?${search}`);
+    return [answer.status, await answer.json()] as const;
+  };
+  const [, { data, ...whole }] = await listed({ order: "asc" });
+  const ids = data.map((item: Json) => item.id);
+  assert.deepEqual([ids[0], ids[1], new Set(ids).size], ["a", "b", 4]);
+  assert.deepEqual(whole, { object: "list", first_id: "a", last_id: ids[3], has_more: false });
+  const [, page] = await listed({ limit: "2", after: ids[3] });
+  assert.deepEqual(page.data, [data[2], data[1]]);
+  assert.deepEqual([page.first_id, page.last_id, page.has_more], [ids[2], "b", true]);
+  const [, none] = await listed({ after: "a" });
+  assert.deepEqual(none, {
+    ...{ object: "list", data: [], first_id: null, last_id: null, has_more: false },
+  });
+  const wrong = { limit: "101", order: "up", after: "nobody" };
+  for (const [name, value] of Object.entries(wrong)) {
+    const [status, { error }] = await listed({ [name]: value });
+    assert.deepEqual([status, error.code, error.param], [400, "invalid_value", name]);
+  }
+});
+
+Deno.test("sealed reasoning is listed only where `include` asks for it", async () => {
+  const { responses } = client("/openai/v1");
+  const first = await responses.create({
+    ...{ model: "gpt-5-mini", input: "Think.", reasoning: { effort: "low" } },
+    include: ["reasoning.encrypted_content"],
+  });
+  const { id } = await responses.create({
+    ...{ model: "gpt-5-mini", input: "Go on.", previous_response_id: first.id },
+  });
+  const include = ["reasoning.encrypted_content" as const];
+  const sealed = async (query = {}) =>
+    (await responses.inputItems.list(id, query)).data
+      .filter((item) => item.type === "reasoning").map((item) => item.encrypted_content);
+  assert.deepEqual(await sealed(), [undefined]);
+  const [content] = await sealed({ include });
+  assert.equal(content, (first.output[0] as { encrypted_content?: string }).encrypted_content);
+  assert.ok(content);
+});
+
 Deno.test("another account can neither read nor delete nor continue a response", async () => {
   const { admin, createKey } = service();
   const made = await admin("account", "create", "--name", "strangers");
@@ -132,6 +215,7 @@ Deno.test("another account can neither read nor delete nor continue a response",
   const mine = await client().responses.create({ model, input: "My name is Ada." });
   const { responses } = client("/chat/v1", stranger.key);
   await gone(responses, mine.id, model);
+  await assert.rejects(async () => await responses.inputItems.list(mine.id), NotFoundError);
   await assert.rejects(responses.delete(mine.id), NotFoundError);
   assert.equal((await client().responses.retrieve(mine.id)).id, mine.id);
   // A second key of the same account is the same account.
@@ -230,7 +314,7 @@ async function readTo(answer: globalThis.Response, type: string): Promise<Json> 
 }
 
 /** As it was on the wire, without what the library adds. */
-function plain(response: Response): unknown {
+function plain(response: object): unknown {
   const { output_text: _, ...rest } = JSON.parse(JSON.stringify(response));
   return rest;
 }

@@ -777,6 +777,41 @@ export type ResponsesInputItem = {
     [key: string]: unknown;
 };
 
+export type ResponseInputItemList = {
+    /**
+     * Always `list`.
+     */
+    object: 'list';
+    /**
+     * The items of this page.
+     */
+    data: Array<ResponseListedItem>;
+    /**
+     * Id of the page's first item; null where it has none.
+     */
+    first_id: string | null;
+    /**
+     * Id of its last, for `after`; null where it has none.
+     */
+    last_id: string | null;
+    /**
+     * Whether there are items behind it.
+     */
+    has_more: boolean;
+};
+
+export type ResponseListedItem = {
+    /**
+     * Id of the item: its own, or one that it has in this list alone.
+     */
+    id: string;
+    /**
+     * What it is, such as `message`.
+     */
+    type: string;
+    [key: string]: unknown;
+};
+
 export type DeletedResponse = {
     /**
      * Id of the response that was forgotten.
@@ -6113,6 +6148,93 @@ export type GetResponseResponses = {
 };
 
 export type GetResponseResponse = GetResponseResponses[keyof GetResponseResponses];
+
+export type ListResponseInputItemsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * `id` of a response that was stored.
+         */
+        response_id: string;
+    };
+    query?: {
+        /**
+         * `asc`: as the model read them, `desc`: the latest first. Default `desc`.
+         */
+        order?: 'asc' | 'desc';
+        /**
+         * Id of the item that the page begins behind, in this order. Default: from the first.
+         */
+        after?: string;
+        /**
+         * Most items of the page. Default 20.
+         */
+        limit?: number;
+        /**
+         * `reasoning.encrypted_content`: reasoning with what its vendor sealed. Everything else is there anyway. Default none.
+         */
+        include?: Array<string>;
+    };
+    url: '/chat/v1/responses/{response_id}/input_items';
+};
+
+export type ListResponseInputItemsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `response_not_found`: No such stored response.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+};
+
+export type ListResponseInputItemsError = ListResponseInputItemsErrors[keyof ListResponseInputItemsErrors];
+
+export type ListResponseInputItemsResponses = {
+    /**
+     * List a response's input items
+     */
+    200: ResponseInputItemList;
+};
+
+export type ListResponseInputItemsResponse = ListResponseInputItemsResponses[keyof ListResponseInputItemsResponses];
 
 export type CancelResponseData = {
     body?: never;
@@ -12903,6 +13025,93 @@ export type GetResponseVendorAResponses = {
 
 export type GetResponseVendorAResponse = GetResponseVendorAResponses[keyof GetResponseVendorAResponses];
 
+export type ListResponseInputItemsVendorAData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * `id` of a response that was stored.
+         */
+        response_id: string;
+    };
+    query?: {
+        /**
+         * `asc`: as the model read them, `desc`: the latest first. Default `desc`.
+         */
+        order?: 'asc' | 'desc';
+        /**
+         * Id of the item that the page begins behind, in this order. Default: from the first.
+         */
+        after?: string;
+        /**
+         * Most items of the page. Default 20.
+         */
+        limit?: number;
+        /**
+         * `reasoning.encrypted_content`: reasoning with what its vendor sealed. Everything else is there anyway. Default none.
+         */
+        include?: Array<string>;
+    };
+    url: '/vendor-a/v1/responses/{response_id}/input_items';
+};
+
+export type ListResponseInputItemsVendorAErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `response_not_found`: No such stored response.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+};
+
+export type ListResponseInputItemsVendorAError = ListResponseInputItemsVendorAErrors[keyof ListResponseInputItemsVendorAErrors];
+
+export type ListResponseInputItemsVendorAResponses = {
+    /**
+     * List a response's input items (Hugging Face)
+     */
+    200: ResponseInputItemList;
+};
+
+export type ListResponseInputItemsVendorAResponse = ListResponseInputItemsVendorAResponses[keyof ListResponseInputItemsVendorAResponses];
+
 export type CancelResponseVendorAData = {
     body?: never;
     headers?: {
@@ -13907,6 +14116,93 @@ export type GetResponseVendorBResponses = {
 };
 
 export type GetResponseVendorBResponse = GetResponseVendorBResponses[keyof GetResponseVendorBResponses];
+
+export type ListResponseInputItemsVendorBData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * `id` of a response that was stored.
+         */
+        response_id: string;
+    };
+    query?: {
+        /**
+         * `asc`: as the model read them, `desc`: the latest first. Default `desc`.
+         */
+        order?: 'asc' | 'desc';
+        /**
+         * Id of the item that the page begins behind, in this order. Default: from the first.
+         */
+        after?: string;
+        /**
+         * Most items of the page. Default 20.
+         */
+        limit?: number;
+        /**
+         * `reasoning.encrypted_content`: reasoning with what its vendor sealed. Everything else is there anyway. Default none.
+         */
+        include?: Array<string>;
+    };
+    url: '/vendor-b/v1/responses/{response_id}/input_items';
+};
+
+export type ListResponseInputItemsVendorBErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `response_not_found`: No such stored response.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+};
+
+export type ListResponseInputItemsVendorBError = ListResponseInputItemsVendorBErrors[keyof ListResponseInputItemsVendorBErrors];
+
+export type ListResponseInputItemsVendorBResponses = {
+    /**
+     * List a response's input items (OpenAI)
+     */
+    200: ResponseInputItemList;
+};
+
+export type ListResponseInputItemsVendorBResponse = ListResponseInputItemsVendorBResponses[keyof ListResponseInputItemsVendorBResponses];
 
 export type CancelResponseVendorBData = {
     body?: never;
@@ -16914,6 +17210,93 @@ export type GetResponseVendorEResponses = {
 };
 
 export type GetResponseVendorEResponse = GetResponseVendorEResponses[keyof GetResponseVendorEResponses];
+
+export type ListResponseInputItemsVendorEData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * `id` of a response that was stored.
+         */
+        response_id: string;
+    };
+    query?: {
+        /**
+         * `asc`: as the model read them, `desc`: the latest first. Default `desc`.
+         */
+        order?: 'asc' | 'desc';
+        /**
+         * Id of the item that the page begins behind, in this order. Default: from the first.
+         */
+        after?: string;
+        /**
+         * Most items of the page. Default 20.
+         */
+        limit?: number;
+        /**
+         * `reasoning.encrypted_content`: reasoning with what its vendor sealed. Everything else is there anyway. Default none.
+         */
+        include?: Array<string>;
+    };
+    url: '/vendor-e/v1/responses/{response_id}/input_items';
+};
+
+export type ListResponseInputItemsVendorEErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `response_not_found`: No such stored response.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+};
+
+export type ListResponseInputItemsVendorEError = ListResponseInputItemsVendorEErrors[keyof ListResponseInputItemsVendorEErrors];
+
+export type ListResponseInputItemsVendorEResponses = {
+    /**
+     * List a response's input items (Google, OpenAI-compatible)
+     */
+    200: ResponseInputItemList;
+};
+
+export type ListResponseInputItemsVendorEResponse = ListResponseInputItemsVendorEResponses[keyof ListResponseInputItemsVendorEResponses];
 
 export type CancelResponseVendorEData = {
     body?: never;

@@ -245,6 +245,13 @@ export interface Conversation {
   requireInput?(body: unknown): void;
   /** The items that the request adds to the conversation, as JSON values. */
   inputItems(body: unknown): readonly unknown[];
+  /** For a dialect whose callers may list the items that a stored answer was made from. */
+  readonly listing?: {
+    /** The ids of the items, each another: an item's own, or one that it always has in this list. */
+    ids(items: readonly unknown[], answerId: string): string[];
+    /** An item as the list shows it; `include` names what it shows only where that is asked for. */
+    shown(item: unknown, id: string, include: readonly string[]): Readonly<ListedItem>;
+  };
   /** The answer's id as the caller knows it, given the answer as a JSON value. */
   answerId(answer: unknown): string | undefined;
   /** Ids of stored items that the request refers to instead of repeating them. */
@@ -275,6 +282,12 @@ export interface Conversation {
     inputItems: readonly unknown[];
     answer: unknown;
   }): { body: unknown; bodyText: string };
+}
+
+export interface ListedItem {
+  id: string;
+  type: string;
+  [name: string]: unknown;
 }
 
 /** Rewrites the events of a stream in the dialect's other form; returned text may be empty. */

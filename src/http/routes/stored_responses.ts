@@ -6,7 +6,7 @@ import type { CallContext } from "../../relay/call_context.ts";
 import type { Registry } from "../../vendors/registry.ts";
 import { type Endpoints, type ReplyOutput } from "../bind.ts";
 
-/** Mounts the other operations on responses: retrieve, cancel and delete. */
+/** Mounts the other operations on responses: retrieve, list the input of, cancel and delete. */
 export function storedResponseRoutes(
   app: Endpoints,
   deps: { registry: Registry; background: Background },
@@ -23,6 +23,13 @@ export function storedResponseRoutes(
         });
       }
       return found(await background.find(keyOf(caller, params)), params);
+    });
+    app.bind(family.inputItems, async ({ caller, params, query }) => {
+      const { order = "desc", after, limit = 20, include = [] } = query;
+      const asked = { order, after, limit, include };
+      const page = await background.inputItems(keyOf(caller, params), asked, caller);
+      if (page === undefined) throw notFound(params.response_id);
+      return page;
     });
     app.bind(family.cancel, async ({ caller, params }) => {
       return found(await background.cancel(keyOf(caller, params)), params);

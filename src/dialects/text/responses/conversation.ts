@@ -20,6 +20,7 @@ import {
   unsealedIds,
   withoutUnsealedReasoning,
 } from "./conversation/state.ts";
+import { listedIds, listedItem } from "./conversation/listing.ts";
 
 /** How a stored response is continued, for the gateway. */
 export const conversation: Conversation = {
@@ -34,6 +35,8 @@ export const conversation: Conversation = {
   },
 
   inputItems,
+
+  listing: { ids: listedIds, shown: listedItem },
 
   answerId: (answer) => storedOutput(answer)?.id,
 

@@ -1,0 +1,61 @@
+import { sha256Hex } from "../../../../base/hash.ts";
+import type { ListedItem } from "../../../kernel/dialect.ts";
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+
+/**
+ * Ids for a list of the items that a response was made from. Callers send most items without one,
+ * and the vendors' libraries turn pages by them: an id that is missing, or there twice, is made of
+ * the response and the item's position.
+ */
+export function listedIds(items: readonly unknown[], responseId: string): string[] {
+  const ofResponse = sha256Hex(`${responseId}/input`).slice(0, 24);
+  const taken = new Set<string>();
+  return items.map((item, index) => {
+    const own = isRecord(item) ? asString(item.id) : undefined;
+    const id = own && !taken.has(own)
+      ? own
+      : `${prefixOf(item)}${ofResponse}${index.toString(16).padStart(8, "0")}`;
+    taken.add(id);
+    return id;
+  });
+}
+
+/** What an id begins with, by the type of its item; vendors check it. */
+const prefixes: Readonly<Record<string, string>> = {
+  message: "msg_",
+  reasoning: "rs_",
+  function_call: "fc_",
+  function_call_output: "fco_",
+  custom_tool_call: "ctc_",
+  custom_tool_call_output: "ctco_",
+};
+
+function prefixOf(item: unknown): string {
+  return prefixes[typeOf(isRecord(item) ? item : {})] ?? "item_";
+}
+
+/** An item of a request as a list shows it: with what requests may leave out and answers have. */
+export function listedItem(item: unknown, id: string, include: readonly string[]): ListedItem {
+  const whole = isRecord(item) ? item : {};
+  const type = typeOf(whole);
+  const { id: _, encrypted_content: sealed, ...unsealed } = whole;
+  const showsSeal = type !== "reasoning" || include.includes("reasoning.encrypted_content");
+  const seal = sealed !== undefined && showsSeal ? { encrypted_content: sealed } : {};
+  const content = type === "message" ? { content: partsOf(whole) } : {};
+  // Only what has been said or done can be in a conversation.
+  const status = /^message$|_call(_output)?$/.test(type)
+    ? { status: asString(whole.status) ?? "completed" }
+    : {};
+  return { id, ...unsealed, type, ...seal, ...status, ...content };
+}
+
+function typeOf({ type }: JsonRecord): string {
+  return asString(type) ?? "message";
+}
+
+function partsOf({ role, content }: JsonRecord): unknown {
+  if (typeof content !== "string") return content;
+  return role === "assistant"
+    ? [{ type: "output_text", text: content, annotations: [] }]
+    : [{ type: "input_text", text: content }];
+}
