@@ -53,6 +53,16 @@ export const responsesRequest = openObject({
   ),
 }).openapi("ResponsesRequest");
 
+const { model, input, instructions, tools, previous_response_id } = responsesRequest.shape;
+
+const countRequest = openObject({ model, input, instructions, tools, previous_response_id })
+  .openapi("ResponsesCountRequest");
+
+const tokenCount = z.strictObject({
+  object: z.literal("response.input_tokens").describe("Always `response.input_tokens`."),
+  input_tokens: z.number().int().describe("Tokens of the whole prompt."),
+}).openapi("ResponsesTokenCount");
+
 const deletedResponse = z.strictObject({
   id: z.string().describe("Id of the response that was forgotten."),
   object: z.literal("response").describe("Always `response`."),
@@ -87,28 +97,54 @@ const inputItemList = z.strictObject({
   has_more: z.boolean().describe("Whether there are items behind it."),
 }).openapi("ResponseInputItemList");
 
-/** `POST …/responses`, and what can be had of a stored one. */
-export function responsesContracts(prefix: PathPrefix) {
-  const at = (path: string, verb: string) => ({
+function at(prefix: PathPrefix, path: string, verb: string) {
+  return {
     ...pathBelow(prefix, `responses${path}`, verb),
     dialect: "responses" as const,
-  });
-  const params = z.object({
-    response_id: z.string().min(1).describe("`id` of a response that was stored."),
-  });
+  };
+}
+
+/** `POST …/responses`, counting what it would read, and what can be had of a stored one. */
+export function responsesContracts(prefix: PathPrefix) {
+  return {
+    ...callContracts(prefix),
+    ...storedContracts(prefix),
+  };
+}
+
+function callContracts(prefix: PathPrefix) {
+  const refusals = ["previous_response_not_found", "previous_response_unfinished"] as const;
   return {
     create: defineContract({
-      ...at("", "createResponse"),
+      ...at(prefix, "", "createResponse"),
       method: "post",
       summary: summaryOf("Create a response", prefix),
       body: responsesRequest,
       answer: responseObject,
       media: { "text/event-stream": responseEvent },
       interaction: true,
-      errors: [...callErrors, "previous_response_not_found", "previous_response_unfinished"],
+      errors: [...callErrors, ...refusals],
     }),
+    count: defineContract({
+      ...at(prefix, "/input_tokens", "countResponseTokens"),
+      method: "post",
+      summary: summaryOf("Count a response's input tokens", prefix),
+      description:
+        "With the conversation that the request continues. The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
+      body: countRequest,
+      answer: tokenCount,
+      errors: [...callErrors, ...refusals],
+    }),
+  };
+}
+
+function storedContracts(prefix: PathPrefix) {
+  const params = z.object({
+    response_id: z.string().min(1).describe("`id` of a response that was stored."),
+  });
+  return {
     get: defineContract({
-      ...at("/{response_id}", "getResponse"),
+      ...at(prefix, "/{response_id}", "getResponse"),
       method: "get",
       summary: summaryOf("Retrieve a stored response", prefix),
       description:
@@ -123,7 +159,7 @@ export function responsesContracts(prefix: PathPrefix) {
       errors: ["unsupported_parameter", "response_not_found"],
     }),
     inputItems: defineContract({
-      ...at("/{response_id}/input_items", "listResponseInputItems"),
+      ...at(prefix, "/{response_id}/input_items", "listResponseInputItems"),
       method: "get",
       summary: summaryOf("List a response's input items", prefix),
       description:
@@ -134,7 +170,7 @@ export function responsesContracts(prefix: PathPrefix) {
       errors: ["response_not_found"],
     }),
     cancel: defineContract({
-      ...at("/{response_id}/cancel", "cancelResponse"),
+      ...at(prefix, "/{response_id}/cancel", "cancelResponse"),
       method: "post",
       summary: summaryOf("Cancel a background response", prefix),
       description:
@@ -144,7 +180,7 @@ export function responsesContracts(prefix: PathPrefix) {
       errors: ["invalid_value", "response_not_found"],
     }),
     remove: defineContract({
-      ...at("/{response_id}", "deleteResponse"),
+      ...at(prefix, "/{response_id}", "deleteResponse"),
       method: "delete",
       summary: summaryOf("Delete a stored response", prefix),
       description: "It can't be read or continued afterwards; the interaction's record stays.",

@@ -112,6 +112,10 @@ function responses(model: string, used: string): Readonly<Record<string, Operati
         end: { type: "response.completed", sequence_number: 9, response: whole },
       },
     },
+    countResponseTokens: {
+      requests: { whole: { model, input: question } },
+      answers: { whole: { object: "response.input_tokens", input_tokens: 13 } },
+    },
     getResponse: {
       params: { response_id: id },
       answers: { whole, running: { ...begun, background: true } },

@@ -22,6 +22,7 @@ import {
   checkResponsesRequest,
   itemsOf,
   readResponsesPrompt,
+  requireCounted,
 } from "./responses_request.ts";
 import { responsesScript } from "./responses_stream.ts";
 import { type Route } from "./server.ts";
@@ -51,20 +52,18 @@ const KEPT_PAIRS = 2000;
 /** The routes of a vendor that has the responses dialect; what it stores lives as long as they. */
 export function responsesRoutes(vendor: ChatVendor): Route[] {
   const shelf: Shelf = { responses: new Map(), reasoning: new Map() };
+  const counting: Route = {
+    method: "POST",
+    path: /^\/responses\/input_tokens$/,
+    handle: (exchange) => countInput(exchange, vendor, shelf),
+  };
   return [
+    // Only the vendor whose dialect it is has this one.
+    ...vendor.isStrict ? [counting] : [],
     {
       method: "POST",
       path: /^\/responses$/,
       handle: (exchange) => create(exchange, vendor, shelf),
-    },
-    {
-      method: "POST",
-      path: /^\/responses\/input_tokens$/,
-      handle: (exchange) =>
-        Response.json({
-          object: "response.input_tokens",
-          input_tokens: countPromptTokens(bodyOf(exchange).input),
-        }),
     },
     {
       method: "GET",
@@ -263,6 +262,20 @@ function resolve(items: readonly JsonObject[], shelf: Shelf, isStrict: boolean):
       { param: "input" },
     );
   });
+}
+
+/** As many as a response to the same request would report. */
+function countInput(exchange: Exchange, vendor: ChatVendor, shelf: Shelf): Response {
+  const body = bodyOf(exchange);
+  requireCounted(body);
+  findModel(vendor, body.model);
+  const chain = [
+    ...previousItems(shelf, body),
+    ...resolve(itemsOf(body, vendor.isStrict), shelf, vendor.isStrict),
+  ];
+  const { tools, instructions } = body;
+  const tokens = countPromptTokens({ tools, input: chain, instructions });
+  return Response.json({ object: "response.input_tokens", input_tokens: tokens });
 }
 
 function inputItems(response: StoredResponse): Response {

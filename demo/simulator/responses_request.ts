@@ -6,6 +6,7 @@ import { invalid, require, requireFunction, requireSchema } from "./openai_probl
 import { Problem } from "./problem.ts";
 import {
   BODY,
+  COUNT_BODY,
   FUNCTION_TOOL,
   ID_PREFIXES,
   INPUT_PARTS,
@@ -51,6 +52,11 @@ export function checkResponsesRequest(body: JsonObject, isStrict: boolean): void
         "type 'json_object'.",
     );
   }
+}
+
+/** Throws a 400 Problem for a field that a request for a count doesn't have. */
+export function requireCounted(body: JsonObject): void {
+  require(body, COUNT_BODY, "", true);
 }
 
 /** The request's own items: a string is one user message. Each is checked. */

@@ -10,6 +10,7 @@ import type {
   ResponseInputText,
   ResponseReasoningItem,
 } from "openai/resources/responses/responses";
+import type { InputTokenCountParams } from "openai/resources/responses/input-tokens";
 import { type Rule } from "./rules.ts";
 
 const text: Rule = { is: "string" };
@@ -57,6 +58,22 @@ export const BODY = {
   truncation: { is: "string", nullable: true, oneOf: ["auto", "disabled"] },
   user: text,
 } satisfies Record<keyof ResponseCreateParamsBase | "client_metadata", Rule>;
+
+/** Of a request for a count. */
+export const COUNT_BODY = {
+  model: needed,
+  input: { is: ["string", "array"], nullable: true },
+  conversation: { is: ["string", "object"], nullable: true },
+  instructions: optionalText,
+  parallel_tool_calls: flag,
+  personality: text,
+  previous_response_id: optionalText,
+  reasoning: object,
+  text: object,
+  tool_choice: { is: ["string", "object"], nullable: true },
+  tools: { is: "array", nullable: true },
+  truncation: { is: "string", oneOf: ["auto", "disabled"] },
+} satisfies Record<keyof InputTokenCountParams, Rule>;
 
 /** The web search in all its versions (`WebSearchTool`, `WebSearchPreviewTool`). */
 export const SEARCH: Record<string, Rule> = {

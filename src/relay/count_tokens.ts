@@ -5,6 +5,7 @@ import { promptTokens } from "../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
 import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { Fault } from "../shared/fault.ts";
+import type { StoredResponseStore } from "../shared/stored_response.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
@@ -23,6 +24,7 @@ import type { Log } from "../base/log.ts";
 import { refuseState } from "./plan/hosted_work.ts";
 import { maxVendorRequests } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
+import { continueConversation } from "./conversation/conversation.ts";
 import { candidatesOf, type RoutingDeps } from "./candidates.ts";
 import { eachPossible, mayAnotherAnswer } from "./pipeline.ts";
 import { type PlanDeps, readEndpointRefusal, unsignedThinking } from "./plan/plan_call.ts";
@@ -36,9 +38,12 @@ export interface CountRequest {
   vendor: Vendor | undefined;
   /** The caller's body, with `model` in it. */
   body: Readonly<Record<string, unknown>>;
+  /** The same as the caller wrote it, where it may continue a conversation. */
+  bodyText?: string;
 }
 
 export interface CountDeps extends PlanDeps, AccessDeps, RoutingDeps {
+  storedResponses: StoredResponseStore;
   upstream: Upstream;
   log: Log;
 }
@@ -93,24 +98,50 @@ interface Count extends Pick<Counted, "caller" | "dialect" | "plain"> {
 }
 
 async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Promise<Count> {
-  const { caller, dialect, counted, plain } = of;
+  const { caller, dialect } = of;
+  const { state } = dialect.hostedWork(of.counted);
   const same = target.vendor.dialects.includes(dialect.name);
   const upstream = same ? dialect : deps.dialects[target.vendor.dialects[0]!];
   const { counting } = upstream;
-  if (!counting) return { caller, dialect, plain, target };
-  const access = await accessVendor(deps, caller, target);
-  const request = same ? asSent(of, target) : upstream.encodeRequest(dialect.decodeRequest(plain), {
-    model: target.model,
-    maxOutputTokens: undefined,
-    quirks: target.vendor.quirks,
-  }).body;
+  const access = counting && await accessVendor(deps, caller, target);
+  if (!same) dialect.conversation?.requireInput?.(of.body);
+  const sealedBy = same && access?.isManaged ? target.vendor.label : undefined;
+  const plain = await withConversation(deps, of, sealedBy);
+  if (!counting || !access) {
+    // Nobody could look that state up, and a call with it is refused.
+    refuseState(state);
+    return { caller, dialect, plain, target };
+  }
+  const request = same
+    ? asSent({ ...of, plain }, target)
+    : upstream.encodeRequest(dialect.decodeRequest(plain), {
+      model: target.model,
+      maxOutputTokens: undefined,
+      quirks: target.vendor.quirks,
+    }).body;
   if (access.isManaged) {
-    refuseState(dialect.hostedWork(counted).state);
-    refuseState(upstream.hostedWork(request).state);
+    refuseState(state);
+    // Of the conversation that is continued a vendor of this dialect may have its own.
+    if (!same) refuseState(upstream.hostedWork(request).state);
   }
   const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
   const body = JSON.stringify(counting.requestBody(rest, target.model));
   return { caller, dialect, plain, target, ask: { access, counting, body, sameDialect: same } };
+}
+
+/** What is counted without tags, with the conversation that it continues. */
+async function withConversation(
+  { storedResponses }: CountDeps,
+  { caller, dialect, bodyText, counted, plain }: Counted,
+  sealedBy: string | undefined,
+): Promise<unknown> {
+  if (bodyText === undefined) return plain;
+  const request = { caller, dialect, body: counted, bodyText };
+  const { body } = await continueConversation(request, storedResponses, { sealedBy });
+  if (body === counted) return plain;
+  // The conversation is in place of the field that names it.
+  const { [dialect.conversation!.previousField]: _, ...whole } = body as Record<string, unknown>;
+  return withoutTags(whole, dialect.readRequest(whole).tagBlocks);
 }
 
 /** The body as a call would be sent: what the vendor didn't sign it doesn't count either. */
@@ -137,9 +168,9 @@ async function countAt(
   }, budget);
   if (answer.status !== 200) {
     const refusal = await readRefusal(answer);
-    const kind = readEndpointRefusal({ status: answer.status, ...refusal }, target.model);
-    // Not every vendor of this dialect has its counting endpoint.
-    if (kind === "missing") return estimate(dialect, plain, target, caller);
+    if (isMissing({ status: answer.status, ...refusal }, target.model)) {
+      return estimate(dialect, plain, target, caller);
+    }
     throw refusalFault(deps, access, answer, refusal.json);
   }
   const json = parseAnswer(new TextDecoder().decode(await answer.body.readAll(1024 * 1024)));
@@ -155,6 +186,15 @@ async function countAt(
     caller,
     id === undefined ? {} : { "x-vendor-request-id": id },
   );
+}
+
+/**
+ * Whether the vendor has no endpoint that counts, as not every one of a dialect has. It may say which
+ * path it doesn't know, or have something at it that can't be posted to: stored answers.
+ */
+function isMissing(refusal: { status: number; json: unknown; text: string }, model: string) {
+  const { status } = refusal;
+  return status === 405 || status === 404 && readEndpointRefusal(refusal, model) !== undefined;
 }
 
 function estimate(

@@ -21,6 +21,10 @@ const requests: Record<string, Sent> = {
   "messages": { path: "/vendor-c/v1/messages?beta=true", body: message },
   "a stream of messages": { path: "/chat/v1/messages", body: { ...message, stream: true } },
   "responses": { path: "/chat/v1/responses", body: { model: "vendor-b/gpt-4.1", input: "Hi." } },
+  "tokens of responses": {
+    path: "/chat/v1/responses/input_tokens",
+    body: { model: "vendor-b/gpt-4.1", input: "Hi." },
+  },
   "generate": { path: `${gemini}:generateContent`, body: contents },
   "generate, without its folder": {
     path: "/chat/v1/vendor-b/gpt-4.1:generateContent",

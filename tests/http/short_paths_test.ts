@@ -21,6 +21,11 @@ Deno.test("/v1 is /chat/v1: openai's client, whole, streamed, responses and embe
   const response = await openai().responses.create({ model: "gpt-5-mini", input: "Hi" });
   const again = await openai("/chat/v1").responses.retrieve(response.id);
   assert.equal(again.id, response.id, "stored under one path, read under the other");
+  assert.equal((await openai().responses.inputItems.list(response.id)).data.length, 1);
+  const { input_tokens } = await openai().responses.inputTokens.count({
+    ...{ model: "gpt-5-mini", input: "Hi" },
+  });
+  assert.equal(input_tokens, response.usage?.input_tokens);
   const { data } = await openai().embeddings.create({
     ...{ model: "openai/text-embedding-3-small", input: "Hi" },
   });

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import OpenAI, { BadRequestError, NotFoundError } from "openai";
+import type { InputTokenCountParams } from "openai/resources/responses/input-tokens";
 import type { Response, ResponseInputItem } from "openai/resources/responses/responses";
 import { shared, startSimulatedService, startTestService } from "../support/service.ts";
 import { toolDescription, toolNames, toolParameters, toolResult } from "./library.ts";
@@ -157,6 +158,62 @@ for (const { label, path, model, translated } of ways) {
     assert.match(answer.output_text, /get_weather: .*sunny/);
   });
 }
+
+for (const { label, path, model, translated } of ways) {
+  Deno.test(`input tokens are counted, with the conversation (${label}, ${path})`, async () => {
+    const { responses } = client(path);
+    const isOwn = !["vendor-a", "vendor-f", "vendor-g"].includes(label);
+    // The simulated native vendor counts a request's settings too.
+    const isExact = isOwn && !["vendor-d", "vendor-e"].includes(label);
+    const tools = [{
+      type: "function" as const,
+      name: "get_weather",
+      parameters: toolParameters,
+      strict: true,
+    }];
+    const first = { model, input: "My name is Ada.", instructions: "Be brief.", tools };
+    const { id, usage } = await responses.create(first);
+    const { data, response } = await responses.inputTokens.count(first).withResponse();
+    assert.equal(data.object, "response.input_tokens");
+    assert.equal(response.headers.get("x-token-count"), isOwn ? null : "estimated");
+    assert.equal(response.headers.get("x-transaction-id"), null, "a count is no interaction");
+    if (isExact) assert.equal(data.input_tokens, usage?.input_tokens);
+    const next = { model, input: "What is my name?", previous_response_id: id };
+    const counted = await responses.inputTokens.count(next);
+    const alone = await responses.inputTokens.count({ model, input: next.input });
+    assert.ok(counted.input_tokens > alone.input_tokens, "with what it continues");
+    const { usage: billed } = await responses.create(next);
+    if (isExact) assert.equal(counted.input_tokens, billed?.input_tokens);
+    if (!translated) return;
+    const bare = responses.inputTokens.count({ model, previous_response_id: id });
+    await assert.rejects(
+      bare,
+      (thrown: unknown) => thrown instanceof BadRequestError && thrown.param === "input",
+    );
+  });
+}
+
+Deno.test("a count has the refusals of its call, and fields of an answer change nothing", async () => {
+  const { inputTokens } = client().responses;
+  const model = "openai/gpt-5-mini";
+  const plain = await inputTokens.count({ model, input: "Hi." });
+  const whole = { max_output_tokens: 99, store: false, include: [], metadata: { a: "b" } };
+  const more = { model, input: "Hi.", ...whole, prompt_cache_key: "k", user: "u", stream: true };
+  assert.deepEqual(await inputTokens.count(more as InputTokenCountParams), plain);
+  const refusals = [
+    [{ model, input: "Hi.", previous_response_id: "resp_no" }, "previous_response_not_found"],
+    [{ model, input: "Hi.", conversation: "conv_1" }, "unsupported_parameter"],
+    [{ model: "openai/no-such-model", input: "Hi." }, "model_not_found"],
+    [{ model }, "missing_required_field"],
+    [{ input: "Hi." }, "missing_required_field"],
+  ] as const;
+  for (const [body, code] of refusals) {
+    await assert.rejects(inputTokens.count(body), (thrown: unknown) => {
+      assert.equal((thrown as BadRequestError).code, code, JSON.stringify(body));
+      return true;
+    });
+  }
+});
 
 Deno.test("pages of input items: order, bounds, and ids that callers repeat", async () => {
   const { responses } = client();

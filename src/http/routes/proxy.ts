@@ -54,6 +54,15 @@ function mountFamily(
     // Only the responses dialect has background calls.
     const sent = { ...deps, relay: deps.background };
     relayed(app, sent, family.responses.create, dialects.responses, vendor);
+    app.bind(family.responses.count, async ({ caller, body, bodyText }) => ({
+      reply: await deps.countTokens({
+        caller,
+        dialect: dialects.responses,
+        vendor,
+        body,
+        bodyText,
+      }),
+    }));
   }
   if (family.messages) relayed(app, deps, family.messages.create, dialects.messages, vendor);
   if (family.generate) generated(app, deps, family.generate, dialects.generate, vendor);

@@ -5,6 +5,7 @@ import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { background } from "./background.ts";
 import { conversation } from "./conversation.ts";
+import { counting } from "./counting.ts";
 import { socket } from "./socket.ts";
 import { stateless } from "./conversation/stateless.ts";
 import { hostedWork } from "./hosted.ts";
@@ -59,6 +60,7 @@ export const responses: Dialect = {
   errorFrame,
   background,
   conversation,
+  counting,
   socket,
   stateless,
   wholeOf,

@@ -1,0 +1,56 @@
+import type { Counting } from "../../kernel/dialect.ts";
+import { asString, count, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { isEnvelope } from "./conversation/envelope.ts";
+
+/** `POST /responses/input_tokens` takes a request without the fields of its answer. */
+export const counting: Counting = {
+  path: () => "/responses/input_tokens",
+  requestBody: (request, model) => ({
+    ...Object.fromEntries(
+      Object.entries(request).filter(([name]) => !ofAnswers.has(name)).map(([name, value]) => [
+        name,
+        name === "input" && Array.isArray(value) ? value.filter(isVendors) : value,
+      ]),
+    ),
+    model,
+  }),
+  read: (answer) => isRecord(answer) ? count(answer.input_tokens) : undefined,
+  counted: (body) => body as JsonRecord,
+  write: (tokens) => ({ object: "response.input_tokens", input_tokens: tokens }),
+};
+
+/** Whether a vendor of this dialect takes the item: another's reasoning is left out of calls too. */
+function isVendors(item: unknown): boolean {
+  if (!isRecord(item) || item.type !== "reasoning") return true;
+  return !isEnvelope(asString(item.encrypted_content) ?? "");
+}
+
+/**
+ * Fields that bound, shape, label or store an answer (npm openai 7.59.0: those of a request that
+ * the endpoint lacks). `prompt` is not among them: without its text there is nothing to count.
+ */
+const ofAnswers: ReadonlySet<string> = new Set([
+  "access_programs",
+  "background",
+  "background_options",
+  "client_metadata",
+  "context_management",
+  "image",
+  "include",
+  "max_output_tokens",
+  "max_tool_calls",
+  "metadata",
+  "moderation",
+  "prompt_cache_key",
+  "prompt_cache_options",
+  "prompt_cache_retention",
+  "safety_identifier",
+  "service_tier",
+  "store",
+  "stream",
+  "stream_options",
+  "temperature",
+  "top_logprobs",
+  "top_p",
+  "user",
+]);

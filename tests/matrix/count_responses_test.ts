@@ -1,0 +1,88 @@
+/** What vendors are asked for when a responses request is counted. */
+import assert from "@std/assert";
+import { writeEnvelope } from "../../src/dialects/text/responses/conversation/envelope.ts";
+import { shared } from "../support/service.ts";
+import { scriptedLabel, scriptedModel, startScriptedVendors } from "./scripted_vendors.ts";
+import { vendorWords } from "./vendor_words.ts";
+import type { Json } from "./wire.ts";
+
+const service = shared(() => startScriptedVendors());
+const model = `${scriptedLabel("responses")}/${scriptedModel}`;
+const path = "/chat/v1/responses/input_tokens";
+const counted = { object: "response.input_tokens", input_tokens: 42 };
+
+function lastSent(): { path: string; body: Json } {
+  const { path, body } = service().vendor.requests.at(-1)!;
+  return { path, body: JSON.parse(body) };
+}
+
+Deno.test("a vendor of the dialect gets what a call would send, without fields of the answer", async () => {
+  const word = service().script((exchange) => exchange.answer(200, counted));
+  const sealed = writeEnvelope({ dialect: "messages", kind: "signature", value: "v" });
+  const said = { role: "user", content: word };
+  const kept = { instructions: "Be brief.", reasoning: { effort: "low" }, x_new: 1 };
+  const answer = await service().post(path, {
+    model,
+    input: [{ type: "reasoning", id: "rs_1", summary: [], encrypted_content: sealed }, said],
+    ...kept,
+    ...{ store: true, stream: true, include: ["reasoning.encrypted_content"], temperature: 1 },
+  });
+  assert.deepEqual(await answer.json(), counted);
+  assert.equal(answer.headers.get("x-token-count"), null);
+  const sent = lastSent();
+  assert.match(sent.path, /\/responses\/input_tokens$/);
+  assert.deepEqual(sent.body, { model: scriptedModel, input: [said], ...kept });
+});
+
+Deno.test("state of the vendor's that an answer names doesn't bar what continues it", async () => {
+  const call = { type: "code_interpreter_call", id: "ci_1", status: "completed" };
+  const ran = { ...call, code: "1", container_id: "cntr_1", outputs: null };
+  const word = service().script((exchange) =>
+    exchange.request.path.endsWith("/input_tokens")
+      ? exchange.answer(200, counted)
+      : exchange.answer(200, { ...vendorWords.responses.whole, output: [ran] })
+  );
+  const first = await service().post("/chat/v1/responses", { model, input: word });
+  const { id } = await first.json();
+  const next = { model, input: "And then?", previous_response_id: id };
+  const answer = await service().post(path, next);
+  assert.deepEqual(await answer.json(), counted);
+  assert.deepEqual((lastSent().body.input as unknown[])[1], ran);
+  assert.equal(lastSent().body.previous_response_id, undefined);
+  const own = await service().post(path, { model, input: [{ role: "user", content: word }, ran] });
+  const { error } = await own.json();
+  assert.deepEqual([error.code, error.param], [
+    "unsupported_parameter",
+    "input[1].container_id",
+  ]);
+});
+
+for (const status of [404, 405]) {
+  Deno.test(`a vendor that answers ${status} has no endpoint for it: we estimate`, async () => {
+    const message = "Cannot POST /v1/responses/input_tokens";
+    const word = service().script((exchange) => exchange.answer(status, { error: { message } }));
+    const answer = await service().post(path, { model, input: word });
+    assert.equal(answer.headers.get("x-token-count"), "estimated");
+    assert.ok((await answer.json()).input_tokens > 0);
+  });
+}
+
+Deno.test("an estimate can't look up state in a vendor's account, so it is refused as its call", async () => {
+  const model = `${scriptedLabel("chat")}/${scriptedModel}`;
+  const source = { type: "file", file_id: "file_1" };
+  const messages = [{ role: "user", content: [{ type: "document", source }] }];
+  const counts = [
+    [path, { model, input: "Hi.", conversation: "conv_1" }, "conversation"],
+    [
+      "/chat/v1/messages/count_tokens",
+      { model, messages },
+      "messages[0].content[0].source.file_id",
+    ],
+  ] as const;
+  for (const [path, body, field] of counts) {
+    const answer = await service().post(path, body);
+    const { error } = await answer.json();
+    assert.deepEqual([answer.status, error.code], [400, "unsupported_parameter"]);
+    assert.ok(error.message.startsWith(`${field}: `), error.message);
+  }
+});
