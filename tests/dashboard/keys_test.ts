@@ -92,6 +92,14 @@ for (const { name, fields, model, asks } of kinds) {
   });
 }
 
+Deno.test("a new key's page has the lines for coding agents where it may call every vendor", async () => {
+  const { key, page } = await make({ models: "vendor-c/claude-haiku-4-5" });
+  assert.ok(page.includes(`export ANTHROPIC_AUTH_TOKEN=${key}\n`));
+  assert.ok(page.includes("ANTHROPIC_DEFAULT_SONNET_MODEL=anthropic/claude-haiku-4-5\n"));
+  const ofOneVendor = await make({ access: "some", scope: ["vendor-b"] });
+  assert.doesNotMatch(ofOneVendor.page, /For a coding agent/);
+});
+
 async function callWith(key: string): Promise<{ status: number; code: string | undefined }> {
   const answer = await world().post("/chat/v1/chat/completions", {
     model: "vendor-b/gpt-4.1",

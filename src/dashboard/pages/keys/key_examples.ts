@@ -1,13 +1,16 @@
+/** The base of the example of a key that may call models of every vendor. */
+export const unifiedBase = "/v1";
+
 /** A first call that a key may make. */
 export interface ExampleCall {
-  /** Path below which a client library calls, such as `/chat/v1`. */
+  /** Path below which a client library calls: `unifiedBase`, or a vendor's own. */
   base: string;
   model: string;
 }
 
 /** What can be called, as far as an example needs it. */
 export interface ExampleModels {
-  /** A model that a call below `/chat/v1` can name. */
+  /** A model that a call below `unifiedBase` can name. */
   anyModel: () => string | undefined;
   /** A model's id with its vendor as people know it: `openai/gpt-5-mini` for `vendor-b/gpt-5-mini`. */
   shown: (id: string) => string;
@@ -40,7 +43,7 @@ export function exampleCall(
 ): ExampleCall | undefined {
   if (scopes.length === 0 || scopes.includes("chat")) {
     const model = models[0] ?? callable.anyModel();
-    return model === undefined ? undefined : { base: "/v1", model: callable.shown(model) };
+    return model === undefined ? undefined : { base: unifiedBase, model: callable.shown(model) };
   }
   for (const scope of scopes) {
     const vendor = callable.ofVendor(scope);

@@ -4,7 +4,7 @@ import type { KeyRow } from "../../../keys/key_service.ts";
 import { accountScopes, memberScopes } from "../../../keys/scopes.ts";
 import { orNotFound, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { CopyButton, LinkLine, Snippet } from "../../components.tsx";
-import { exampleCall, exampleQuestion, exampleSnippets } from "./key_examples.ts";
+import { exampleCall, exampleQuestion, exampleSnippets, unifiedBase } from "./key_examples.ts";
 import { emptyForm, NewKeyForm } from "./new_key_form.tsx";
 import { readNewKey } from "./read_new_key.ts";
 
@@ -113,7 +113,7 @@ function snippetsOf(ctx: PageContext, key: KeyRow, value: string) {
 /** The lines for coding agents, where the key may call models of every vendor. */
 function agentSnippets(ctx: PageContext, key: KeyRow, value: string): SnippetText[] {
   const call = exampleCall(key, ctx.exampleModels);
-  if (call?.base !== "/chat/v1") return [];
+  if (call?.base !== unifiedBase) return [];
   const model = key.defaults?.defaultModel ?? call.model;
   return agentNames.map((agent) => ({
     title: agentTitles[agent],
