@@ -180,7 +180,7 @@ function contentOf(turn) {
   return turn.querySelector("[name=content]");
 }
 
-/** The same as `partsOf` in said.tsx. */
+/** The same as `partsOf` in pages/playground/view.tsx. */
 function partsOf(/** @type {string} */ text) {
   return text.split(/^```/m).map((part, at) => {
     const isCode = at % 2 === 1;
