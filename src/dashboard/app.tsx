@@ -26,7 +26,6 @@ import { retentionRoutes } from "./pages/data/retention.tsx";
 import { vendorKeyRoutes } from "./pages/settings/vendor_keys.tsx";
 import { budgetRoutes } from "./pages/settings/budgets.tsx";
 import { webhookRoutes } from "./pages/settings/webhooks.tsx";
-import { settingsCsvRoutes } from "./pages/settings/settings_csv.ts";
 import { virtualModelRoutes } from "./pages/settings/virtual_models.tsx";
 import type { DashboardDeps } from "./deps.ts";
 import { createPlainProvider } from "./plain_provider.ts";
@@ -86,7 +85,6 @@ export function createDashboard(deps: DashboardDeps): Hono {
     );
     vendorKeyRoutes(routes, ctx);
     virtualModelRoutes(routes, ctx);
-    settingsCsvRoutes(routes, ctx);
     budgetRoutes(routes, ctx);
     webhookRoutes(routes, ctx);
     peopleRoutes(routes, ctx);

@@ -17,6 +17,7 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { actionsColumn, numberColumn, PostForm, Table } from "../../components.tsx";
+import { type CsvColumns, csvFile } from "../../csv.ts";
 import { type FieldErrors, sentence } from "../../faults.ts";
 import {
   FormButtons,
@@ -36,6 +37,12 @@ const address = "/dashboard/settings/budgets";
 /** What the account, its apps and its end users may spend: list, set, remove. */
 export function budgetRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", (request) => listPage(ctx, request));
+  app.get(
+    `${address}/csv`,
+    "viewer",
+    async ({ session, now }) =>
+      csvFile("budgets", columns(now), await ctx.budgets.list(session.account.id)),
+  );
   app.get(
     `${address}/new`,
     "owner",
@@ -111,6 +118,17 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
     },
     table: budgets.length === 0 ? null : <BudgetTable budgets={budgets} request={request} />,
   });
+}
+
+function columns(now: Date): CsvColumns<StoredBudget> {
+  return {
+    budget_id: ({ id }) => id,
+    on: ({ scope }) => budgetScopeText(scope),
+    per: ({ per }) => per,
+    spent_usd: ({ spentNanos }) => ({ nanos: spentNanos }),
+    raised_until: ({ raised }) => raised?.until ?? null,
+    limit_usd: (budget) => ({ nanos: limitAt(budget, now) }),
+  };
 }
 
 function BudgetTable(

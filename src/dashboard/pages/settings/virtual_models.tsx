@@ -12,6 +12,7 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { actionsColumn, Badge, PostForm, Table, TimeCell } from "../../components.tsx";
+import { type CsvColumns, csvFile } from "../../csv.ts";
 import { type FieldErrors, sentence } from "../../faults.ts";
 import {
   FormButtons,
@@ -32,6 +33,11 @@ const address = "/dashboard/settings/models";
 /** Names that stand for several models: list, make, change, remove. */
 export function virtualModelRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", (request) => listPage(ctx, request));
+  app.get(
+    `${address}/csv`,
+    "viewer",
+    async (request) => csvFile("virtual-models", columns, await shownModels(ctx, request)),
+  );
   app.get(
     `${address}/new`,
     "owner",
@@ -131,11 +137,24 @@ interface ShownModel {
   updatedAt?: Date;
 }
 
-async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
-  const own: ShownModel[] = await ctx.virtualModels.list(request.session.account.id);
+/** The account's own, then those of the service that it hasn't replaced. */
+async function shownModels(ctx: PageContext, request: PageRequest): Promise<ShownModel[]> {
+  const own = await ctx.virtualModels.list(request.session.account.id);
   const names = new Set(own.map(({ name }) => name));
-  const ofService = ctx.virtualModels.listOfService().filter(({ name }) => !names.has(name));
-  const models: ShownModel[] = [...own, ...ofService];
+  return [...own, ...ctx.virtualModels.listOfService().filter(({ name }) => !names.has(name))];
+}
+
+const columns: CsvColumns<ShownModel> = {
+  name: ({ name }) => name,
+  targets: ({ definition: { targets } }) =>
+    targets.map(({ model, weight }) => `${model} ${weight}`).join("; "),
+  fallbacks: ({ definition: { fallbacks } }) => fallbacks.join("; "),
+  stays_with: ({ definition: { stickBy } }) => stickBy ?? null,
+  changed_at: ({ updatedAt }) => updatedAt ?? null,
+};
+
+async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
+  const models = await shownModels(ctx, request);
   return settingsList("models", {
     lead:
       "A name of your own that calls may use as their model. Calls are shared out among its targets by weight; where one fails before it answers, another one is asked.",

@@ -10,6 +10,7 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { actionsColumn, LinkLine, PostForm, Table } from "../../components.tsx";
+import { type CsvColumns, csvFile } from "../../csv.ts";
 import { type FieldErrors, sentence } from "../../faults.ts";
 import { FormButtons, FormError, listOf, type Shown, TextArea, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
@@ -21,6 +22,12 @@ const address = "/dashboard/settings/webhooks";
 /** Where the account's events are sent to: list, add, test, remove. Owners only: addresses may hold secrets. */
 export function webhookRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "owner", (request) => listPage(ctx, request));
+  app.get(
+    `${address}/csv`,
+    "owner",
+    async ({ session }) =>
+      csvFile("webhooks", columns, await ctx.webhooks.list(session.account.id)),
+  );
   app.get(
     `${address}/new`,
     "owner",
@@ -103,6 +110,16 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
     table: hooks.length === 0 ? null : <HookTable hooks={hooks} csrf={request.csrf} />,
   });
 }
+
+const columns: CsvColumns<Webhook> = {
+  webhook_id: ({ id }) => id,
+  address: ({ url }) => url,
+  events: ({ events }) => events.length === 0 ? "all" : events.join(" "),
+  waiting: ({ waiting }) => waiting,
+  lost: ({ lost }) => lost,
+  last_failed_at: ({ lastFailedAt }) => lastFailedAt,
+  last_failure: ({ lastError }) => lastError,
+};
 
 function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string }) {
   return (
