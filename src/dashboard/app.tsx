@@ -32,8 +32,8 @@ import { createPlainProvider } from "./plain_provider.ts";
 import { home } from "./return_path.ts";
 import { hashToken, newToken } from "../people/link_token.ts";
 import { linkRoutes, signInLink } from "./local_sign_in.tsx";
-import { providerRoutes, signInRoutes } from "./sign_in.tsx";
-import { signInOff } from "./sign_in_pages.tsx";
+import { providerRoutes, signOutRoutes } from "./sign_in.tsx";
+import { signInOff, signInPage } from "./sign_in_pages.tsx";
 import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";
 
 /** What one address may begin of sign-ins: an office behind one address on a Monday. */
@@ -62,10 +62,11 @@ export function createDashboard(deps: DashboardDeps): Hono {
   }
   if (deps.hasLocalSignIn) linkRoutes(app, ctx);
   if (deps.signIn || deps.hasLocalSignIn) {
-    signInRoutes(app, ctx);
     const routes = createRoutes(app, ctx);
+    app.get("/dashboard/sign-in", (context) => signInPage(ctx, context));
+    signOutRoutes(routes, ctx);
     app.get("/dashboard", (context) => context.redirect(home, 303));
-    overviewRoutes(app, ctx);
+    overviewRoutes(routes, ctx);
     interactionListRoutes(routes, ctx);
     refusedRoutes(routes, ctx);
     interactionExportRoutes(routes, ctx);
@@ -75,7 +76,7 @@ export function createDashboard(deps: DashboardDeps): Hono {
     keyRoutes(routes, ctx);
     oneKeyRoutes(routes, ctx);
     playgroundRoutes(routes, ctx);
-    cohortRoutes(app, ctx);
+    cohortRoutes(routes, ctx);
     evalRoutes(routes, ctx);
     exportRoutes(routes, ctx);
     deletionRoutes(routes, ctx);

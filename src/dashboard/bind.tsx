@@ -80,7 +80,7 @@ export function orNotFound<T extends object>(found: T | null | undefined): T {
  * Shows a page, or gives a file, to who is signed in with at least that role. With `ownLinksAt`
  * only our own pages lead here, others to that path: for what leaves a trace, such as a download.
  */
-export function page(
+function page(
   ctx: PageContext,
   needed: Role,
   load: (request: PageRequest) => Page | Response | Promise<Page | Response>,
@@ -105,7 +105,7 @@ export function page(
  * the account that is shown now. `ofSession`: the form is about the session, whatever account the
  * page showed.
  */
-export function action(
+function action(
   ctx: PageContext,
   needed: Role,
   act: (form: Form, request: PageRequest) => Outcome | Promise<Outcome>,

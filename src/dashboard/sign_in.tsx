@@ -1,7 +1,7 @@
 import type { Context, Hono } from "hono";
 import { hashToken, newToken } from "../people/link_token.ts";
 import { signInMs } from "../people/sign_in.ts";
-import { action, expiredForm, type PageContext } from "./bind.tsx";
+import { expiredForm, type PageContext, type Routes } from "./bind.tsx";
 import { readForm } from "./form.ts";
 import type { IdentityProvider } from "./identity_provider.ts";
 import { joinAnswer, joinPage, joinPath, letIn } from "./join.tsx";
@@ -12,7 +12,6 @@ import {
   invitationPage,
   linksOf,
   providerFailed,
-  signInPage,
   startedElsewhere,
   tooMany,
 } from "./sign_in_pages.tsx";
@@ -29,32 +28,22 @@ export function providerRoutes(app: Hono, ctx: PageContext, provider: IdentityPr
   app.post(joinPath, (context) => joinAnswer(ctx, context));
 }
 
-/** Where a person signs in, and out. */
-export function signInRoutes(app: Hono, ctx: PageContext): void {
-  app.get("/dashboard/sign-in", (context) => signInPage(ctx, context));
-  app.post(
-    "/dashboard/sign-out",
-    action(ctx, "viewer", async (_form, request) => {
-      await request.end();
-      return { to: "/dashboard/sign-in?signed_out=1" };
-    }, { ofSession: true }),
-  );
-  app.post(
-    "/dashboard/sign-out-everywhere",
-    action(ctx, "viewer", async (_form, request) => {
-      await ctx.sessions.endAll(request.session.person.id);
-      await request.end();
-      return { to: "/dashboard/sign-in?signed_out=1" };
-    }, { ofSession: true }),
-  );
-  app.post(
-    "/dashboard/account",
-    action(ctx, "viewer", async (form, request) => {
-      const id = Number(form.text("account"));
-      if (Number.isSafeInteger(id)) await request.switchAccount(id);
-      return { to: "/dashboard" };
-    }, { ofSession: true }),
-  );
+/** Where a person signs out, here or everywhere, and switches accounts. */
+export function signOutRoutes(app: Routes, ctx: PageContext): void {
+  app.post("/dashboard/sign-out", "viewer", async (_form, request) => {
+    await request.end();
+    return { to: "/dashboard/sign-in?signed_out=1" };
+  }, { ofSession: true });
+  app.post("/dashboard/sign-out-everywhere", "viewer", async (_form, request) => {
+    await ctx.sessions.endAll(request.session.person.id);
+    await request.end();
+    return { to: "/dashboard/sign-in?signed_out=1" };
+  }, { ofSession: true });
+  app.post("/dashboard/account", "viewer", async (form, request) => {
+    const id = Number(form.text("account"));
+    if (Number.isSafeInteger(id)) await request.switchAccount(id);
+    return { to: "/dashboard" };
+  }, { ofSession: true });
 }
 
 /** The page that asks before it begins; an address alone begins nothing. */

@@ -1,7 +1,6 @@
-import type { Hono } from "hono";
 import type { CohortLine } from "../../../cohorts/cohort.ts";
 import { count, usd } from "../../amounts.ts";
-import { page, type PageContext, type PageRequest } from "../../bind.tsx";
+import type { PageContext, PageRequest, Routes } from "../../bind.tsx";
 import { Empty, LinkLine, numberColumn, Table, Time } from "../../components.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { cohortAddress, cohortPage } from "./cohort.tsx";
@@ -14,17 +13,14 @@ const mostCalls = 200;
 const dayMs = 86_400_000;
 
 /** What groups of calls cost, and what became of them. */
-export function cohortRoutes(app: Hono, ctx: PageContext): void {
-  app.get(address, page(ctx, "viewer", (request) => listPage(ctx, request)));
-  app.get(
-    `${address}/csv`,
-    page(ctx, "viewer", async (request) => {
-      await ctx.flushRecords();
-      return csvFile("cohorts", columns, allLines(ctx, request));
-    }),
-  );
-  app.get(`${address}/show`, page(ctx, "viewer", (request) => cohortPage(ctx, request)));
-  app.get(`${address}/show/csv`, page(ctx, "viewer", (request) => cohortCsv(ctx, request)));
+export function cohortRoutes(app: Routes, ctx: PageContext): void {
+  app.get(address, "viewer", (request) => listPage(ctx, request));
+  app.get(`${address}/csv`, "viewer", async (request) => {
+    await ctx.flushRecords();
+    return csvFile("cohorts", columns, allLines(ctx, request));
+  });
+  app.get(`${address}/show`, "viewer", (request) => cohortPage(ctx, request));
+  app.get(`${address}/show/csv`, "viewer", (request) => cohortCsv(ctx, request));
 }
 
 async function readLines(ctx: PageContext, request: PageRequest, from: string) {

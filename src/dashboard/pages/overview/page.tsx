@@ -1,7 +1,6 @@
-import type { Hono } from "hono";
 import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
 import { playgroundKeyId } from "../../../playground/playground_calls.ts";
-import { page, type PageContext, type PageRequest } from "../../bind.tsx";
+import type { PageContext, PageRequest, Routes } from "../../bind.tsx";
 import { Empty } from "../../components.tsx";
 import { nameText } from "../../format.ts";
 import { count } from "../../amounts.ts";
@@ -16,46 +15,37 @@ import { type Range, readRange } from "./range.ts";
 import { Standing } from "./standing.tsx";
 
 /** Spend, requests, errors, latency and tokens over a time, and what the account may still do. */
-export function overviewRoutes(app: Hono, ctx: PageContext): void {
-  app.get(
-    "/dashboard/overview",
-    page(ctx, "viewer", async (request) => {
-      const { account } = request.session;
-      const isAsked = ["range", "from", "to"].some((name) => request.query(name) !== undefined);
-      const firstCall = isAsked ? undefined : await ctx.overview.usage.firstHour(account.id);
-      const range = readRange(request.query, request.now, firstCall);
-      const by = askedBreakdown(request);
-      const asked = { range, part: by.part, now: request.now };
-      const overview = await loadOverview(ctx.overview, account.id, asked);
-      return {
-        title: "Overview",
-        section: "overview",
-        scripts: ["chart.js"],
-        action: <RangeChoice range={range} by={by.name} />,
-        body: <OverviewBody overview={overview} range={range} by={by} request={request} />,
-      };
-    }),
-  );
-  app.get(
-    "/dashboard/overview/csv",
-    page(ctx, "viewer", async (request) => {
-      const { account } = request.session;
-      const names = namesOfKeys(await ctx.overview.keys.list(account.id));
-      return await breakdownCsv(ctx.overview, account.id, {
-        range: readRange(request.query, request.now),
-        by: askedBreakdown(request),
-        nameOf: (value) => names.get(value) ?? value,
-      });
-    }),
-  );
-  app.get(
-    "/dashboard/overview/csv/steps",
-    page(ctx, "viewer", async (request) => {
-      const range = readRange(request.query, request.now);
-      const asked = { range, part: "model" as const, now: request.now };
-      return stepsCsv(await loadOverview(ctx.overview, request.session.account.id, asked), range);
-    }),
-  );
+export function overviewRoutes(app: Routes, ctx: PageContext): void {
+  app.get("/dashboard/overview", "viewer", async (request) => {
+    const { account } = request.session;
+    const isAsked = ["range", "from", "to"].some((name) => request.query(name) !== undefined);
+    const firstCall = isAsked ? undefined : await ctx.overview.usage.firstHour(account.id);
+    const range = readRange(request.query, request.now, firstCall);
+    const by = askedBreakdown(request);
+    const asked = { range, part: by.part, now: request.now };
+    const overview = await loadOverview(ctx.overview, account.id, asked);
+    return {
+      title: "Overview",
+      section: "overview",
+      scripts: ["chart.js"],
+      action: <RangeChoice range={range} by={by.name} />,
+      body: <OverviewBody overview={overview} range={range} by={by} request={request} />,
+    };
+  });
+  app.get("/dashboard/overview/csv", "viewer", async (request) => {
+    const { account } = request.session;
+    const names = namesOfKeys(await ctx.overview.keys.list(account.id));
+    return await breakdownCsv(ctx.overview, account.id, {
+      range: readRange(request.query, request.now),
+      by: askedBreakdown(request),
+      nameOf: (value) => names.get(value) ?? value,
+    });
+  });
+  app.get("/dashboard/overview/csv/steps", "viewer", async (request) => {
+    const range = readRange(request.query, request.now);
+    const asked = { range, part: "model" as const, now: request.now };
+    return stepsCsv(await loadOverview(ctx.overview, request.session.account.id, asked), range);
+  });
 }
 
 function askedBreakdown(request: PageRequest) {
