@@ -13,6 +13,7 @@ import { type Form, isTooLarge, readForm, usualFormBytes } from "./form.ts";
 import { Card, type Frame, SignedIn } from "./layout.tsx";
 import { type Notice, noticeSeconds, parseNotice } from "./notice.ts";
 import type { DashboardDeps } from "./deps.ts";
+import { LinkLine } from "./components.tsx";
 import { showDirectionControls } from "./direction.ts";
 import { returnPath } from "./return_path.ts";
 import { hashToken } from "../people/link_token.ts";
@@ -199,11 +200,7 @@ export function message(
   const body = (
     <>
       <p>{text}</p>
-      <p>
-        <a class={link.isPrimary ? "button button-primary" : "button"} href={link.href}>
-          {link.text}
-        </a>
-      </p>
+      <LinkLine href={link.href} primary={link.isPrimary ?? false}>{link.text}</LinkLine>
     </>
   );
   return card(ctx, context, status, title, body);

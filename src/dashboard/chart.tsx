@@ -105,7 +105,7 @@ function Legend({ series }: { series: readonly Series[] }) {
 }
 
 function Figures({ title, stepTitle, steps, series, format, csv }: ChartProps) {
-  const head = [{ title: stepTitle }, ...series.map(({ name }) => ({ title: name }))];
+  const head = [stepTitle, ...series.map(({ name }) => name)];
   return (
     <Table label={`Figures of ${title}`} head={head} csv={csv}>
       {steps.map((step, at) => (

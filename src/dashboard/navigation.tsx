@@ -1,6 +1,6 @@
 import type { SheetName } from "./assets.ts";
 
-/** Entries of the sidebar, in its order; one appears with its pages. */
+/** Entries of the sidebar, in its order. */
 export const entries = [
   {
     section: "overview",

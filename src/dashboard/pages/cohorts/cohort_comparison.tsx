@@ -15,6 +15,10 @@ export function CohortComparison(
     csv: string;
   },
 ) {
+  const cohorts = [
+    { title: one.cohort_id, class: "number dot-one" },
+    { title: other.cohort_id, class: "number dot-other" },
+  ];
   return (
     <>
       <Table
@@ -23,28 +27,20 @@ export function CohortComparison(
         csv={csv}
         head={[
           "Figure",
-          { title: one.cohort_id, class: "number dot-one" },
-          { title: other.cohort_id, class: "number dot-other" },
+          ...cohorts,
           { title: "Intervals at 95 %", class: "plot-head" },
           numberColumn("Difference"),
           "Verdict",
         ]}
       >
         {comparedRows.map((row) => (
-          <TestedLine
-            row={row}
-            bodies={[one, other]}
-            differences={differences}
-          />
+          <TestedLine row={row} bodies={[one, other]} differences={differences} />
         ))}
       </Table>
       <h2>Sums</h2>
       <Table
         label="Sums"
-        head={["Figure", { title: one.cohort_id, class: "number dot-one" }, {
-          title: other.cohort_id,
-          class: "number dot-other",
-        }, numberColumn("Difference")]}
+        head={["Figure", ...cohorts, numberColumn("Difference")]}
         csv={csv}
       >
         {sumRows(one, other, differences).map(({ name, values }) => (

@@ -1,6 +1,6 @@
 import type { CohortModelsBody, ModelFigures } from "../../../../contracts/data/cohort_report.ts";
 import { count, counted, duration } from "../../amounts.ts";
-import { Table } from "../../components.tsx";
+import { numberColumn, Table } from "../../components.tsx";
 import {
   type Amount,
   dollars,
@@ -112,7 +112,7 @@ function ModelTable({ models, csv }: { models: readonly ModelFigures[]; csv: str
       csv={csv}
       head={[
         "Model",
-        { title: "Calls", class: "number" },
+        numberColumn("Calls"),
         ...modelColumns.map(({ title }) => ({ title, class: "plot-head" })),
       ]}
     >

@@ -1,7 +1,7 @@
 import type { StoredMonth } from "../../../erasure/retention.ts";
 import { bytes, counted } from "../../amounts.ts";
 import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
-import { Table } from "../../components.tsx";
+import { numberColumn, Table } from "../../components.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { day, exactTime } from "../../format.ts";
 import { settingsPage } from "../settings/settings_page.tsx";
@@ -126,20 +126,12 @@ function Months({ months, rules, showsSizes }: {
   showsSizes: boolean;
 }) {
   const sizes = showsSizes
-    ? [
-      { title: "Usage, all accounts", class: "number" },
-      { title: "Payloads, all accounts", class: "number" },
-    ]
+    ? [numberColumn("Usage, all accounts"), numberColumn("Payloads, all accounts")]
     : [];
   return (
     <Table
       label="Stored months"
-      head={[
-        { title: "Month" },
-        { title: "Payloads gone by" },
-        { title: "Usage gone by" },
-        ...sizes,
-      ]}
+      head={["Month", "Payloads gone by", "Usage gone by", ...sizes]}
       csv={`${address}/csv`}
     >
       {months.map(({ month, usageBytes, payloadBytes }) => (

@@ -14,8 +14,7 @@ import { Live, Progress } from "../../live.tsx";
 import type { ShownPart } from "../../../records/transcript.ts";
 import { graderText } from "./eval_graders.tsx";
 import { isOpen, passRate, StateBadge } from "./evals.tsx";
-import type { Child } from "hono/jsx";
-import { entries } from "../../navigation.tsx";
+import { listPath } from "../interactions/view.ts";
 
 const address = "/dashboard/evals";
 const pageRows = 50;
@@ -261,9 +260,9 @@ function callLine(
     <tr class="judged">
       <td class="wide">
         <ShownText text={stored?.question} />
-        <CallLink id={transactionId}>
+        <a href={callAddress(transactionId)}>
           <code>{short(transactionId)}</code>
-        </CallLink>
+        </a>
       </td>
       <td class="wide">
         <ShownText text={stored?.answer} />
@@ -271,9 +270,9 @@ function callLine(
       <td class="wide">
         <ShownText text={replied?.answer} />
         {answerTransactionId === null ? null : (
-          <CallLink id={answerTransactionId}>
+          <a href={callAddress(answerTransactionId)}>
             new answer<span class="visually-hidden">{` to ${short(transactionId)}`}</span>
-          </CallLink>
+          </a>
         )}
       </td>
       <td class="wide">
@@ -307,11 +306,6 @@ function short(id: string): string {
   return id.length <= 12 ? id : `…${id.slice(-12)}`;
 }
 
-const interactionsAddress = "/dashboard/interactions";
-
-/** What stands for a stored call: the way to its page, where the dashboard has such pages. */
-function CallLink({ id, children }: { id: string; children?: Child }) {
-  const sections: readonly { href: string }[] = entries;
-  if (!sections.some(({ href }) => href === interactionsAddress)) return <>{children}</>;
-  return <a href={`${interactionsAddress}/${encodeURIComponent(id)}`}>{children}</a>;
+function callAddress(id: string): string {
+  return `${listPath}/${encodeURIComponent(id)}`;
 }

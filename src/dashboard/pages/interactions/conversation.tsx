@@ -8,7 +8,7 @@ import type {
   Transcript,
 } from "../../../records/transcript.ts";
 import { fitBlocks, fitTurns } from "./fit_turns.ts";
-import { count } from "../../amounts.ts";
+import { count, counted } from "../../amounts.ts";
 import { isAudible, isShowable, type MediaAddresses, type MediaPart } from "./media.ts";
 import { BoxedFact } from "../../components.tsx";
 
@@ -20,7 +20,6 @@ export function Conversation({ detail, transcript, media }: WithMedia & {
   transcript: Transcript;
 }) {
   const { request, answers } = transcript;
-  const fitting = request && fitTurns(request.turns);
   return (
     <section class="conversation">
       <h2>Conversation</h2>
@@ -28,25 +27,10 @@ export function Conversation({ detail, transcript, media }: WithMedia & {
         ? <Asked settings={request.settings} tools={request.tools} />
         : null}
       <ol class="turns">
-        {fitting
-          ? (
-            <>
-              {fitting.first.map((turn) => <Turn turn={turn} media={media} />)}
-              {fitting.leftOut === 0 ? null : (
-                <li class="turn-gap">
-                  {`${
-                    count(fitting.leftOut)
-                  } turns between are left out; the raw request has them.`}
-                </li>
-              )}
-              {fitting.last.map((turn) => <Turn turn={turn} media={media} />)}
-            </>
-          )
+        {request
+          ? <Turns turns={request.turns} media={media} where="; the raw request has them" />
           : <NoTurns detail={detail} />}
-        {answers?.map((answer, at) => (
-          <Answer answer={answer} at={answers.length > 1 ? at : undefined} media={media} />
-        ))}
-        {answers ? null : <NoAnswer detail={detail} />}
+        {answers ? <Answers answers={answers} media={media} /> : <NoAnswer detail={detail} />}
       </ol>
     </section>
   );
@@ -57,21 +41,32 @@ export function AddedTurns({ turns, answers, media }: WithMedia & {
   turns: readonly ShownTurn[] | undefined;
   answers: readonly ShownAnswer[] | undefined;
 }) {
-  const fitting = turns && fitTurns(turns);
   return (
     <ol class="turns">
-      {fitting === undefined
-        ? <li class="turn-gap">The request is not stored, or can't be shown.</li>
-        : fitting.first.map((turn) => <Turn turn={turn} media={media} />)}
-      {fitting && fitting.leftOut > 0
-        ? <li class="turn-gap">{`${count(fitting.leftOut)} turns between are left out.`}</li>
-        : null}
-      {fitting?.last.map((turn) => <Turn turn={turn} media={media} />)}
-      {answers?.map((answer, at) => (
-        <Answer answer={answer} at={answers.length > 1 ? at : undefined} media={media} />
-      ))}
-      {answers ? null : <li class="turn-gap">No answer is stored.</li>}
+      {turns
+        ? <Turns turns={turns} media={media} where="" />
+        : <li class="turn-gap">The request is not stored, or can't be shown.</li>}
+      {answers
+        ? <Answers answers={answers} media={media} />
+        : <li class="turn-gap">No answer is stored.</li>}
     </ol>
+  );
+}
+
+/** As many as fit; `where` says what has those that are left out. */
+function Turns({ turns, media, where }: WithMedia & {
+  turns: readonly ShownTurn[];
+  where: string;
+}) {
+  const { first, leftOut, last } = fitTurns(turns);
+  return (
+    <>
+      {first.map((turn) => <Turn turn={turn} media={media} />)}
+      {leftOut === 0
+        ? null
+        : <li class="turn-gap">{`${count(leftOut)} turns between are left out${where}.`}</li>}
+      {last.map((turn) => <Turn turn={turn} media={media} />)}
+    </>
   );
 }
 
@@ -108,8 +103,8 @@ function Asked({ settings, tools }: {
   tools: readonly ShownTool[];
 }) {
   const names = [
-    ...(settings.length === 0 ? [] : [number(settings.length, "setting")]),
-    ...(tools.length === 0 ? [] : [number(tools.length, "tool")]),
+    ...(settings.length === 0 ? [] : [counted(settings.length, "setting")]),
+    ...(tools.length === 0 ? [] : [counted(tools.length, "tool")]),
   ];
   return (
     <details class="asked">
@@ -128,10 +123,6 @@ function Asked({ settings, tools }: {
       ))}
     </details>
   );
-}
-
-function number(count: number, name: string): string {
-  return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 
 const roles = {
@@ -155,20 +146,22 @@ function Turn({ turn, media }: WithMedia & { turn: ShownTurn }) {
   );
 }
 
-function Answer(
-  { answer, at, media }: WithMedia & { answer: ShownAnswer; at: number | undefined },
-) {
+function Answers({ answers, media }: WithMedia & { answers: readonly ShownAnswer[] }) {
   return (
-    <li class="turn turn-answer">
-      <p class="turn-role">{at === undefined ? "Answer" : `Answer ${at + 1}`}</p>
-      <div class="turn-parts">
-        <Parts parts={answer.parts} media={media} />
-        {answer.parts.length === 0 ? <p class="muted">Nothing was said.</p> : null}
-        {answer.finish === undefined
-          ? <p class="turn-end">The answer broke off.</p>
-          : <p class="turn-end">{`Ended: ${answer.finish}`}</p>}
-      </div>
-    </li>
+    <>
+      {answers.map(({ parts, finish }, at) => (
+        <li class="turn turn-answer">
+          <p class="turn-role">{answers.length === 1 ? "Answer" : `Answer ${at + 1}`}</p>
+          <div class="turn-parts">
+            <Parts parts={parts} media={media} />
+            {parts.length === 0 ? <p class="muted">Nothing was said.</p> : null}
+            <p class="turn-end">
+              {finish === undefined ? "The answer broke off." : `Ended: ${finish}`}
+            </p>
+          </div>
+        </li>
+      ))}
+    </>
   );
 }
 

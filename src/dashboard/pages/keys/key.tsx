@@ -2,14 +2,13 @@ import { nanosToUsd } from "../../../base/money.ts";
 import type { ApiKeyChange } from "../../../keys/api_key.ts";
 import { withoutEnd } from "../../../base/trim.ts";
 import { type KeyRow, keyState } from "../../../keys/key_service.ts";
-import { requiresOwner } from "../../../keys/scopes.ts";
 import { type Page, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { Caps } from "../../caps.tsx";
 import { Badge, CopyButton, Fact, PostForm, Time } from "../../components.tsx";
 import { FormButtons, TextField } from "../../fields.tsx";
 import type { FieldErrors } from "../../faults.ts";
 import { type KeySpend, keySpend } from "../../key_spend.ts";
-import { findKey, inUse, keyInUse, states } from "./keys.tsx";
+import { findKey, inUse, keyInUse, mayRotate, states } from "./keys.tsx";
 import { cap } from "./new_key_form.tsx";
 import { readKeyChange, shownField } from "./read_new_key.ts";
 
@@ -73,7 +72,6 @@ async function keyPage(
 ): Promise<Page> {
   const spent = await keySpend(ctx.spend, [key], request.now);
   const isUsable = inUse(keyState(key, request.now)) && request.may("member");
-  const mayRotate = !key.isReplaced && (request.may("owner") || !requiresOwner(key.scopes));
   return {
     title: key.name,
     section: "keys",
@@ -81,7 +79,7 @@ async function keyPage(
     action: isUsable
       ? (
         <div class="buttons">
-          {mayRotate
+          {!key.isReplaced && mayRotate(key, request)
             ? <a class="button" href={`/dashboard/keys/${key.id}/rotate`}>Rotate</a>
             : null}
           <a class="button button-danger" href={`/dashboard/keys/${key.id}/revoke`}>Revoke</a>

@@ -90,7 +90,7 @@ async function keyToReplace(ctx: PageContext, request: PageRequest): Promise<Key
 }
 
 /** Who rotates a key sees the next one's value, and could do with it what only owners may give. */
-function mayRotate({ scopes }: Pick<KeyRow, "scopes">, request: PageRequest): boolean {
+export function mayRotate({ scopes }: Pick<KeyRow, "scopes">, request: PageRequest): boolean {
   return request.may("owner") || !requiresOwner(scopes);
 }
 
@@ -250,9 +250,7 @@ function KeyLine(
         {rotationDue(row, now) ? <Badge tone="warn">Rotate: over 90 days</Badge> : null}
       </td>
       <td class="actions">
-        {inUse(state) && request.may("member")
-          ? <KeyActions row={row} mayRotate={mayRotate(row, request)} />
-          : null}
+        {inUse(state) && request.may("member") ? <KeyActions row={row} request={request} /> : null}
       </td>
     </tr>
   );
@@ -285,13 +283,13 @@ function stateTime(row: KeyRow, state: KeyState, now: Date) {
   );
 }
 
-function KeyActions({ row, mayRotate }: { row: KeyRow; mayRotate: boolean }) {
+function KeyActions({ row, request }: { row: KeyRow; request: PageRequest }) {
   return (
     <>
       <a class="button button-small" href={`/dashboard/keys/${row.id}`}>
         Edit<span class="visually-hidden">{` ${row.name}`}</span>
       </a>
-      {row.isReplaced || !mayRotate
+      {row.isReplaced || !mayRotate(row, request)
         ? null
         : (
           <a class="button button-small" href={`/dashboard/keys/${row.id}/rotate`}>

@@ -1,6 +1,6 @@
 import type { ShownAnswer, ShownTurn } from "../../../records/transcript.ts";
 import type { SessionCall } from "../../../records/interaction_repository.ts";
-import { count, percent } from "../../amounts.ts";
+import { count, counted, percent } from "../../amounts.ts";
 import { Badge, BoxedFact, Time } from "../../components.tsx";
 import { AddedTurns } from "../interactions/conversation.tsx";
 import { payloadsNeeded } from "../interactions/detail_body.tsx";
@@ -114,16 +114,11 @@ function Losses({ calls }: { calls: readonly SessionCall[] }) {
   if (counts.size === 0) return null;
   return (
     <details class="asked">
-      <summary>
-        {`${counts.size} ${
-          counts.size === 1 ? "field" : "fields"
-        } that a vendor could not be given`}
-      </summary>
+      <summary>{`${counted(counts.size, "field")} that a vendor could not be given`}</summary>
       <ul class="losses">
         {[...counts].slice(0, 100).map(([path, times]) => (
           <li>
-            <code>{path}</code>{" "}
-            <span class="muted">{`${count(times)} ${times === 1 ? "call" : "calls"}`}</span>
+            <code>{path}</code> <span class="muted">{counted(times, "call")}</span>
           </li>
         ))}
       </ul>
