@@ -181,9 +181,9 @@ export function createRoutes(app: Hono, ctx: PageContext): Routes {
 export function card(
   ctx: PageContext,
   context: Context,
-  status: Status,
   title: string,
   body: Child,
+  status: Status = 200,
 ): Promise<Response> {
   return html(context, status, <Card title={title} assets={ctx.assets}>{body}</Card>);
 }
@@ -203,7 +203,7 @@ export function message(
       <LinkLine href={link.href} primary={link.isPrimary ?? false}>{link.text}</LinkLine>
     </>
   );
-  return card(ctx, context, status, title, body);
+  return card(ctx, context, title, body, status);
 }
 
 export function notFoundPage(ctx: PageContext, context: Context): Promise<Response> {

@@ -10,6 +10,9 @@ export interface Shown {
   fieldErrors: FieldErrors;
 }
 
+/** A form that nobody has filled in yet. */
+export const blankForm: Shown = { values: {}, fieldErrors: {} };
+
 interface FieldProps extends Shown {
   /** Of the control and of its value. */
   id: string;

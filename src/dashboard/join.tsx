@@ -24,22 +24,20 @@ export async function letIn(
   hasAgreed: boolean,
 ): Promise<Response> {
   const now = ctx.clock.now();
+  const name = identity.email ?? identity.name;
   const admission = await ctx.signIns.admit(identity, started, {
     now,
     hasAgreed,
     newPersonId: ctx.newId(),
     allowedDomains: ctx.allowedDomains,
-    joined: ({ accountId, personId }) => {
-      const actor = { personId, name: identity.email ?? identity.name };
-      const detail = started.claimHash !== null ? "by the claim link" : "";
-      return { accountId, actor, action: "person.joined", subject: actor.name, detail, at: now };
-    },
-    roleChanged: ({ accountId, personId, role }) => {
-      const actor = { personId, name: identity.email ?? identity.name };
-      const detail = `to ${role}, by the identity provider's groups`;
-      const action = "person.role_changed";
-      return { accountId, actor, action, subject: actor.name, detail, at: now };
-    },
+    joined: ({ accountId, personId }) => ({
+      ...{ accountId, actor: { personId, name }, action: "person.joined", subject: name, at: now },
+      detail: started.claimHash !== null ? "by the claim link" : "",
+    }),
+    roleChanged: ({ accountId, personId, role }) => ({
+      ...{ accountId, actor: { personId, name }, action: "person.role_changed", subject: name },
+      ...{ detail: `to ${role}, by the identity provider's groups`, at: now },
+    }),
   });
   if (admission.kind === "admitted") {
     await openSession(ctx, context, admission, started);
@@ -68,11 +66,7 @@ export async function joinPage(ctx: PageContext, context: Context): Promise<Resp
   }
   const { email, name } = waiting.identity;
   const { accountName, role } = offer;
-  return await card(
-    ctx,
-    context,
-    200,
-    waiting.claimHash === null ? "Join this account?" : "Own this gateway?",
+  const body = (
     <>
       <p>
         Join <strong>{accountName}</strong> as <strong>{role}</strong>? You are signed in as{" "}
@@ -88,8 +82,10 @@ export async function joinPage(ctx: PageContext, context: Context): Promise<Resp
         </button>
         <button type="submit" name="answer" value="no" class="button">Don't join</button>
       </PostForm>
-    </>,
+    </>
   );
+  const title = waiting.claimHash === null ? "Join this account?" : "Own this gateway?";
+  return await card(ctx, context, title, body);
 }
 
 /** Takes the person's answer, once. */

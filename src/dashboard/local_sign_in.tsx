@@ -33,11 +33,7 @@ async function askPage(ctx: PageContext, context: Context): Promise<Response> {
     ctx.starts.fail(address);
     return await refused(ctx, context, "link_void");
   }
-  return await card(
-    ctx,
-    context,
-    200,
-    "Sign in to this gateway",
+  const body = (
     <>
       <p>
         You are about to sign in as{" "}
@@ -47,8 +43,9 @@ async function askPage(ctx: PageContext, context: Context): Promise<Response> {
         <input type="hidden" name="token" value={token} />
         <button type="submit" class="button button-primary">Sign in</button>
       </PostForm>
-    </>,
+    </>
   );
+  return await card(ctx, context, "Sign in to this gateway", body);
 }
 
 async function enter(ctx: PageContext, context: Context): Promise<Response> {

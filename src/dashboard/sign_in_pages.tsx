@@ -16,7 +16,6 @@ export function signInOff(app: Hono, ctx: PageContext): void {
     card(
       ctx,
       context,
-      200,
       "Sign-in is off",
       <>
         <p>
@@ -49,7 +48,6 @@ export async function signInPage(ctx: PageContext, context: Context): Promise<Re
   return await card(
     ctx,
     context,
-    200,
     signedOut ? "You are signed out" : "Sign in",
     mayBegin
       ? (
@@ -93,11 +91,7 @@ function unsentForm(context: Context): Child {
 
 /** Where a person signs in while there is no identity provider. */
 function localSignInPage(ctx: PageContext, context: Context): Promise<Response> {
-  return card(
-    ctx,
-    context,
-    200,
-    context.req.query("signed_out") === undefined ? "Sign in" : "You are signed out",
+  const body = (
     <>
       {unsentForm(context)}
       <p>
@@ -110,8 +104,10 @@ function localSignInPage(ctx: PageContext, context: Context): Promise<Response> 
         <code>OAUTH_CLIENT_ID</code> and <code>OAUTH_CLIENT_SECRET</code>, with the redirect address
       </p>
       <pre tabindex={0}><code>{`${ctx.baseUrl}/dashboard/callback`}</code></pre>
-    </>,
+    </>
   );
+  const signedOut = context.req.query("signed_out") !== undefined;
+  return card(ctx, context, signedOut ? "You are signed out" : "Sign in", body);
 }
 
 /** Where the claim link leads. */
@@ -119,11 +115,7 @@ export async function claimPage(ctx: PageContext, context: Context): Promise<Res
   const token = context.req.query("token") ?? "";
   const offer = await offerOf(ctx, context, { claim: token });
   if (offer instanceof Response) return offer;
-  return await card(
-    ctx,
-    context,
-    200,
-    "Claim this gateway",
+  const body = (
     <>
       <p>
         You are about to become its owner: sign in, and its first account,{" "}
@@ -133,8 +125,9 @@ export async function claimPage(ctx: PageContext, context: Context): Promise<Res
       <StartForm csrf={visitorToken(ctx, context)} fields={{ claim: token }}>
         Sign in and claim
       </StartForm>
-    </>,
+    </>
   );
+  return await card(ctx, context, "Claim this gateway", body);
 }
 
 /** Where an invitation's link leads. */
@@ -142,11 +135,7 @@ export async function invitationPage(ctx: PageContext, context: Context): Promis
   const token = context.req.query("token") ?? "";
   const offer = await offerOf(ctx, context, { invitation: token });
   if (offer instanceof Response) return offer;
-  return await card(
-    ctx,
-    context,
-    200,
-    "You are invited",
+  const body = (
     <>
       <p>
         Somebody invited you to the account <strong>{offer.accountName}</strong> as{" "}
@@ -155,8 +144,9 @@ export async function invitationPage(ctx: PageContext, context: Context): Promis
       <StartForm csrf={visitorToken(ctx, context)} fields={{ invitation: token }}>
         Sign in and accept
       </StartForm>
-    </>,
+    </>
   );
+  return await card(ctx, context, "You are invited", body);
 }
 
 /** What a link gives, or what is said to who has a void one; guesses are counted. */

@@ -22,9 +22,9 @@ const onDisconnects: readonly OnDisconnect[] = ["cancel", "drain"];
 const translationModes: readonly TranslationMode[] = ["default", "strict", "lenient"];
 
 /**
- * Reads the form; `wrong` says by field what to change, and then there is no `wanted`. What owners
- * alone may give stands in `scopes` and is refused to others. `isModel`: whether a name without a
- * vendor is a model's.
+ * Reads the form; where `fieldErrors` has what to change there is no `wanted`. What owners alone may
+ * give stands in `scopes` and is refused to others. `isModel`: whether a name without a vendor is a
+ * model's.
  */
 export function readNewKey(
   form: Form,

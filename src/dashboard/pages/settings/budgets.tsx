@@ -20,6 +20,7 @@ import { actionsColumn, numberColumn, PostForm, Table } from "../../components.t
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { type FieldErrors, sentence } from "../../faults.ts";
 import {
+  blankForm,
   FormButtons,
   FormError,
   type Option,
@@ -43,11 +44,7 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
     async ({ session, now }) =>
       csvFile("budgets", columns(now), await ctx.budgets.list(session.account.id)),
   );
-  app.get(
-    `${address}/new`,
-    "owner",
-    (request) => formPage(request, { values: {}, fieldErrors: {} }),
-  );
+  app.get(`${address}/new`, "owner", (request) => formPage(request, blankForm));
   app.post(`${address}/new`, "owner", (form, request) => set(ctx, form, request));
   removalRoutes(app, {
     ...{ address, noun: "budget", field: "id" },
@@ -94,7 +91,7 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
 
 function amountOf(text: string): bigint {
   try {
-    return parseUsd(text.trim(), 9);
+    return parseUsd(text, 9);
   } catch {
     throw new BudgetError("usd", "expected an amount in US dollars such as 2.50");
   }

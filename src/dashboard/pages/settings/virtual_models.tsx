@@ -15,6 +15,7 @@ import { actionsColumn, Badge, PostForm, Table, TimeCell } from "../../component
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { type FieldErrors, sentence } from "../../faults.ts";
 import {
+  blankForm,
   FormButtons,
   FormError,
   listOf,
@@ -38,11 +39,7 @@ export function virtualModelRoutes(app: Routes, ctx: PageContext): void {
     "viewer",
     async (request) => csvFile("virtual-models", columns, await shownModels(ctx, request)),
   );
-  app.get(
-    `${address}/new`,
-    "owner",
-    (request) => formPage(ctx, request, "new", { values: {}, fieldErrors: {} }),
-  );
+  app.get(`${address}/new`, "owner", (request) => formPage(ctx, request, "new", blankForm));
   app.post(`${address}/new`, "owner", (form, request) => set(ctx, form, request, "new"));
   app.get(`${address}/change`, "owner", async (request) => {
     const { name, definition } = await modelOf(ctx, request, request.query("name"));

@@ -12,7 +12,15 @@ import {
 import { actionsColumn, LinkLine, PostForm, Table } from "../../components.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { type FieldErrors, sentence } from "../../faults.ts";
-import { FormButtons, FormError, listOf, type Shown, TextArea, TextField } from "../../fields.tsx";
+import {
+  blankForm,
+  FormButtons,
+  FormError,
+  listOf,
+  type Shown,
+  TextArea,
+  TextField,
+} from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import { removalRoutes, RemoveLink } from "./removal.tsx";
 import { settingsList } from "./settings_page.tsx";
@@ -28,11 +36,7 @@ export function webhookRoutes(app: Routes, ctx: PageContext): void {
     async ({ session }) =>
       csvFile("webhooks", columns, await ctx.webhooks.list(session.account.id)),
   );
-  app.get(
-    `${address}/new`,
-    "owner",
-    (request) => formPage(request, { values: {}, fieldErrors: {} }),
-  );
+  app.get(`${address}/new`, "owner", (request) => formPage(request, blankForm));
   app.post(`${address}/new`, "owner", (form, request) => add(ctx, form, request));
   removalRoutes(app, {
     ...{ address, noun: "webhook", field: "id" },
@@ -63,7 +67,7 @@ async function add(ctx: PageContext, form: Form, request: PageRequest): Promise<
   try {
     const { secret } = await ctx.webhooks.add({
       accountId: request.session.account.id,
-      url: form.text("url").trim(),
+      url: form.text("url"),
       events: listOf(form.text("event")),
       creditLowNanos: amountOf(form.text("credit_low_usd")),
     }, request.note("webhook.added", "").actor);
@@ -88,9 +92,9 @@ async function add(ctx: PageContext, form: Form, request: PageRequest): Promise<
 }
 
 function amountOf(text: string): bigint | null {
-  if (text.trim() === "") return null;
+  if (text === "") return null;
   try {
-    return parseUsd(text.trim(), 9);
+    return parseUsd(text, 9);
   } catch {
     throw new WebhookError("credit_low_usd", "expected an amount in US dollars such as 2.50");
   }
