@@ -1,5 +1,12 @@
 import { inviteeOf, makeInvitation, readEmail } from "../../../people/invitation.ts";
-import { type Person, type Refusal, type Role, roles } from "../../../people/person.ts";
+import {
+  type Invitation,
+  type Membership,
+  type Person,
+  type Refusal,
+  type Role,
+  roles,
+} from "../../../people/person.ts";
 import {
   NotFound,
   type Outcome,
@@ -7,16 +14,26 @@ import {
   type PageRequest,
   type Routes,
 } from "../../bind.tsx";
-import { PostForm } from "../../components.tsx";
+import {
+  actionsColumn,
+  CopyButton,
+  describedBy,
+  Field,
+  PostForm,
+  Table,
+  TimeCell,
+} from "../../components.tsx";
 import { FormButtons } from "../../fields.tsx";
 import { type KeyRow, keyState } from "../../../keys/key_service.ts";
 import { counted } from "../../amounts.ts";
 import { csvFile } from "../../csv.ts";
 import type { Form } from "../../form.ts";
-import { peopleBody, viewerWithPayloads } from "./people_body.tsx";
 import { settingsPage } from "../settings/settings_page.tsx";
 
 const address = "/dashboard/settings/people";
+
+/** The choice of a viewer who has the right to see payloads. */
+const viewerWithPayloads = "viewer+payloads";
 
 /** Who belongs to the account, in which role, and who is invited. */
 export function peopleRoutes(app: Routes, ctx: PageContext): void {
@@ -148,16 +165,188 @@ function roleOf(form: Form): Role | undefined {
 async function listPage(
   ctx: PageContext,
   request: PageRequest,
-  fieldErrors?: { email: string; error: string },
+  refused?: Props["refused"],
 ) {
   const { id } = request.session.account;
   const [members, invitations] = await Promise.all([
     ctx.people.list(id),
     ctx.people.invitations(id, request.now),
   ]);
-  return settingsPage(
-    "people",
-    peopleBody({ address, members, invitations, request, fieldErrors }),
+  return settingsPage("people", <PeopleBody {...{ members, invitations, request, refused }} />);
+}
+
+interface Props {
+  members: readonly Membership[];
+  invitations: readonly Invitation[];
+  request: PageRequest;
+  /** An invitation that could not be made. */
+  refused: { email: string; error: string } | undefined;
+}
+
+function PeopleBody({ members, invitations, request, refused }: Props) {
+  const isOwner = request.may("owner");
+  return (
+    <>
+      <InvitationLink request={request} />
+      <h2>People</h2>
+      <p class="lead">
+        Owners manage everything, members create and revoke keys, viewers look at figures and rows;
+        prompts and answers they see where an owner lets them.
+      </p>
+      <Table
+        label="People"
+        head={["Name", "Role", "Last sign-in", actionsColumn()]}
+        csv={`${address}/csv`}
+        cards
+      >
+        {members.map((member) => (
+          <MemberLine
+            member={member}
+            request={request}
+            isOwner={isOwner}
+          />
+        ))}
+      </Table>
+      {invitations.length === 0 ? null : (
+        <>
+          <h2>Invitations</h2>
+          <Table
+            label="Invitations"
+            head={["E-mail", "Role", "Ends", actionsColumn()]}
+            csv={`${address}/invitations/csv`}
+            cards
+          >
+            {invitations.map((one) => (
+              <InvitationLine one={one} request={request} isOwner={isOwner} />
+            ))}
+          </Table>
+        </>
+      )}
+      {isOwner ? <InviteForm csrf={request.csrf} refused={refused} /> : null}
+      <h2>Your sessions</h2>
+      <PostForm action="/dashboard/sign-out-everywhere" csrf={request.csrf} class="stack">
+        <p class="lead">A session ends after 12 hours without use, and after a week.</p>
+        <button type="submit" class="button">Sign out everywhere</button>
+      </PostForm>
+    </>
+  );
+}
+
+function InvitationLink({ request }: { request: PageRequest }) {
+  const { notice } = request;
+  if (notice?.kind !== "invitation") return null;
+  return (
+    <div class="panel panel-key" role="status">
+      <h2>Send this link to {notice.email}</h2>
+      <p>It works once, within a week, and is shown only now.</p>
+      <div class="secret">
+        <code id="invitation-link">{notice.link}</code>
+        <CopyButton text={notice.link} what="the invitation link" />
+      </div>
+    </div>
+  );
+}
+
+function MemberLine({ member, request, isOwner }: {
+  member: Membership;
+  request: PageRequest;
+  isOwner: boolean;
+}) {
+  const { person, role, payloads } = member;
+  const current = role === "viewer" && payloads ? viewerWithPayloads : role;
+  const isSelf = person.id === request.session.person.id;
+  return (
+    <tr>
+      <td class="name">
+        {person.name} {isSelf ? <span class="muted">(you)</span> : null}
+        {person.email !== null && person.email !== person.name
+          ? <div class="muted">{person.email}</div>
+          : null}
+      </td>
+      <td>
+        {isOwner
+          ? (
+            <PostForm action={`${address}/${person.id}/role`} csrf={request.csrf} class="row">
+              <select name="role" aria-label={`Role of ${person.name}`}>
+                {[...roles, viewerWithPayloads].map((one) => (
+                  <option value={one} selected={one === current}>{roleText(one)}</option>
+                ))}
+              </select>
+              <button type="submit" class="button button-small">Save</button>
+            </PostForm>
+          )
+          : roleText(current)}
+      </td>
+      <TimeCell at={member.signedInAt} now={request.now} />
+      <td class="actions">
+        {isOwner
+          ? (
+            <a class="button button-small button-danger" href={`${address}/${person.id}/remove`}>
+              Remove<span class="visually-hidden">{` ${person.name}`}</span>
+            </a>
+          )
+          : null}
+      </td>
+    </tr>
+  );
+}
+
+function roleText(choice: string): string {
+  return choice === viewerWithPayloads ? "viewer who sees prompts" : choice;
+}
+
+function InvitationLine({ one, request, isOwner }: {
+  one: Invitation;
+  request: PageRequest;
+  isOwner: boolean;
+}) {
+  return (
+    <tr>
+      <td>{inviteeOf(one)}</td>
+      <td>{one.role}</td>
+      <TimeCell at={one.expiresAt} now={request.now} />
+      <td class="actions">
+        {isOwner
+          ? (
+            <PostForm action={`${address}/invitations/${one.id}/withdraw`} csrf={request.csrf}>
+              <button type="submit" class="button button-small">
+                Withdraw<span class="visually-hidden">
+                  {` the invitation of ${inviteeOf(one)}`}
+                </span>
+              </button>
+            </PostForm>
+          )
+          : null}
+      </td>
+    </tr>
+  );
+}
+
+function InviteForm({ csrf, refused }: { csrf: string; refused: Props["refused"] }) {
+  return (
+    <>
+      <h2>Invite somebody</h2>
+      <PostForm action={`${address}/invite`} csrf={csrf} class="inline panel">
+        <Field id="email" label="E-mail" error={refused?.error}>
+          <input
+            id="email"
+            name="email"
+            type="email"
+            required
+            maxlength={254}
+            autocomplete="off"
+            value={refused?.email ?? ""}
+            {...describedBy("email", { error: refused !== undefined })}
+          />
+        </Field>
+        <Field id="role" label="Role">
+          <select id="role" name="role">
+            {roles.map((one) => <option value={one} selected={one === "member"}>{one}</option>)}
+          </select>
+        </Field>
+        <button type="submit" class="button">Create invitation</button>
+      </PostForm>
+    </>
   );
 }
 
