@@ -39,15 +39,8 @@ export interface EvalRun {
 }
 
 /** A run as it is asked for. `select` says which stored interactions. */
-export interface NewEvalRun {
-  evalRunId: string;
-  createdAt: Date;
-  accountId: number;
-  apiKeyId: string;
-  name: string | null;
-  model: string;
-  filtersText: string;
-  graders: readonly Grader[];
+export interface NewEvalRun
+  extends Omit<EvalRun, "state" | "counts" | "waiting" | "error" | "finishedAt"> {
   select: InteractionQuery;
   limit: number;
   sample: "newest" | "random";
