@@ -3,20 +3,20 @@ import { commandLine } from "../../src/audit/audit.ts";
 import { FakeClock } from "../../src/base/clock.ts";
 import { createUuidv7 } from "../../src/base/ids.ts";
 import { createLog } from "../../src/base/log.ts";
-import { chargedInScope, readBudgetScope } from "../../src/budgets/budget.ts";
+import { chargedInScope, periodStart, readBudgetScope } from "../../src/budgets/budget.ts";
 import type { BudgetHold } from "../../src/budgets/budget_holds.ts";
 import { correctBudgetCharges } from "../../src/budgets/store/budget_charges.ts";
 import { createBudgetLeases, lockPeriods } from "../../src/budgets/store/budget_leases.ts";
-import { eraseUserBudgets } from "../../src/budgets/store/budgets.ts";
+import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
 import { createBudgets } from "../../src/budgets/wire.ts";
 import type { Database } from "../../src/database/database.ts";
-import { saltedHash } from "../../src/erasure/tombstone.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
-import { interaction, newAccount } from "./samples.ts";
+import { erase, request } from "./erasing.ts";
+import { interaction, newAccount, untilOneWaits } from "./samples.ts";
 
 const noon = new Date("2026-11-21T12:00:00Z");
 
@@ -118,10 +118,12 @@ eachDatabase(
     );
     await one.call({ accountId, nanos: 90n });
     await assert.rejects(one.begin({ accountId, nanos: 1n }), isOver(/on account per day/));
-    // Nothing is held for what costs nothing, and others have no budget.
+    // Nothing is held for what costs nothing, and another account's calls are not under these.
     await one.call({ accountId, nanos: 0n });
     await one.call({ accountId: other, app: "shop", userId: "ann", nanos: 1000n });
-    assert.deepEqual(await one.spent(), [100n, 10n, 4n]);
+    await one.set(other, "app:shop", "month", 5000n);
+    await one.call({ accountId: other, app: "shop", userId: "ann", nanos: 1000n });
+    assert.deepEqual(await one.spent(), [100n, 10n, 4n, 2000n]);
   },
 );
 
@@ -439,11 +441,28 @@ eachDatabase(
     await one.set(accountId, "user:ann@example.org", "day", 10n);
     await one.set(accountId, "user:bob", "day", 10n);
     await one.call({ accountId, userId: "ann@example.org", nanos: 5n });
-    const userHashes = [saltedHash("salt", "ann@example.org")];
-    await database.transaction((tx) =>
-      eraseUserBudgets(tx, { accountId, salt: "salt", userHashes })
-    );
-    assert.deepEqual((await one.budgets.list()).map(({ scope }) => scope.name), ["bob"]);
+    // What is erased in part, or of another account, leaves its user's budget.
+    const userIds = ["ann@example.org"];
+    const other = await newAccount(database, "other");
+    for (
+      const partly of [
+        request(accountId, { userIds, start: noon }),
+        request(accountId, { userIds, end: noon }),
+        request(accountId, { userIds, sessionIds: ["s"] }),
+        request(accountId, { userIds, transactionIds: ["t"] }),
+        request(accountId, { userIds }, { tables: ["eval_results"] }),
+        request(other, { userIds }),
+      ]
+    ) await erase(database, partly);
+    // By the store, since the log names apps.
+    const store = createBudgetStore(database);
+    const scope = readBudgetScope("app:ann@example.org");
+    const asApp = { accountId, scope, per: "day", limitNanos: 10n, raised: null } as const;
+    await store.set("app", asApp, { now: noon, prior: () => Promise.resolve(0n) });
+    assert.equal((await one.budgets.list()).length, 3);
+    await erase(database, request(accountId, { userIds }));
+    assert.deepEqual((await one.budgets.list()).map(({ id }) => id === "app"), [true, false]);
+    await store.remove("app", {});
     for (const table of ["budgets", "budget_charges", "budget_periods", "audit_log"]) {
       const rows = await database.query(`select row_to_json(t)::text as row from ${table} t`, []);
       assert.ok(rows.length > 0, table);
@@ -454,6 +473,29 @@ eachDatabase(
       (await one.begin({ accountId, userId: "ann@example.org", nanos: 99n })).leaseIds.length,
       0,
     );
+  },
+);
+
+eachDatabase(
+  "what is leased of a budget comes back once, and what is overspent is leased to nobody",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const one = await processOf(database);
+    const { id } = await one.set(accountId, "account", "day", 100n);
+    const period = { budgetId: id, startsAt: periodStart("day", noon) };
+    const leases = createBudgetLeases(database);
+    const take = (operationId: string, atLeastNanos: bigint) =>
+      leases.take({
+        ...{ operationId, accountId: period, leaseId: "lease", processId: "two" },
+        ...{ atLeastNanos, wantedNanos: atLeastNanos, aheadNanos: 0n, leaseSeconds: 60 },
+      }, { atMost: 100n, now: noon });
+    // Each the second time as after an answer that was lost.
+    for (let n = 0; n < 2; n++) assert.equal((await take("take", 40n)).grantedNanos, 40n);
+    const back = { operationId: "back", accountId: period, leaseId: "lease", amountNanos: 15n };
+    for (let n = 0; n < 2; n++) assert.equal(await leases.release(back, noon), 75n);
+    assert.deepEqual(await one.held(), [25n]);
+    await one.budgets.change(id, { limitNanos: 10n }, commandLine);
+    assert.equal((await take("ahead", 0n)).availableNanos, -15n);
   },
 );
 
@@ -502,6 +544,11 @@ eachDatabase("changes of one budget at the same time all hold, and none brings i
   await one.budgets.remove(id, commandLine);
   assert.equal(await one.budgets.change(id, { limitNanos: 1n }, commandLine), undefined);
   assert.deepEqual(await one.budgets.list(), []);
+  // Only what was removed is swept.
+  const left = await one.set(accountId, "app:shop", "day", 5n);
+  await database.query("update budgets set changed_at = changed_at - interval '2 minutes'", []);
+  await createBudgetStore(database).sweep(1, noon);
+  assert.deepEqual(await database.query("select id from budgets", []), [{ id: left.id }]);
 });
 
 onPostgres(
@@ -551,14 +598,3 @@ onPostgres(
     assert.equal(taken.leases, 1);
   },
 );
-
-async function untilOneWaits(database: Database, isOver: () => boolean): Promise<void> {
-  while (!isOver()) {
-    const [waiting] = await database.query(
-      `select 1 as one from pg_stat_activity
-       where datname = current_database() and wait_event_type = 'Lock'`,
-    );
-    if (waiting) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}

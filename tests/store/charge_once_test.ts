@@ -8,6 +8,7 @@ import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import { type Claim, replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { Database } from "../../src/database/database.ts";
+import { chargeOnce } from "../../src/credit/store/charge_once.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createRecords } from "../../src/records/store/records.ts";
@@ -18,9 +19,9 @@ import { reprice } from "../../src/repricing/reprice.ts";
 import { createRepricing } from "../../src/repricing/store/repricing.ts";
 import { createRegistry } from "../../src/vendors/registry.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { erase, request } from "./erasing.ts";
-import { interaction, newAccount } from "./samples.ts";
+import { interaction, newAccount, untilOneWaits } from "./samples.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 
 const charge = 1_000n;
@@ -112,18 +113,45 @@ eachDatabase("both in one batch, and three in a line, are one charge", async (da
   assert.deepEqual((await alive.look(z)).state, "running");
 });
 
-eachDatabase(
-  "an answer of the response cache doesn't make its repetition free",
-  async (database) => {
+for (
+  const [name, more] of [
+    ["an answer of the response cache", { cache: "hit" }],
+    ["a call that was cut by its process's end", { status: "interrupted" }],
+    ["a call with a vendor key of the caller's own", { mode: "stored_key" }],
+  ] as const
+) {
+  eachDatabase(`${name} doesn't make its repetition free`, async (database) => {
     const { records, dead, claimOf, row, charged } = await setUp(database);
     const [x, y] = [claimOf(), claimOf()];
     await dead.claim(x);
-    await records.insert([row("x", x, { cache: "hit", costNanos: 0n, chargedNanos: 0n })]);
+    await records.insert([row("x", x, { ...more, costNanos: 0n, chargedNanos: 0n })]);
     await dead.claim(y);
     await records.insert([row("y", y, { cache: "miss" })]);
     assert.deepEqual(await charged(), ["y"]);
-  },
-);
+  });
+}
+
+onPostgres("calls of one request that two processes write at once are one charge", async (
+  database,
+  open,
+) => {
+  const { records, dead, alive, claimOf, row, charged, expire } = await setUp(database);
+  const [x, y] = [claimOf(), claimOf()];
+  await dead.claim(x);
+  await expire();
+  await alive.claim(y);
+  const other = await open();
+  const written = await database.transaction(async (tx) => {
+    await chargeOnce(tx, [row("x", x)]);
+    let isOver = false;
+    const done = createRecords(other).insert([row("y", y)]).finally(() => isOver = true);
+    await untilOneWaits(tx, () => isOver);
+    return { done };
+  });
+  await written.done;
+  await records.insert([row("x", x)]);
+  assert.deepEqual(await charged(), ["x"]);
+});
 
 eachDatabase("an attempt that came to nothing leaves the line as it was", async (database) => {
   const { records, dead, claimOf, row, charged } = await setUp(database);

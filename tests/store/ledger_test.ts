@@ -1,9 +1,11 @@
 import assert from "@std/assert";
 import type { LeaseRequest, Ledger } from "../../src/credit/ledger.ts";
-import type { Database } from "../../src/database/database.ts";
-import { createLedger } from "../../src/credit/store/ledger.ts";
+import type { Database, Queryable } from "../../src/database/database.ts";
+import { createLedger, credit, lockAccounts, releaseLease } from "../../src/credit/store/ledger.ts";
+import { refundCharge } from "../../src/credit/store/refund_charge.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
-import { newAccount } from "./samples.ts";
+import { newAccount, untilOneWaits } from "./samples.ts";
 
 const usd = 1_000_000_000n;
 
@@ -57,8 +59,12 @@ eachDatabase(
     const [ledger, accountId] = await opened(db, 100n);
     const ahead = await ledger.take(request(accountId, { wantedNanos: 5n, aheadNanos: 60n }));
     assert.deepEqual(ahead, { grantedNanos: 25n, availableNanos: 75n, isNew: true });
+    await pass(db, 149);
     const more = await ledger.take(request(accountId, { wantedNanos: 50n, aheadNanos: 60n }));
     assert.deepEqual(more, { grantedNanos: 50n, availableNanos: 25n, isNew: false });
+    await pass(db, 2);
+    const none = { leases: 0, nanos: 0n };
+    assert.deepEqual(await ledger.sweepExpired(), none, "what enlarges a lease prolongs it");
     const refused = await ledger.take(request(accountId, { atLeastNanos: 26n, wantedNanos: 26n }));
     assert.deepEqual(refused, { grantedNanos: 0n, availableNanos: 25n, isNew: false });
     const rest = await ledger.take(request(accountId, { wantedNanos: 99n, leaseId: "lease-2" }));
@@ -106,6 +112,8 @@ eachDatabase(
     await ledger.post([charge("f", 7n, "never-there")]);
     await ledger.post([charge("g", 100n)]);
     assert.equal((await ledger.show(accountId)).balanceNanos, -44n);
+    const ahead = await ledger.take(request(accountId, { atLeastNanos: 0n, leaseId: "lease-2" }));
+    assert.deepEqual(ahead, { grantedNanos: 0n, availableNanos: -44n, isNew: false });
     assert.deepEqual(await ledger.check(), []);
   },
 );
@@ -151,6 +159,52 @@ eachDatabase("the check names a sum that does not agree with the entries", async
     { accountId, what: "balance", unspentNanos: 99n, entriesNanos: 100n },
   ]);
 });
+
+onPostgres(
+  "charges and refunds read nothing that another transaction is about to change",
+  async (db, open) => {
+    const [ledger, accountId] = await opened(db, 100n);
+    await ledger.take(request(accountId, { wantedNanos: 30n }));
+    const charge = (interactionId: string, chargedNanos: bigint) => ({
+      ...{ interactionId, accountId, leaseId: "lease-1", chargedNanos },
+    });
+    const other = await open();
+    /** `waiting` begins once a transaction has locked the account, and before that one acts. */
+    const meanwhile = async (
+      act: (tx: Queryable) => Promise<unknown>,
+      waiting: () => Promise<void>,
+    ) => {
+      const { done } = await db.transaction(async (tx) => {
+        await lockAccounts(tx, [accountId]);
+        let isOver = false;
+        const done = waiting().finally(() => isOver = true);
+        await untilOneWaits(tx, () => isOver);
+        await act(tx);
+        return { done };
+      });
+      await done;
+      assert.deepEqual(await ledger.check(), []);
+    };
+    const back = { operationId: "back", accountId, leaseId: "lease-1", amountNanos: 25n };
+    await meanwhile(
+      (tx) => releaseLease(tx, back),
+      () => createLedger(other).post([charge("a", 20n)]),
+    );
+    assert.equal(await left(ledger, accountId), 80n, "the lease had 5 left");
+    assert.equal(await ledger.release({ ...back, operationId: "nothing left" }), 80n);
+    const correction = { note: "repriced", interactionId: "a" };
+    await meanwhile(
+      (tx) => credit(tx, "adjust", accountId, -7n, correction),
+      () =>
+        refundCharge(
+          other,
+          { accountId, transactionId: "a", note: "twice" },
+          createAnalyticsStore(other),
+        ),
+    );
+    assert.equal(await left(ledger, accountId), 100n, "the correction is given back too");
+  },
+);
 
 onPostgres(
   "processes that lease, charge, renew and give back at once keep every sum",

@@ -26,6 +26,21 @@ export async function newAccount(database: Database, name = "ours"): Promise<num
   return (await createAccounts(database).create({ name, ...limits })).id;
 }
 
+/** Resolves when a session of the database waits for a lock, or the work is over without. */
+export async function untilOneWaits(
+  database: Queryable,
+  isOver: () => boolean = () => false,
+): Promise<void> {
+  while (!isOver()) {
+    const [waiting] = await database.query(
+      `select 1 as one from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    if (waiting) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const collected: T[] = [];
   for await (const item of items) collected.push(item);

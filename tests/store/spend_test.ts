@@ -9,7 +9,12 @@ import { eachDatabase, onPostgres, productMigrations } from "../support/database
 import { Random } from "../support/random.ts";
 import { interaction, newAccount } from "./samples.ts";
 
-async function newKey(database: Database, id: string, capDayNanos: bigint | null) {
+async function newKey(
+  database: Database,
+  id: string,
+  capDayNanos: bigint | null,
+  capMonthNanos: bigint | null = null,
+) {
   const accountId = await newAccount(database, `account of ${id}`);
   return await createApiKeys(database).insert({
     id,
@@ -22,7 +27,7 @@ async function newKey(database: Database, id: string, capDayNanos: bigint | null
     onDisconnect: "cancel",
     translationMode: "default",
     capDayNanos,
-    capMonthNanos: null,
+    capMonthNanos,
     expiresAt: null,
   });
 }
@@ -33,7 +38,8 @@ const month = new Date("2026-11-01T00:00:00Z");
 eachDatabase("charges are summed up by day and month, each once, for capped keys alone", async (
   database,
 ) => {
-  for (const id of ["a", "b"]) await newKey(database, id, 1n);
+  await newKey(database, "a", 1n);
+  await newKey(database, "b", null, 1n);
   await newKey(database, "free", null);
   const row = (apiKeyId: string, transactionId: string, at: string, chargedNanos: bigint) =>
     interaction(1, transactionId, { apiKeyId, createdAt: new Date(at), chargedNanos });
