@@ -11,6 +11,7 @@ import { createLedger } from "../../src/credit/store/ledger.ts";
 import type { Database } from "../../src/database/database.ts";
 import { MasterKey } from "../../src/keys/sealing.ts";
 import type { MasterKeySource } from "../../src/keys/store/master_key.ts";
+import { createSealer } from "../../src/keys/store/master_key_claim.ts";
 import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import type { PublicPost } from "../../src/vendors/public_fetch.ts";
@@ -131,6 +132,8 @@ eachDatabase(
     const one = processOf(database);
     const all = await one.add(first);
     await one.add(first, ["export.ready"]);
+    // Another account hears nothing of it, whatever it wants.
+    await one.add(other);
     await one.add(other, ["vendor.down"]);
     const event = {
       ...{ accountId: first, key: "deletion d1", type: "deletion.done", at: noon } as const,
@@ -370,7 +373,9 @@ onPostgres("two replicas notice and send the same things once", async (database,
   assert.deepEqual(one.types(), ["credit.low"]);
   assert.equal(to.received[0]!.data.balance_usd, "0.000000004");
   await createLedger(database).grant(accountId, 100n);
+  clock.advance(1000);
   await both();
+  assert.deepEqual(one.types(), ["credit.low"], "nothing where it rises again");
   await createLedger(database).adjust(accountId, -100n, { note: "spent" });
   clock.advance(1000);
   await both();
@@ -410,6 +415,28 @@ onPostgres("two replicas notice and send the same things once", async (database,
   for (let rounds = 0; rounds < 20 && to.received.length < 200; rounds++) await both();
   assert.equal(to.received.length, 200);
   assert.equal(new Set(to.received.map(({ data }) => data.request_id)).size, 200);
+});
+
+onPostgres("who lost its claim on an event says nothing more about it", async (database) => {
+  const accountId = await newAccount(database);
+  const one = processOf(database);
+  const hook = await one.add(accountId);
+  await enqueueEvents(database, [
+    { accountId, key: "export x", type: "export.ready", data: { request_id: "x" }, at: noon },
+  ]);
+  const sealer = createSealer(() => Promise.resolve(one.keys));
+  const [slow, quick] = ["slow/1", "quick/1"].map((workerId) =>
+    createDeliveries(database, { sealer, workerId })
+  );
+  const delivery = (await slow!.claim(noon, []))!;
+  await database.query("update webhook_deliveries set claimed_until = 'epoch'");
+  assert.equal((await quick!.claim(noon, []))?.id, delivery.id);
+  await slow!.release(delivery);
+  await slow!.finish(delivery, { kind: "failed", at: noon, reason: "late", nextAt: null });
+  assert.equal((await quick!.renew([delivery])).size, 1);
+  await quick!.finish(delivery, { kind: "sent", at: noon });
+  const { lost, lastError, lastSentAt } = (await one.webhooks.find(hook.id))!;
+  assert.deepEqual([lost, lastError, lastSentAt], [0n, null, noon]);
 });
 
 eachDatabase(
