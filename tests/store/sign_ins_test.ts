@@ -156,6 +156,38 @@ eachDatabase("who was removed is a stranger again", async (database) => {
   assert.equal(await people.changeRole(first.id, ben, "viewer"), "not_found");
 });
 
+eachDatabase("what becomes of a member in one account leaves the others as they are", async (
+  database,
+) => {
+  const { first, second, people, admit, invite } = await setUp(database);
+  const rolesIn = async ({ id }: { id: number }) =>
+    new Map((await people.list(id)).map(({ person, role }) => [person.name, role]));
+  await invite(first.id, "ann@example.com", "owner", "ann first");
+  await invite(second.id, "ann@example.com", "member", "ann second");
+  await invite(second.id, "ben@example.com", "owner", "ben");
+  const ann = personOf(await admit(identity("ann"), { invitation: "ann first" }));
+  await admit(identity("ann"), { invitation: "ann second" });
+  const ben = personOf(await admit(identity("ben"), { invitation: "ben" }));
+  // Another account's owner is none of this one.
+  assert.equal(await people.remove(first.id, ann), "last_owner");
+  await admit({ ...identity("ann"), role: "viewer" });
+  assert.deepEqual(await rolesIn(first), new Map([["ann", "owner"]]));
+  await invite(first.id, "ben@example.com", "owner", "ben first");
+  await admit(identity("ben"), { invitation: "ben first" });
+  await admit({ ...identity("ann"), role: "viewer" });
+  assert.deepEqual(await rolesIn(first), new Map([["ann", "viewer"], ["ben", "owner"]]));
+  assert.deepEqual(await rolesIn(second), new Map([["ann", "member"], ["ben", "owner"]]));
+  await people.changeRole(first.id, ann, "member");
+  await people.changeRole(second.id, ann, "viewer");
+  assert.deepEqual(await rolesIn(first), new Map([["ann", "member"], ["ben", "owner"]]));
+  await invite(second.id, "cat@example.com", "owner", "cat");
+  assert.equal(await people.withdraw(first.id, "invitation cat"), undefined);
+  await people.remove(first.id, ann);
+  assert.equal(await people.changeRole(first.id, ann, "member"), "not_found");
+  assert.deepEqual(await rolesIn(second), new Map([["ann", "viewer"], ["ben", "owner"]]));
+  assert.equal(await people.remove(second.id, ben), "last_owner");
+});
+
 eachDatabase("two owners who remove each other at once leave one", async (database) => {
   const { first, people, admit, invite } = await setUp(database);
   await invite(first.id, "ann@example.com", "owner", "a");
