@@ -89,6 +89,32 @@ eachDatabase(
   },
 );
 
+eachDatabase("another account's background call can't be seen, ended or recorded", async (
+  database,
+) => {
+  const accountId = await account(database);
+  const otherId = await account(database, "other");
+  const store = createBackgroundCalls(database, "one/1");
+  const repeatable = { requestId: "once", requestHash: "a" };
+  await store.create({ ...newCall(accountId, "resp"), repeatable });
+  const theirs = { accountId: otherId, responseId: "resp" };
+  assert.equal(await store.find(theirs), undefined);
+  assert.equal(await store.begin(theirs), undefined);
+  assert.equal(await store.cancel(theirs, "{}"), false);
+  assert.equal(await store.remove(theirs), undefined);
+  await store.release(theirs, { ms: 0, uncounted: false });
+  await store.giveUp(theirs, "{}");
+  const background = { responseId: "resp", state: "failed", answerText: "{}" } as const;
+  await createAnalyticsStore(database).insert([{
+    ...interactionRow("txn theirs", { accountId: otherId }),
+    retained: { reasoning: [], background },
+  }]);
+  assert.equal((await store.find({ accountId, responseId: "resp" }))?.state, "queued");
+  // Neither their ids of requests nor how many they may have has to do with one another.
+  const other = { ...newCall(otherId, "resp 2"), repeatable, most: 1 };
+  assert.deepEqual(await store.create(other), { responseId: "resp 2", repeated: false });
+});
+
 eachDatabase(
   "a repeat of a background request has the first one's id, and an account its bound",
   async (database) => {
@@ -126,9 +152,9 @@ function newCall(accountId: number, responseId: string): NewBackgroundCall {
   };
 }
 
-async function account(database: Database): Promise<number> {
+async function account(database: Database, name = "own"): Promise<number> {
   const limits = { requestsPerMinute: 60, burst: 100 };
-  return (await createAccounts(database).create({ name: "own", tier: "free", ...limits })).id;
+  return (await createAccounts(database).create({ name, tier: "free", ...limits })).id;
 }
 
 /** As after half a minute without a word. */

@@ -1,0 +1,60 @@
+import assert from "@std/assert";
+import { interactionRow } from "../../tests/support/interaction_row.ts";
+import { FakeClock } from "../base/clock.ts";
+import { createLog } from "../base/log.ts";
+import { dialects } from "../dialects/text/mod.ts";
+import type { BackgroundCall } from "../relay/background_task.ts";
+import { Fault } from "../shared/fault.ts";
+import { Background } from "./background.ts";
+import { BackgroundRunner } from "./runner.ts";
+
+const clock = new FakeClock();
+
+/** What is held for a call, and what it was settled with. */
+function held() {
+  const settled: bigint[] = [];
+  const settle = (nanos: bigint) => void settled.push(nanos);
+  return { settled, authorization: { leaseId: "lease", heldNanos: 5n, settle } };
+}
+
+/** Sends a background request that the store takes in as `create` says; gives what was settled. */
+async function settledBy(create: () => Promise<{ responseId: string; repeated: boolean }>) {
+  const { settled, authorization } = held();
+  const body = { model: "openai/gpt-x", input: "Hi.", background: true };
+  const background = new Background({
+    store: { create, find: () => Promise.resolve({ state: "queued", answerText: "{}" }) },
+    relay: {
+      send: ({ background }: { background: BackgroundCall }) =>
+        background.taken!({
+          call: { begun: interactionRow("txn"), transactionId: "txn" },
+          ...{ target: { model: "gpt-x" } as never, authorization, losses: [] },
+        }),
+    },
+    runner: { add() {}, stop() {} },
+    storedResponses: { findResponse: () => Promise.resolve(undefined) },
+    ...{ dialects, newTransactionId: () => "txn", perAccount: 10 },
+  } as never);
+  const principal = { account: { id: 1, tier: "pro" }, key: {} };
+  const caller = { principal, trace: {}, requestId: "new", path: "/p", header: () => undefined };
+  const request = { dialect: dialects.responses, body, bodyText: JSON.stringify(body), caller };
+  await background.send(request as never).catch(() => {});
+  return settled;
+}
+
+Deno.test("what is held for a background call that is not made is free again", async () => {
+  const stored = (repeated: boolean) => Promise.resolve({ responseId: "resp", repeated });
+  assert.deepEqual(await settledBy(() => stored(false)), [], "held until the call ends");
+  assert.deepEqual(await settledBy(() => stored(true)), [0n], "the same request came before");
+  const away = () => Promise.reject(new Fault("store_unavailable"));
+  assert.deepEqual(await settledBy(away), [0n]);
+  // Another process has claimed it.
+  const { settled, authorization } = held();
+  const runner = new BackgroundRunner({
+    store: { begin: () => Promise.resolve(undefined) },
+    ...{ dialects, clock, log: createLog(() => {}, clock.now) },
+  } as never);
+  const claim = { accountId: 1, responseId: "resp", bodyUnits: 1 };
+  runner.add(claim, { authorization, vendorKey: undefined });
+  await runner.drain(1000);
+  assert.deepEqual(settled, [0n]);
+});
