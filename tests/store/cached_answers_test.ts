@@ -58,6 +58,7 @@ eachDatabase("both lifetimes count: the writer's and the reader's", async (datab
   await ages(database, 50);
   assert.ok([50, 51].includes((await find(86_400))!.ageSeconds));
   assert.equal(await find(50), undefined, "too old for this reader");
+  assert.equal(await store.sweep(), 0);
   await ages(database, 50);
   assert.equal(await find(86_400), undefined, "too old for its writer");
   assert.equal(await store.sweep(), 1);

@@ -47,6 +47,12 @@ eachDatabase("an interaction goes with all that hangs on it, and nothing else do
          transaction_id) values ($1, $2, 'f', $1, 'h', now() + interval '1 hour', 200, $1)`,
       [id, ours],
     );
+    // As it stays of a background call that was cancelled: the answer repeats its instructions.
+    await database.query(
+      `insert into background_calls (account_id, response_id, transaction_id, created_at,
+         api_key_id, state, answer) values ($2, $1, $1, $3, 'k', 'cancelled', '{}')`,
+      [id, ours, asked],
+    );
   }
   const wanted = request(ours, { userIds: ["ann"] });
   const expected = { interactions: 2, eval_runs: 0, eval_results: 1 };
@@ -60,6 +66,11 @@ eachDatabase("an interaction goes with all that hangs on it, and nothing else do
     replays: ["b1"],
     results: ["b1"],
   });
+  const background = await database.query("select response_id as id from background_calls", []);
+  assert.deepEqual(background, [{ id: "b1" }]);
+  const receipts = (account: number) => storeOf(database).list(account, { limit: 10 });
+  assert.deepEqual([(await receipts(ours)).length, await receipts(theirs)], [1, []]);
+  assert.equal(await storeOf(database).find(theirs, wanted.deletionId), undefined);
   assert.deepEqual(await storeOf(database).count(wanted), {
     interactions: 0,
     eval_runs: 0,

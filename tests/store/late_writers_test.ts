@@ -24,6 +24,18 @@ eachDatabase("a call that repeats an erased one's words is not written after it"
   assert.deepEqual((await left(db)).interactions, ["answer 2", "t2"]);
 });
 
+eachDatabase("of a record so late that nobody knows its sources no answer is kept", async (db) => {
+  const account = await newAccount(db);
+  const late = (id: string, sources: string[]) => {
+    const call = fullCall(account, id, { createdAt: new Date(Date.now() - 8 * 24 * 3_600_000) });
+    call.retained!.response!.sources = sources;
+    return call;
+  };
+  await createAnalyticsStore(db).insert([late("first", []), late("second", ["forgotten"])]);
+  const kept = await db.query("select transaction_id as id from kept_responses", []);
+  assert.deepEqual(kept, [{ id: "first" }]);
+});
+
 eachDatabase("a call that ends after its erasure is not written, and is charged", async (db) => {
   const account = await newAccount(db);
   await createLedger(db).grant(account, 1000n);

@@ -44,6 +44,19 @@ async function fill(database: Database): Promise<number> {
       })
     ),
   );
+  for (const [id, createdAt] of Object.entries(ages)) {
+    await database.query(
+      `insert into background_calls (account_id, response_id, transaction_id, created_at,
+         api_key_id, state) values ($1, $2, $2, $3, 'k', 'completed')`,
+      [accountId, id, createdAt],
+    );
+    await database.query(
+      `insert into cached_answers (account_id, transaction_id, key, created_at, stored_at, until,
+         status, headers, body, streamed, vendor, model, translation_loss, bytes)
+       values ($1, $2, $2, $3, $3, 'infinity', 200, '{}', '', false, 'v', 'm', '{}', 0)`,
+      [accountId, id, createdAt],
+    );
+  }
   for (const run of ["old", "young"] as const) {
     await database.query(
       `insert into eval_runs (eval_run_id, created_at, account_id, api_key_id, model, filters,
@@ -91,10 +104,12 @@ eachDatabase(
       evalDetails: 1,
     });
     const left = ["kept", "young"];
-    assert.deepEqual(await ids(database, "interaction_payloads"), left);
-    assert.deepEqual(await ids(database, "media_refs"), left);
-    assert.deepEqual(await ids(database, "kept_responses"), left);
-    assert.deepEqual(await ids(database, "kept_reasoning"), left);
+    for (
+      const table of [
+        ...["interaction_payloads", "media_refs", "kept_responses", "kept_reasoning"],
+        ...["background_calls", "cached_answers"],
+      ]
+    ) assert.deepEqual(await ids(database, table), left, table);
     assert.equal((await database.query("select 1 as x from media")).length, 2);
     assert.deepEqual(await months(database, "interaction_payloads"), ["2026_10"]);
     const details = await database.query(
