@@ -37,7 +37,6 @@ export async function refundCharge(
          union all
          select amount_nanos from ledger_entries
            where interaction_id = $1 and account_id = $2 and kind = 'adjust'
-             and operation_id is distinct from $3
        ) e`,
       [transactionId, accountId, operationId],
     );
