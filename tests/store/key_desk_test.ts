@@ -10,7 +10,8 @@ import {
   insertKeyCharges,
   sweepKeyCharges,
 } from "../../src/credit/store/spend.ts";
-import { createKeyService } from "../../src/keys/store/key_service.ts";
+import { createKeyChanges } from "../../src/keys/store/key_changes.ts";
+import { createKeyService, revokeKeysOf } from "../../src/keys/store/key_service.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction } from "./samples.ts";
@@ -96,6 +97,44 @@ eachDatabase("a rotated key ends with the overlap, or when it would anyway", asy
   assert.deepEqual((await keyService.find(account.id, "short"))?.expiresAt, oldEndsAt);
   assert.equal(await keyService.find(account.id, "c"), undefined);
 });
+
+eachDatabase(
+  "whatever ends or changes a key, processes that hold it are told",
+  async (database) => {
+    const { account, other, desk: keyService } = await setUp(database);
+    const make = (accountId: number, id: string, madeBy: string) =>
+      keyService.create(newKey(accountId, id), { environment: "", madeBy });
+    for (const id of ["revoked", "rotated", "capped", "ann's"]) await make(account.id, id, "ann");
+    await make(account.id, "ben's", "ben");
+    await make(other.id, "ann's elsewhere", "ann");
+    const changes = createKeyChanges(database);
+    /** The keys that are listed as changed by what is done. */
+    const changedBy = async (act: () => Promise<unknown>) => {
+      const { now: since } = await changes.changedSince(null);
+      // The time has milliseconds: the next one begins after every change so far.
+      while ((await changes.changedSince(null)).now <= since);
+      const { now: from } = await changes.changedSince(null);
+      assert.ok(await act());
+      const { keys } = await changes.changedSince(from);
+      return keys === "many" ? keys : keys.map(({ id }) => id).sort();
+    };
+    const times = { oldEndsAt: now, now };
+    const rotate = (id: string) =>
+      keyService.rotate(account.id, id, () => newKey(account.id, "new"), times);
+    assert.deepEqual(await changedBy(() => keyService.revoke(account.id, "revoked")), ["revoked"]);
+    assert.deepEqual(await changedBy(() => rotate("rotated")), ["new", "rotated"]);
+    assert.equal(await rotate("revoked"), false, "a revoked key gets no successor");
+    const change = { name: "less", capDayNanos: 1n };
+    const lower = () => keyService.change(account.id, "capped", change);
+    assert.deepEqual(await changedBy(lower), ["capped"]);
+    for (const id of ["rotated", "capped"]) await keyService.revoke(account.id, id);
+    const note = { accountId: account.id, actor: { personId: null, name: "owner" }, at: now };
+    const audit = () => ({ ...note, action: "key.revoked", subject: "", detail: "" });
+    const removed = () => database.transaction((tx) => revokeKeysOf(tx, account.id, "ann", audit));
+    // Of a person who is removed only the keys made in that account.
+    assert.deepEqual(await changedBy(removed), ["ann's"]);
+  },
+);
 
 eachDatabase("a cap that is lowered while the key's page is open holds for the next key", async (
   database,

@@ -78,6 +78,24 @@ eachDatabase("a claim link ends with its time", async (database) => {
   assert.deepEqual(await admit(identity("ann"), { claim: "one" }), { kind: "claim_void" });
 });
 
+eachDatabase("a claim link is void once there is an owner, however they came", async (database) => {
+  const { first, clock, signIns, people, admit, invite } = await setUp(database);
+  await signIns.offerClaim("one", clock.now());
+  const links = { claimHash: "one", invitationHash: null };
+  assert.deepEqual(await signIns.offer(links, clock.now()), {
+    accountName: "first",
+    role: "owner",
+  });
+  await invite(first.id, "ann@example.com", "owner", "ann");
+  await admit(identity("ann"));
+  assert.equal(await signIns.offer(links, clock.now()), undefined);
+  assert.deepEqual(await admit(identity("eve"), { claim: "one" }), { kind: "claim_void" });
+  // Nor does an invitation to less take the owner's role.
+  await invite(first.id, "ann@example.com", "viewer", "less");
+  await admit(identity("ann"), { invitation: "less" });
+  assert.deepEqual((await people.list(first.id)).map(({ role }) => role), ["owner"]);
+});
+
 eachDatabase("nothing is kept of a stranger", async (database) => {
   const { admit } = await setUp(database);
   assert.deepEqual(await admit(identity("eve")), { kind: "stranger" });
@@ -186,6 +204,10 @@ eachDatabase("what becomes of a member in one account leaves the others as they 
   assert.equal(await people.changeRole(first.id, ann, "member"), "not_found");
   assert.deepEqual(await rolesIn(second), new Map([["ann", "viewer"], ["ben", "owner"]]));
   assert.equal(await people.remove(second.id, ben), "last_owner");
+  // Who was removed from another account comes in by their domain all the same.
+  await invite(second.id, "dan@example.com", "member", "dan");
+  await people.remove(second.id, personOf(await admit(identity("dan"), { invitation: "dan" })));
+  assert.equal((await admit(identity("dan"), {}, ["example.com"])).kind, "admitted");
 });
 
 eachDatabase("two owners who remove each other at once leave one", async (database) => {
