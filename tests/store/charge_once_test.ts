@@ -88,6 +88,7 @@ for (const first of ["x", "y"]) {
       await dead.claim(x);
       if (first === "x") await records.insert([row("x", x)]);
       await expire();
+      assert.equal(await alive.sweep(), 0, "a dead process's claim stays for a day");
       assert.deepEqual(await alive.claim(y), { state: "free" });
       await records.insert([row("y", y)]);
       const finished = await alive.finish(y, answer("y"));
