@@ -359,3 +359,17 @@ Deno.test("a row that the store refuses for its payload is stored without it", a
   assert.equal(recorder.rejected, 0);
   assert.ok(lines.some((line) => line.includes("without its payload")), lines.join("\n"));
 });
+
+Deno.test("a row whose second try meets an outage is no bad row: it waits for the store", async () => {
+  const { recorder, record, settled, stored, rejected, control } = setup();
+  let inserts = 0;
+  control.inserting = () => {
+    inserts++;
+    if (inserts === 1) throw new Error("invalid byte sequence");
+    if (inserts === 2) throw new Fault("store_unavailable");
+  };
+  record("a");
+  await assert.rejects(recorder.drain(), Fault);
+  while (recorder.waiting > 0) await Promise.resolve();
+  assert.deepEqual([stored, settled, rejected], [["a"], ["a"], []]);
+});
