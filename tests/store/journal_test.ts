@@ -314,3 +314,23 @@ Deno.test(
     assert.deepEqual([row?.status, row?.chargedNanos, row?.translationLoss], ["completed", 7n, []]);
   }),
 );
+
+Deno.test(
+  "a call without an end that nobody could store keeps its files for the next start",
+  withJournal(async (journal, folder) => {
+    journal.begin(begun("cut"));
+    for (const id of ["a", "b"]) {
+      journal.begin(begun(id));
+      await journal.end(ended(id));
+    }
+    for (let start = 0; start < 2; start++) {
+      const next = await openJournal(folder, always);
+      await next.replay((rows) =>
+        Promise.resolve(rows.every(({ status }) => status === "completed"))
+      );
+      await next.close();
+    }
+    const found = (await reopened(folder)).map(({ transactionId }) => transactionId);
+    assert.ok(found.includes("cut"), found.join(" "));
+  }),
+);
