@@ -1,4 +1,4 @@
-import { asString, isRecord, type JsonRecord } from "./json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "./json.ts";
 
 /** A vendor's error, in whatever shape it came. */
 export interface VendorError {
@@ -23,7 +23,7 @@ export interface VendorError {
  */
 export function readVendorError(body: unknown, httpStatus: number | undefined): VendorError {
   const outer = Array.isArray(body) ? body[0] : body;
-  const record = isRecord(outer) ? outer : {};
+  const record = asRecord(outer);
   const error = isRecord(record.error) ? record.error : record;
   const inner = typeof record.error === "string" ? record.error : undefined;
   return {
@@ -54,7 +54,7 @@ function detailOf(detail: unknown): string | undefined {
   if (typeof detail === "string") return detail;
   if (!Array.isArray(detail)) return undefined;
   const first: unknown = detail[0];
-  return isRecord(first) ? asString(first.msg) : undefined;
+  return asString(asRecord(first).msg);
 }
 
 /** The reason in google.rpc.ErrorInfo, such as API_KEY_INVALID, which the status doesn't tell. */

@@ -8,7 +8,7 @@ import type {
 } from "./canonical_request.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { defined } from "./fields.ts";
-import { asString, isRecord, type JsonRecord } from "./json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "./json.ts";
 import { readCacheMark } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";
 
@@ -30,7 +30,7 @@ export function readSearchTool(tool: JsonRecord, path: string): WebSearch {
     if (value !== undefined) paths[name] = `${path}.${field}`;
     return value;
   };
-  const filters = isRecord(tool.filters) ? tool.filters : {};
+  const filters = asRecord(tool.filters);
   const domains = (name: SearchField, record: JsonRecord, field: string, prefix = "") =>
     note(name, prefix + field, stringsAt(record[field], `${path}.${prefix}${field}`));
   const found = {

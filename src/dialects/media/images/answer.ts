@@ -2,7 +2,14 @@ import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { Usage } from "../../../shared/usage.ts";
 import type { GeneratedImage, ImageAnswer } from "../../kernel/image_codec.ts";
 import { optionalField } from "../../kernel/fields.ts";
-import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
+import {
+  asRecord,
+  asString,
+  count,
+  isRecord,
+  type JsonRecord,
+  miscounts,
+} from "../../kernel/json.ts";
 import { standardBase64 } from "../../kernel/media_source.ts";
 
 /**
@@ -49,8 +56,8 @@ export function readImageUsage(raw: unknown): Usage | undefined {
   const input = count(raw.input_tokens) ?? count(raw.prompt_tokens);
   const output = count(raw.output_tokens) ?? count(raw.completion_tokens);
   const cost = raw.cost;
-  const taken = isRecord(raw.input_tokens_details) ? raw.input_tokens_details : {};
-  const made = isRecord(raw.output_tokens_details) ? raw.output_tokens_details : {};
+  const taken = asRecord(raw.input_tokens_details);
+  const made = asRecord(raw.output_tokens_details);
   return {
     input: input ?? 0,
     output: output ?? 0,

@@ -10,6 +10,7 @@ import type { BillableUsage, ImageCount, PriceRow } from "../../../pricing/prici
 import type { SseEvent } from "../../../base/sse.ts";
 import {
   asList,
+  asRecord,
   asString,
   count,
   isRecord,
@@ -191,8 +192,8 @@ export function readImageUsage(raw: unknown): BillableUsage | undefined {
   const input = count(raw.input_tokens);
   const output = count(raw.output_tokens);
   if (input === undefined && output === undefined) return undefined;
-  const into = isRecord(raw.input_tokens_details) ? raw.input_tokens_details : {};
-  const out = isRecord(raw.output_tokens_details) ? raw.output_tokens_details : {};
+  const into = asRecord(raw.input_tokens_details);
+  const out = asRecord(raw.output_tokens_details);
   const imageInput = count(into.image_tokens);
   const cacheRead = count(into.cached_tokens);
   return {

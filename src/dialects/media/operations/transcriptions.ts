@@ -3,7 +3,14 @@ import type { SseEvent } from "../../../base/sse.ts";
 import { estimateTokens } from "../../../shared/token_estimate.ts";
 import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
-import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
+import {
+  asRecord,
+  asString,
+  count,
+  isRecord,
+  type JsonRecord,
+  miscounts,
+} from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { costField } from "./cost_field.ts";
 import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
@@ -128,7 +135,7 @@ export function readTranscriptUsage(raw: unknown): BillableUsage | undefined {
   const input = count(raw.input_tokens);
   const output = count(raw.output_tokens);
   if (input === undefined && output === undefined && seconds === undefined) return undefined;
-  const details = isRecord(raw.input_token_details) ? raw.input_token_details : {};
+  const details = asRecord(raw.input_token_details);
   const audioInput = count(details.audio_tokens);
   return {
     input: input ?? 0,

@@ -6,7 +6,7 @@ import type {
 } from "../../kernel/canonical.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
 import { estimatedUsage } from "../../kernel/estimated_usage.ts";
-import { isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { dataUrl } from "../../kernel/media_source.ts";
 import { ownMembersOf } from "../../kernel/own_fields.ts";
 import { TextUnits } from "../../kernel/text_units.ts";
@@ -44,7 +44,7 @@ function recordOf(answer: CanonicalAnswer): JsonRecord {
 
 function recordOfChoice(choice: CanonicalChoice): JsonRecord {
   const { message: own, logprobs, ...ownMembers } = ownMembersOf("chat", choice);
-  const ownMessage = isRecord(own) ? own : {};
+  const ownMessage = asRecord(own);
   const { message: written, ...members } = encodeChoice(choice);
   const { reasoning_content: reasoning, ...message } = written;
   const { audio } = ownMessage;

@@ -9,7 +9,7 @@ import {
   unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
-import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 
 /**
@@ -37,7 +37,7 @@ const pluginCosts: Readonly<Record<string, ToolCost>> = {
 };
 
 export function hostedWork(body: unknown): HostedWork {
-  const request = isRecord(body) ? body : {};
+  const request = asRecord(body);
   const tier = namedAt("service_tier", request.service_tier);
   const fetchedTokens = fetchedIn(request.messages);
   return {
@@ -112,9 +112,9 @@ function alternatives(models: unknown): HostedTool[] {
 
 function filesOf(messages: unknown): VendorState[] {
   return asList(messages).flatMap((message, index): VendorState[] => {
-    const content = isRecord(message) ? asList(message.content) : [];
+    const content = asList(asRecord(message).content);
     return content.flatMap((part, at): VendorState[] => {
-      const file = isRecord(part) ? part.file : undefined;
+      const file = asRecord(part).file;
       if (!isRecord(file) || asString(file.file_id) === undefined) return [];
       return [{ path: `messages[${index}].content[${at}].file.file_id` }];
     });
@@ -125,7 +125,7 @@ function filesOf(messages: unknown): VendorState[] {
 function fetchedIn(messages: unknown): number {
   let tokens = 0;
   for (const message of asList(messages)) {
-    const parts = isRecord(message) ? asList(message.content).filter(isRecord) : [];
+    const parts = asList(asRecord(message).content).filter(isRecord);
     // The words of a text part may be an address.
     for (const { text: _, ...media } of parts) {
       for (const [name, value] of Object.entries(media)) {

@@ -11,7 +11,7 @@ import type {
 } from "../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../shared/fault.ts";
 import { defined, oneOf } from "../../kernel/fields.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { readMessages } from "./request/decode_messages.ts";
 import { readCacheMark } from "../../kernel/read_cache_mark.ts";
@@ -143,7 +143,7 @@ function readFunction(value: unknown, path: string): Tool {
 }
 
 function readCustom(tool: JsonRecord, path: string): Tool {
-  const custom = isRecord(tool.custom) ? tool.custom : {};
+  const custom = asRecord(tool.custom);
   const name = asString(custom.name);
   if (name === undefined) throw invalidValue(`${path}.custom.name`, "expected a name");
   return {
@@ -178,7 +178,7 @@ function readToolChoice(request: JsonRecord): ToolChoice | undefined {
 
 function toolNameOf(tool: unknown): string | undefined {
   if (!isRecord(tool)) return undefined;
-  const body = isRecord(tool.function) ? tool.function : isRecord(tool.custom) ? tool.custom : {};
+  const body = isRecord(tool.function) ? tool.function : asRecord(tool.custom);
   return asString(body.name);
 }
 
@@ -215,14 +215,14 @@ function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFor
   return {
     type: "json-schema",
     name,
-    schema: isRecord(named.schema) ? named.schema : {},
+    schema: asRecord(named.schema),
     ...defined({ description: asString(named.description), strict: flag(named.strict) }),
   };
 }
 
 /** `reasoning_effort`, or the aggregator's `reasoning` object. */
 function readReasoning(request: JsonRecord): Reasoning | undefined {
-  const extended = isRecord(request.reasoning) ? request.reasoning : {};
+  const extended = asRecord(request.reasoning);
   const effort = oneOf(
     asString(request.reasoning_effort) ?? asString(extended.effort),
     effortLevels,

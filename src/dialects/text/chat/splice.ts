@@ -11,7 +11,7 @@ import { greatest, pushAll } from "../../../base/lists.ts";
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { FallbackField, RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { modelAndTagEdits, requestMembers, storeEdits } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import type { ToolDemand } from "../../kernel/tool_demand.ts";
@@ -19,7 +19,7 @@ import type { ToolDemand } from "../../kernel/tool_demand.ts";
 /** What the gateway must know of a chat request; `body` has passed the contract. */
 export function readRequest(body: unknown): RequestFacts {
   const request = body as JsonRecord;
-  const options = isRecord(request.stream_options) ? request.stream_options : {};
+  const options = asRecord(request.stream_options);
   const choices = typeof request.n === "number" ? request.n : 1;
   const bounds = [request.max_completion_tokens, request.max_tokens].filter((one) =>
     typeof one === "number"
@@ -132,9 +132,7 @@ function firstText(content: unknown, message: number): LocatedText | undefined {
 }
 
 export function readToolDemand(body: unknown): ToolDemand {
-  const { tools, functions, reasoning_effort: effort }: Record<string, unknown> = isRecord(body)
-    ? body
-    : {};
+  const { tools, functions, reasoning_effort: effort }: Record<string, unknown> = asRecord(body);
   const hasAny = [tools, functions].some((list) => Array.isArray(list) && list.length > 0);
   if (!hasAny) return "none";
   if (typeof effort !== "string") return "tools";

@@ -1,7 +1,7 @@
 import type { Usage } from "../../../shared/usage.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { optionalField } from "../../kernel/fields.ts";
-import { count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
+import { asRecord, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { sumOfKnown, wholeInput, wholeOutput } from "../../kernel/reported_tokens.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
@@ -11,10 +11,8 @@ export function readUsage(raw: unknown, quirks: DialectQuirks): Usage | undefine
   const prompt = count(raw.prompt_tokens);
   const completion = count(raw.completion_tokens);
   if (prompt === undefined && completion === undefined) return undefined;
-  const promptDetails = isRecord(raw.prompt_tokens_details) ? raw.prompt_tokens_details : {};
-  const outputDetails = isRecord(raw.completion_tokens_details)
-    ? raw.completion_tokens_details
-    : {};
+  const promptDetails = asRecord(raw.prompt_tokens_details);
+  const outputDetails = asRecord(raw.completion_tokens_details);
   const cacheRead = count(promptDetails.cached_tokens);
   const reasoning = count(outputDetails.reasoning_tokens);
   const input = wholeInput(prompt ?? 0, cacheRead);

@@ -1,6 +1,6 @@
 import type { Counting } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, count, type JsonRecord } from "../../kernel/json.ts";
 import { bareModel, countTokensPath } from "./models.ts";
 import { Fields } from "./request/fields.ts";
 
@@ -11,14 +11,14 @@ export const counting: Counting = {
   requestBody: (request, model) => ({
     generateContentRequest: { ...request, model: `models/${bareModel(model)}` },
   }),
-  read: (answer) => isRecord(answer) ? count(answer.totalTokens) : undefined,
+  read: (answer) => count(asRecord(answer).totalTokens),
   counted: countedRequest,
   write: (tokens) => ({ totalTokens: tokens }),
 };
 
 /** `{contents}` or `{generateContentRequest: {…}}`, exactly one of them. */
 function countedRequest(body: unknown): JsonRecord {
-  const fields = new Fields(isRecord(body) ? body : {}, "");
+  const fields = new Fields(asRecord(body), "");
   const whole = fields.object("generateContentRequest");
   if (whole && fields.has("contents")) {
     throw invalidValue(

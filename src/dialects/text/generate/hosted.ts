@@ -8,7 +8,7 @@ import {
   unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
-import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { camelCase } from "./request/fields.ts";
 import { isOwnFile } from "./media.ts";
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
@@ -34,7 +34,7 @@ const costs: Readonly<Record<string, ToolCost>> = {
 const stateful: ReadonlySet<string> = new Set(["fileSearch", "retrieval"]);
 
 export function hostedWork(body: unknown): HostedWork {
-  const request = isRecord(body) ? body : {};
+  const request = asRecord(body);
   const tools: HostedTool[] = [];
   const state: VendorState[] = [];
   for (const key of keysOf(request, "cachedContent")) {

@@ -7,7 +7,7 @@ import {
 } from "../../../base/json_text.ts";
 import type { Conversation } from "../../kernel/dialect.ts";
 import { invalidValue, missingField } from "../../../shared/fault.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /** A request's body as a value and as text. */
 interface RequestBody {
@@ -66,7 +66,7 @@ export const conversation: Conversation = {
 
   continueFrom({ body, bodyText, inputItems: [first, ...earlier], answer }) {
     const request = body as JsonRecord;
-    const created = isRecord(first) ? first : {};
+    const created = asRecord(first);
     const before = [...earlier.map(withoutMarks), answerTurn(answer)];
     const added = ["system", "tools"].flatMap((name): [string, unknown][] =>
       isSet(request[name]) || !isSet(created[name]) ? [] : [[name, created[name]]]
@@ -123,7 +123,7 @@ interface Thread {
 
 /** Undefined if it has no thread. Throws `invalid_value` or `missing_required_field`. */
 function threadOf(body: unknown): Thread | undefined {
-  const thread = isRecord(body) ? body.thread : undefined;
+  const thread = asRecord(body).thread;
   if (thread === undefined || thread === null) return undefined;
   if (!isRecord(thread)) throw invalidValue("thread", "expected an object");
   const { type, previous_message_id: previousId } = thread;

@@ -1,5 +1,5 @@
 import type { Counting } from "../../kernel/dialect.ts";
-import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, count, type JsonRecord } from "../../kernel/json.ts";
 
 /** `POST /messages/count_tokens` takes a request without the fields that bound its answer. */
 export const counting: Counting = {
@@ -8,7 +8,7 @@ export const counting: Counting = {
     ...Object.fromEntries(Object.entries(request).filter(([name]) => !ofAnswers.has(name))),
     model,
   }),
-  read: (answer) => isRecord(answer) ? count(answer.input_tokens) : undefined,
+  read: (answer) => count(asRecord(answer).input_tokens),
   counted: (body) => body as JsonRecord,
   write: (tokens) => ({ input_tokens: tokens }),
 };

@@ -9,7 +9,7 @@ import {
   unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
-import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { blocksOf, type OfferedTool } from "./request/decode_tools.ts";
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 
@@ -44,7 +44,7 @@ const pageTokens = 32_000;
 const adviceTokens = 8_192;
 
 export function hostedWork(body: unknown): HostedWork {
-  const request = isRecord(body) ? body : {};
+  const request = asRecord(body);
   const offered = [
     ...asList(request.tools).flatMap((tool, index) =>
       isRecord(tool) ? [{ tool, path: `tools[${index}]` }] : []

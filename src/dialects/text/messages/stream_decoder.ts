@@ -3,7 +3,7 @@ import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { decodeRun } from "../../kernel/decode_run.ts";
 import type { DecodedEvent, DecodedRun, StreamDecoder } from "../../kernel/dialect.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
 import { UnreadableBlocks } from "./answer/block_reader.ts";
@@ -83,7 +83,7 @@ class MessagesStreamDecoder implements StreamDecoder {
         if (!reader.finished) reader.blocks.stop(index, events);
         break;
       case "message_delta": {
-        const delta = isRecord(json.delta) ? json.delta : {};
+        const delta = asRecord(json.delta);
         reader.own.add(json);
         reader.own.add(delta);
         reader.usage(json.usage, events);

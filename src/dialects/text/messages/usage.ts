@@ -1,6 +1,14 @@
 import type { Usage } from "../../../shared/usage.ts";
 import { defined } from "../../kernel/fields.ts";
-import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
+import {
+  asRecord,
+  asString,
+  count,
+  isRecord,
+  type JsonRecord,
+  miscounts,
+  recordsIn,
+} from "../../kernel/json.ts";
 import { sumOfKnown } from "../../kernel/reported_tokens.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
@@ -13,9 +21,9 @@ export function readUsage(raw: unknown): Usage | undefined {
   if (count(raw.input_tokens) === undefined && count(raw.output_tokens) === undefined) {
     return undefined;
   }
-  const details = isRecord(raw.output_tokens_details) ? raw.output_tokens_details : {};
-  const tools = isRecord(raw.server_tool_use) ? raw.server_tool_use : {};
-  const passes = Array.isArray(raw.iterations) ? raw.iterations.filter(isRecord) : [];
+  const details = asRecord(raw.output_tokens_details);
+  const tools = asRecord(raw.server_tool_use);
+  const passes = recordsIn(raw.iterations);
   const besides = passes.filter((one) =>
     one.type === "compaction" || one.type === "advisor_message"
   );
@@ -46,8 +54,8 @@ function regionOf(geo: unknown): string | undefined {
 
 /** Merges a later report into an earlier one. Both are totals so far; null means "as before". */
 export function laterUsage(earlier: unknown, update: unknown): JsonRecord {
-  const before = isRecord(earlier) ? earlier : {};
-  const reported = Object.entries(isRecord(update) ? update : {})
+  const before = asRecord(earlier);
+  const reported = Object.entries(asRecord(update))
     .filter(([name, value]) => value !== null || !(name in before));
   return { ...before, ...Object.fromEntries(reported) };
 }

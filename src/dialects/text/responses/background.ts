@@ -1,7 +1,7 @@
 import { changeMembers, splice, topLevelMembers } from "../../../base/json_text.ts";
 import { Fault, invalidValue } from "../../../shared/fault.ts";
 import type { BackgroundForm } from "../../kernel/dialect.ts";
-import { isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../kernel/json.ts";
 import { writeFailure } from "./answer/failure.ts";
 import { responseObject } from "./answer/response_object.ts";
 
@@ -47,8 +47,7 @@ export const background: BackgroundForm = {
     return isRecord(answer) && answer.status === "incomplete" ? "incomplete" : "completed";
   },
   hasEffects(body) {
-    const tools = isRecord(body) && Array.isArray(body.tools) ? body.tools : [];
     // Tools of a remote server may book, send or delete things.
-    return tools.some((tool) => isRecord(tool) && tool.type === "mcp");
+    return recordsIn(asRecord(body).tools).some(({ type }) => type === "mcp");
   },
 };

@@ -1,5 +1,5 @@
 import type { FinishReason } from "../../../shared/interaction.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, asString, type JsonRecord } from "../../kernel/json.ts";
 
 /** How an answer ended: the unified reason and the vendor's own. */
 export interface Ending {
@@ -19,7 +19,7 @@ export function readFinishReason(
   if (status === "queued" || status === "in_progress") return undefined;
   if (status === "incomplete") {
     const details = response.incomplete_details;
-    const raw = (isRecord(details) ? asString(details.reason) : undefined) ?? "incomplete";
+    const raw = asString(asRecord(details).reason) ?? "incomplete";
     return { reason: raw === "content_filter" ? "content_filter" : "length", raw };
   }
   if (saw.cutToolCall) return { reason: "length", raw: status };

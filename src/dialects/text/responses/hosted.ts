@@ -9,7 +9,7 @@ import {
   unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
-import { asList, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 
 /**
@@ -47,7 +47,7 @@ const imageToolTokens = 16_384;
 export const defaultImageModel = "gpt-image-2.6-sunburst";
 
 export function hostedWork(body: unknown): HostedWork {
-  const request = isRecord(body) ? body : {};
+  const request = asRecord(body);
   const tools: HostedTool[] = [];
   const state: VendorState[] = [];
   for (const name of ["conversation", "prompt"]) {

@@ -9,7 +9,7 @@ import type {
   DialectQuirks,
   StreamDecoder,
 } from "../../kernel/dialect.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError } from "../../kernel/vendor_error.ts";
 import { readFailure } from "./answer/failure.ts";
 import { itemTypeOf } from "./answer/item_reader.ts";
@@ -115,7 +115,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
 
   #complete(json: JsonRecord, events: CanonicalEvent[]): DecodedEvent {
     const response: JsonRecord = {
-      ...(isRecord(json.response) ? json.response : {}),
+      ...asRecord(json.response),
       // The event's name wins where the object's status lags behind it.
       status: String(json.type).slice("response.".length),
     };
@@ -127,7 +127,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   #failed(json: JsonRecord): DecodedEvent {
-    const response = isRecord(json.response) ? json.response : {};
+    const response = asRecord(json.response);
     const error = isRecord(response.error)
       ? response.error
       : { message: asString(response.status) && `The response is ${asString(response.status)}.` };

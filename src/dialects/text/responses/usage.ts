@@ -1,7 +1,14 @@
 import type { Usage } from "../../../shared/usage.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { optionalField } from "../../kernel/fields.ts";
-import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
+import {
+  asRecord,
+  asString,
+  count,
+  isRecord,
+  type JsonRecord,
+  miscounts,
+} from "../../kernel/json.ts";
 import { imageToolUsage, readHostedUsage } from "./answer/hosted_usage.ts";
 import { wholeInput, wholeOutput } from "../../kernel/reported_tokens.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
@@ -13,8 +20,8 @@ export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | 
   const input = count(raw.input_tokens);
   const output = count(raw.output_tokens);
   if (input === undefined && output === undefined) return undefined;
-  const inputDetails = isRecord(raw.input_tokens_details) ? raw.input_tokens_details : {};
-  const outputDetails = isRecord(raw.output_tokens_details) ? raw.output_tokens_details : {};
+  const inputDetails = asRecord(raw.input_tokens_details);
+  const outputDetails = asRecord(raw.output_tokens_details);
   const cacheRead = count(inputDetails.cached_tokens);
   const reasoning = count(outputDetails.reasoning_tokens);
   const whole = wholeInput(input ?? 0, cacheRead);
@@ -63,9 +70,7 @@ function withImages(usage: Usage, images: { model: string; usage: Usage } | unde
 /** `cache_write_tokens` is the total; the details split it by lifetime. */
 function cacheWrites(details: JsonRecord): { cacheWrite?: number; cacheWriteLong?: number } {
   const sum = count(details.cache_write_tokens);
-  const parts = isRecord(details.cache_write_tokens_details)
-    ? details.cache_write_tokens_details
-    : {};
+  const parts = asRecord(details.cache_write_tokens_details);
   const long = count(parts.ttl_12h_tokens);
   const short = count(parts.ttl_30m_tokens) ??
     (sum === undefined ? undefined : Math.max(0, sum - (long ?? 0)));

@@ -1,5 +1,5 @@
 import type { BlockKind, CanonicalEvent, TokenLogprob } from "../../../kernel/canonical.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
 import { CallIndexes } from "./call_indexes.ts";
 import { readAudio, readCitations, readImages } from "./extras.ts";
@@ -42,11 +42,7 @@ export class ChoiceReader {
 
   /** One entry of a chunk's `choices`. */
   read(choice: JsonRecord, events: CanonicalEvent[]): void {
-    const delta = isRecord(choice.delta)
-      ? choice.delta
-      : isRecord(choice.message)
-      ? choice.message
-      : {};
+    const delta = isRecord(choice.delta) ? choice.delta : asRecord(choice.message);
     this.#own.addPiece(choice, delta);
     const reasoning = reasoningText(delta);
     if (reasoning) this.#text("reasoning", reasoning, events);
@@ -176,7 +172,7 @@ export class ChoiceReader {
   #toolCall(call: JsonRecord, position: number | undefined, events: CanonicalEvent[]): void {
     this.#closeText(events);
     const custom = isRecord(call.custom);
-    const body = custom ? call.custom as JsonRecord : isRecord(call.function) ? call.function : {};
+    const body = custom ? call.custom as JsonRecord : asRecord(call.function);
     const index = this.#indexes.of(call, position, asString(body.name));
     if (index === undefined) return;
     const tool = this.#tool(index);

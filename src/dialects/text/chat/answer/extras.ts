@@ -1,5 +1,5 @@
 import type { BlockKind, Citation } from "../../../kernel/canonical.ts";
-import { asString, count, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, count, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { mediaSource } from "../../../kernel/media_source.ts";
 import type { TextUnits } from "../../../kernel/text_units.ts";
 
@@ -10,9 +10,9 @@ import type { TextUnits } from "../../../kernel/text_units.ts";
 export function readCitations(delta: JsonRecord, text: TextUnits, from: number): Citation[] {
   if (!Array.isArray(delta.annotations)) return [];
   return delta.annotations.flatMap((annotation: unknown): Citation[] => {
-    const cited = isRecord(annotation) ? annotation.url_citation : undefined;
-    const url = isRecord(cited) ? asString(cited.url) : undefined;
-    if (!isRecord(cited) || url === undefined) return [];
+    const cited = asRecord(asRecord(annotation).url_citation);
+    const url = asString(cited.url);
+    if (url === undefined) return [];
     return [{ url, title: asString(cited.title), ...rangeOf(cited, text, from) }];
   });
 }
@@ -60,8 +60,7 @@ type Media = BlockKind & { kind: "media" };
 export function readImages(delta: JsonRecord): { content: Media; data: string }[] {
   if (!Array.isArray(delta.images)) return [];
   return delta.images.flatMap((image: unknown) => {
-    const imageUrl = isRecord(image) ? image.image_url : undefined;
-    const url = isRecord(imageUrl) ? asString(imageUrl.url) : undefined;
+    const url = asString(asRecord(asRecord(image).image_url).url);
     const source = url === undefined ? undefined : mediaSource(url);
     if (source?.type !== "base64") return [];
     const { mimeType, data } = source;

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 
 /**
  * Whether the request used the deprecated `functions` instead of `tools`. Its caller reads answers
@@ -9,14 +9,13 @@ export function asksOldShape(body: unknown): boolean {
 }
 
 export function inOldShape(answer: JsonRecord): JsonRecord {
-  const choices = Array.isArray(answer.choices) ? answer.choices.filter(isRecord) : [];
-  return { ...answer, choices: choices.map(choiceInOldShape) };
+  return { ...answer, choices: recordsIn(answer.choices).map(choiceInOldShape) };
 }
 
 function choiceInOldShape(choice: JsonRecord): JsonRecord {
-  const { tool_calls: calls, ...message } = isRecord(choice.message) ? choice.message : {};
+  const { tool_calls: calls, ...message } = asRecord(choice.message);
   const first: unknown = Array.isArray(calls) ? calls[0] : undefined;
-  const called = isRecord(first) ? first.function : undefined;
+  const called = asRecord(first).function;
   return {
     ...choice,
     message: called === undefined ? message : { ...message, function_call: called },

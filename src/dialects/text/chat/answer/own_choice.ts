@@ -1,5 +1,5 @@
 import { pushAll } from "../../../../base/lists.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import { isNested, OwnMembers } from "../../../kernel/own_fields.ts";
 
 /** No real answer has more entries in one of these lists, or more text in pieces. */
@@ -94,15 +94,14 @@ export function isFlat(json: JsonRecord): boolean {
   const answer = ownAnswer();
   answer.add(json);
   const gathered: unknown[] = Object.values(answer.all);
-  for (const choice of Array.isArray(json.choices) ? json.choices.filter(isRecord) : []) {
+  for (const choice of recordsIn(json.choices)) {
     const own = new OwnChoice();
-    const delta = isRecord(choice.delta) ? choice.delta : {};
+    const delta = asRecord(choice.delta);
     own.addPiece(choice, delta);
     const { message, ...members } = own.all;
     const call = ownCall();
-    const calls = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isRecord) : [];
-    for (const one of calls) call.add(one);
-    for (const values of [members, isRecord(message) ? message : {}, call.all]) {
+    for (const one of recordsIn(delta.tool_calls)) call.add(one);
+    for (const values of [members, asRecord(message), call.all]) {
       pushAll(gathered, Object.values(values));
     }
   }

@@ -9,7 +9,7 @@ import type {
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
 import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
@@ -116,7 +116,7 @@ function readToolCall(call: unknown, path: string): ToolCallPart {
   const body = custom ? call.custom : call.function;
   const id = asString(call.id);
   if (id === undefined) throw invalidValue(`${path}.id`, "expected an id");
-  const name = isRecord(body) ? asString(body.name) : undefined;
+  const name = asString(asRecord(body).name);
   if (!isRecord(body) || name === undefined) {
     throw invalidValue(`${path}.${custom ? "custom" : "function"}.name`, "expected a name");
   }
@@ -137,8 +137,7 @@ function readToolCall(call: unknown, path: string): ToolCallPart {
 
 /** Google's own chat endpoint carries thought signatures in this extension. */
 function thoughtSignature(call: JsonRecord): string | undefined {
-  const extra = isRecord(call.extra_content) ? call.extra_content.google : undefined;
-  return isRecord(extra) ? asString(extra.thought_signature) : undefined;
+  return asString(asRecord(asRecord(call.extra_content).google).thought_signature);
 }
 
 function readResult(
@@ -209,13 +208,13 @@ function readPart(
 }
 
 function readImage(value: unknown, path: string, kind: "image" | "video" = "image"): MediaPart {
-  const url = typeof value === "string" ? value : isRecord(value) ? asString(value.url) : undefined;
+  const url = typeof value === "string" ? value : asString(asRecord(value).url);
   if (url === undefined) throw invalidValue(`${path}.${kind}_url.url`, "expected an address");
   const source = mediaSource(url);
   if (!source) {
     throw invalidValue(`${path}.${kind}_url.url`, "expected an https address or a data URL");
   }
-  const detail = isRecord(value) ? asString(value.detail) : undefined;
+  const detail = asString(asRecord(value).detail);
   const isFile = source.type === "base64" && kind === "image" &&
     !source.mimeType.startsWith("image/");
   return {

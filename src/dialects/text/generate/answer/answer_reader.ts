@@ -1,5 +1,6 @@
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import {
+  asRecord,
   asString,
   choiceIndex,
   isRecord,
@@ -38,7 +39,7 @@ export class AnswerReader {
       const maps = mapsCount(candidate);
       if (maps !== undefined) this.#maps.set(index, maps);
     }
-    const feedback = isRecord(json.promptFeedback) ? json.promptFeedback : {};
+    const feedback = asRecord(json.promptFeedback);
     if (isBlocked(feedback.blockReason)) this.#blockReason = feedback.blockReason;
     const searches = this.#billed(this.#searches);
     const maps = this.#billed(this.#maps);

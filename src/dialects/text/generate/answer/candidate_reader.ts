@@ -5,7 +5,7 @@ import type {
   TokenLogprob,
 } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import { invalidCode, readFinishReason } from "../finish_reason.ts";
 import { readCitations, readSearch } from "./grounding.ts";
 import { readLogprobs } from "./logprobs.ts";
@@ -63,8 +63,7 @@ export class CandidateReader {
     }
     this.#search = readSearch(candidate) ?? this.#search;
     this.#own.add(candidate);
-    const content = isRecord(candidate.content) ? candidate.content : {};
-    const parts = Array.isArray(content.parts) ? content.parts.filter(isRecord) : [];
+    const parts = recordsIn(asRecord(candidate.content).parts);
     let logprobs = readLogprobs(candidate.logprobsResult);
     for (const part of parts) {
       const isText = typeof part.text === "string" && part.text !== "" && part.thought !== true;
@@ -173,7 +172,7 @@ export class CandidateReader {
     this.#sawContent = true;
     const id = asString(call.id) ?? "";
     const block = this.#start({ kind: "tool-call", id, name, custom: false }, events);
-    const args = isRecord(call.args) ? call.args : {};
+    const args = asRecord(call.args);
     if (call.willContinue === true || Array.isArray(call.partialArgs)) {
       this.#call = { block, args: new PartialArgs(args), opaque };
       return this.#continueCall(call, events);
@@ -189,7 +188,7 @@ export class CandidateReader {
   }
 
   #startMedia(part: JsonRecord, events: CanonicalEvent[]): { block: number; data: string } {
-    const inline = isRecord(part.inlineData) ? part.inlineData : {};
+    const inline = asRecord(part.inlineData);
     const mimeType = asString(inline.mimeType) ?? "";
     const media = /^(image|audio)\//.exec(mimeType)?.[1] as "image" | "audio" | undefined;
     if (media === undefined) {

@@ -1,17 +1,17 @@
 import type { Citation, SearchWork } from "../../../kernel/canonical.ts";
 import { sha256Hex } from "../../../../base/hash.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 
 /**
  * Citations in a candidate's `groundingMetadata` or `citationMetadata`. `text` is the block that
  * they refer to: offsets count UTF-8 bytes on the wire and UTF-16 units in the canonical form.
  */
 export function readCitations(candidate: JsonRecord, text: string): Citation[] {
-  const grounding = isRecord(candidate.groundingMetadata) ? candidate.groundingMetadata : {};
-  const chunks = records(grounding.groundingChunks).map(source);
+  const grounding = asRecord(candidate.groundingMetadata);
+  const chunks = recordsIn(grounding.groundingChunks).map(source);
   const offset = offsetReader(text);
-  const supported = records(grounding.groundingSupports).flatMap((support) => {
-    const segment = isRecord(support.segment) ? support.segment : {};
+  const supported = recordsIn(grounding.groundingSupports).flatMap((support) => {
+    const segment = asRecord(support.segment);
     const range = { start: offset(segment.startIndex ?? 0), end: offset(segment.endIndex) };
     const indices = Array.isArray(support.groundingChunkIndices)
       ? support.groundingChunkIndices
@@ -53,12 +53,11 @@ export function mapsCount(candidate: JsonRecord): number | undefined {
 
 /** The searches in a candidate's grounding, with the pages found, as one search. */
 export function readSearch(candidate: JsonRecord): SearchWork | undefined {
-  const grounding = isRecord(candidate.groundingMetadata) ? candidate.groundingMetadata : {};
+  const grounding = asRecord(candidate.groundingMetadata);
   if (!Array.isArray(grounding.webSearchQueries)) return undefined;
   const queries = grounding.webSearchQueries.flatMap((one: unknown) => asString(one) ?? []);
   if (queries.length === 0) return undefined;
-  const chunks = records(grounding.groundingChunks);
-  const results = chunks.flatMap((chunk) => source(chunk) ?? []);
+  const results = recordsIn(grounding.groundingChunks).flatMap((chunk) => source(chunk) ?? []);
   return { id: sha256Hex(JSON.stringify([queries, results])).slice(0, 24), queries, results };
 }
 
@@ -115,9 +114,9 @@ function writeCitations(citations: readonly Citation[], text: string): Record<st
 
 function source(chunk: JsonRecord): { url: string; title: string | undefined } | undefined {
   for (const kind of ["web", "retrievedContext", "maps"]) {
-    const entry = chunk[kind];
-    const url = isRecord(entry) ? asString(entry.uri) : undefined;
-    if (url !== undefined) return { url, title: asString((entry as JsonRecord).title) };
+    const entry = asRecord(chunk[kind]);
+    const url = asString(entry.uri);
+    if (url !== undefined) return { url, title: asString(entry.title) };
   }
   return undefined;
 }
@@ -127,7 +126,7 @@ function recitations(
   offset: (bytes: unknown) => number | undefined,
 ): Citation[] {
   if (!isRecord(metadata)) return [];
-  const list = records(metadata.citationSources ?? metadata.citations);
+  const list = recordsIn(metadata.citationSources ?? metadata.citations);
   return list.flatMap((one): Citation[] => {
     const url = asString(one.uri);
     if (url === undefined) return [];
@@ -185,8 +184,4 @@ function unitsAtBytes(text: string): Uint32Array {
 function byteLength(code: number): number {
   if (code < 0x80) return 1;
   return code < 0x800 ? 2 : code > 0xffff ? 4 : 3;
-}
-
-function records(value: unknown): JsonRecord[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }

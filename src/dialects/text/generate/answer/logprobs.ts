@@ -1,14 +1,12 @@
 import type { TokenLogprob } from "../../../kernel/canonical.ts";
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 
 /** A candidate's `logprobsResult`, one entry per token; undefined when there is none. */
 export function readLogprobs(result: unknown): TokenLogprob[] | undefined {
   if (!isRecord(result) || !Array.isArray(result.chosenCandidates)) return undefined;
   const tops = Array.isArray(result.topCandidates) ? result.topCandidates : [];
   return result.chosenCandidates.filter(isRecord).map((chosen, index) => {
-    const top: unknown = tops[index];
-    const alternatives = isRecord(top) && Array.isArray(top.candidates) ? top.candidates : [];
-    return { ...token(chosen), top: alternatives.filter(isRecord).map(token) };
+    return { ...token(chosen), top: recordsIn(asRecord(tops[index]).candidates).map(token) };
   });
 }
 

@@ -11,7 +11,7 @@ import { invalidValue, unreadableAnswer } from "../../../../shared/fault.ts";
 import type { BillableUsage } from "../../../../pricing/pricing.ts";
 import { bareModel } from "../models.ts";
 import { readUsage } from "../usage.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import type {
   AnswerReader,
   Operation,
@@ -59,7 +59,7 @@ export const batchEmbedContents: Operation = {
       const start = ranges[index]?.start;
       const member = start === undefined ? undefined : membersAt(text, start)?.members.get("model");
       const range = member && { start: member.valueStart, end: member.valueEnd };
-      const fields = isRecord(one) ? one : {};
+      const fields = asRecord(one);
       return nameModel(request, model, `requests[${index}].model`, fields, range);
     });
   },
@@ -119,17 +119,13 @@ class VectorReader implements AnswerReader {
     if (!this.#sawAnswer) return undefined;
     if (this.#usage) return { usage: this.#usage, basis: "reported" };
     const { fields } = this.#request;
-    const contents = this.#member === "embedding" ? [fields] : listed(fields.requests);
+    const contents = this.#member === "embedding" ? [fields] : recordsIn(fields.requests);
     const input = contents.reduce((sum, { content }) => sum + estimateTokens(textOf(content)), 0);
     return { usage: { input, output: 0 }, basis: "estimated" };
   }
 }
 
 function textOf(content: unknown): string {
-  const parts = isRecord(content) ? listed(content.parts) : [];
+  const parts = recordsIn(asRecord(content).parts);
   return parts.map(({ text }) => asString(text) ?? "").join("\n");
-}
-
-function listed(value: unknown): JsonRecord[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }

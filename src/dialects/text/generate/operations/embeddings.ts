@@ -1,5 +1,5 @@
 import { unreadableAnswer } from "../../../../shared/fault.ts";
-import { count, isRecord } from "../../../kernel/json.ts";
+import { asRecord, count, isRecord } from "../../../kernel/json.ts";
 import { bareModel } from "../models.ts";
 
 /**
@@ -29,12 +29,12 @@ export function readBatch(answer: unknown): { vectors: number[][]; tokens: numbe
     throw unreadableAnswer("an answer without embeddings");
   }
   const vectors = answer.embeddings.map((one: unknown) => {
-    const values: unknown = isRecord(one) ? one.values : undefined;
+    const values: unknown = asRecord(one).values;
     if (!Array.isArray(values) || !values.every((value) => typeof value === "number")) {
       throw unreadableAnswer("an embedding that is no vector");
     }
     return values as number[];
   });
-  const usage = isRecord(answer.usageMetadata) ? answer.usageMetadata : {};
+  const usage = asRecord(answer.usageMetadata);
   return { vectors, tokens: count(usage.promptTokenCount) };
 }

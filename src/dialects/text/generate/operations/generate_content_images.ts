@@ -1,7 +1,7 @@
 import { unreadableAnswer } from "../../../../shared/fault.ts";
 import { optionalField } from "../../../kernel/fields.ts";
 import type { EncodedImages, ImageAnswer, ImageAsk } from "../../../kernel/image_codec.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import { standardBase64 } from "../../../kernel/media_source.ts";
 import { asRatio, notAllowed } from "../../../kernel/picture_shape.ts";
 import { withOptions } from "../../../kernel/vendor_options.ts";
@@ -62,7 +62,7 @@ export function encodeContent(
 /** Drafts are marked as thoughts and left out. */
 export function decodeContent(json: unknown): ImageAnswer {
   if (!isRecord(json)) throw unreadableAnswer("an answer that is no object");
-  const [candidate] = Array.isArray(json.candidates) ? json.candidates.filter(isRecord) : [];
+  const [candidate] = recordsIn(json.candidates);
   const images = partsOf(candidate).flatMap((part) => {
     const data = isRecord(part.inlineData)
       ? standardBase64(asString(part.inlineData.data) ?? "")
@@ -82,7 +82,7 @@ function missingReason(
   json: JsonRecord,
   candidate: JsonRecord | undefined,
 ): { refusal: string } | { failure: string } {
-  const feedback = isRecord(json.promptFeedback) ? json.promptFeedback : {};
+  const feedback = asRecord(json.promptFeedback);
   const finish = asString(candidate?.finishReason) ?? "";
   const message = asString(candidate?.finishMessage);
   const text = partsOf(candidate)
@@ -100,6 +100,5 @@ function missingReason(
 const withheld = /SAFETY|PROHIBITED|RECITATION|BLOCKLIST|SPII/;
 
 function partsOf(candidate: JsonRecord | undefined): JsonRecord[] {
-  const content = candidate && isRecord(candidate.content) ? candidate.content : {};
-  return Array.isArray(content.parts) ? content.parts.filter(isRecord) : [];
+  return recordsIn(asRecord(candidate?.content).parts);
 }

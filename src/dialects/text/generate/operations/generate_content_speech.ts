@@ -1,6 +1,6 @@
 import { invalidValue } from "../../../../shared/fault.ts";
 import { optionalField } from "../../../kernel/fields.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import { notAllowed } from "../../../kernel/picture_shape.ts";
 import {
   checkLength,
@@ -94,11 +94,10 @@ function prebuilt(voiceName: string): JsonRecord {
 function read(json: unknown): SpeechPiece {
   if (!isRecord(json)) return {};
   if (isRecord(json.error)) return { error: json };
-  const [candidate] = Array.isArray(json.candidates) ? json.candidates.filter(isRecord) : [];
-  const content = candidate && isRecord(candidate.content) ? candidate.content : {};
-  const parts = Array.isArray(content.parts) ? content.parts.filter(isRecord) : [];
+  const [candidate] = recordsIn(json.candidates);
+  const parts = recordsIn(asRecord(candidate?.content).parts);
   const sounds = parts.flatMap((part) => isRecord(part.inlineData) ? [part.inlineData] : []);
-  const feedback = isRecord(json.promptFeedback) ? json.promptFeedback : {};
+  const feedback = asRecord(json.promptFeedback);
   const finish = asString(candidate?.finishReason);
   const refusal = isBlocked(feedback.blockReason)
     ? asString(feedback.blockReasonMessage) ?? `prompt: ${feedback.blockReason}`

@@ -2,7 +2,7 @@ import { inputTokenBound } from "../../../../shared/token_estimate.ts";
 import { unreadableAnswer } from "../../../../shared/fault.ts";
 import { withoutPictures } from "../../../kernel/picture_text.ts";
 import { imageTokens } from "../../../kernel/image_tokens.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import type {
   AnswerReader,
   Operation,
@@ -49,7 +49,7 @@ function picturesOf({ sampleCount }: JsonRecord): number {
 }
 
 function parametersOf({ fields }: OperationRequest): JsonRecord {
-  return isRecord(fields.parameters) ? fields.parameters : {};
+  return asRecord(fields.parameters);
 }
 
 /** What the price of an image depends on. */

@@ -1,7 +1,7 @@
 import { invalidValue, unreadableAnswer } from "../../../../shared/fault.ts";
 import { optionalField } from "../../../kernel/fields.ts";
 import type { EncodedImages, ImageAnswer, ImageAsk } from "../../../kernel/image_codec.ts";
-import { asString, isRecord } from "../../../kernel/json.ts";
+import { asString, isRecord, recordsIn } from "../../../kernel/json.ts";
 import { standardBase64 } from "../../../kernel/media_source.ts";
 import { asRatio, notAllowed, type Resolution } from "../../../kernel/picture_shape.ts";
 import { withOptions } from "../../../kernel/vendor_options.ts";
@@ -73,7 +73,7 @@ function resolutionsOf(model: string): readonly Resolution[] {
 /** Withheld images are missing, or an entry gives the reason. */
 export function decodePredict(json: unknown): ImageAnswer {
   if (!isRecord(json)) throw unreadableAnswer("an answer that is no object");
-  const entries = Array.isArray(json.predictions) ? json.predictions.filter(isRecord) : [];
+  const entries = recordsIn(json.predictions);
   const images = entries.flatMap((entry) => {
     const data = standardBase64(asString(entry.bytesBase64Encoded) ?? "");
     return data ? [{ data, ...optionalField("revisedPrompt", asString(entry.prompt)) }] : [];

@@ -1,6 +1,6 @@
 import { Fault, invalidValue } from "../../../../shared/fault.ts";
 import type { Loss } from "../../../kernel/canonical_request.ts";
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { inlineRefs, type SchemaBudget } from "../../../kernel/schema_refs.ts";
 import { below, schemaSubset } from "./schema_subset.ts";
 
@@ -208,7 +208,7 @@ function withoutAllOf(node: JsonRecord): JsonRecord {
     for (const [name, value] of Object.entries(asRecord(one.properties))) {
       if (!properties.has(name)) properties.set(name, value);
     }
-    for (const name of asList(one.required)) required.add(name);
+    for (const name of Array.isArray(one.required) ? one.required : []) required.add(name);
   }
   // Properties and required names of all branches, in their order.
   if (all.some((one) => isRecord(one.properties))) {
@@ -248,14 +248,6 @@ function addNull(out: Record<string, unknown>): void {
 
 function movedRef(ref: string): string {
   return ref.replace(/^#\/definitions\//, "#/$defs/");
-}
-
-function asRecord(value: unknown): JsonRecord {
-  return isRecord(value) ? value : {};
-}
-
-function asList(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 function asNumber(value: unknown, otherwise: number): number {

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 
 /**
  * The wire's schema subset of a lowered JSON Schema without references. `lose` receives the JSON
@@ -87,11 +87,7 @@ function properties(
   if (!isRecord(schema.properties)) return {};
   const entries = Object.entries(schema.properties).map(([name, one]) => [
     name,
-    schemaSubset(
-      isRecord(one) ? one : {},
-      lose,
-      below(`${pointer}/properties`, name),
-    ),
+    schemaSubset(asRecord(one), lose, below(`${pointer}/properties`, name)),
   ]);
   const names = new Set(entries.map(([name]) => name));
   const required = (Array.isArray(schema.required) ? schema.required : [])
@@ -106,7 +102,7 @@ function properties(
 /** An array must have `items`; a tuple accepts any of its kinds. */
 function items(schema: JsonRecord, lose: (pointer: string) => void, pointer: string): JsonRecord {
   if (isRecord(schema.items)) return schemaSubset(schema.items, lose, `${pointer}/items`);
-  const tuple = Array.isArray(schema.prefixItems) ? schema.prefixItems.filter(isRecord) : [];
+  const tuple = recordsIn(schema.prefixItems);
   if (tuple.length === 0) return { type: "STRING" };
   lose(`${pointer}/prefixItems`);
   return schemaSubset({ anyOf: tuple }, lose, `${pointer}/prefixItems`);

@@ -1,5 +1,5 @@
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { OwnMembers } from "../../../kernel/own_fields.ts";
 import { BlockReader } from "./block_reader.ts";
 import { readFinishReason } from "../finish_reason.ts";
@@ -52,7 +52,7 @@ export class AnswerReader {
     this.finished = true;
     const reason = readFinishReason(raw, this.blocks.sawToolCall);
     this.blocks.closeAll(events, reason !== "length");
-    const details = isRecord(stop.stop_details) ? stop.stop_details : {};
+    const details = asRecord(stop.stop_details);
     const explanation = asString(details.explanation);
     // Such an answer has no other text than the reason for the refusal.
     if (reason === "content_filter" && explanation !== undefined && !this.blocks.sawText) {

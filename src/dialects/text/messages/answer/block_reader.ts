@@ -1,6 +1,6 @@
 import type { BlockKind, CanonicalEvent, Citation } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
-import { asString, innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCitation } from "./citation.ts";
 import { readSearchBlock } from "./search_blocks.ts";
 
@@ -128,7 +128,7 @@ export class BlockReader {
     const id = asString(value.id) ?? "";
     const name = asString(value.name) ?? "";
     const block = this.#begin({ kind: "tool-call", id, name, custom: false }, events);
-    const input = isRecord(value.input) ? value.input : {};
+    const input = asRecord(value.input);
     this.#open.set(index, { kind: "tool", block, input, wrote: false, own: ownFieldsOf(value) });
   }
 

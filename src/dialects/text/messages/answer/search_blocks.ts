@@ -1,16 +1,16 @@
 import { sha256Hex } from "../../../../base/hash.ts";
 import type { SearchWork } from "../../../kernel/canonical.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import type { HostedCounts } from "../../../../shared/usage.ts";
 
 /** The web search that a block reports, for other dialects. */
 export function readSearchBlock(block: JsonRecord): SearchWork | undefined {
   if (block.type === "server_tool_use" && block.name === "web_search") {
-    const query = isRecord(block.input) ? asString(block.input.query) : undefined;
+    const query = asString(asRecord(block.input).query);
     return { id: asString(block.id) ?? "", queries: query === undefined ? [] : [query] };
   }
   if (block.type !== "web_search_tool_result") return undefined;
-  const found = Array.isArray(block.content) ? block.content.filter(isRecord) : [];
+  const found = recordsIn(block.content);
   return {
     id: asString(block.tool_use_id) ?? "",
     results: found.flatMap((one) => {

@@ -2,7 +2,7 @@ import { mostOf } from "../../../../../contracts/kernel/common.ts";
 import type { Tool, UnsupportedField, WebSearch } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import { defined, objectAt, stringAt, textAt } from "../../../kernel/fields.ts";
-import { asList, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asList, asRecord, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { withLocalRefs } from "../../../kernel/schema_refs.ts";
 import { readSearchTool } from "../../../kernel/web_search.ts";
@@ -109,7 +109,7 @@ interface MessageBlock {
 /** All blocks, and behind a summary of the conversation the changes of tools that it sums up. */
 export function blocksOf(messages: unknown): MessageBlock[] {
   return asList(messages).flatMap((message, index) =>
-    blocksIn(isRecord(message) ? message.content : undefined, `messages[${index}].content`)
+    blocksIn(asRecord(message).content, `messages[${index}].content`)
       .flatMap((one) => [one, ...changesOf(one)])
   );
 }

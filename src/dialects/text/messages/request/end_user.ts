@@ -1,4 +1,4 @@
-import { asString, innerJson, isRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, innerJson, isRecord } from "../../../kernel/json.ts";
 
 /** Whom a request names in `metadata.user_id`, and of which session it is. */
 export interface NamedUser {
@@ -11,7 +11,7 @@ export interface NamedUser {
  * older versions a text of the same three: the user is the account, else the device.
  */
 export function readEndUser(metadata: unknown): NamedUser {
-  const value = isRecord(metadata) ? asString(metadata.user_id) : undefined;
+  const value = asString(asRecord(metadata).user_id);
   if (value === undefined) return {};
   const found = fromJson(value) ?? fromWords(value);
   if (!found) return { user: value };

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import { inlineRefs, SchemaBudget, SchemaRefs } from "../../../kernel/schema_refs.ts";
 import { inputSchema, SchemaTooLarge } from "./tool_schema.ts";
 
@@ -124,8 +124,8 @@ class Lowering {
    * once.
    */
   #merged(node: JsonRecord): JsonRecord {
-    const all = recordsOf(node.allOf);
-    const some = [...recordsOf(node.anyOf), ...recordsOf(node.oneOf)];
+    const all = recordsIn(node.allOf);
+    const some = [...recordsIn(node.anyOf), ...recordsIn(node.oneOf)];
     const hasOwn = isRecord(node.properties);
     if (all.length < 2 && !(hasOwn && all.length + some.length > 0)) return node;
     if (![...all, ...some].every((part) => this.#isObject(part))) return node;
@@ -149,7 +149,7 @@ class Lowering {
       delete lowered.type;
       return;
     }
-    const names = new Set(isRecord(node.properties) ? Object.keys(node.properties) : []);
+    const names = new Set(Object.keys(asRecord(node.properties)));
     const required = Array.isArray(node.required)
       ? node.required.filter((one) => names.has(one))
       : [];
@@ -161,10 +161,6 @@ class Lowering {
     if (required.length > 0) lowered.required = required;
     lowered.additionalProperties = false;
   }
-}
-
-function recordsOf(value: unknown): JsonRecord[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 function hasBranches(node: JsonRecord): boolean {

@@ -1,5 +1,5 @@
 import { invalidValue } from "../../../../shared/fault.ts";
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import { SchemaBudget, SchemaRefs } from "../../../kernel/schema_refs.ts";
 
 /**
@@ -58,20 +58,16 @@ class Flattening {
     const { $ref, oneOf, anyOf, allOf, ...own } = schema;
     const target = typeof $ref === "string" ? this.#refs.resolve($ref) : undefined;
     if (isRecord(target) && !this.#room.take(target)) throw new SchemaTooLarge();
-    const every = [...(isRecord(target) ? [target] : []), ...branches(allOf)];
+    const every = [...(isRecord(target) ? [target] : []), ...recordsIn(allOf)];
     const flat = (one: JsonRecord) => this.flatten(one, depth + 1);
     let merged = own;
     if (every.length > 0) merged = unite(merged, every.map(flat), "all");
-    for (const some of [branches(anyOf), branches(oneOf)]) {
+    for (const some of [recordsIn(anyOf), recordsIn(oneOf)]) {
       const objects = some.map(flat).filter((one) => one.type === undefined || mayBeObject(one));
       if (objects.length > 0) merged = unite(merged, objects, "any");
     }
     return merged;
   }
-}
-
-function branches(value: unknown): JsonRecord[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 function mayBeObject(schema: JsonRecord): boolean {
@@ -108,7 +104,7 @@ function joined(schemas: readonly unknown[], how: "all" | "any"): unknown {
 }
 
 function propertiesOf(schema: JsonRecord): [string, unknown][] {
-  return isRecord(schema.properties) ? Object.entries(schema.properties) : [];
+  return Object.entries(asRecord(schema.properties));
 }
 
 function requiredOf(schema: JsonRecord): string[] {

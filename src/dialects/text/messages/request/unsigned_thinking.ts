@@ -10,7 +10,7 @@ import {
 import { pushAll } from "../../../../base/lists.ts";
 import type { Steps } from "../../../../base/steps.ts";
 import type { UnsignedThinking } from "../../../kernel/dialect.ts";
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { citesUnsealed } from "../answer/citation.ts";
 import { unsealedSearches } from "../answer/search_blocks.ts";
 
@@ -53,7 +53,7 @@ function isUnsigned(block: unknown): boolean {
 }
 
 function callsWithoutThinking(content: readonly unknown[]): boolean {
-  const types = content.map((block) => isRecord(block) ? block.type : undefined);
+  const types = content.map((block) => asRecord(block).type);
   return types.includes("tool_use") && !String(types[0]).endsWith("thinking");
 }
 

@@ -1,6 +1,13 @@
 import type { HostedCounts, Usage } from "../../../../shared/usage.ts";
 import { optionalField } from "../../../kernel/fields.ts";
-import { asString, count, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import {
+  asRecord,
+  asString,
+  count,
+  isRecord,
+  type JsonRecord,
+  recordsIn,
+} from "../../../kernel/json.ts";
 import { sumOfKnown } from "../../../kernel/reported_tokens.ts";
 import { defaultImageModel } from "../hosted.ts";
 
@@ -9,18 +16,15 @@ import { defaultImageModel } from "../hosted.ts";
  * docs.x.ai "Tools"), else counted from the output items.
  */
 export function readHostedUsage(response: JsonRecord, raw: JsonRecord): HostedCounts {
-  const output = (Array.isArray(response.output) ? response.output : []).filter(isRecord);
-  const tools = isRecord(response.tool_usage) ? response.tool_usage : {};
-  const searches = isRecord(tools.web_search) ? count(tools.web_search.num_requests) : undefined;
-  const details = isRecord(raw.server_side_tool_usage_details)
-    ? raw.server_side_tool_usage_details
-    : {};
+  const output = recordsIn(response.output);
+  const tools = asRecord(response.tool_usage);
+  const searches = count(asRecord(tools.web_search).num_requests);
+  const details = asRecord(raw.server_side_tool_usage_details);
   const ofType = (...types: string[]) => output.filter((one) => types.includes(String(one.type)));
   return {
     ...named(
       "webSearches",
-      searches ?? count(details.web_search_calls) ??
-        output.filter(isSearch).length,
+      searches ?? count(details.web_search_calls) ?? output.filter(isSearch).length,
     ),
     ...named("xSearches", count(details.x_search_calls) ?? ofType("x_search_call").length),
     ...named(
@@ -35,7 +39,7 @@ export function readHostedUsage(response: JsonRecord, raw: JsonRecord): HostedCo
 /** Opening a page isn't a search. */
 function isSearch(item: JsonRecord): boolean {
   if (item.type !== "web_search_call") return false;
-  const action = isRecord(item.action) ? item.action.type : undefined;
+  const action = asRecord(item.action).type;
   return action === undefined || action === "search";
 }
 
@@ -46,8 +50,7 @@ function containers(output: readonly JsonRecord[]): number {
     (type === "shell_call" && !(isRecord(environment) && environment.type === "local"))
   );
   const ids = runs.map((run) =>
-    asString(run.container_id) ??
-      (isRecord(run.environment) ? asString(run.environment.container_id) : undefined)
+    asString(run.container_id) ?? asString(asRecord(run.environment).container_id)
   );
   return new Set(ids).size;
 }
@@ -57,15 +60,14 @@ function containers(output: readonly JsonRecord[]): number {
  * answer repeats its tools with the settings that applied.
  */
 export function imageToolUsage(response: JsonRecord): { model: string; usage: Usage } | undefined {
-  const images = isRecord(response.tool_usage) ? response.tool_usage.image_gen : undefined;
+  const images = asRecord(response.tool_usage).image_gen;
   if (!isRecord(images)) return undefined;
   const input = count(images.input_tokens) ?? 0;
   const output = count(images.output_tokens) ?? 0;
   if (input === 0 && output === 0) return undefined;
-  const tools = (Array.isArray(response.tools) ? response.tools : []).filter(isRecord);
-  const tool = tools.find(({ type }) => type === "image_generation") ?? {};
-  const inputDetails = isRecord(images.input_tokens_details) ? images.input_tokens_details : {};
-  const outputDetails = isRecord(images.output_tokens_details) ? images.output_tokens_details : {};
+  const tool = recordsIn(response.tools).find(({ type }) => type === "image_generation") ?? {};
+  const inputDetails = asRecord(images.input_tokens_details);
+  const outputDetails = asRecord(images.output_tokens_details);
   return {
     model: asString(tool.model) ?? defaultImageModel,
     usage: {

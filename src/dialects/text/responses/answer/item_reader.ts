@@ -1,5 +1,5 @@
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
-import type { JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, type JsonRecord } from "../../../kernel/json.ts";
 import type { Blocks } from "./blocks.ts";
 import { CallReader } from "./read_call.ts";
 import { MessageReader } from "./read_message.ts";
@@ -43,10 +43,7 @@ export function itemTypeOf(event: JsonRecord): string | undefined {
   if (type.startsWith("response.function_call_arguments.")) return "function_call";
   if (type.startsWith("response.custom_tool_call_input.")) return "custom_tool_call";
   if (type === "response.content_part.done") {
-    const { part } = event;
-    const isReasoning = typeof part === "object" && part !== null && "type" in part &&
-      part.type === "reasoning_text";
-    return isReasoning ? "reasoning" : "message";
+    return asRecord(event.part).type === "reasoning_text" ? "reasoning" : "message";
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { type Blocks, indexOf, missingFrom } from "./blocks.ts";
 import { reasoningSeparator } from "../request/decode_items.ts";
 import type { ItemReader } from "./item_reader.ts";
@@ -24,7 +24,7 @@ export class ReasoningReader implements ItemReader {
   open(): void {}
 
   piece(event: JsonRecord, events: CanonicalEvent[]): void {
-    const part = isRecord(event.part) ? event.part : {};
+    const part = asRecord(event.part);
     switch (event.type) {
       case "response.reasoning_summary_text.delta":
         return this.#delta(summary(event), event.delta, events);

@@ -1,5 +1,5 @@
 import type { CanonicalEvent, SearchWork } from "../../../kernel/canonical.ts";
-import { asString, innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asString, innerJson, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import { standardBase64 } from "../../../kernel/media_source.ts";
 import type { Blocks } from "./blocks.ts";
 import type { ItemReader } from "./item_reader.ts";
@@ -60,7 +60,7 @@ function readSearchCall(item: JsonRecord): SearchWork | undefined {
     ? action.queries.flatMap((one) => asString(one) ?? [])
     : [];
   const single = asString(action.query);
-  const sources = Array.isArray(action.sources) ? action.sources.filter(isRecord) : [];
+  const sources = recordsIn(action.sources);
   return {
     id: asString(item.id) ?? "",
     queries: list.length > 0 || single === undefined ? list : [single],

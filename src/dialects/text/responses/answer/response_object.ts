@@ -1,6 +1,6 @@
 import type { FinishReason } from "../../../../shared/interaction.ts";
 import type { Usage } from "../../../../shared/usage.ts";
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { writeFinishReason } from "../finish_reason.ts";
 import type { Item } from "./output_blocks.ts";
 import { writeUsage } from "../usage.ts";
@@ -22,7 +22,7 @@ export interface ResponseState {
 
 /** The response object with every key: the request's settings, or the defaults that apply. */
 export function responseObject(body: unknown, state: ResponseState): Record<string, unknown> {
-  const request = isRecord(body) ? body : {};
+  const request = asRecord(body);
   const ending = state.stage.type === "ended" ? writeFinishReason(state.stage.reason) : undefined;
   const incompleteReason = ending?.incompleteReason;
   return {
@@ -67,12 +67,12 @@ function toolUsage({ usage, stage }: ResponseState): Record<string, unknown> {
 }
 
 function echoReasoning(reasoning: unknown): unknown {
-  const asked = isRecord(reasoning) ? reasoning : {};
+  const asked = asRecord(reasoning);
   return { effort: asked.effort ?? null, summary: asked.summary ?? asked.generate_summary ?? null };
 }
 
 function echoText(text: unknown): unknown {
-  const asked: JsonRecord = isRecord(text) ? text : {};
+  const asked: JsonRecord = asRecord(text);
   return { format: asked.format ?? { type: "text" }, verbosity: asked.verbosity ?? "medium" };
 }
 

@@ -1,5 +1,5 @@
 import { invalidValue } from "../../../../shared/fault.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 
 /** An input or output item in this dialect's words. */
 export type Item = JsonRecord;
@@ -14,11 +14,11 @@ export interface StoredTurn {
 
 /** The input of a request as items; a string is one user message. Empty where it is neither. */
 export function inputItems(body: unknown): Item[] {
-  const input = isRecord(body) ? body.input : undefined;
+  const input = asRecord(body).input;
   if (typeof input === "string") {
     return [{ type: "message", role: "user", content: [{ type: "input_text", text: input }] }];
   }
-  return Array.isArray(input) ? input.filter(isRecord) : [];
+  return recordsIn(input);
 }
 
 /**

@@ -10,7 +10,7 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { defined, textAt } from "../../../kernel/fields.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import type { FlatNames } from "../../../kernel/namespaces.ts";
 import { type ContentPart, readContent } from "./decode_content.ts";
@@ -192,7 +192,7 @@ export const reasoningSeparator = "\n\n";
 function texts(list: unknown): string[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((part: unknown) => {
-    const text = isRecord(part) ? asString(part.text) : undefined;
+    const text = asString(asRecord(part).text);
     return text === undefined ? [] : [text];
   });
 }
