@@ -3,40 +3,51 @@ import { isRecord, type JsonRecord } from "./json.ts";
 
 /*
  * Reading a caller's fields: null and absent are "not set"; a value of a wrong type is the caller's
- * error, named by the field's path.
+ * error, named by the field's path. `within` is the path of the record, empty for the body itself.
  */
 
-export function numberAt(record: JsonRecord, name: string, path = name): number | undefined {
+export function numberAt(record: JsonRecord, name: string, within = ""): number | undefined {
   const value = record[name] ?? undefined;
   if (value === undefined || typeof value === "number") return value;
-  throw invalidValue(path, "expected a number");
+  throw invalidValue(memberPath(name, within), "expected a number");
 }
 
-export function booleanAt(record: JsonRecord, name: string, path = name): boolean | undefined {
+export function booleanAt(record: JsonRecord, name: string, within = ""): boolean | undefined {
   const value = record[name] ?? undefined;
   if (value === undefined || typeof value === "boolean") return value;
-  throw invalidValue(path, "expected true or false");
+  throw invalidValue(memberPath(name, within), "expected true or false");
 }
 
 /** An empty string is not set. */
-export function textAt(record: JsonRecord, name: string, path = name): string | undefined {
+export function textAt(record: JsonRecord, name: string, within = ""): string | undefined {
   const value = record[name] ?? undefined;
   if (value === undefined || typeof value === "string") return value || undefined;
-  throw invalidValue(path, "expected a string");
+  throw invalidValue(memberPath(name, within), "expected a string");
 }
 
-export function objectAt(record: JsonRecord, name: string, path = name): JsonRecord | undefined {
+export function objectAt(record: JsonRecord, name: string, within = ""): JsonRecord | undefined {
   const value = record[name] ?? undefined;
   if (value === undefined || isRecord(value)) return value;
-  throw invalidValue(path, "expected an object");
+  throw invalidValue(memberPath(name, within), "expected an object");
 }
 
 /** A required string, which may be empty. */
-export function stringAt(record: JsonRecord, name: string, path = name): string {
+export function stringAt(record: JsonRecord, name: string, within = ""): string {
   const value = record[name] ?? undefined;
-  if (value === undefined) throw missingField(path);
-  if (typeof value !== "string") throw invalidValue(path, "expected a string");
-  return value;
+  if (typeof value === "string") return value;
+  const path = memberPath(name, within);
+  throw value === undefined ? missingField(path) : invalidValue(path, "expected a string");
+}
+
+/** A required string, which an empty one doesn't stand for. */
+export function requiredText(record: JsonRecord, name: string, within = ""): string {
+  const text = textAt(record, name, within);
+  if (text === undefined) throw missingField(memberPath(name, within));
+  return text;
+}
+
+export function memberPath(name: string, within: string): string {
+  return within === "" ? name : `${within}.${name}`;
 }
 
 export function oneOf<Value extends string>(

@@ -14,7 +14,7 @@ import type {
   WebSearch,
 } from "../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { defined, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
+import { defined, memberPath, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { isEmptyValue, otherFields } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
@@ -137,7 +137,7 @@ function readToolChoice(
   webSearch: WebSearch | undefined,
   unsupported: UnsupportedField[],
 ): { toolChoice?: ToolChoice; parallelToolCalls?: boolean; webSearch?: WebSearch | undefined } {
-  const choice = objectAt(request, "tool_choice", "tool_choice");
+  const choice = objectAt(request, "tool_choice");
   if (!choice) return { webSearch };
   const parallel = {
     ...(choice.disable_parallel_tool_use === true ? { parallelToolCalls: false } : {}),
@@ -150,7 +150,7 @@ function readToolChoice(
     case "any":
       return { toolChoice: { mode: "required" }, ...parallel };
     case "tool": {
-      const name = textAt(choice, "name", "tool_choice.name");
+      const name = textAt(choice, "name", "tool_choice");
       if (name === undefined) throw invalidValue("tool_choice.name", "expected the name of a tool");
       if (webSearch && name === "web_search" && !tools.some((tool) => tool.name === name)) {
         const paths = { ...webSearch.paths, demanded: "tool_choice" };
@@ -172,10 +172,10 @@ function readFormat(
   request: JsonRecord,
   unsupported: UnsupportedField[],
 ): OutputFormat | undefined {
-  const config = objectAt(request, "output_config", "output_config");
-  const older = objectAt(request, "output_format", "output_format");
+  const config = objectAt(request, "output_config");
+  const older = objectAt(request, "output_format");
   const path = older ? "output_format" : "output_config.format";
-  const format = older ?? objectAt(config ?? {}, "format", path);
+  const format = older ?? objectAt(config ?? {}, "format", "output_config");
   if (!format) return undefined;
   if (format.type !== "json_schema") {
     if (typeof format.type !== "string") throw invalidValue(`${path}.type`, "expected a type");
@@ -197,11 +197,12 @@ function readEffort(
     isRecord(message) && message.role === "system" && isRecord(message.output_config) &&
     (message.output_config.effort ?? null) !== null
   );
-  const message = at < 0 ? undefined : messages[at] as JsonRecord;
-  const config = message ? `messages[${at}].output_config` : "output_config";
+  const within = at < 0 ? "" : `messages[${at}]`;
+  const config = memberPath("output_config", within);
   const path = `${config}.effort`;
-  const { effort } = objectAt(message ?? request, "output_config", config) ?? {};
-  return { effort: oneOf(textAt({ effort }, "effort", path), efforts, path), path };
+  const owner = at < 0 ? request : messages[at] as JsonRecord;
+  const { effort } = objectAt(owner, "output_config", within) ?? {};
+  return { effort: oneOf(textAt({ effort }, "effort", config), efforts, path), path };
 }
 
 /** `thinking` and `output_config.effort`. */
@@ -210,12 +211,12 @@ function readReasoning(
   unsupported: UnsupportedField[],
 ): Reasoning | undefined {
   const { effort, path: effortPath } = readEffort(request);
-  const thinking = objectAt(request, "thinking", "thinking");
+  const thinking = objectAt(request, "thinking");
   if (!thinking) return effort === undefined ? undefined : { effort };
   const show = thinking.display !== "omitted";
   switch (thinking.type) {
     case "enabled": {
-      const budgetTokens = numberAt(thinking, "budget_tokens", "thinking.budget_tokens");
+      const budgetTokens = numberAt(thinking, "budget_tokens", "thinking");
       return { ...defined({ effort, budgetTokens }), show };
     }
     case "adaptive":
@@ -235,8 +236,8 @@ function readReasoning(
 }
 
 function readUser(request: JsonRecord): string | undefined {
-  const metadata = objectAt(request, "metadata", "metadata") ?? {};
-  textAt(metadata, "user_id", "metadata.user_id");
+  const metadata = objectAt(request, "metadata") ?? {};
+  textAt(metadata, "user_id", "metadata");
   return readEndUser(metadata).user;
 }
 

@@ -9,7 +9,15 @@ import type {
   WebSearch,
 } from "../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../shared/fault.ts";
-import { booleanAt, defined, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
+import {
+  booleanAt,
+  defined,
+  numberAt,
+  objectAt,
+  oneOf,
+  requiredText,
+  textAt,
+} from "../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { effortLevels } from "../../kernel/reasoning.ts";
@@ -77,7 +85,7 @@ function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Req
     topP: numberAt(request, "top_p"),
     logprobs: readLogprobs(request),
     format: readFormat(text.format, unsupported),
-    verbosity: textAt(text, "verbosity", "text.verbosity"),
+    verbosity: textAt(text, "verbosity", "text"),
     reasoning: readReasoning(objectAt(request, "reasoning")),
     user: textAt(request, "safety_identifier") ?? textAt(request, "user"),
     serviceTier: textAt(request, "service_tier"),
@@ -129,16 +137,15 @@ function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFor
     unsupported.push({ path: "text.format", value: format, weight: "meaning" });
     return undefined;
   }
-  const name = textAt(format, "name", "text.format.name");
-  if (name === undefined) throw missingField("text.format.name");
+  const name = requiredText(format, "name", "text.format");
   if (!isRecord(format.schema)) throw missingField("text.format.schema");
   return {
     type: "json-schema",
     name,
     schema: format.schema,
     ...defined({
-      description: textAt(format, "description", "text.format.description"),
-      strict: booleanAt(format, "strict", "text.format.strict"),
+      description: textAt(format, "description", "text.format"),
+      strict: booleanAt(format, "strict", "text.format"),
     }),
   };
 }
@@ -147,7 +154,7 @@ function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFor
 function readReasoning(reasoning: JsonRecord | undefined): Reasoning | undefined {
   if (!reasoning) return undefined;
   const effort = oneOf(
-    textAt(reasoning, "effort", "reasoning.effort"),
+    textAt(reasoning, "effort", "reasoning"),
     effortLevels,
     "reasoning.effort",
   );

@@ -21,7 +21,7 @@ export function readImage(block: JsonRecord, path: string): MediaPart {
 /** A `document` block: a file, or the content blocks that it consists of. */
 export function readDocument(block: JsonRecord, path: string): (TextPart | MediaPart)[] {
   const source = sourceOf(block, path);
-  const name = textAt(block, "title", `${path}.title`);
+  const name = textAt(block, "title", path);
   const named = name === undefined ? {} : { name, fieldPaths: { name: `${path}.title` } };
   const file = (found: MediaPart["source"]): MediaPart => ({
     type: "media",
@@ -32,7 +32,7 @@ export function readDocument(block: JsonRecord, path: string): (TextPart | Media
     path,
   });
   if (source.type === "text") {
-    return [file(plainText(stringAt(source, "data", `${path}.source.data`)))];
+    return [file(plainText(stringAt(source, "data", `${path}.source`)))];
   }
   if (source.type === "content") return readContentSource(source.content, path, file);
   return [
@@ -47,8 +47,8 @@ export function readDocument(block: JsonRecord, path: string): (TextPart | Media
 export function readSearchResult(block: JsonRecord, path: string): TextPart {
   const texts = Array.isArray(block.content) ? block.content : [];
   const lines = [
-    stringAt(block, "title", `${path}.title`),
-    stringAt(block, "source", `${path}.source`),
+    stringAt(block, "title", path),
+    stringAt(block, "source", path),
     "",
     ...texts.map((one: unknown) => isRecord(one) && typeof one.text === "string" ? one.text : ""),
   ];
@@ -62,16 +62,16 @@ function readSource(
 ): MediaPart["source"] | undefined {
   switch (source.type) {
     case "base64": {
-      const data = standardBase64(stringAt(source, "data", `${path}.data`));
+      const data = standardBase64(stringAt(source, "data", path));
       if (!data) throw invalidValue(`${path}.data`, "expected base64");
-      return base64Source(data, textAt(source, "media_type", `${path}.media_type`) ?? mimeHint);
+      return base64Source(data, textAt(source, "media_type", path) ?? mimeHint);
     }
     case "url":
-      return { type: "url", url: stringAt(source, "url", `${path}.url`), mimeType: mimeHint };
+      return { type: "url", url: stringAt(source, "url", path), mimeType: mimeHint };
     case "file":
       return {
         type: "vendor-file",
-        id: stringAt(source, "file_id", `${path}.file_id`),
+        id: stringAt(source, "file_id", path),
         mimeType: undefined,
       };
     default:
@@ -92,12 +92,12 @@ function readContentSource(
     const at = `${path}.source.content[${index}]`;
     if (!isRecord(block)) throw invalidValue(at, "expected an object");
     if (block.type === "image") return readImage(block, at);
-    return { type: "text", text: stringAt(block, "text", `${at}.text`), path: at };
+    return { type: "text", text: stringAt(block, "text", at), path: at };
   });
 }
 
 function sourceOf(block: JsonRecord, path: string): JsonRecord {
-  const source = objectAt(block, "source", `${path}.source`);
+  const source = objectAt(block, "source", path);
   if (!source) throw invalidValue(`${path}.source`, "expected an object");
   return source;
 }

@@ -125,12 +125,12 @@ function blocksIn(list: unknown, path: string): MessageBlock[] {
 }
 
 function readTool(tool: JsonRecord, path: string): Tool {
-  const schema = objectAt(tool, "input_schema", `${path}.input_schema`);
+  const schema = objectAt(tool, "input_schema", path);
   return {
     type: "function",
-    name: stringAt(tool, "name", `${path}.name`),
+    name: stringAt(tool, "name", path),
     ...defined({
-      description: textAt(tool, "description", `${path}.description`),
+      description: textAt(tool, "description", path),
       parameters: schema && withLocalRefs(schema),
       strict: typeof tool.strict === "boolean" ? tool.strict : undefined,
     }),

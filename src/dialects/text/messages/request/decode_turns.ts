@@ -106,8 +106,8 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
     case "tool_use":
       return [{
         type: "tool-call",
-        id: stringAt(block, "id", `${path}.id`),
-        name: stringAt(block, "name", `${path}.name`),
+        id: stringAt(block, "id", path),
+        name: stringAt(block, "name", path),
         arguments: readInput(block.input, `${path}.input`),
         custom: false,
         ...readCacheMark(block, path),
@@ -116,10 +116,10 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
     case "tool_result":
       return [readResult(block, path, unsupported)];
     case "thinking": {
-      const signature = stringAt(block, "signature", `${path}.signature`);
+      const signature = stringAt(block, "signature", path);
       return [{
         type: "reasoning",
-        text: stringAt(block, "thinking", `${path}.thinking`),
+        text: stringAt(block, "thinking", path),
         // Callers were shown other vendors' thinking without a signature.
         ...(signature === ""
           ? {}
@@ -128,7 +128,7 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
       }];
     }
     case "redacted_thinking": {
-      const value = stringAt(block, "data", `${path}.data`);
+      const value = stringAt(block, "data", path);
       const opaque = { dialect: "messages", kind: "redacted", value } as const;
       return [{ type: "reasoning", text: "", opaque, path }];
     }
@@ -146,7 +146,7 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
 function readPlain(block: JsonRecord, path: string): (TextPart | MediaPart)[] {
   switch (block.type) {
     case "text": {
-      const text = stringAt(block, "text", `${path}.text`);
+      const text = stringAt(block, "text", path);
       return [{ type: "text", text, ...readCacheMark(block, path), path }];
     }
     case "image":
@@ -170,7 +170,7 @@ function readResult(
 ): ToolResultPart {
   return {
     type: "tool-result",
-    callId: stringAt(block, "tool_use_id", `${path}.tool_use_id`),
+    callId: stringAt(block, "tool_use_id", path),
     parts: readResultContent(block.content, `${path}.content`, unsupported),
     isError: block.is_error === true,
     ...readCacheMark(block, path),
@@ -194,7 +194,7 @@ function readResultContent(
     }
     // The caller's own search among its tools, which it offers from then on.
     if (block.type === "tool_reference") {
-      const name = stringAt(block, "tool_name", `${at}.tool_name`);
+      const name = stringAt(block, "tool_name", at);
       return [{ type: "text", text: `Tool ${name} is loaded.`, path: at }];
     }
     return readOther(block, at, unsupported);

@@ -5,7 +5,7 @@ import type {
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
-import { defined, textAt } from "../../../kernel/fields.ts";
+import { defined, requiredText, textAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
@@ -42,7 +42,7 @@ function readPart(
       if (typeof part.text !== "string") throw invalidValue(`${path}.text`, "expected a string");
       return { type: "text", text: part.text, ...readCacheMark(part, path), path };
     case "refusal":
-      return { type: "refusal", text: textAt(part, "refusal", `${path}.refusal`) ?? "", path };
+      return { type: "refusal", text: textAt(part, "refusal", path) ?? "", path };
     case "input_image":
       return readImage(part, path);
     case "input_file":
@@ -59,10 +59,10 @@ function readPart(
 }
 
 function readImage(part: JsonRecord, path: string): MediaPart {
-  const detail = textAt(part, "detail", `${path}.detail`);
+  const detail = textAt(part, "detail", path);
   const extra = { ...defined({ detail }), ...readCacheMark(part, path), path };
-  const id = textAt(part, "file_id", `${path}.file_id`);
-  const url = textAt(part, "image_url", `${path}.image_url`);
+  const id = textAt(part, "file_id", path);
+  const url = textAt(part, "image_url", path);
   if (url === undefined) {
     if (id === undefined) throw missingField(`${path}.image_url`);
     return { type: "media", kind: "image", source: vendorFile(id), ...extra };
@@ -75,21 +75,19 @@ function readImage(part: JsonRecord, path: string): MediaPart {
 }
 
 function readFile(part: JsonRecord, path: string): MediaPart {
-  const name = textAt(part, "filename", `${path}.filename`);
-  const detail = textAt(part, "detail", `${path}.detail`);
+  const name = textAt(part, "filename", path);
+  const detail = textAt(part, "detail", path);
   const fieldPaths = name === undefined ? undefined : { name: `${path}.filename` };
   const extra = { ...defined({ name, detail, fieldPaths }), ...readCacheMark(part, path), path };
-  const id = textAt(part, "file_id", `${path}.file_id`);
+  const id = textAt(part, "file_id", path);
   if (id !== undefined) return { type: "media", kind: "file", source: vendorFile(id), ...extra };
-  const url = textAt(part, "file_url", `${path}.file_url`);
+  const url = textAt(part, "file_url", path);
   if (url !== undefined) {
     const source = mediaSource(url);
     if (!source) throw invalidValue(`${path}.file_url`, "expected an https address");
     return { type: "media", kind: "file", source, ...extra };
   }
-  const data = textAt(part, "file_data", `${path}.file_data`);
-  if (data === undefined) throw missingField(`${path}.file_data`);
-  const source = fileSource(data);
+  const source = fileSource(requiredText(part, "file_data", path));
   if (!source) throw invalidValue(`${path}.file_data`, "expected a data URL");
   return { type: "media", kind: "file", source, ...extra };
 }
@@ -104,11 +102,9 @@ function fileSource(data: string): MediaPart["source"] | undefined {
 function readAudio(part: JsonRecord, path: string): MediaPart {
   const audio = part.input_audio;
   if (!isRecord(audio)) throw missingField(`${path}.input_audio`);
-  const value = textAt(audio, "data", `${path}.input_audio.data`);
-  if (value === undefined) throw missingField(`${path}.input_audio.data`);
-  const data = standardBase64(value);
+  const data = standardBase64(requiredText(audio, "data", `${path}.input_audio`));
   if (data === undefined) throw invalidValue(`${path}.input_audio.data`, "expected base64");
-  const format = textAt(audio, "format", `${path}.input_audio.format`) ?? "wav";
+  const format = textAt(audio, "format", `${path}.input_audio`) ?? "wav";
   return {
     type: "media",
     kind: "audio",

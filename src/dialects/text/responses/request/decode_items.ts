@@ -9,7 +9,7 @@ import type {
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
-import { defined, textAt } from "../../../kernel/fields.ts";
+import { defined, requiredText, textAt } from "../../../kernel/fields.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import type { FlatNames } from "../../../kernel/namespaces.ts";
@@ -129,14 +129,12 @@ function addPart(turns: Turn[], role: "user" | "assistant", part: Part, path: st
 
 function readCall(item: JsonRecord, path: string, names: FlatNames): ToolCallPart {
   const custom = item.type === "custom_tool_call";
-  const id = textAt(item, "call_id", `${path}.call_id`);
-  if (id === undefined) throw missingField(`${path}.call_id`);
-  const ownName = textAt(item, "name", `${path}.name`);
-  if (ownName === undefined) throw missingField(`${path}.name`);
-  const name = names.of(textAt(item, "namespace", `${path}.namespace`), ownName);
+  const id = requiredText(item, "call_id", path);
+  const ownName = requiredText(item, "name", path);
+  const name = names.of(textAt(item, "namespace", path), ownName);
   const input = custom
-    ? textAt(item, "input", `${path}.input`) ?? ""
-    : textAt(item, "arguments", `${path}.arguments`) ?? "{}";
+    ? textAt(item, "input", path) ?? ""
+    : textAt(item, "arguments", path) ?? "{}";
   const mark = readCacheMark(item, path);
   return { type: "tool-call", id, name, arguments: input, custom, ...mark, path };
 }
@@ -146,13 +144,12 @@ function readOutput(
   path: string,
   { unsupported, names }: Reading,
 ): ToolResultPart {
-  const callId = textAt(item, "call_id", `${path}.call_id`);
-  if (callId === undefined) throw missingField(`${path}.call_id`);
+  const callId = requiredText(item, "call_id", path);
   const parts = readContent(item.output, `${path}.output`, unsupported);
-  const ownName = textAt(item, "name", `${path}.name`);
+  const ownName = textAt(item, "name", path);
   const name = ownName === undefined
     ? undefined
-    : names.of(textAt(item, "namespace", `${path}.namespace`), ownName);
+    : names.of(textAt(item, "namespace", path), ownName);
   return {
     type: "tool-result",
     callId,
@@ -168,7 +165,7 @@ function readOutput(
 }
 
 function readReasoning(item: JsonRecord, path: string): ReasoningPart {
-  const sealed = textAt(item, "encrypted_content", `${path}.encrypted_content`);
+  const sealed = textAt(item, "encrypted_content", path);
   const text = [...texts(item.summary), ...texts(item.content)].join(reasoningSeparator);
   const itemId = asString(item.id);
   return {

@@ -6,7 +6,7 @@ import type {
   WebSearch,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
-import { booleanAt, defined, textAt } from "../../../kernel/fields.ts";
+import { booleanAt, defined, requiredText, textAt } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import type { FlatNames } from "../../../kernel/namespaces.ts";
@@ -80,11 +80,11 @@ function readFunction(
   }
   return {
     type: "function",
-    name: names.of(namespace, nameOf(tool, path)),
+    name: names.of(namespace, requiredText(tool, "name", path)),
     ...defined({
-      description: textAt(tool, "description", `${path}.description`),
+      description: textAt(tool, "description", path),
       parameters: parameters ?? undefined,
-      strict: booleanAt(tool, "strict", `${path}.strict`),
+      strict: booleanAt(tool, "strict", path),
     }),
     ...readCacheMark(tool, path),
     path,
@@ -99,9 +99,9 @@ function readCustom(
 ): Tool {
   return {
     type: "custom",
-    name: names.of(namespace, nameOf(tool, path)),
+    name: names.of(namespace, requiredText(tool, "name", path)),
     ...defined({
-      description: textAt(tool, "description", `${path}.description`),
+      description: textAt(tool, "description", path),
       format: readToolFormat(tool.format, `${path}.format`),
     }),
     ...readCacheMark(tool, path),
@@ -115,12 +115,6 @@ function readToolFormat(format: unknown, path: string): unknown {
   if (!isRecord(format)) throw invalidValue(path, "expected an object");
   const { type, ...grammar } = format;
   return type === "grammar" ? { type, grammar } : format;
-}
-
-function nameOf(tool: JsonRecord, path: string): string {
-  const name = textAt(tool, "name", `${path}.name`);
-  if (name === undefined) throw missingField(`${path}.name`);
-  return name;
 }
 
 interface Choice {
@@ -153,7 +147,7 @@ function readToolChoice(choice: unknown, choosing: Choosing): Choice {
     }
     const ownName = asString(choice.name);
     if (ownName === undefined) throw missingField("tool_choice.name");
-    const name = names.of(textAt(choice, "namespace", "tool_choice.namespace"), ownName);
+    const name = names.of(textAt(choice, "namespace", "tool_choice"), ownName);
     return { ...offered, toolChoice: { mode: "required", names: [name] } };
   }
   throw invalidValue("tool_choice", "expected 'none', 'auto', 'required' or an object with a type");
@@ -176,12 +170,12 @@ function readAllowed(
     const path = `tool_choice.tools[${index}]`;
     if (!isRecord(tool)) throw invalidValue(path, "expected an object");
     if (tool.type === "function" || tool.type === "custom") {
-      return [flat.of(textAt(tool, "namespace", `${path}.namespace`), nameOf(tool, path))];
+      return [flat.of(textAt(tool, "namespace", path), requiredText(tool, "name", path))];
     }
     if (tool.type === "namespace") {
-      const name = nameOf(tool, path);
+      const name = requiredText(tool, "name", path);
       const all = offered.filter(({ namespace }) => namespace === name);
-      return all.map((one) => flat.of(name, nameOf(one.tool, one.path)));
+      return all.map((one) => flat.of(name, requiredText(one.tool, "name", one.path)));
     }
     if (search && isSearchType(tool.type)) isAllowed = true;
     else unsupported.push({ path, value: tool, weight: "meaning" });

@@ -1,7 +1,7 @@
 import { mostOf } from "../../../../../contracts/kernel/common.ts";
 import type { Steps } from "../../../../base/steps.ts";
-import { invalidValue, missingField } from "../../../../shared/fault.ts";
-import { textAt } from "../../../kernel/fields.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
+import { requiredText } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { FlatNames } from "../../../kernel/namespaces.ts";
 
@@ -33,11 +33,9 @@ function readList(list: unknown, at: string, into: OfferedTool[], namespace?: st
   for (const [index, tool] of list.entries()) {
     const path = `${at}[${index}]`;
     if (!isRecord(tool)) throw invalidValue(path, "expected an object");
-    const type = textAt(tool, "type", `${path}.type`);
-    if (type === undefined) throw missingField(`${path}.type`);
+    const type = requiredText(tool, "type", path);
     if (type === "namespace" && namespace === undefined) {
-      const name = textAt(tool, "name", `${path}.name`);
-      if (name === undefined) throw missingField(`${path}.name`);
+      const name = requiredText(tool, "name", path);
       readList(tool.tools ?? [], `${path}.tools`, into, name);
       continue;
     }
