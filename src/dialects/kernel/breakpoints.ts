@@ -9,6 +9,7 @@ import type {
 } from "./canonical_request.ts";
 import { markLast, markPath } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";
+import { settingPath } from "./setting_losses.ts";
 
 /** Most marks of one request (openai 7.57, `prompt_cache_options`). */
 const maxMarks = 4;
@@ -86,9 +87,9 @@ export class Breakpoints {
    * tools and system texts share.
    */
   key(): string | undefined {
-    const { promptCacheKey, paths, tools, system } = this.#request;
+    const { promptCacheKey, tools, system } = this.#request;
     if (!this.#target.cacheKey) {
-      if (promptCacheKey !== undefined) this.#lose(paths.promptCacheKey ?? "promptCacheKey");
+      if (promptCacheKey !== undefined) this.#lose(settingPath(this.#request, "promptCacheKey"));
       return undefined;
     }
     if (promptCacheKey !== undefined) return promptCacheKey;

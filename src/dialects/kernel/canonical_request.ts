@@ -7,7 +7,7 @@ import type { NamespacedName } from "./namespaces.ts";
  * `path` of a part or tool is its path in the caller's body, such as `messages[2].content[0]`:
  * losses are reported by it.
  */
-export interface CanonicalRequest {
+export interface CanonicalRequest extends RequestSettings {
   /** The vendor's own name of the model. */
   model: string;
   stream: boolean;
@@ -17,6 +17,14 @@ export interface CanonicalRequest {
   tools: Tool[];
   /** Tools in namespaces by their `name`, in dialects that have namespaces. */
   namespaces?: Readonly<Record<string, NamespacedName>>;
+  /** The caller's fields without a canonical form, with path and value. */
+  unsupported: UnsupportedField[];
+  /** Path in the caller's body of each setting, such as `topP` → `top_p`. */
+  paths: Readonly<Partial<Record<SettingName, string>>>;
+}
+
+/** A request's settings, without its conversation and its tools. */
+export interface RequestSettings {
   toolChoice?: ToolChoice;
   /** The vendor's own web search, if the caller offers it to the model. */
   webSearch?: WebSearch;
@@ -44,40 +52,10 @@ export interface CanonicalRequest {
   metadata?: Readonly<Record<string, string>>;
   /** Calls with the same key are likely to share a prompt prefix. */
   promptCacheKey?: string;
-  /** The caller's fields without a canonical form, with path and value. */
-  unsupported: UnsupportedField[];
-  /** Path in the caller's body of each setting, such as `topP` → `top_p`. */
-  paths: Readonly<Partial<Record<SettingName, string>>>;
 }
 
-/** A request's settings, without its conversation and its tools. */
-export type RequestSettings = Omit<
-  CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "namespaces" | "unsupported" | "paths"
->;
-
 /** Settings that a target may be unable to carry. */
-export type SettingName =
-  | "toolChoice"
-  | "parallelToolCalls"
-  | "maxOutputTokens"
-  | "temperature"
-  | "topP"
-  | "topK"
-  | "stop"
-  | "choices"
-  | "seed"
-  | "frequencyPenalty"
-  | "presencePenalty"
-  | "logprobs"
-  | "logitBias"
-  | "format"
-  | "reasoning"
-  | "verbosity"
-  | "user"
-  | "serviceTier"
-  | "metadata"
-  | "promptCacheKey";
+export type SettingName = Exclude<keyof RequestSettings, "webSearch">;
 
 /** A field of the caller's dialect that other dialects can't express. */
 export interface UnsupportedField {

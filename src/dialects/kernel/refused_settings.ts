@@ -1,5 +1,6 @@
 import type { CanonicalRequest, Loss, LossWeight, SettingName } from "./canonical_request.ts";
 import type { Target } from "./dialect.ts";
+import { changesNothing, loseSetting } from "./setting_losses.ts";
 
 /** Settings that some models of a vendor refuse with a 400; part of the vendor's row. */
 export interface RefusedSettings {
@@ -32,7 +33,7 @@ export function withoutRefused(
   for (const setting of refused) {
     if (request[setting] === undefined) continue;
     if (!changesNothing(request, setting)) {
-      losses.push({ path: request.paths[setting] ?? setting, weight: weightOf(setting) });
+      loseSetting(request, setting, weightOf(setting), losses);
     }
     delete stripped[setting];
   }
@@ -47,22 +48,4 @@ function weightOf(setting: SettingName): LossWeight {
 function isReasoningOff({ reasoning }: CanonicalRequest): boolean {
   if (reasoning?.effort !== undefined) return reasoning.effort === "none";
   return reasoning?.budgetTokens === 0;
-}
-
-/** Whether the value is the vendor's default. */
-function changesNothing(request: CanonicalRequest, setting: SettingName): boolean {
-  switch (setting) {
-    case "temperature":
-    case "topP":
-      return request[setting] === 1;
-    case "frequencyPenalty":
-    case "presencePenalty":
-      return request[setting] === 0;
-    case "stop":
-      return request.stop?.length === 0;
-    case "logitBias":
-      return Object.keys(request.logitBias ?? {}).length === 0;
-    default:
-      return false;
-  }
 }

@@ -3,7 +3,6 @@ import type {
   CanonicalRequest,
   Loss,
   OutputFormat,
-  SettingName,
   Tool,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
@@ -15,6 +14,7 @@ import { aliasToolNames, toolNamesOf } from "../../kernel/tool_names.ts";
 import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { loseSearchFields, searchFor, writeSearchLocation } from "../../kernel/web_search.ts";
 import { writeMessages } from "./request/encode_messages.ts";
+import { loseSetting, loseSettings } from "../../kernel/setting_losses.ts";
 
 /** Names that every chat server takes. */
 const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
@@ -32,13 +32,8 @@ export function* encodeRequestSteps(
   const { request, losses } = withoutRefused(asked, target);
   for (const { path, weight } of request.unsupported) losses.push({ path, weight });
   const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), acceptedToolName);
-  const lose = (setting: SettingName, weight: Loss["weight"]) => {
-    if (request[setting] !== undefined) {
-      losses.push({ path: request.paths[setting] ?? setting, weight });
-    }
-  };
   // Only OpenRouter and some open-model servers accept it.
-  lose("topK", "hint");
+  loseSettings(request, ["topK"], losses);
   const marks = new Breakpoints(request, target, losses);
   const search = searchFor(request, target, losses);
   const limit = target.quirks?.olderTokenLimit ? "max_tokens" : "max_completion_tokens";
@@ -62,7 +57,6 @@ export function* encodeRequestSteps(
       verbosity: request.verbosity,
       user: request.user,
       service_tier: request.serviceTier,
-      metadata: undefined,
       prompt_cache_key: marks.key(),
       web_search_options: target.webSearch === "options" && search
         ? writeSearchOptions(search, losses)
@@ -71,7 +65,7 @@ export function* encodeRequestSteps(
     ...writeTools(request, target.webSearch === "tool" ? search : undefined, aliasOf, losses),
     ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
-  lose("metadata", "hint");
+  if (request.metadata) loseSetting(request, "metadata", "hint", losses);
   return {
     body,
     losses,

@@ -8,6 +8,7 @@ import { writeContents } from "./request/encode_contents.ts";
 import { nameTools, planSearch, writeTools } from "./request/encode_tools.ts";
 import { modelTraits } from "./models.ts";
 import { markPath } from "../../kernel/read_cache_mark.ts";
+import { loseSetting, loseSettings } from "../../kernel/setting_losses.ts";
 
 /**
  * Writes a request for a vendor of this dialect. The path (`upstreamPath`), not the body, names the
@@ -33,9 +34,7 @@ export function* encodeRequestSteps(
     contents[0]!.parts.unshift({ text: texts.join("\n\n") });
   }
   pushAll(losses, yield* cacheLosses(request));
-  if (request.promptCacheKey !== undefined) {
-    losses.push({ path: request.paths.promptCacheKey ?? "promptCacheKey", weight: "hint" });
-  }
+  loseSettings(request, ["promptCacheKey"], losses);
   return {
     body: {
       contents,
@@ -62,7 +61,7 @@ function writeTier(request: CanonicalRequest, losses: Loss[]): Record<string, un
   if (tier === undefined || tier === "auto") return {};
   const name = tier === "default" ? "standard" : tier;
   if (["standard", "flex", "priority"].includes(name)) return { serviceTier: name };
-  losses.push({ path: request.paths.serviceTier ?? "serviceTier", weight: "hint" });
+  loseSetting(request, "serviceTier", "hint", losses);
   return {};
 }
 

@@ -11,6 +11,7 @@ import { planThinking } from "./request/encode_thinking.ts";
 import { planTools } from "./request/encode_tools.ts";
 import { writeTurns } from "./request/encode_turns.ts";
 import { modelFacts } from "./models.ts";
+import { loseSettings } from "../../kernel/setting_losses.ts";
 
 /**
  * Writes a request for a vendor of this dialect, version 2023-06-01, with the fields that the model
@@ -23,9 +24,7 @@ export function* encodeRequestSteps(
   target: Target,
 ): Steps<EncodedRequest> {
   const losses: Loss[] = request.unsupported.map(({ path, weight }) => ({ path, weight }));
-  if (request.promptCacheKey !== undefined) {
-    losses.push({ path: request.paths.promptCacheKey ?? "promptCacheKey", weight: "hint" });
-  }
+  loseSettings(request, ["promptCacheKey"], losses);
   const facts = modelFacts(target.model);
   const limit = target.maxOutputTokens ?? facts.maxOutputTokens;
   const marks = new CacheMarks();

@@ -1,11 +1,5 @@
 import { atOnce, type Steps } from "../../../base/steps.ts";
-import type {
-  CanonicalRequest,
-  Loss,
-  OutputFormat,
-  Reasoning,
-  SettingName,
-} from "../../kernel/canonical_request.ts";
+import type { CanonicalRequest, OutputFormat, Reasoning } from "../../kernel/canonical_request.ts";
 import { defined } from "../../kernel/fields.ts";
 import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
@@ -15,6 +9,7 @@ import { Breakpoints } from "../../kernel/breakpoints.ts";
 import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { writeItems } from "./request/encode_items.ts";
 import { writeTools } from "./request/encode_tools.ts";
+import { loseSettings } from "../../kernel/setting_losses.ts";
 
 /** Names that every server of this dialect takes. */
 const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
@@ -32,7 +27,8 @@ export function* encodeRequestSteps(
   target: Target,
 ): Steps<EncodedRequest> {
   const { request, losses } = withoutRefused(asked, target);
-  for (const loss of lossesOf(request)) losses.push(loss);
+  for (const { path, weight } of request.unsupported) losses.push({ path, weight });
+  loseSettings(request, lost, losses);
   const search = searchFor(request, target, losses);
   const marks = new Breakpoints(request, target, losses);
   const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), acceptedToolName);
@@ -76,21 +72,16 @@ export function* encodeRequestSteps(
   };
 }
 
-/** Settings without a field in this dialect; values that change nothing are no loss. */
-function lossesOf(request: CanonicalRequest): Loss[] {
-  const losses: Loss[] = request.unsupported.map(({ path, weight }) => ({ path, weight }));
-  const lose = (setting: SettingName, weight: Loss["weight"], isEffective: boolean) => {
-    if (isEffective) losses.push({ path: request.paths[setting] ?? setting, weight });
-  };
-  lose("topK", "hint", request.topK !== undefined);
-  lose("seed", "hint", request.seed !== undefined);
-  lose("frequencyPenalty", "hint", Boolean(request.frequencyPenalty));
-  lose("presencePenalty", "hint", Boolean(request.presencePenalty));
-  lose("stop", "meaning", Boolean(request.stop?.length));
-  lose("choices", "meaning", request.choices !== undefined && request.choices !== 1);
-  lose("logitBias", "meaning", Object.keys(request.logitBias ?? {}).length > 0);
-  return losses;
-}
+/** Settings without a field in this dialect. */
+const lost = [
+  "topK",
+  "seed",
+  "frequencyPenalty",
+  "presencePenalty",
+  "stop",
+  "choices",
+  "logitBias",
+] as const;
 
 function writeText(format: OutputFormat | undefined, verbosity: string | undefined): unknown {
   if (format === undefined && verbosity === undefined) return undefined;

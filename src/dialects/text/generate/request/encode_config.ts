@@ -10,6 +10,7 @@ import type { ModelTraits } from "../models.ts";
 import { defined } from "../../../kernel/fields.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import { lowerSchema } from "./schema_lowering.ts";
+import { loseSetting, loseSettings, settingPath } from "../../../kernel/setting_losses.ts";
 
 export interface EncodedConfig {
   config: Record<string, unknown>;
@@ -25,13 +26,10 @@ export function writeConfig(
   losses: Loss[],
   room: SchemaBudget,
 ): EncodedConfig {
-  const pathOf = (name: SettingName) => request.paths[name] ?? name;
-  const lose = (name: SettingName, weight: LossWeight) => {
-    losses.push({ path: pathOf(name), weight });
-  };
-  loseUnknown(request, lose);
-  const { instruction, ...format } = writeFormat(request, traits, pathOf("format"), losses, room);
-  const thinking = writeThinking(request.reasoning, traits.thinking, pathOf("reasoning"), losses);
+  const lose: Lose = (setting, weight) => loseSetting(request, setting, weight, losses);
+  loseSettings(request, ["logitBias", "verbosity", "user", "metadata"], losses);
+  const { instruction, ...format } = writeFormat(request, traits, losses, room);
+  const thinkingConfig = writeThinking(request, traits.thinking, losses);
   const config = defined({
     maxOutputTokens: request.maxOutputTokens === undefined ? undefined : Math.min(
       request.maxOutputTokens,
@@ -47,22 +45,12 @@ export function writeConfig(
     responseLogprobs: request.logprobs ? true : undefined,
     logprobs: request.logprobs?.top || undefined,
     ...format,
-    thinkingConfig: thinking,
+    thinkingConfig,
   });
   return { config, instruction };
 }
 
-type Lose = (name: SettingName, weight: LossWeight) => void;
-
-/** Settings that this dialect can't express. */
-function loseUnknown(request: CanonicalRequest, lose: Lose): void {
-  const bias = request.logitBias;
-  if (bias && Object.keys(bias).length > 0) lose("logitBias", "meaning");
-  if (request.verbosity !== undefined) lose("verbosity", "hint");
-  if (request.user !== undefined) lose("user", "hint");
-  const metadata = request.metadata;
-  if (metadata && Object.keys(metadata).length > 0) lose("metadata", "hint");
-}
+type Lose = (setting: SettingName, weight: LossWeight) => void;
 
 /** At most five; empty ones never match. */
 function writeStop(stop: readonly string[] | undefined, lose: Lose): string[] | undefined {
@@ -97,7 +85,6 @@ function writePenalties(
 function writeFormat(
   request: CanonicalRequest,
   traits: ModelTraits,
-  path: string,
   losses: Loss[],
   room: SchemaBudget,
 ): { instruction: string | undefined; [field: string]: unknown } {
@@ -111,7 +98,7 @@ function writeFormat(
   const described = format.description === undefined || format.schema.description !== undefined
     ? format.schema
     : { ...format.schema, description: format.description };
-  const lowered = lowerSchema(described, traits, path, losses, room);
+  const lowered = lowerSchema(described, traits, settingPath(request, "format"), losses, room);
   return {
     ...json,
     ...(lowered.jsonSchema ? { responseJsonSchema: lowered.jsonSchema } : {}),

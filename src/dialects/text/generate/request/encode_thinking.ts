@@ -1,22 +1,23 @@
-import type { Loss, Reasoning } from "../../../kernel/canonical_request.ts";
+import type { CanonicalRequest, Loss, Reasoning } from "../../../kernel/canonical_request.ts";
 import type { Thinking, ThinkingLevel } from "../models.ts";
+import { loseSetting } from "../../../kernel/setting_losses.ts";
 
 /**
  * `thinkingConfig` for a model: a budget or a level, never both. What the model can't express is a
- * loss at `path`.
+ * loss.
  */
 export function writeThinking(
-  reasoning: Reasoning | undefined,
+  request: CanonicalRequest,
   thinking: Thinking,
-  path: string,
   losses: Loss[],
 ): Record<string, unknown> | undefined {
+  const { reasoning } = request;
   if (!reasoning) return undefined;
   const { effort, budgetTokens } = reasoning;
   const isAsked = effort !== undefined || (budgetTokens !== undefined && budgetTokens >= 0);
   if (thinking.by === "none") {
     const isOff = effort === "none" || budgetTokens === 0;
-    if (isAsked && !isOff) losses.push({ path, weight: "hint" });
+    if (isAsked && !isOff) loseSetting(request, "reasoning", "hint", losses);
     return undefined;
   }
   const config: Record<string, unknown> = {};

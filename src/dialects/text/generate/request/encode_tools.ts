@@ -8,6 +8,7 @@ import type { Target } from "../../../kernel/dialect.ts";
 import type { ModelTraits } from "../models.ts";
 import { lowerSchema } from "./schema_lowering.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
+import { loseSetting } from "../../../kernel/setting_losses.ts";
 
 /** Function names: dots and colons are accepted too, but no leading digit or dash. */
 const acceptedName = /^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$/;
@@ -71,7 +72,7 @@ export function* writeTools(request: CanonicalRequest, { traits, search, aliasOf
   const searching = search ? [{ googleSearch: {} }] : [];
   if (request.tools.length === 0) return search ? { tools: searching } : {};
   if (request.parallelToolCalls === false) {
-    losses.push({ path: request.paths.parallelToolCalls ?? "parallelToolCalls", weight: "hint" });
+    loseSetting(request, "parallelToolCalls", "hint", losses);
   }
   const choice = request.toolChoice;
   // If the listed tools may but need not be called, the others aren't sent.

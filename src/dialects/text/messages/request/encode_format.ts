@@ -4,6 +4,7 @@ import { inlineRefs, type SchemaBudget } from "../../../kernel/schema_refs.ts";
 import type { ModelFacts } from "../models.ts";
 import { strictSchema } from "./strict_schema.ts";
 import { toolSchema } from "./tool_schema.ts";
+import { loseSetting, settingPath } from "../../../kernel/setting_losses.ts";
 
 export interface FormatPlan {
   /** `output_config.format`. */
@@ -43,14 +44,14 @@ export function planFormat(
     return { native: { type: "json_schema", schema }, stripFence: false };
   }
   if (!facts.forcedTools) {
-    losses.push({ path: request.paths.format ?? "format", weight: "meaning" });
+    loseSetting(request, "format", "meaning", losses);
   } else if (forcesCall(request)) {
     return { stripFence: false };
   }
   return {
     tool: {
       description: format.description ?? "Gives the answer. Call this tool with the whole answer.",
-      ...objectRoot(format.schema, room, request.paths.format ?? "format"),
+      ...objectRoot(format.schema, room, settingPath(request, "format")),
     },
     stripFence: false,
   };

@@ -1,6 +1,7 @@
 import type { CanonicalRequest, Loss, SettingName } from "../../../kernel/canonical_request.ts";
 import type { ModelFacts } from "../models.ts";
 import { defined } from "../../../kernel/fields.ts";
+import { loseSetting, loseSettings } from "../../../kernel/setting_losses.ts";
 
 /** Sampling, stop sequences, user and tier; what has no field is a loss. */
 export function writeSettings(
@@ -9,10 +10,11 @@ export function writeSettings(
   isThinking: boolean,
   losses: Loss[],
 ): Record<string, unknown> {
-  const lose = (setting: SettingName, weight: Loss["weight"]) => {
-    losses.push({ path: request.paths[setting] ?? setting, weight });
-  };
-  loseUnknown(request, lose);
+  if (request.choices !== undefined && request.choices > 1) {
+    loseSetting(request, "choices", "meaning", losses);
+  }
+  loseSettings(request, lost, losses);
+  const lose: Lose = (setting) => loseSetting(request, setting, "hint", losses);
   return {
     ...writeSampling(request, facts, isThinking, lose),
     ...defined({
@@ -23,18 +25,18 @@ export function writeSettings(
   };
 }
 
-type Lose = (setting: SettingName, weight: Loss["weight"]) => void;
+type Lose = (setting: SettingName) => void;
 
-function loseUnknown(request: CanonicalRequest, lose: Lose): void {
-  if (request.choices !== undefined && request.choices > 1) lose("choices", "meaning");
-  if (request.logprobs) lose("logprobs", "meaning");
-  if (request.logitBias && Object.keys(request.logitBias).length > 0) lose("logitBias", "meaning");
-  if (request.seed !== undefined) lose("seed", "hint");
-  if (request.frequencyPenalty) lose("frequencyPenalty", "hint");
-  if (request.presencePenalty) lose("presencePenalty", "hint");
-  if (request.verbosity !== undefined) lose("verbosity", "hint");
-  if (request.metadata && Object.keys(request.metadata).length > 0) lose("metadata", "hint");
-}
+/** Settings without a field in this dialect. */
+const lost = [
+  "logprobs",
+  "logitBias",
+  "seed",
+  "frequencyPenalty",
+  "presencePenalty",
+  "verbosity",
+  "metadata",
+] as const;
 
 /**
  * Temperatures end at 1 here; newer models accept no sampling settings, and thinking allows the
@@ -49,15 +51,15 @@ function writeSampling(
   const { temperature, topP, topK } = request;
   const isDefault = { temperature: temperature === 1, topP: topP === 1 };
   if (!facts.sampling || isThinking) {
-    if (temperature !== undefined && !isDefault.temperature) lose("temperature", "hint");
+    if (temperature !== undefined && !isDefault.temperature) lose("temperature");
     const keepsTopP = facts.sampling && topP !== undefined && topP >= 0.95;
-    if (topP !== undefined && !isDefault.topP && !keepsTopP) lose("topP", "hint");
-    if (topK !== undefined) lose("topK", "hint");
+    if (topP !== undefined && !isDefault.topP && !keepsTopP) lose("topP");
+    if (topK !== undefined) lose("topK");
     return keepsTopP && !isDefault.topP ? { top_p: topP } : {};
   }
-  if (temperature !== undefined && temperature > 1) lose("temperature", "hint");
+  if (temperature !== undefined && temperature > 1) lose("temperature");
   const isRefused = temperature !== undefined && topP !== undefined && !facts.bothSamplings;
-  if (isRefused && !isDefault.topP) lose("topP", "hint");
+  if (isRefused && !isDefault.topP) lose("topP");
   return defined({
     temperature: temperature === undefined ? undefined : Math.min(1, temperature),
     top_p: isRefused ? undefined : topP,
@@ -68,13 +70,13 @@ function writeSampling(
 /** The vendor refuses sequences of white space only. */
 function writeStop(stop: readonly string[] | undefined, lose: Lose): string[] | undefined {
   const accepted = stop?.filter((one) => one.trim() !== "");
-  if (stop?.some((one) => one !== "" && one.trim() === "")) lose("stop", "hint");
+  if (stop?.some((one) => one !== "" && one.trim() === "")) lose("stop");
   return accepted?.length ? accepted : undefined;
 }
 
 function writeServiceTier(tier: string | undefined, lose: Lose): string | undefined {
   if (tier === undefined || tier === "auto") return tier;
   if (tier === "default" || tier === "standard") return "standard_only";
-  lose("serviceTier", "hint");
+  lose("serviceTier");
   return undefined;
 }

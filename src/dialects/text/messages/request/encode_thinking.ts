@@ -1,6 +1,7 @@
 import type { CanonicalRequest, Loss, Reasoning } from "../../../kernel/canonical_request.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
 import type { ModelFacts } from "../models.ts";
+import { loseSetting } from "../../../kernel/setting_losses.ts";
 
 /** The thinking settings to send, and an output limit that fits them. */
 export interface ThinkingPlan {
@@ -31,7 +32,7 @@ export function planThinking(request: CanonicalRequest, facts: ModelFacts, at: {
   turns: readonly ArrangedTurn[];
 }, losses: Loss[]): ThinkingPlan {
   const maxTokens = maxTokensOf(request, at.limit);
-  const lose = () => losses.push({ path: request.paths.reasoning ?? "reasoning", weight: "hint" });
+  const lose = () => loseSetting(request, "reasoning", "hint", losses);
   const wish = requestedReasoning(request.reasoning);
   if (wish === undefined) return { maxTokens, isOn: false };
   if (wish === "off") return { ...switchedOff(facts, lose), maxTokens, isOn: false };

@@ -10,6 +10,7 @@ import type { FormatPlan } from "./encode_format.ts";
 import type { ModelFacts } from "../models.ts";
 import { strictSchema } from "./strict_schema.ts";
 import { inputSchema, toolSchema } from "./tool_schema.ts";
+import { settingPath } from "../../../kernel/setting_losses.ts";
 
 /** The tools and tool choice to send, and what is needed to map the answer back. */
 export interface ToolPlan {
@@ -65,7 +66,7 @@ export function planTools(
   const downgraded = isForced && !facts.forcedTools;
   const isAsked = request.toolChoice !== undefined || search?.demanded === true;
   if (downgraded && isAsked && jsonTool === undefined) {
-    const path = search?.paths.demanded ?? request.paths.toolChoice ?? "toolChoice";
+    const path = search?.paths.demanded ?? settingPath(request, "toolChoice");
     losses.push({ path, weight: "hint" });
   }
   return {
@@ -115,7 +116,7 @@ function toolsToSend(request: CanonicalRequest, used: readonly string[]): Tool[]
   const defined = new Set(request.tools.map((tool) => tool.name));
   for (const name of names) {
     if (defined.has(name)) continue;
-    throw invalidValue(request.paths.toolChoice ?? "toolChoice", `no tool has the name '${name}'`);
+    throw invalidValue(settingPath(request, "toolChoice"), `no tool has the name '${name}'`);
   }
   // A single forced tool is named by the choice itself; the others stay, to keep the prompt cache
   // valid.
