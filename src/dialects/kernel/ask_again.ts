@@ -5,7 +5,7 @@ import {
   splice,
   topLevelMembers,
 } from "../../base/json_text.ts";
-import type { Dialect } from "./dialect.ts";
+import type { BodyAndText, Dialect } from "./dialect.ts";
 import { isRecord } from "./json.ts";
 
 /**
@@ -13,11 +13,7 @@ import { isRecord } from "./json.ts";
  * answer. Everything else stays as its caller wrote it. Throws a Fault if it can't be read, and a
  * SyntaxError if the text isn't JSON.
  */
-export function askAgain(
-  dialect: Dialect,
-  storedText: string,
-  model: string,
-): { body: unknown; bodyText: string } {
+export function askAgain(dialect: Dialect, storedText: string, model: string): BodyAndText {
   const { asking } = dialect;
   const members = topLevelMembers(storedText);
   if (!members || !isRecord(JSON.parse(storedText))) throw new SyntaxError("no JSON object");

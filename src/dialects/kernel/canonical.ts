@@ -3,6 +3,7 @@ import type { Opaque } from "./canonical_request.ts";
 import type { FinishReason } from "../../shared/interaction.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { VendorError } from "./vendor_error.ts";
+import { type JsonRecord } from "./json.ts";
 
 /**
  * The canonical form of an answer: a sequence of events. A whole answer is the fold of its events
@@ -89,7 +90,7 @@ export interface BlockEndEvent {
  */
 export interface OwnFields {
   dialect: DialectName;
-  fields: Readonly<Record<string, unknown>>;
+  fields: JsonRecord;
 }
 
 /** Such fields of one choice, or without one those of the answer. */

@@ -1,4 +1,5 @@
 import type { NamespacedName } from "./namespaces.ts";
+import { type JsonRecord } from "./json.ts";
 
 /**
  * The canonical form of a request: turns with typed parts, tools, settings. Every dialect decodes
@@ -160,7 +161,7 @@ export interface ToolResultPart {
   name?: string;
   parts: (TextPart | MediaPart)[];
   /** The result as a JSON object, in dialects whose results are objects. */
-  object?: Readonly<Record<string, unknown>>;
+  object?: JsonRecord;
   isError: boolean;
   cache?: CacheMark;
   path: string;
@@ -203,7 +204,7 @@ export interface Tool {
   name: string;
   description?: string;
   /** JSON Schema of the arguments; absent: no arguments. */
-  parameters?: Readonly<Record<string, unknown>>;
+  parameters?: JsonRecord;
   strict?: boolean;
   cache?: CacheMark;
   /**
@@ -260,7 +261,7 @@ export type OutputFormat =
     type: "json-schema";
     name: string;
     description?: string;
-    schema: Readonly<Record<string, unknown>>;
+    schema: JsonRecord;
     strict?: boolean;
   };
 

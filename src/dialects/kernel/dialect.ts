@@ -7,6 +7,7 @@ import type { SseEvent } from "../../base/sse.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 import type { HostedWork } from "./hosted.ts";
+import type { JsonRecord } from "./json.ts";
 import type { MediaField } from "./media_field.ts";
 import type { ToolDemand } from "./tool_demand.ts";
 import type { RefusedSettings } from "./refused_settings.ts";
@@ -122,15 +123,12 @@ export interface OptionalForms {
   /** For a dialect whose streams report usage only if a flag asks for it. */
   readonly usageFlag?: UsageFlag;
   /** An encoded request without fields that the gateway added and its model is known to refuse. */
-  fitToModel?(request: Readonly<Record<string, unknown>>, model: string): Record<string, unknown>;
+  fitToModel?(request: JsonRecord, model: string): Record<string, unknown>;
   /**
    * A translated request without the fields that its vendor refuses for this model or account,
    * given the refusal's text; undefined if the refusal has another cause.
    */
-  withoutRefused?(
-    request: Readonly<Record<string, unknown>>,
-    refusal: string,
-  ): Record<string, unknown> | undefined;
+  withoutRefused?(request: JsonRecord, refusal: string): Record<string, unknown> | undefined;
   /** For a dialect with background calls: the caller disconnects and fetches the answer later. */
   readonly background?: BackgroundForm;
   /** For a dialect whose clients compare the answer's model with the requested one. */
@@ -139,13 +137,19 @@ export interface OptionalForms {
   readonly fallbackField?: FallbackField;
 }
 
+/** A request as a JSON value and as text. */
+export interface BodyAndText {
+  body: unknown;
+  bodyText: string;
+}
+
 /** The field of a request that names further models. It is for the gateway, not for a vendor. */
 export interface FallbackField {
   readonly name: string;
   /** The names, in order; `body` has passed the contract. Undefined: the field is not there. */
   read(body: unknown): readonly string[] | undefined;
-  /** The request without the field, as a JSON value and as text. */
-  without(body: unknown, bodyText: string): { body: unknown; bodyText: string };
+  /** The request without the field. */
+  without(body: unknown, bodyText: string): BodyAndText;
 }
 
 /** Replaces the model's name in an answer's text; everything else stays byte for byte. */
@@ -159,8 +163,8 @@ export interface Naming {
 export interface BackgroundForm {
   /** Whether the request, as a JSON value, is a background call. */
   isAsked(body: unknown): boolean;
-  /** The request for the vendor, as a JSON value and as text: a plain streaming call. */
-  forVendor(body: unknown, bodyText: string): { body: unknown; bodyText: string };
+  /** The request for the vendor: a plain streaming call. */
+  forVendor(body: unknown, bodyText: string): BodyAndText;
   /** The answer of a queued call, as JSON text. `created` is Unix time in seconds. */
   queued(body: unknown, call: { id: string; model: string; created: number }): string;
   /** The same with another status, given `queued`'s text. */
@@ -198,10 +202,10 @@ export interface Counting {
   /** Path of the count, appended to the vendor's base address. */
   path(model: string): string;
   /** The body that asks the vendor to count a request, given as a JSON value. */
-  requestBody(request: Readonly<Record<string, unknown>>, model: string): unknown;
+  requestBody(request: JsonRecord, model: string): unknown;
   /** The count in the vendor's answer. */
   read(answer: unknown): number | undefined;
-  counted(body: unknown): Readonly<Record<string, unknown>>;
+  counted(body: unknown): JsonRecord;
   /** The answer for the caller. */
   write(tokens: number): unknown;
 }
@@ -210,7 +214,7 @@ export interface Counting {
 export interface UsageFlag {
   /** Whether the text of a vendor's refusal is about the flag. */
   isRefusedIn(refusal: string): boolean;
-  without(request: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  without(request: JsonRecord): Record<string, unknown>;
 }
 
 /** How callers of a dialect continue an answer by its id. The gateway stores what this needs. */
@@ -218,7 +222,7 @@ export interface Conversation {
   /** Path of the field that names the answer to be continued. */
   readonly previousField: string;
   /** The dialect's `error.details` of an unknown answer, by which its clients recover. */
-  readonly notFoundDetails?: Readonly<Record<string, unknown>>;
+  readonly notFoundDetails?: JsonRecord;
   /** Id of the answer that a request continues. */
   previousId(body: unknown): string | undefined;
   wantsStored(body: unknown): boolean;
@@ -230,13 +234,13 @@ export interface Conversation {
     /** The field that asks for that. */
     readonly field: string;
     /** The dialect's `error.details` where nothing can be stored, by which its clients recover. */
-    readonly unsupportedDetails: Readonly<Record<string, unknown>>;
+    readonly unsupportedDetails: JsonRecord;
     /** Throws `invalid_value` for a request that neither adds to a conversation nor continues one. */
     check(body: unknown): void;
     /** Whether the request asks for that. */
     isAsked(body: unknown): boolean;
     /** A request that begins a conversation, its text without what asks the vendor to store it. */
-    start(request: { body: unknown; bodyText: string }): { body: unknown; bodyText: string };
+    start(request: BodyAndText): BodyAndText;
   };
   /**
    * Throws `missing_required_field` for a request without input of its own, where what a vendor of
@@ -259,10 +263,7 @@ export interface Conversation {
   /** Ids of the items in an answer, which later requests may refer to. */
   itemIds(answer: unknown): readonly string[];
   /** The request with its references replaced by items of these answers. */
-  resolve(
-    request: { body: unknown; bodyText: string },
-    answers: readonly unknown[],
-  ): { body: unknown; bodyText: string };
+  resolve(request: BodyAndText, answers: readonly unknown[]): BodyAndText;
   /** Ids of the reasoning among these items that isn't sealed. */
   unsealedIds(items: unknown): readonly string[];
   /** The items with their reasoning sealed, as `find` returns it for an id. */
@@ -270,18 +271,15 @@ export interface Conversation {
   /**
    * The request with the reasoning in its input sealed; reasoning unknown to `find` is left out.
    */
-  sealInput(
-    request: { body: unknown; bodyText: string },
-    find: (id: string) => string | undefined,
-  ): { body: unknown; bodyText: string };
-  /** The request with the stored conversation before it, as a JSON value and as text. */
-  continueFrom(stored: {
-    body: unknown;
-    bodyText: string;
-    /** The items of the whole conversation up to the stored answer. */
-    inputItems: readonly unknown[];
-    answer: unknown;
-  }): { body: unknown; bodyText: string };
+  sealInput(request: BodyAndText, find: (id: string) => string | undefined): BodyAndText;
+  /** The request with the stored conversation before it. */
+  continueFrom(
+    request: BodyAndText & {
+      /** The items of the whole conversation up to the stored answer. */
+      inputItems: readonly unknown[];
+      answer: unknown;
+    },
+  ): BodyAndText;
 }
 
 export interface ListedItem {

@@ -1,4 +1,5 @@
 import type { HostedDimension } from "../../pricing/usage_parts.ts";
+import { type JsonRecord } from "./json.ts";
 
 /**
  * The work that a request has its vendor do beside the model, and the state in the vendor's account
@@ -56,7 +57,7 @@ export type ToolCost =
 export interface VendorState {
   readonly path: string;
   /** The dialect's `error.details`, which its clients recover by. */
-  readonly details?: Readonly<Record<string, unknown>>;
+  readonly details?: JsonRecord;
 }
 
 export const noCost: ToolCost = { type: "none" };

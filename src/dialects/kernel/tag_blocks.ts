@@ -2,6 +2,7 @@ import { mergeTags, type PromptTags, readTags } from "../../shared/prompt_tags.t
 import type { RequestFacts } from "./dialect.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { formatPath } from "./fields.ts";
+import { type JsonRecord } from "./json.ts";
 
 export interface LocatedText {
   readonly text: string;
@@ -37,6 +38,6 @@ function cutAt(value: unknown, path: readonly (string | number)[], units: number
   if (Array.isArray(value)) {
     return value.map((one, index) => index === step ? cutAt(one, rest, units) : one);
   }
-  const record = value as Readonly<Record<string, unknown>>;
+  const record = value as JsonRecord;
   return { ...record, [step]: cutAt(record[step], rest, units) };
 }

@@ -5,15 +5,9 @@ import {
   splice,
   type TextRange,
 } from "../../../base/json_text.ts";
-import type { Conversation } from "../../kernel/dialect.ts";
+import type { BodyAndText, Conversation } from "../../kernel/dialect.ts";
 import { invalidValue, missingField } from "../../../shared/fault.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
-
-/** A request's body as a value and as text. */
-interface RequestBody {
-  body: unknown;
-  bodyText: string;
-}
 
 /**
  * How a message thread is continued, for the gateway (npm @anthropic-ai/sdk 1.12.0, `thread`). A
@@ -82,7 +76,7 @@ export const conversation: Conversation = {
 
 /** The caller's own messages stay byte for byte. */
 function continuedText(
-  { body, bodyText }: RequestBody,
+  { body, bodyText }: BodyAndText,
   added: readonly (readonly [string, unknown])[],
   before: readonly unknown[],
 ): string {

@@ -1,4 +1,4 @@
-import { isRecord } from "../../kernel/json.ts";
+import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /** The same path for every model. */
 export function upstreamPath(): string {
@@ -12,7 +12,7 @@ const isPlain = /^(?:ft:)?(?:gpt-[34]|chatgpt-)/;
 
 /** The encoded request without fields that its model is known to refuse. */
 export function fitToModel(
-  request: Readonly<Record<string, unknown>>,
+  request: JsonRecord,
   model: string,
 ): Record<string, unknown> {
   const { include, ...rest } = request;
@@ -27,7 +27,7 @@ export function fitToModel(
  * (OpenHands/software-agent-sdk#987). The answer is the same without them.
  */
 export function withoutRefused(
-  request: Readonly<Record<string, unknown>>,
+  request: JsonRecord,
   refusal: string,
 ): Record<string, unknown> | undefined {
   const { include, reasoning } = request;

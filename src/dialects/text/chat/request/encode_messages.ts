@@ -12,6 +12,7 @@ import type {
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import { audioFormat, dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
+import { type JsonRecord } from "../../../kernel/json.ts";
 
 type Message = Record<string, unknown>;
 
@@ -126,7 +127,7 @@ function writeResult(result: ToolResultPart, writing: Writing): Message {
 }
 
 /** An object whose only member is a text `output` or `result` is written as that text. */
-function objectText(object: Readonly<Record<string, unknown>>): string {
+function objectText(object: JsonRecord): string {
   const entries = Object.entries(object);
   const [key, value] = entries[0] ?? [];
   const isPlain = entries.length === 1 && (key === "output" || key === "result") &&

@@ -1,6 +1,6 @@
 import type { AnswerPart } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
-import { innerJson, isRecord } from "../../../kernel/json.ts";
+import { innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
  * A block of an answer as a part; undefined if this dialect can't express it: another dialect's
@@ -44,7 +44,7 @@ export function isInvalidCall(part: AnswerPart): boolean {
 }
 
 /** The arguments as an object, empty if there are none; undefined if the text isn't an object. */
-export function parseArguments(text: string): Readonly<Record<string, unknown>> | undefined {
+export function parseArguments(text: string): JsonRecord | undefined {
   if (text.trim() === "") return {};
   const json = innerJson(text);
   return isRecord(json) ? json : undefined;

@@ -6,7 +6,7 @@ import type {
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
-import { isRecord } from "../../../kernel/json.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { knownConfig } from "../known_fields.ts";
 import { Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
@@ -76,7 +76,7 @@ function readFormat(config: Fields): OutputFormat | undefined {
   );
 }
 
-function jsonFormat(schema: Readonly<Record<string, unknown>>): OutputFormat {
+function jsonFormat(schema: JsonRecord): OutputFormat {
   return { type: "json-schema", name: "response", schema, strict: false };
 }
 

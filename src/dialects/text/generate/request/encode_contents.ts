@@ -11,7 +11,7 @@ import type {
   ToolResultPart,
   Turn,
 } from "../../../kernel/canonical_request.ts";
-import { innerJson, isRecord } from "../../../kernel/json.ts";
+import { innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { leftOutNote } from "../../../kernel/media_source.ts";
 import { signatureSentinel } from "../../../kernel/reasoning.ts";
 import { mediaPart } from "./encode_media.ts";
@@ -176,7 +176,7 @@ function writeResponse(
 }
 
 /** A result as an object, which the dialect requires. */
-function responseObject(result: ToolResultPart): Readonly<Record<string, unknown>> {
+function responseObject(result: ToolResultPart): JsonRecord {
   if (result.object) return result.object;
   const texts = result.parts.filter((part) => part.type === "text").map(({ text }) => text);
   const text = texts.join("\n");

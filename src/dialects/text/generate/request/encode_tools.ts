@@ -142,7 +142,7 @@ const customInput = {
 
 /** A function without parameters omits them: an empty object is refused. */
 function writeParameters(
-  parameters: Readonly<Record<string, unknown>>,
+  parameters: JsonRecord,
   tool: Tool,
   traits: ModelTraits,
   losses: Loss[],

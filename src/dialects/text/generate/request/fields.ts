@@ -102,7 +102,7 @@ export class Fields {
 
   /** The other fields that are set; `name` is in camel case. */
   others(
-    knownFields: Readonly<Record<string, unknown>>,
+    knownFields: JsonRecord,
   ): { name: string; path: string; value: unknown }[] {
     return Object.entries(this.record)
       .filter(([key, value]) => value !== null && !Object.hasOwn(knownFields, camelCase(key)))

@@ -4,7 +4,7 @@ import type {
   BlockStartEvent,
   CitationEvent,
 } from "../../../kernel/canonical.ts";
-import { isRecord } from "../../../kernel/json.ts";
+import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { writeSearchBlocks } from "./search_blocks.ts";
 import { writeCitation } from "./citation.ts";
 import { derivedCallId, mediaNote } from "../answer_encoder.ts";
@@ -103,7 +103,7 @@ export class BlockWriter {
     return this.isOpen ? text + sseEvent({ type: "content_block_stop", index: last }) : text;
   }
 
-  #search(index: number, blocks: readonly Readonly<Record<string, unknown>>[]): string {
+  #search(index: number, blocks: readonly JsonRecord[]): string {
     this.count = blocks.length;
     return blocks.map((block, offset) => {
       const at = index + offset;
@@ -145,7 +145,7 @@ export class BlockWriter {
     return this.isOpen ? "" : this.#open(index, { type: "thinking", thinking: "", signature: "" });
   }
 
-  #open(index: number, block: Readonly<Record<string, unknown>>): string {
+  #open(index: number, block: JsonRecord): string {
     this.isOpen = true;
     return sseEvent({ type: "content_block_start", index, content_block: block });
   }

@@ -9,7 +9,7 @@ import type {
   ToolResultPart,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
-import { innerJson, isRecord } from "../../../kernel/json.ts";
+import { innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
 import type { CacheMarks } from "./cache_marks.ts";
 import { type CallIds, pairCalls } from "./call_ids.ts";
@@ -109,7 +109,7 @@ function writeResultContent(result: ToolResultPart, context: TurnContext): unkno
 }
 
 /** An object whose only member is a text under a conventional name is written as that text. */
-function objectText(object: Readonly<Record<string, unknown>>): string {
+function objectText(object: JsonRecord): string {
   const entries = Object.entries(object);
   const [key, value] = entries[0] ?? [];
   const isPlain = entries.length === 1 && typeof value === "string" &&

@@ -13,7 +13,7 @@ import type {
   Turn,
 } from "../../../kernel/canonical_request.ts";
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
-import { innerJson } from "../../../kernel/json.ts";
+import { innerJson, type JsonRecord } from "../../../kernel/json.ts";
 import { audioFormat, dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 import { requirePairs } from "./pairing.ts";
 
@@ -190,7 +190,7 @@ function outputOf(result: ToolResultPart, writing: Writing): unknown {
 }
 
 /** An object whose only member is a text `output` or `result` is written as that text. */
-function objectText(object: Readonly<Record<string, unknown>>): string {
+function objectText(object: JsonRecord): string {
   const entries = Object.entries(object);
   const [key, value] = entries[0] ?? [];
   const isPlain = entries.length === 1 && (key === "output" || key === "result");
