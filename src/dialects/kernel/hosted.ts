@@ -63,6 +63,11 @@ export interface VendorState {
 export const noCost: ToolCost = { type: "none" };
 export const unknownCost: ToolCost = { type: "unknown" };
 
+/** What the tool of this name costs; what a tool that isn't listed costs is unknown. */
+export function costIn(costs: Readonly<Record<string, ToolCost>>, name: string): ToolCost {
+  return Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
+}
+
 export function perUse(dimension: HostedDimension): ToolCost {
   return { type: "per-use", dimension };
 }

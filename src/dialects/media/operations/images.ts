@@ -8,15 +8,7 @@ import {
 import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage, ImageCount, PriceRow } from "../../../pricing/pricing.ts";
 import type { SseEvent } from "../../../base/sse.ts";
-import {
-  asList,
-  asRecord,
-  asString,
-  count,
-  isRecord,
-  type JsonRecord,
-  miscounts,
-} from "../../kernel/json.ts";
+import { asList, asRecord, asString, count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { withoutPictures } from "../../kernel/picture_text.ts";
@@ -24,6 +16,8 @@ import { imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
 import { costField } from "./cost_field.ts";
 import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord, recordText } from "../../kernel/operation_request.ts";
+import { reportedTokens } from "../../kernel/reported_tokens.ts";
+import { defined, optionalField } from "../../kernel/fields.ts";
 
 const mediaFields: readonly MediaField[] = [
   { key: "b64_json", mimeType: "mime_type" },
@@ -94,8 +88,7 @@ function kindOf(model: string, ...sources: readonly JsonRecord[]): Omit<ImageCou
       value !== undefined && value !== "auto"
     );
   const size = stated("size") ?? (/^(.*\/)?dall-e-/.test(model) ? "1024x1024" : undefined);
-  const quality = stated("quality");
-  return { ...(size === undefined ? {} : { size }), ...(quality === undefined ? {} : { quality }) };
+  return defined({ size, quality: stated("quality") });
 }
 
 class ImageReader implements AnswerReader {
@@ -187,22 +180,19 @@ class ImageReader implements AnswerReader {
 }
 
 /** The usage of the images dialect; undefined when it holds no numbers. */
-export function readImageUsage(raw: unknown): BillableUsage | undefined {
-  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
-  const input = count(raw.input_tokens);
-  const output = count(raw.output_tokens);
-  if (input === undefined && output === undefined) return undefined;
+export function readImageUsage(usage: unknown): BillableUsage | undefined {
+  const reported = reportedTokens(usage, "input_tokens", "output_tokens");
+  if (!reported) return undefined;
+  const { raw, input, output } = reported;
   const into = asRecord(raw.input_tokens_details);
   const out = asRecord(raw.output_tokens_details);
-  const imageInput = count(into.image_tokens);
-  const cacheRead = count(into.cached_tokens);
   return {
-    input: input ?? 0,
-    ...(imageInput === undefined ? {} : { imageInput }),
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    output: output ?? 0,
+    input,
+    ...optionalField("imageInput", count(into.image_tokens)),
+    ...optionalField("cacheRead", count(into.cached_tokens)),
+    output,
     // Without details all output is images.
-    imageOutput: count(out.image_tokens) ?? output ?? 0,
+    imageOutput: count(out.image_tokens) ?? output,
     ...costField(raw),
     raw,
   };

@@ -4,12 +4,13 @@ import type { SseEvent } from "../../../base/sse.ts";
 import { estimateTokens, inputTokenBound } from "../../../shared/token_estimate.ts";
 import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
-import { asString, count, isRecord, miscounts } from "../../kernel/json.ts";
+import { asString } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { costField } from "./cost_field.ts";
 import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
+import { reportedTokens } from "../../kernel/reported_tokens.ts";
 
 const mediaFields: readonly MediaField[] = [
   { parent: "audio", key: "data", mimeType: "mime_type" },
@@ -162,11 +163,7 @@ const contentTypes: Readonly<Record<string, string>> = {
 };
 
 /** The usage of a speech stream; undefined when it holds no numbers. */
-export function readSpeechUsage(raw: unknown): BillableUsage | undefined {
-  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
-  const input = count(raw.input_tokens);
-  const output = count(raw.output_tokens);
-  if (input === undefined && output === undefined) return undefined;
-  const [into, out] = [input ?? 0, output ?? 0];
-  return { input: into, output: out, audioOutput: out, ...costField(raw), raw };
+export function readSpeechUsage(usage: unknown): BillableUsage | undefined {
+  const reported = reportedTokens(usage, "input_tokens", "output_tokens");
+  return reported && { ...reported, audioOutput: reported.output, ...costField(usage) };
 }

@@ -15,6 +15,7 @@ import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { costField } from "./cost_field.ts";
 import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
+import { optionalField } from "../../kernel/fields.ts";
 
 /** Speech to text: a form with a file. */
 export const transcriptions: Operation = {
@@ -136,12 +137,11 @@ export function readTranscriptUsage(raw: unknown): BillableUsage | undefined {
   const output = count(raw.output_tokens);
   if (input === undefined && output === undefined && seconds === undefined) return undefined;
   const details = asRecord(raw.input_token_details);
-  const audioInput = count(details.audio_tokens);
   return {
     input: input ?? 0,
-    ...(audioInput === undefined ? {} : { audioInput }),
+    ...optionalField("audioInput", count(details.audio_tokens)),
     output: output ?? 0,
-    ...(seconds === undefined ? {} : { seconds }),
+    ...optionalField("seconds", seconds),
     ...costField(raw),
     raw,
   };

@@ -1,4 +1,4 @@
-import { asString, count, isRecord, miscounts } from "../../kernel/json.ts";
+import { asString, isRecord } from "../../kernel/json.ts";
 import { optionalField } from "../../kernel/fields.ts";
 import {
   checkLength,
@@ -14,6 +14,7 @@ import type {
   SpeechPiece,
 } from "../../kernel/speech_codec.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
+import { reportedTokens } from "../../kernel/reported_tokens.ts";
 
 /** `/audio/speech` of OpenAI, whose format it is. */
 export const audioSpeech: SpeechCodec = {
@@ -71,16 +72,11 @@ function encode(ask: SpeechAsk): EncodedSpeech {
 function readSpeechEvent(event: unknown): SpeechPiece {
   if (!isRecord(event)) return {};
   if (isRecord(event.error)) return { error: event };
-  const raw = event.usage;
-  const isCounted = isRecord(raw) && !miscounts(raw, "input_tokens", "output_tokens");
-  const [input, output] = isCounted ? [count(raw.input_tokens), count(raw.output_tokens)] : [];
-  const hasUsage = input !== undefined || output !== undefined;
+  // All output is audio.
+  const usage = reportedTokens(event.usage, "input_tokens", "output_tokens");
   return {
     ...optionalField("data", asString(event.audio)),
     ...(event.type === "speech.audio.done" ? { isLast: true } : {}),
-    ...(hasUsage
-      // All output is audio.
-      ? { usage: { input: input ?? 0, output: output ?? 0, audioOutput: output ?? 0, raw } }
-      : {}),
+    ...optionalField("usage", usage && { ...usage, audioOutput: usage.output }),
   };
 }

@@ -1,4 +1,5 @@
 import {
+  costIn,
   type HostedTool,
   type HostedWork,
   limitOf,
@@ -67,8 +68,7 @@ function namedIn(
     const name = asString(one[key]) ?? defaultName;
     const settings = isRecord(one.parameters) ? one.parameters : one;
     const limit = name === "function" || name === "custom" ? {} : limitOf(settings.max_uses);
-    const cost = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
-    return [{ path: `${at}[${index}]`, name, cost, ...limit }];
+    return [{ path: `${at}[${index}]`, name, cost: costIn(costs, name), ...limit }];
   });
 }
 

@@ -1,31 +1,21 @@
 import type { Usage } from "../../../shared/usage.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { optionalField } from "../../kernel/fields.ts";
-import { asRecord, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
-import { sumOfKnown, wholeInput, wholeOutput } from "../../kernel/reported_tokens.ts";
+import { asRecord, count, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { reportedTokens, sumOfKnown, wholeTokens } from "../../kernel/reported_tokens.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
 /** Reads a chat `usage` object; undefined when it holds no numbers. */
-export function readUsage(raw: unknown, quirks: DialectQuirks): Usage | undefined {
-  if (!isRecord(raw) || miscounts(raw, "prompt_tokens", "completion_tokens")) return undefined;
-  const prompt = count(raw.prompt_tokens);
-  const completion = count(raw.completion_tokens);
-  if (prompt === undefined && completion === undefined) return undefined;
+export function readUsage(usage: unknown, quirks: DialectQuirks): Usage | undefined {
+  const reported = reportedTokens(usage, "prompt_tokens", "completion_tokens");
+  if (!reported) return undefined;
+  const { raw } = reported;
   const promptDetails = asRecord(raw.prompt_tokens_details);
   const outputDetails = asRecord(raw.completion_tokens_details);
   const cacheRead = count(promptDetails.cached_tokens);
   const reasoning = count(outputDetails.reasoning_tokens);
-  const input = wholeInput(prompt ?? 0, cacheRead);
-  const output = wholeOutput({
-    input: prompt ?? 0,
-    output: completion ?? 0,
-    reasoning: reasoning ?? 0,
-    total: count(raw.total_tokens),
-    additive: quirks.additiveReasoning === true,
-  });
   return {
-    input,
-    output,
+    ...wholeTokens(reported, { cacheRead, reasoning, total: count(raw.total_tokens) }, quirks),
     ...optionalField("cacheRead", cacheRead),
     ...optionalField("cacheWrite", count(promptDetails.cache_write_tokens)),
     ...optionalField("audioInput", count(promptDetails.audio_tokens)),

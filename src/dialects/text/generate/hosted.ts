@@ -1,11 +1,11 @@
 import {
+  costIn,
   type HostedTool,
   type HostedWork,
   namedAt,
   noCost,
   perUse,
   type ToolCost,
-  unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
 import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -62,7 +62,7 @@ function readTool(tool: JsonRecord, at: string, tools: HostedTool[], state: Vend
     const name = camelCase(key);
     const path = `${at}.${key}`;
     if (stateful.has(name)) state.push({ path });
-    else tools.push({ path, name, cost: Object.hasOwn(costs, name) ? costs[name]! : unknownCost });
+    else tools.push({ path, name, cost: costIn(costs, name) });
   }
 }
 

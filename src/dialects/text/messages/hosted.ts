@@ -1,4 +1,5 @@
 import {
+  costIn,
   type HostedTool,
   type HostedWork,
   limitOf,
@@ -6,7 +7,6 @@ import {
   noCost,
   perUse,
   type ToolCost,
-  unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
 import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -106,8 +106,7 @@ function readTool(tool: JsonRecord, path: string, includesCode: boolean): Hosted
     };
     return { ...shown, cost, ...limit };
   }
-  const listed = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
-  const cost = name === "code_execution" && includesCode ? noCost : listed;
+  const cost = name === "code_execution" && includesCode ? noCost : costIn(costs, name);
   if (name !== "web_fetch") return { ...shown, cost, ...limit };
   const tokensPerUse = limitOf(tool.max_content_tokens).maxUses ?? pageTokens;
   return { ...shown, cost, ...limit, tokensPerUse };

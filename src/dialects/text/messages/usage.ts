@@ -6,21 +6,19 @@ import {
   count,
   isRecord,
   type JsonRecord,
-  miscounts,
   recordsIn,
 } from "../../kernel/json.ts";
-import { sumOfKnown } from "../../kernel/reported_tokens.ts";
+import { reportedTokens, sumOfKnown } from "../../kernel/reported_tokens.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
 /**
  * Reads a messages `usage` object; undefined when it holds no numbers. `input_tokens` excludes
  * cached tokens, read and written. Passes that the totals exclude (compaction, advisor) are added.
  */
-export function readUsage(raw: unknown): Usage | undefined {
-  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
-  if (count(raw.input_tokens) === undefined && count(raw.output_tokens) === undefined) {
-    return undefined;
-  }
+export function readUsage(usage: unknown): Usage | undefined {
+  const reported = reportedTokens(usage, "input_tokens", "output_tokens");
+  if (!reported) return undefined;
+  const { raw } = reported;
   const details = asRecord(raw.output_tokens_details);
   const tools = asRecord(raw.server_tool_use);
   const passes = recordsIn(raw.iterations);

@@ -1,4 +1,5 @@
 import {
+  costIn,
   type HostedTool,
   type HostedWork,
   limitOf,
@@ -81,9 +82,8 @@ function readTool(tool: JsonRecord, path: string): HostedTool {
   const name = asString(tool.type) ?? "function";
   if (name === "image_generation") return imageTool(tool, path);
   if (name === "shell") return { path, name, cost: shellCost(tool) };
-  const listed = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
   // Larger containers cost more than the price row says.
-  const cost = hasLargeContainer(tool) ? unknownCost : listed;
+  const cost = hasLargeContainer(tool) ? unknownCost : costIn(costs, name);
   return { path, name, cost };
 }
 

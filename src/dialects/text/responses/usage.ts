@@ -1,39 +1,22 @@
 import type { Usage } from "../../../shared/usage.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { optionalField } from "../../kernel/fields.ts";
-import {
-  asRecord,
-  asString,
-  count,
-  isRecord,
-  type JsonRecord,
-  miscounts,
-} from "../../kernel/json.ts";
+import { asRecord, asString, count, type JsonRecord } from "../../kernel/json.ts";
 import { imageToolUsage, readHostedUsage } from "./answer/hosted_usage.ts";
-import { wholeInput, wholeOutput } from "../../kernel/reported_tokens.ts";
+import { reportedTokens, wholeTokens } from "../../kernel/reported_tokens.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
 /** Reads the usage of a response object; undefined when it holds no numbers. */
 export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | undefined {
-  const raw = response.usage;
-  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
-  const input = count(raw.input_tokens);
-  const output = count(raw.output_tokens);
-  if (input === undefined && output === undefined) return undefined;
+  const reported = reportedTokens(response.usage, "input_tokens", "output_tokens");
+  if (!reported) return undefined;
+  const { raw } = reported;
   const inputDetails = asRecord(raw.input_tokens_details);
   const outputDetails = asRecord(raw.output_tokens_details);
   const cacheRead = count(inputDetails.cached_tokens);
   const reasoning = count(outputDetails.reasoning_tokens);
-  const whole = wholeInput(input ?? 0, cacheRead);
   const usage: Usage = {
-    input: whole,
-    output: wholeOutput({
-      input: input ?? 0,
-      output: output ?? 0,
-      reasoning: reasoning ?? 0,
-      total: count(raw.total_tokens),
-      additive: quirks.additiveReasoning === true,
-    }),
+    ...wholeTokens(reported, { cacheRead, reasoning, total: count(raw.total_tokens) }, quirks),
     ...optionalField("cacheRead", cacheRead),
     ...cacheWrites(inputDetails),
     ...optionalField("audioInput", count(inputDetails.audio_tokens)),
