@@ -7,8 +7,9 @@ import type { Loss } from "../../kernel/canonical_request.ts";
 import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { isEmptyValue } from "../../kernel/other_fields.ts";
 import { costField } from "./cost_field.ts";
-import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
-import { type OperationRequest, recordText } from "../../kernel/operation_request.ts";
+import type { Operation, Outcome } from "../../kernel/operation.ts";
+import { recordText } from "../../kernel/operation_request.ts";
+import { JsonAnswerReader } from "../../kernel/answer_reader.ts";
 
 /** Text to vectors. */
 export const embeddings: Operation = {
@@ -21,14 +22,9 @@ export const embeddings: Operation = {
   reader: (request) => new EmbeddingReader(request),
 };
 
-class EmbeddingReader implements AnswerReader {
-  readonly #request: OperationRequest;
+class EmbeddingReader extends JsonAnswerReader {
   #usage: BillableUsage | undefined;
   #sawAnswer = false;
-
-  constructor(request: OperationRequest) {
-    this.#request = request;
-  }
 
   /** Reads only the usage: an answer may be megabytes of numbers. */
   whole(text: string): void {
@@ -39,19 +35,11 @@ class EmbeddingReader implements AnswerReader {
     if (usage) this.#usage = readEmbeddingUsage(JSON.parse(text.slice(usage.start, usage.end)));
   }
 
-  event(): OperationEvent {
-    return {};
-  }
-
-  bytes(): void {
-    throw unreadableAnswer("an answer that is no JSON");
-  }
-
   outcome(): Outcome | undefined {
     if (!this.#sawAnswer) return undefined;
     if (this.#usage) return { usage: this.#usage, basis: "reported" };
     return {
-      usage: { input: inputTokens(this.#request.fields.input), output: 0 },
+      usage: { input: inputTokens(this.request.fields.input), output: 0 },
       basis: "estimated",
     };
   }

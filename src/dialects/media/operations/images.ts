@@ -10,14 +10,14 @@ import type { BillableUsage, ImageCount, PriceRow } from "../../../pricing/prici
 import type { SseEvent } from "../../../base/sse.ts";
 import { asList, asRecord, asString, count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
-import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { withoutPictures } from "../../kernel/picture_text.ts";
 import { imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
 import { costField } from "./cost_field.ts";
-import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
+import type { Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord, recordText } from "../../kernel/operation_request.ts";
 import { reportedTokens } from "../../kernel/reported_tokens.ts";
 import { defined, optionalField } from "../../kernel/fields.ts";
+import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
 
 const mediaFields: readonly MediaField[] = [
   { key: "b64_json", mimeType: "mime_type" },
@@ -91,16 +91,11 @@ function kindOf(model: string, ...sources: readonly JsonRecord[]): Omit<ImageCou
   return defined({ size, quality: stated("quality") });
 }
 
-class ImageReader implements AnswerReader {
-  readonly #request: OperationRequest;
+class ImageReader extends JsonAnswerReader {
   readonly #completed: JsonRecord[] = [];
   #partials = 0;
   #answer: JsonRecord | undefined;
   #isStream = false;
-
-  constructor(request: OperationRequest) {
-    this.#request = request;
-  }
 
   whole(text: string): void {
     const answer = parsedRecord(withoutPictures(text));
@@ -115,24 +110,19 @@ class ImageReader implements AnswerReader {
     this.#answer = { ...answer, data };
   }
 
-  event({ data }: SseEvent): OperationEvent {
+  override event(event: SseEvent): OperationEvent {
     this.#isStream = true;
-    if (data === undefined) return {};
-    if (data.trim() === "[DONE]") return { isLast: true };
-    const event = parsedRecord(data);
-    if (!event) return {};
-    if (carriesError(event)) return { error: readVendorError(event, undefined) };
+    return readEvent(event, (record) => this.#record(record));
+  }
+
+  #record(event: JsonRecord): OperationEvent {
     const type = asString(event.type) ?? "";
     if (type.endsWith(".partial_image")) this.#partials++;
     if (!type.endsWith(".completed")) return {};
     this.#completed.push(event);
     // Vendors may withhold some of several images.
-    const isLast = this.#completed.length >= (numberOf(this.#request.fields.n) ?? 1);
+    const isLast = this.#completed.length >= (numberOf(this.request.fields.n) ?? 1);
     return { isLast, isEnough: true };
-  }
-
-  bytes(): void {
-    throw unreadableAnswer("an answer that is no JSON");
   }
 
   outcome(
@@ -159,7 +149,7 @@ class ImageReader implements AnswerReader {
   }
 
   #outcome(answer: JsonRecord, pictures: number, price: PriceRow | undefined): Outcome {
-    const image = kindOf(this.#request.model, answer, this.#request.fields);
+    const image = kindOf(this.request.model, answer, this.request.fields);
     const images = [{ ...image, count: pictures }];
     const reported = readImageUsage(answer.usage);
     if (reported) return { usage: { ...reported, images }, basis: "reported" };
@@ -174,7 +164,7 @@ class ImageReader implements AnswerReader {
   }
 
   #promptTokens(): number {
-    const { fields, files } = this.#request;
+    const { fields, files } = this.request;
     return estimateTokens(asString(fields.prompt) ?? "") + files.length * typicalImageTokens;
   }
 }

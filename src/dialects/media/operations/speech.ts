@@ -4,13 +4,13 @@ import type { SseEvent } from "../../../base/sse.ts";
 import { estimateTokens, inputTokenBound } from "../../../shared/token_estimate.ts";
 import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
-import { asString } from "../../kernel/json.ts";
+import { asString, type JsonRecord } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
-import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { costField } from "./cost_field.ts";
-import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
-import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
+import type { Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
+import type { OperationRequest } from "../../kernel/operation_request.ts";
 import { reportedTokens } from "../../kernel/reported_tokens.ts";
+import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
 
 const mediaFields: readonly MediaField[] = [
   { parent: "audio", key: "data", mimeType: "mime_type" },
@@ -78,15 +78,14 @@ function likelySeconds(text: string, speed: unknown): number {
 
 const maxStoredBytes = 32 * 1024 * 1024;
 
-class SpeechReader implements AnswerReader {
-  readonly #request: OperationRequest;
+class SpeechReader extends JsonAnswerReader {
   #pieces: Uint8Array[] = [];
   #length = 0;
   #contentType: string;
   #usage: BillableUsage | undefined;
 
   constructor(request: OperationRequest) {
-    this.#request = request;
+    super(request);
     const format = asString(request.fields.response_format) ?? "mp3";
     this.#contentType = contentTypes[format] ?? "application/octet-stream";
   }
@@ -95,19 +94,18 @@ class SpeechReader implements AnswerReader {
     throw unreadableAnswer("an answer that is no sound");
   }
 
-  bytes(piece: Uint8Array, contentType: string): void {
+  override bytes(piece: Uint8Array, contentType: string): void {
     if (contentType !== "") this.#contentType = contentType;
     this.#length += piece.length;
     if (this.#length > maxStoredBytes) this.#pieces = [];
     else this.#pieces.push(piece);
   }
 
-  event({ data }: SseEvent): OperationEvent {
-    if (data === undefined) return {};
-    if (data.trim() === "[DONE]") return { isLast: true };
-    const event = parsedRecord(data);
-    if (!event) return {};
-    if (carriesError(event)) return { error: readVendorError(event, undefined) };
+  override event(event: SseEvent): OperationEvent {
+    return readEvent(event, (record) => this.#record(record));
+  }
+
+  #record(event: JsonRecord): OperationEvent {
     const sound = asString(event.audio);
     if (sound) this.bytes(Buffer.from(sound, "base64"), "");
     if (event.type !== "speech.audio.done") return {};
@@ -125,7 +123,7 @@ class SpeechReader implements AnswerReader {
       ? soundRecord(sound, this.#contentType)
       : unkeptRecord(this.#length, this.#contentType);
     const recorded = { recordText, isTruncated };
-    const { input: text, instructions } = this.#request.fields;
+    const { input: text, instructions } = this.request.fields;
     const isTimed = price?.rates.perMinute !== undefined;
     const counted = {
       characters: characters(asString(text) ?? ""),
@@ -146,8 +144,8 @@ class SpeechReader implements AnswerReader {
   }
 
   #seconds(sound: Uint8Array | undefined): number {
-    const { input, speed } = this.#request.fields;
-    const isRaw = this.#request.fields.response_format === "pcm";
+    const { input, speed } = this.request.fields;
+    const isRaw = this.request.fields.response_format === "pcm";
     const measured = isRaw ? pcmSeconds(this.#length) : sound && audioSeconds(sound);
     return measured ?? likelySeconds(asString(input) ?? "", speed);
   }

@@ -11,11 +11,11 @@ import {
   type JsonRecord,
   miscounts,
 } from "../../kernel/json.ts";
-import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { costField } from "./cost_field.ts";
-import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
+import type { Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
 import { optionalField } from "../../kernel/fields.ts";
+import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
 
 /** Speech to text: a form with a file. */
 export const transcriptions: Operation = {
@@ -48,8 +48,7 @@ function lengthOf({ files }: OperationRequest): { likely: number; longest: numbe
   return { likely, longest };
 }
 
-class TranscriptReader implements AnswerReader {
-  readonly #request: OperationRequest;
+class TranscriptReader extends JsonAnswerReader {
   #usage: BillableUsage | undefined;
   #seconds: number | undefined;
   #text = "";
@@ -57,10 +56,6 @@ class TranscriptReader implements AnswerReader {
   #sawAnswer = false;
   #isJson = true;
   #isStream = false;
-
-  constructor(request: OperationRequest) {
-    this.#request = request;
-  }
 
   whole(text: string, contentType: string): void {
     this.#sawAnswer = true;
@@ -75,13 +70,12 @@ class TranscriptReader implements AnswerReader {
     this.#read(answer);
   }
 
-  event({ data }: SseEvent): OperationEvent {
+  override event(event: SseEvent): OperationEvent {
     this.#isStream = true;
-    if (data === undefined) return {};
-    if (data.trim() === "[DONE]") return { isLast: true };
-    const event = parsedRecord(data);
-    if (!event) return {};
-    if (carriesError(event)) return { error: readVendorError(event, undefined) };
+    return readEvent(event, (record) => this.#record(record));
+  }
+
+  #record(event: JsonRecord): OperationEvent {
     this.#sawAnswer = true;
     this.#text += asString(event.delta) ?? "";
     if (event.type !== "transcript.text.done") return {};
@@ -91,7 +85,7 @@ class TranscriptReader implements AnswerReader {
     return { isLast: true };
   }
 
-  bytes(): void {
+  override bytes(): void {
     throw unreadableAnswer("an answer that is no text");
   }
 
@@ -103,7 +97,7 @@ class TranscriptReader implements AnswerReader {
       ? {}
       : { recordText: JSON.stringify(this.#text) };
     const stated = this.#usage?.seconds ?? this.#seconds;
-    const seconds = stated ?? lengthOf(this.#request).likely;
+    const seconds = stated ?? lengthOf(this.request).likely;
     if (price?.rates.perMinute !== undefined) {
       // The vendor may report tokens although the price is per minute.
       const usage = { input: 0, output: 0, ...this.#usage, seconds };

@@ -12,17 +12,13 @@ import type { BillableUsage } from "../../../../pricing/pricing.ts";
 import { bareModel } from "../models.ts";
 import { readUsage } from "../usage.ts";
 import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
-import type {
-  AnswerReader,
-  Operation,
-  OperationEvent,
-  Outcome,
-} from "../../../kernel/operation.ts";
+import type { Operation, Outcome } from "../../../kernel/operation.ts";
 import {
   type OperationRequest,
   parsedRecord,
   recordText,
 } from "../../../kernel/operation_request.ts";
+import { JsonAnswerReader } from "../../../kernel/answer_reader.ts";
 
 const shared = {
   name: "embeddings",
@@ -86,14 +82,13 @@ function nameModel(
 }
 
 /** Only newer models report tokens; for others the text is counted. */
-class VectorReader implements AnswerReader {
-  readonly #request: OperationRequest;
+class VectorReader extends JsonAnswerReader {
   readonly #member: "embedding" | "embeddings";
   #usage: BillableUsage | undefined;
   #sawAnswer = false;
 
   constructor(request: OperationRequest, member: "embedding" | "embeddings") {
-    this.#request = request;
+    super(request);
     this.#member = member;
   }
 
@@ -107,18 +102,10 @@ class VectorReader implements AnswerReader {
     this.#usage = readUsage(answer?.usageMetadata);
   }
 
-  event(): OperationEvent {
-    return {};
-  }
-
-  bytes(): void {
-    throw unreadableAnswer("an answer that is no JSON");
-  }
-
   outcome(): Outcome | undefined {
     if (!this.#sawAnswer) return undefined;
     if (this.#usage) return { usage: this.#usage, basis: "reported" };
-    const { fields } = this.#request;
+    const { fields } = this.request;
     const contents = this.#member === "embedding" ? [fields] : recordsIn(fields.requests);
     const input = contents.reduce((sum, { content }) => sum + estimateTokens(textOf(content)), 0);
     return { usage: { input, output: 0 }, basis: "estimated" };

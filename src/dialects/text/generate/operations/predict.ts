@@ -3,18 +3,14 @@ import { unreadableAnswer } from "../../../../shared/fault.ts";
 import { withoutPictures } from "../../../kernel/picture_text.ts";
 import { imageTokens } from "../../../kernel/image_tokens.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import type {
-  AnswerReader,
-  Operation,
-  OperationEvent,
-  Outcome,
-} from "../../../kernel/operation.ts";
+import type { Operation, Outcome } from "../../../kernel/operation.ts";
 import {
   type OperationRequest,
   parsedRecord,
   recordText,
 } from "../../../kernel/operation_request.ts";
 import type { PriceRow } from "../../../../pricing/pricing.ts";
+import { JsonAnswerReader } from "../../../kernel/answer_reader.ts";
 
 /** `:predict` of Google's models for images only. */
 export const predict: Operation = {
@@ -58,13 +54,8 @@ function kindOf(request: OperationRequest): { size: string } {
   return { size: asString(imageSize) ?? asString(sampleImageSize) ?? "1K" };
 }
 
-class PictureReader implements AnswerReader {
-  readonly #request: OperationRequest;
+class PictureReader extends JsonAnswerReader {
   #pictures: number | undefined;
-
-  constructor(request: OperationRequest) {
-    this.#request = request;
-  }
 
   /** Withheld images are missing, even all of them, or an entry gives the reason. */
   whole(text: string): void {
@@ -76,18 +67,10 @@ class PictureReader implements AnswerReader {
     this.#pictures = made.filter((one) => isRecord(one) && "bytesBase64Encoded" in one).length;
   }
 
-  event(): OperationEvent {
-    return {};
-  }
-
-  bytes(): void {
-    throw unreadableAnswer("an answer that is no JSON");
-  }
-
   outcome({ price }: { price: PriceRow | undefined }): Outcome | undefined {
     const count = this.#pictures;
     if (count === undefined) return undefined;
-    const images = [{ ...kindOf(this.#request), count }];
+    const images = [{ ...kindOf(this.request), count }];
     if (price?.rates.perImage !== undefined) {
       return { usage: { input: 0, output: 0, images }, basis: "reported" };
     }
