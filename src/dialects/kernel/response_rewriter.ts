@@ -9,12 +9,11 @@ import type {
 import { innerJson, isRecord } from "./json.ts";
 import type { Reversal } from "./dialect.ts";
 
-/** How the pieces of one block are handled. */
-type Treatment =
-  /** Passed on as they arrive. */
-  | { kind: "plain" }
-  /** Buffered, and emitted as one piece when the block ends. */
-  | { kind: "gathered"; pieces: string[]; mend: (whole: string) => string };
+/** A block whose pieces are emitted as one, mended, when it ends. */
+interface Gathered {
+  pieces: string[];
+  mend: (whole: string) => string;
+}
 
 /**
  * Reverses on an answer's events what was emulated in its request, for every dialect: aliases of
@@ -25,7 +24,7 @@ type Treatment =
 export class ResponseRewriter {
   readonly #reversal: Reversal;
   readonly #mintCallId: () => string;
-  readonly #treatments = new Map<number, Treatment>();
+  readonly #gathered = new Map<number, Gathered>();
   /** Text per choice, held back while an answer through the JSON tool may follow. */
   readonly #held = new Map<number, CanonicalEvent[]>();
   readonly #heldBlocks = new Set<number>();
@@ -49,7 +48,7 @@ export class ResponseRewriter {
 
   /** Whether `apply` would give just this event: nothing is gathered or held back. */
   keeps(event: CanonicalEvent): boolean {
-    return event.type === "block-delta" && this.#treatments.size === 0 &&
+    return event.type === "block-delta" && this.#gathered.size === 0 &&
       this.#reversal.jsonTool === undefined;
   }
 
@@ -131,24 +130,19 @@ export class ResponseRewriter {
   }
 
   #delta(event: BlockDeltaEvent): CanonicalEvent[] {
-    const treatment = this.#treatments.get(event.block);
-    if (treatment?.kind !== "gathered") return [event];
-    treatment.pieces.push(event.text);
+    const gathered = this.#gathered.get(event.block);
+    if (!gathered) return [event];
+    gathered.pieces.push(event.text);
     return [];
   }
 
   #end(event: BlockEndEvent): CanonicalEvent[] {
-    const treatment = this.#treatments.get(event.block);
-    this.#treatments.delete(event.block);
-    if (treatment?.kind !== "gathered") return [event];
-    const text = treatment.mend(treatment.pieces.join(""));
-    const delta: BlockDeltaEvent = {
-      type: "block-delta",
-      choice: event.choice,
-      block: event.block,
-      text,
-    };
-    return text === "" ? [event] : [delta, event];
+    const gathered = this.#gathered.get(event.block);
+    if (!gathered) return [event];
+    this.#gathered.delete(event.block);
+    const text = gathered.mend(gathered.pieces.join(""));
+    const { choice, block } = event;
+    return text === "" ? [event] : [{ type: "block-delta", choice, block, text }, event];
   }
 
   /** An answer through the JSON tool ended as an ordinary stop. */
@@ -158,7 +152,7 @@ export class ResponseRewriter {
   }
 
   #gather(block: number, mend: (whole: string) => string): void {
-    this.#treatments.set(block, { kind: "gathered", pieces: [], mend });
+    this.#gathered.set(block, { pieces: [], mend });
   }
 }
 
