@@ -12,7 +12,7 @@ import type {
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import { audioFormat, dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
-import { type JsonRecord } from "../../../kernel/json.ts";
+import { objectText } from "../../../kernel/object_text.ts";
 
 type Message = Record<string, unknown>;
 
@@ -124,15 +124,6 @@ function writeResult(result: ToolResultPart, writing: Writing): Message {
     // The dialect has no flag for a failed tool.
     content: result.isError ? `Error: ${shown}` : shown,
   };
-}
-
-/** An object whose only member is a text `output` or `result` is written as that text. */
-function objectText(object: JsonRecord): string {
-  const entries = Object.entries(object);
-  const [key, value] = entries[0] ?? [];
-  const isPlain = entries.length === 1 && (key === "output" || key === "result") &&
-    typeof value === "string";
-  return isPlain ? value as string : JSON.stringify(object);
 }
 
 function writeContent(parts: readonly Part[], writing: Writing): unknown {

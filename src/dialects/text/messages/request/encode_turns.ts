@@ -9,11 +9,12 @@ import type {
   ToolResultPart,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
-import { innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { innerJson, isRecord } from "../../../kernel/json.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
 import type { CacheMarks } from "./cache_marks.ts";
 import { type CallIds, pairCalls } from "./call_ids.ts";
 import { leaveOut, writeMedia } from "./encode_media.ts";
+import { objectText } from "../../../kernel/object_text.ts";
 
 type Block = Record<string, unknown>;
 
@@ -100,19 +101,14 @@ function writeResultContent(result: ToolResultPart, context: TurnContext): unkno
     part.type !== "text" || part.text !== ""
   );
   if (result.object && !parts.some((part) => part.type === "text")) {
-    parts.unshift({ type: "text", text: objectText(result.object), path: result.path });
+    parts.unshift({
+      type: "text",
+      text: objectText(result.object, ["output", "result", "error"]),
+      path: result.path,
+    });
   }
   const [only] = parts;
   if (only === undefined) return undefined;
   if (parts.length === 1 && only.type === "text" && !only.cache) return only.text;
   return parts.map((part) => writePart(part, undefined, context));
-}
-
-/** An object whose only member is a text under a conventional name is written as that text. */
-function objectText(object: JsonRecord): string {
-  const entries = Object.entries(object);
-  const [key, value] = entries[0] ?? [];
-  const isPlain = entries.length === 1 && typeof value === "string" &&
-    (key === "output" || key === "result" || key === "error");
-  return isPlain ? value : JSON.stringify(object);
 }

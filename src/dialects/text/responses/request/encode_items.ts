@@ -13,9 +13,10 @@ import type {
   Turn,
 } from "../../../kernel/canonical_request.ts";
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
-import { innerJson, type JsonRecord } from "../../../kernel/json.ts";
+import { innerJson } from "../../../kernel/json.ts";
 import { audioFormat, dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
 import { requirePairs } from "./pairing.ts";
+import { objectText } from "../../../kernel/object_text.ts";
 
 type Item = Record<string, unknown>;
 
@@ -187,14 +188,6 @@ function outputOf(result: ToolResultPart, writing: Writing): unknown {
   const isMarked = writing.marks.acceptsMarks && marked.some((part) => part.cache);
   if (marked.length === 1 && first.type === "text" && !isMarked) return mark + first.text;
   return mark === "" ? parts : [{ type: "input_text", text: mark.trim() }, ...parts];
-}
-
-/** An object whose only member is a text `output` or `result` is written as that text. */
-function objectText(object: JsonRecord): string {
-  const entries = Object.entries(object);
-  const [key, value] = entries[0] ?? [];
-  const isPlain = entries.length === 1 && (key === "output" || key === "result");
-  return isPlain && typeof value === "string" ? value : JSON.stringify(object);
 }
 
 /** An id of more than 64 characters is replaced by a short one, on call and output alike. */
