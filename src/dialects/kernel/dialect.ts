@@ -442,6 +442,15 @@ export interface Reversal {
   stripFence: boolean;
 }
 
+/** Of a request in which nothing was emulated. */
+export const noReversal: Reversal = {
+  toolNames: {},
+  customTools: [],
+  jsonTool: undefined,
+  jsonUnwrap: undefined,
+  stripFence: false,
+};
+
 /** What an encoder needs to write the caller's answer, beside its events. */
 export interface AnswerContext {
   /** Generates ids: `id("chatcmpl-")` returns a new one with this prefix. */

@@ -2,6 +2,9 @@ import { sha256Hex } from "../../base/hash.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { CanonicalRequest } from "./canonical_request.ts";
 
+/** Names that chat, responses and messages servers take; of longer ones some models take none. */
+export const plainToolName = /^[A-Za-z0-9_-]{1,64}$/;
+
 export function* toolNamesOf(request: CanonicalRequest): Steps<string[]> {
   const names = new Set(request.tools.map(({ name }) => name));
   for (const { parts } of request.turns) {

@@ -10,14 +10,11 @@ import { Breakpoints } from "../../kernel/breakpoints.ts";
 import { defined } from "../../kernel/fields.ts";
 import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
-import { aliasToolNames, toolNamesOf } from "../../kernel/tool_names.ts";
-import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
+import { aliasToolNames, plainToolName, toolNamesOf } from "../../kernel/tool_names.ts";
+import { type EncodedRequest, noReversal, type Target } from "../../kernel/dialect.ts";
 import { loseSearchFields, searchFor, writeSearchLocation } from "../../kernel/web_search.ts";
 import { writeMessages } from "./request/encode_messages.ts";
 import { loseSetting, loseSettings } from "../../kernel/setting_losses.ts";
-
-/** Names that every chat server takes. */
-const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
  * Writes a request for a chat-style vendor with the fields that every such vendor accepts; what
@@ -31,7 +28,7 @@ export function* encodeRequestSteps(
 ): Steps<EncodedRequest> {
   const { request, losses } = withoutRefused(asked, target);
   for (const { path, weight } of request.unsupported) losses.push({ path, weight });
-  const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), acceptedToolName);
+  const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), plainToolName);
   // Only OpenRouter and some open-model servers accept it.
   loseSettings(request, ["topK"], losses);
   const marks = new Breakpoints(request, target, losses);
@@ -66,17 +63,7 @@ export function* encodeRequestSteps(
     ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
   if (request.metadata) loseSetting(request, "metadata", "hint", losses);
-  return {
-    body,
-    losses,
-    reversal: {
-      toolNames,
-      customTools: [],
-      jsonTool: undefined,
-      jsonUnwrap: undefined,
-      stripFence: false,
-    },
-  };
+  return { body, losses, reversal: { ...noReversal, toolNames } };
 }
 
 /** The dialect's own form, for models that search before every answer. */

@@ -2,7 +2,7 @@ import { pushAll } from "../../../base/lists.ts";
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import { SchemaBudget } from "../../kernel/schema_refs.ts";
 import type { CacheMark, CanonicalRequest, Loss } from "../../kernel/canonical_request.ts";
-import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
+import { type EncodedRequest, noReversal, type Target } from "../../kernel/dialect.ts";
 import { writeConfig } from "./request/encode_config.ts";
 import { writeContents } from "./request/encode_contents.ts";
 import { nameTools, planSearch, writeTools } from "./request/encode_tools.ts";
@@ -47,10 +47,9 @@ export function* encodeRequestSteps(
     },
     losses,
     reversal: {
+      ...noReversal,
       toolNames,
       customTools: request.tools.filter(({ type }) => type === "custom").map(({ name }) => name),
-      jsonTool: undefined,
-      jsonUnwrap: undefined,
       stripFence: instruction !== undefined,
     },
   };

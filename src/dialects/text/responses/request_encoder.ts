@@ -3,16 +3,14 @@ import type { CanonicalRequest, OutputFormat, Reasoning } from "../../kernel/can
 import { defined } from "../../kernel/fields.ts";
 import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
-import { aliasToolNames, toolNamesOf } from "../../kernel/tool_names.ts";
+import { aliasToolNames, plainToolName, toolNamesOf } from "../../kernel/tool_names.ts";
 import { searchFor } from "../../kernel/web_search.ts";
 import { Breakpoints } from "../../kernel/breakpoints.ts";
-import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
+import { type EncodedRequest, noReversal, type Target } from "../../kernel/dialect.ts";
 import { writeItems } from "./request/encode_items.ts";
 import { writeTools } from "./request/encode_tools.ts";
 import { loseSettings } from "../../kernel/setting_losses.ts";
 
-/** Names that every server of this dialect takes. */
-const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
 /** The smallest output limit that the dialect accepts. */
 const leastOutputTokens = 16;
 
@@ -31,7 +29,7 @@ export function* encodeRequestSteps(
   loseSettings(request, lost, losses);
   const search = searchFor(request, target, losses);
   const marks = new Breakpoints(request, target, losses);
-  const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), acceptedToolName);
+  const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), plainToolName);
   const include = [
     "reasoning.encrypted_content",
     ...(request.logprobs ? ["message.output_text.logprobs"] : []),
@@ -59,17 +57,7 @@ export function* encodeRequestSteps(
     ...writeTools(request, search, aliasOf, losses),
     ...(request.stream ? { stream: true } : {}),
   };
-  return {
-    body,
-    losses,
-    reversal: {
-      toolNames,
-      customTools: [],
-      jsonTool: undefined,
-      jsonUnwrap: undefined,
-      stripFence: false,
-    },
-  };
+  return { body, losses, reversal: { ...noReversal, toolNames } };
 }
 
 /** Settings without a field in this dialect. */

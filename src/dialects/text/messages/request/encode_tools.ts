@@ -3,7 +3,7 @@ import { invalidValue } from "../../../../shared/fault.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
 import { isRecord } from "../../../kernel/json.ts";
-import { aliasToolNames } from "../../../kernel/tool_names.ts";
+import { aliasToolNames, plainToolName } from "../../../kernel/tool_names.ts";
 import { loseSearchFields, writeSearchLocation } from "../../../kernel/web_search.ts";
 import type { CacheMarks } from "./cache_marks.ts";
 import type { FormatPlan } from "./encode_format.ts";
@@ -25,9 +25,6 @@ export interface ToolPlan {
   jsonTool: string | undefined;
 }
 
-/** Older models accept at most 64 characters. */
-const acceptedName = /^[a-zA-Z0-9_-]{1,64}$/;
-
 const searchName = "web_search";
 
 export interface ToolContext {
@@ -45,7 +42,7 @@ export function planTools(
 ): ToolPlan {
   const used = usedNames(request);
   const names = [...new Set([...request.tools.map((tool) => tool.name), ...used])];
-  const { aliasOf, toolNames } = aliasToolNames(names, acceptedName, search && searchName);
+  const { aliasOf, toolNames } = aliasToolNames(names, plainToolName, search && searchName);
   const jsonTool = format.tool ? freeName(names.map(aliasOf)) : undefined;
   const sent = toolsToSend(request, used);
   const tools: unknown[] = sent.map((tool) =>
@@ -132,12 +129,8 @@ function freeName(names: readonly string[]): string {
   return name;
 }
 
-interface Writing {
-  facts: ModelFacts;
+interface Writing extends Pick<ToolContext, "facts" | "marks" | "losses" | "room"> {
   aliasOf: (name: string) => string;
-  marks: CacheMarks;
-  losses: Loss[];
-  room: SchemaBudget;
 }
 
 function writeTool(tool: Tool, writing: Writing): Record<string, unknown> {
