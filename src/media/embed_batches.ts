@@ -3,7 +3,7 @@ import {
   maxBatch,
   readBatch,
 } from "../dialects/text/generate/operations/embeddings.ts";
-import { batchEmbedPath } from "../dialects/text/generate/models.ts";
+import { methodPath } from "../dialects/text/generate/models.ts";
 import { embeddingList, inputTokens, textInputs } from "../dialects/media/operations/embeddings.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
 import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
@@ -55,7 +55,7 @@ async function embedBatch(
 ): Promise<{ vectors: number[][]; tokens: number | undefined }> {
   const { model } = ctx.vendorCall.target;
   const answer = await ctx.ask({
-    path: batchEmbedPath(model),
+    path: methodPath(model, "batchEmbedContents"),
     contentType: "application/json",
     accept: "application/json",
     body: JSON.stringify(batchRequest(texts, model, dimensions)),

@@ -1,5 +1,5 @@
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
-import { pathOf as methodPath } from "../dialects/text/generate/models.ts";
+import { methodPath } from "../dialects/text/generate/models.ts";
 import { embeddingLosses, textInputs } from "../dialects/media/operations/embeddings.ts";
 import type { AnswerReader, Operation } from "../dialects/kernel/operation.ts";
 import {

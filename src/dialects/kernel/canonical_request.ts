@@ -1,3 +1,4 @@
+import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { NamespacedName } from "./namespaces.ts";
 import { type JsonRecord } from "./json.ts";
 
@@ -187,7 +188,7 @@ export interface RefusalPart {
  */
 export interface Opaque {
   /** Dialect of the vendor's wire format. */
-  dialect: "chat" | "responses" | "messages" | "generate";
+  dialect: DialectName;
   /** The vendor's value: a signature, or a whole block. */
   value: string;
   /**

@@ -116,6 +116,8 @@ const weightOf: Readonly<Record<SearchField, LossWeight>> = {
   contextSize: "hint",
 };
 
+export const searchFields = Object.keys(weightOf) as readonly SearchField[];
+
 function stringsAt(value: unknown, path: string): string[] | undefined {
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) {

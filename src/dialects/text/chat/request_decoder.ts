@@ -68,7 +68,7 @@ function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Req
     verbosity: asString(request.verbosity),
     user: asString(request.safety_identifier) ?? asString(request.user),
     serviceTier: asString(request.service_tier),
-    promptCacheKey: asString(request.prompt_cache_key) || undefined,
+    promptCacheKey: asString(request.prompt_cache_key),
     metadata: isRecord(request.metadata)
       ? request.metadata as Readonly<Record<string, string>>
       : undefined,

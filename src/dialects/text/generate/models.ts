@@ -87,17 +87,13 @@ export function upstreamPath(model: string, stream: boolean): string {
   return `${modelPath(model)}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
 }
 
-export function batchEmbedPath(model: string): string {
-  return `${modelPath(model)}:batchEmbedContents`;
-}
-
 /** Path of another method, such as `predict`. */
-export function pathOf(model: string, verb: string): string {
-  return `${modelPath(model)}:${verb}`;
+export function methodPath(model: string, method: string): string {
+  return `${modelPath(model)}:${method}`;
 }
 
 export function countTokensPath(model: string): string {
-  return `${modelPath(model)}:countTokens`;
+  return methodPath(model, "countTokens");
 }
 
 /** `/models/{model}` with the name encoded, so that it can't change the rest of the path. */

@@ -23,7 +23,7 @@ export const conversation: Conversation = {
     return thread?.type === "continue" ? thread.previousId : undefined;
   },
 
-  wantsStored: (body) => threadOf(body) !== undefined,
+  wantsStored: hasThread,
 
   /** First what is not repeated in later requests, then the messages. */
   inputItems(body) {
@@ -44,7 +44,7 @@ export const conversation: Conversation = {
       if (!isEmpty || threadOf(body)?.type === "continue") return;
       throw invalidValue("messages", "expected at least 1 item");
     },
-    isAsked: (body) => threadOf(body) !== undefined,
+    isAsked: hasThread,
     start: ({ body, bodyText }) => ({
       body,
       bodyText: splice(bodyText, changeMembers(bodyText, whole(bodyText), { remove: ["thread"] })),
@@ -113,6 +113,10 @@ function withoutMarks(message: unknown): unknown {
 interface Thread {
   type: "create" | "continue";
   previousId?: string;
+}
+
+function hasThread(body: unknown): boolean {
+  return threadOf(body) !== undefined;
 }
 
 /** Undefined if it has no thread. Throws `invalid_value` or `missing_required_field`. */

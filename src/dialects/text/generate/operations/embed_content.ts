@@ -9,6 +9,7 @@ import { finish } from "../../../../base/steps.ts";
 import { estimateTokens, inputTokenBound } from "../../../../shared/token_estimate.ts";
 import { invalidValue, unreadableAnswer } from "../../../../shared/fault.ts";
 import type { BillableUsage } from "../../../../pricing/pricing.ts";
+import { mediaFields } from "../media.ts";
 import { bareModel } from "../models.ts";
 import { readUsage } from "../usage.ts";
 import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
@@ -22,11 +23,7 @@ import { JsonAnswerReader } from "../../../kernel/answer_reader.ts";
 
 const shared = {
   name: "embeddings",
-  mediaFields: [{ parent: "inlineData", key: "data", mimeType: "mimeType" }, {
-    parent: "inline_data",
-    key: "data",
-    mimeType: "mime_type",
-  }],
+  mediaFields,
   bound: (request: OperationRequest) => ({
     inputTokens: inputTokenBound(recordText(request)),
     maxOutputTokens: 0,

@@ -5,7 +5,7 @@ import { asString, isRecord, recordsIn } from "../../../kernel/json.ts";
 import { standardBase64 } from "../../../kernel/media_source.ts";
 import { asRatio, notAllowed, type Resolution } from "../../../kernel/picture_shape.ts";
 import { withOptions } from "../../../kernel/vendor_options.ts";
-import { pathOf } from "../models.ts";
+import { methodPath } from "../models.ts";
 
 const ratios = ["1:1", "3:4", "4:3", "9:16", "16:9"];
 const most = 4;
@@ -43,7 +43,7 @@ export function encodePredict(
   );
   return {
     calls: counts.map((count) => ({
-      path: pathOf(ask.model, "predict"),
+      path: methodPath(ask.model, "predict"),
       count,
       body: {
         type: "json",

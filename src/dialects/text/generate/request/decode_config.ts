@@ -29,15 +29,14 @@ export function readConfig(config: Fields, unsupported: UnsupportedField[]): Rea
     settings[name] = value;
     paths[name] = config.at(field);
   };
-  set("maxOutputTokens", "maxOutputTokens", config.number("maxOutputTokens"));
-  set("temperature", "temperature", config.number("temperature"));
-  set("topP", "topP", config.number("topP"));
-  set("topK", "topK", config.number("topK"));
+  for (const name of ["maxOutputTokens", "temperature", "topP", "topK"] as const) {
+    set(name, name, config.number(name));
+  }
   set("stop", "stopSequences", config.strings("stopSequences"));
   set("choices", "candidateCount", config.number("candidateCount"));
-  set("seed", "seed", config.number("seed"));
-  set("frequencyPenalty", "frequencyPenalty", config.number("frequencyPenalty"));
-  set("presencePenalty", "presencePenalty", config.number("presencePenalty"));
+  for (const name of ["seed", "frequencyPenalty", "presencePenalty"] as const) {
+    set(name, name, config.number(name));
+  }
   if (config.boolean("responseLogprobs") === true) {
     set("logprobs", "responseLogprobs", { top: config.number("logprobs") ?? 0 });
   }

@@ -10,7 +10,7 @@ import type {
   Turn,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import type { JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import {
   dataMember,
@@ -238,8 +238,5 @@ function resultText(
     return { text, isError: false };
   }
   const isEmpty = keys.length === 0 && hasMedia;
-  return {
-    text: isEmpty || !isRecord(response) ? undefined : JSON.stringify(response),
-    isError: false,
-  };
+  return { text: isEmpty ? undefined : JSON.stringify(response), isError: false };
 }

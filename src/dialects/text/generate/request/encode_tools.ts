@@ -3,7 +3,7 @@ import { mapInSteps, type Steps } from "../../../../base/steps.ts";
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { aliasToolNames, toolNamesOf } from "../../../kernel/tool_names.ts";
-import { loseSearchFields, searchFor } from "../../../kernel/web_search.ts";
+import { loseSearchFields, searchFields, searchFor } from "../../../kernel/web_search.ts";
 import type { Target } from "../../../kernel/dialect.ts";
 import type { ModelTraits } from "../models.ts";
 import { lowerSchema } from "./schema_lowering.ts";
@@ -48,14 +48,7 @@ export function planSearch(
   const isAble = traits.search && (traits.searchWithTools || request.tools.length === 0);
   const search = searchFor(request, target, losses, isAble);
   if (!search) return undefined;
-  const fields = [
-    "allowedDomains",
-    "blockedDomains",
-    "maxUses",
-    "location",
-    "contextSize",
-  ] as const;
-  loseSearchFields(search, fields, losses);
+  loseSearchFields(search, searchFields, losses);
   // Only functions can be forced.
   if (search.demanded) losses.push({ path: search.paths.demanded ?? search.path, weight: "hint" });
   return search;

@@ -1,3 +1,4 @@
+import { type DialectName, dialectNames } from "../../../../../contracts/calls/vendors.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { isRecord } from "../../../kernel/json.ts";
 
@@ -9,14 +10,14 @@ import { isRecord } from "../../../kernel/json.ts";
  */
 export function writeEnvelope(opaque: Opaque): string {
   const { dialect, kind, value } = opaque;
-  return mark + toBase64Url(JSON.stringify({ version: 1, dialect, kind, value }));
+  return envelopeMark + toBase64Url(JSON.stringify({ version: 1, dialect, kind, value }));
 }
 
 /** The content of an envelope; undefined if the text is none, or is damaged. */
 export function readEnvelope(text: string): Opaque | undefined {
   if (!isEnvelope(text)) return undefined;
   try {
-    const json: unknown = JSON.parse(fromBase64Url(text.slice(mark.length)));
+    const json: unknown = JSON.parse(fromBase64Url(text.slice(envelopeMark.length)));
     if (!isRecord(json) || json.version !== 1) return undefined;
     const { dialect, kind, value } = json;
     if (!isDialect(dialect) || typeof kind !== "string" || typeof value !== "string") {
@@ -30,15 +31,14 @@ export function readEnvelope(text: string): Opaque | undefined {
 
 /** Whether a gateway wrote the text. No vendor accepts it. */
 export function isEnvelope(text: string): boolean {
-  return text.startsWith(mark);
+  return text.startsWith(envelopeMark);
 }
 
 /** The prefix of an envelope, to look for in a request's text without parsing it. */
 export const envelopeMark = "gwenv1.";
-const mark = envelopeMark;
 
-function isDialect(value: unknown): value is Opaque["dialect"] {
-  return value === "chat" || value === "responses" || value === "messages" || value === "generate";
+function isDialect(value: unknown): value is DialectName {
+  return dialectNames.some((name) => name === value);
 }
 
 function toBase64Url(text: string): string {
