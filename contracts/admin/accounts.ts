@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { labelText } from "../kernel/common.ts";
 import { defineContract, ofAdministration } from "../kernel/contract.ts";
-import { adminPage, createdAt, nextCursor } from "./fields.ts";
+import { adminPage, createdAt, pageOf } from "./fields.ts";
 
 const tier = z.enum(["free", "pro", "enterprise"]);
 const rate = z.number().int().min(1).max(100_000_000);
@@ -29,10 +29,7 @@ export const adminAccountContracts = {
     operationId: "listAccounts",
     summary: "List accounts, oldest first",
     query: z.strictObject(adminPage),
-    answer: z.strictObject({
-      data: z.array(account).describe("A page of accounts."),
-      next_cursor: nextCursor,
-    }).openapi("AccountList"),
+    answer: pageOf(account, "A page of accounts.").openapi("AccountList"),
   }),
   createAccount: defineContract({
     ...ofAdministration,

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { timestampSchema } from "../kernel/common.ts";
 import { defineContract, ofAdministration } from "../kernel/contract.ts";
-import { accountId, accountIdFilter, adminPage, nextCursor } from "./fields.ts";
+import { accountId, accountIdFilter, adminPage, pageOf } from "./fields.ts";
 
 const entry = z.strictObject({
   at: timestampSchema.describe("When it was done."),
@@ -21,10 +21,7 @@ export const adminAuditContracts = {
     operationId: "listAuditEntries",
     summary: "List the audit log, newest first",
     query: z.strictObject({ account_id: accountIdFilter, ...adminPage }),
-    answer: z.strictObject({
-      data: z.array(entry).describe("A page of entries."),
-      next_cursor: nextCursor,
-    }).openapi("AuditEntryList"),
+    answer: pageOf(entry, "A page of entries.").openapi("AuditEntryList"),
     errors: ["account_not_found"],
   }),
 };

@@ -6,7 +6,7 @@ import {
   accountIdInBody,
   accountIdInQuery,
   adminPage,
-  nextCursor,
+  pageOf,
   usdAmount,
 } from "./fields.ts";
 
@@ -69,10 +69,7 @@ export const adminCreditContracts = {
     summary: "List credit grants, newest first",
     description: "Grants and corrections of an account.",
     query: z.strictObject({ account_id: accountIdInQuery, ...adminPage }),
-    answer: z.strictObject({
-      data: z.array(grantRow).describe("A page of grants."),
-      next_cursor: nextCursor,
-    }).openapi("CreditGrantList"),
+    answer: pageOf(grantRow, "A page of grants.").openapi("CreditGrantList"),
     errors: ["account_not_found"],
   }),
 };

@@ -33,9 +33,13 @@ export const adminPage = {
   ),
 };
 
-export const nextCursor = z.string().nullable().describe(
-  "`cursor` of the next page; null on the last one.",
-);
+/** A page of such rows. */
+export function pageOf<Row extends z.ZodType>(row: Row, about: string) {
+  return z.strictObject({
+    data: z.array(row).describe(about),
+    next_cursor: z.string().nullable().describe("`cursor` of the next page; null on the last one."),
+  });
+}
 
 /** An amount in USD that a caller names: money is no floating point number. */
 export const usdAmount = z.string().regex(

@@ -7,7 +7,7 @@ import {
   accountIdInBody,
   adminPage,
   createdAt,
-  nextCursor,
+  pageOf,
   usdAmount,
 } from "./fields.ts";
 
@@ -80,10 +80,7 @@ export const adminKeyContracts = {
     summary: "List API keys",
     description: "Those that were revoked or have ended, too; never their values.",
     query: z.strictObject({ account_id: accountIdFilter, ...adminPage }),
-    answer: z.strictObject({
-      data: z.array(key).describe("A page of keys."),
-      next_cursor: nextCursor,
-    }).openapi("ApiKeyList"),
+    answer: pageOf(key, "A page of keys.").openapi("ApiKeyList"),
     errors: ["account_not_found"],
   }),
   createKey: defineContract({

@@ -37,6 +37,15 @@ const modelParams = z.object({
   model: z.string().min(1).max(256).describe("Name of the model, as the list has it."),
 });
 
+/** Where one vendor is asked for its list. */
+const listErrors = [
+  ...["vendor_not_configured", "invalid_vendor_api_key"] as const,
+  ...["upstream_error", "upstream_unreachable", "upstream_timeout"] as const,
+];
+const modelErrors = ["model_not_found" as const, ...listErrors];
+
+const unified = { method: "get", tag: "chat", scope: "chat" } as const;
+
 /** `GET …/v1/models/{model}` of one vendor's family. */
 export function familyModel(family: VendorFamily) {
   const versions = family.dialects.includes("generate") ? ["v1", "v1beta"] : ["v1"];
@@ -55,50 +64,37 @@ export function familyModel(family: VendorFamily) {
     dialect: family.dialects[0] ?? "service",
     params: modelParams,
     answer: model,
-    errors: [
-      ...["model_not_found", "vendor_not_configured", "invalid_vendor_api_key"] as const,
-      ...["upstream_error", "upstream_unreachable", "upstream_timeout"] as const,
-    ],
+    errors: modelErrors,
   });
 }
 
 /** `GET /chat/v1/models/{model}`: a virtual model, or one of any vendor that has a key. */
 export const unifiedModel = defineContract({
-  method: "get",
+  ...unified,
   path: "/chat/v1/models/{model}",
   mounts: ["/chat/v1/models/:model{.+}"],
   operationId: "getModel",
   summary: "Get a model",
   description:
     "By the name that calls use: `<provider>/<model_name>`, a virtual model's, or a name that one vendor has as its own. With the header `x-goog-api-key`, as `/chat/v1beta/models/{model}`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.",
-  tag: "chat",
-  scope: "chat",
   dialect: "chat",
   params: modelParams,
   answer: model,
-  errors: [
-    ...["model_not_found", "vendor_not_configured", "invalid_vendor_api_key"] as const,
-    ...["upstream_error", "upstream_unreachable", "upstream_timeout"] as const,
-  ],
+  errors: modelErrors,
 });
 
 /** `GET /chat/v1beta/models/{model}`: the same for clients of the generate dialect. */
 export const unifiedNativeModel = defineContract({
-  method: "get",
+  ...unified,
   path: "/chat/v1beta/models/{model}",
   mounts: ["/chat/v1beta/models/:model{.+}"],
   operationId: "getNativeModel",
   summary: "Get a model for clients of Google",
   description: "As `/chat/v1/models/{model}`, with the fields that `@google/genai` reads.",
-  tag: "chat",
-  scope: "chat",
   dialect: "generate",
   params: modelParams,
   answer: nativeModel,
-  errors: [
-    ...["model_not_found", "vendor_not_configured", "invalid_vendor_api_key"] as const,
-    ...["upstream_error", "upstream_unreachable", "upstream_timeout"] as const,
-  ],
+  errors: modelErrors,
 });
 
 /** `GET …/v1/models` of one vendor's family. */
@@ -118,37 +114,30 @@ export function familyModels(family: VendorFamily) {
     scope: family.label,
     dialect: family.dialects[0] ?? "service",
     answer: modelList,
-    errors: [
-      ...["vendor_not_configured", "invalid_vendor_api_key"] as const,
-      ...["upstream_error", "upstream_unreachable", "upstream_timeout"] as const,
-    ],
+    errors: listErrors,
   });
 }
 
 /** `GET /chat/v1/models`: virtual models, and the models of every vendor that a key is there for. */
 export const unifiedModels = defineContract({
-  method: "get",
+  ...unified,
   path: "/chat/v1/models",
   operationId: "listModels",
   summary: "List models",
   description:
     "The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same. A vendor for which the service has no key is listed by the one that the account has stored. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.",
-  tag: "chat",
-  scope: "chat",
   dialect: "chat",
   answer: modelList,
 });
 
 /** `GET /chat/v1beta/models`: the same for clients of the generate dialect. */
 export const unifiedNativeModels = defineContract({
-  method: "get",
+  ...unified,
   path: "/chat/v1beta/models",
   operationId: "listNativeModels",
   summary: "List models for clients of Google",
   description:
     "As `/chat/v1/models`, with the list that `@google/genai` reads. All models are in one page.",
-  tag: "chat",
-  scope: "chat",
   dialect: "generate",
   answer: nativeModelList,
 });
