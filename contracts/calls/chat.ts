@@ -81,7 +81,7 @@ const toolCall = z.union([
   }).openapi("ChatCustomCall"),
 ]).openapi("ChatToolCall");
 
-export const chatCompletion = z.looseObject({
+const chatCompletion = z.looseObject({
   id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
   object: z.literal("chat.completion").describe("Always `chat.completion`."),
   created: z.number().int().describe("Unix time in seconds."),

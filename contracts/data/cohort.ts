@@ -4,7 +4,7 @@ import { defineContract, ofRecords } from "../kernel/contract.ts";
 import { cohortIdSchema, labelText } from "../kernel/common.ts";
 
 /** Largest value of one item, either way: billionths of it still are a 64-bit integer. */
-export const maxOutcomeValue = 1_000_000_000;
+const maxOutcomeValue = 1_000_000_000;
 
 const conversion = z.strictObject({
   type: labelText(64).describe(

@@ -82,7 +82,7 @@ const judge = z.strictObject({
   ),
 });
 
-export const graderSchema = z.discriminatedUnion("type", [
+const graderSchema = z.discriminatedUnion("type", [
   exact,
   contains,
   jsonSchema,

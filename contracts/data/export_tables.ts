@@ -67,7 +67,7 @@ const vendorAttempt = z.strictObject({
  * The public columns of a stored call, in the order of an export. Record, filters and document are
  * derived from this table; how each column is stored is in `src/records/columns.ts`.
  */
-export const interactionTable = {
+const interactionTable = {
   transaction_id: word("Our id of the call, as in `X-Transaction-ID`."),
   created_at: time("When the request arrived, UTC."),
   request_id: text("`X-Request-ID`, the caller's or ours."),
@@ -141,7 +141,7 @@ export const interactionTable = {
 export const interactionRecord = recordOf(interactionTable).openapi("Interaction");
 
 /** One evaluation. */
-export const evalRunTable = {
+const evalRunTable = {
   eval_run_id: word("Id of the evaluation."),
   created_at: time("When it was asked for, UTC."),
   account_id: whole("The key's account."),
@@ -154,10 +154,10 @@ export const evalRunTable = {
   counts: json("Figures of the run so far."),
 } as const;
 
-export const evalRunRecord = recordOf(evalRunTable).openapi("ExportedEvalRun");
+const evalRunRecord = recordOf(evalRunTable).openapi("ExportedEvalRun");
 
 /** One answer's grade. */
-export const evalResultTable = {
+const evalResultTable = {
   eval_run_id: word("Id of the evaluation."),
   created_at: time("When it was graded, UTC."),
   account_id: whole("The key's account."),
@@ -177,7 +177,7 @@ export const evalResultTable = {
   detail: textOrNull("What the grader said."),
 } as const;
 
-export const evalResultRecord = recordOf(evalResultTable).openapi("ExportedEvalResult");
+const evalResultRecord = recordOf(evalResultTable).openapi("ExportedEvalResult");
 
 /** Table → its row as an export shows it. */
 export const exportRecords = {

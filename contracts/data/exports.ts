@@ -4,7 +4,7 @@ import { defineContract, ofRecords } from "../kernel/contract.ts";
 import { exportFilters } from "./export_filters.ts";
 import { columnKinds, exportRecords, exportTables } from "./export_tables.ts";
 
-export const exportFormats = ["json", "csv", "jsonl"] as const;
+const exportFormats = ["json", "csv", "jsonl"] as const;
 
 /** More columns than all tables have together. */
 const maxColumns = 100;
@@ -48,7 +48,7 @@ export const exportRequest = z.strictObject({
 
 const requestId = z.string().openapi({ format: "uuid" }).describe("Id of the export.");
 
-export const exportJob = z.strictObject({
+const exportJob = z.strictObject({
   status: z.literal("success").describe("Always `success`."),
   request_id: requestId,
   bytes_size: z.number().int().describe("Bytes of the file; 0 until it is written."),
@@ -56,7 +56,7 @@ export const exportJob = z.strictObject({
 }).openapi("ExportJob");
 
 /** Bucket form. */
-export const exportLink = z.strictObject({
+const exportLink = z.strictObject({
   export_url: z.string().describe("Signed address of the file, valid for seven days."),
 }).openapi("ExportLink");
 

@@ -5,7 +5,7 @@ import { operationName, type VendorFamily } from "../calls/vendors.ts";
 
 const healthStatus = z.enum(["ok", "degraded", "down"]);
 
-export const vendorHealth = z.strictObject({
+const vendorHealth = z.strictObject({
   status: healthStatus.describe("`degraded`: it answers, though not as it should."),
   vendor: z.string().describe("Label of the vendor."),
   checked_at: timestampSchema.describe("When the vendor was asked."),
@@ -15,7 +15,7 @@ export const vendorHealth = z.strictObject({
   reason: z.string().optional().describe("Why the status is not `ok`."),
 }).openapi("VendorHealth");
 
-export const unifiedHealthBody = z.strictObject({
+const unifiedHealthBody = z.strictObject({
   status: healthStatus.describe("`ok` when every configured vendor is, `down` when all are down."),
   checked_at: timestampSchema.describe("When the vendor was asked."),
   vendors: z.array(vendorHealth).describe("Every vendor that has a key."),

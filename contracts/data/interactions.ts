@@ -13,7 +13,7 @@ export const listFilters = filterColumns("interactions").filter((name) => name !
 const { request: _request, response: _response, ...summaryShape } = interactionRecord.shape;
 
 /** A call without what was said. */
-export const interactionSummary = z.strictObject(summaryShape).openapi("InteractionSummary");
+const interactionSummary = z.strictObject(summaryShape).openapi("InteractionSummary");
 
 const costLine = z.strictObject({
   dimension: z.string().describe(
@@ -25,7 +25,7 @@ const costLine = z.strictObject({
   cost_usd: usdSchema.describe("What the line costs; lines add up to the call's `cost_usd`."),
 }).openapi("CostLine");
 
-export const interactionDetail = z.strictObject({
+const interactionDetail = z.strictObject({
   ...interactionRecord.shape,
   lines: z.array(costLine).describe(
     "What the cost is made of; empty where it is 0 or no price is known.",

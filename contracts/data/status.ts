@@ -8,7 +8,7 @@ const spendCap = z.strictObject({
 }).openapi("SpendCap");
 
 /** Both shapes of the specification in one body. */
-export const statusBody = z.strictObject({
+const statusBody = z.strictObject({
   status: z.literal("ok").describe("Always `ok`."),
   project: z.string().describe("Name of the account that the key belongs to."),
   service: z.string().describe("Name of the service."),

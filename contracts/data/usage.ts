@@ -16,7 +16,7 @@ export const usageGroups = [
 export type UsageGroup = typeof usageGroups[number];
 
 /** Groups of one answer. */
-export const maxUsageGroups = 10_000;
+const maxUsageGroups = 10_000;
 
 const whole = (about: string) => z.number().int().describe(about);
 

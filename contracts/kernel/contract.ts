@@ -14,7 +14,7 @@ export const adminScope = "admin";
 type ObjectSchema = z.ZodObject<z.ZodRawShape>;
 
 /** What an endpoint is, before it becomes a route: written once, read by routing and document. */
-export interface ContractSpec<
+interface ContractSpec<
   Params extends ObjectSchema | undefined,
   Query extends ObjectSchema | undefined,
   Body extends z.ZodType | undefined,

@@ -1,5 +1,5 @@
 /** Bounds of a JSON schema that a caller sends to be compiled. */
-export const schemaBounds = {
+const schemaBounds = {
   characters: 64 * 1024,
   nodes: 2000,
   patternCharacters: 2000,

@@ -107,7 +107,7 @@ const imageUsage = z.strictObject({
   }).optional().describe("Of `output_tokens`, where the vendor tells."),
 }).openapi("ImageUsage");
 
-export const imageAnswer = z.strictObject({
+const imageAnswer = z.strictObject({
   created: z.number().int().describe("Unix time in seconds."),
   provider: z.string().describe("Label of the vendor that made them."),
   model: z.string().describe("The model, as the vendor calls it."),

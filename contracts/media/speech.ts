@@ -54,7 +54,7 @@ export const speechRequest = z.strictObject({
   provider_options: providerOptions,
 }).openapi("GenerateSpeechRequest");
 
-export const speechAnswer = z.strictObject({
+const speechAnswer = z.strictObject({
   provider: z.string().describe("Label of the vendor that spoke."),
   model: z.string().describe("The model, as the vendor calls it."),
   audio: z.strictObject({

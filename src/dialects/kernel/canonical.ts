@@ -135,7 +135,7 @@ export interface FinishEvent {
 }
 
 /** The vendor reported a failure inside its answer; nothing follows. */
-export interface ErrorEvent {
+interface ErrorEvent {
   type: "error";
   error: VendorError;
 }

@@ -24,7 +24,7 @@ export interface Dialect extends RequestCodec, AnswerCodec, OptionalForms {
 }
 
 /** Requests: what the gateway reads of them, and how they reach a vendor. */
-export interface RequestCodec {
+interface RequestCodec {
   /** What the gateway must know of a request; `body` has passed the contract. */
   readRequest(body: unknown): RequestFacts;
   /**
@@ -69,7 +69,7 @@ export interface RequestCodec {
 }
 
 /** Whole answers and streams. */
-export interface AnswerCodec {
+interface AnswerCodec {
   /** Members of a request that its answer echoes or depends on, or that distinguish calls. */
   readonly answerFields: readonly string[];
   readonly usageMember: string;
@@ -91,7 +91,7 @@ export interface AnswerCodec {
   errorFrame(fault: Fault): string;
 }
 
-export interface OptionalForms {
+interface OptionalForms {
   /**
    * For a dialect whose vendors store answers by default: how to make this call without. Undefined
    * if the caller wants nothing stored either.
@@ -178,7 +178,7 @@ export interface BackgroundForm {
 }
 
 /** How to change a stored request to send it again. */
-export interface Asking {
+interface Asking {
   /** The path names model and streaming; `readRequest` finds them in the body even so. */
   readonly modelInPath: boolean;
   /** Members that ask for a stream. */
@@ -211,7 +211,7 @@ export interface Counting {
 }
 
 /** A flag that some servers refuse as unknown. */
-export interface UsageFlag {
+interface UsageFlag {
   /** Whether the text of a vendor's refusal is about the flag. */
   isRefusedIn(refusal: string): boolean;
   without(request: JsonRecord): Record<string, unknown>;

@@ -61,7 +61,7 @@ export function resolutionOf({ width, height }: PixelSize): Resolution {
 }
 
 /** An image's shape and size, for vendors with ratios and resolutions instead of pixels. */
-export interface RatioAndResolution {
+interface RatioAndResolution {
   /** The vendor's spelling; undefined: not requested. */
   ratio: string | undefined;
   resolution: Resolution | undefined;

@@ -9,7 +9,7 @@ import { isRecord, type JsonRecord } from "./json.ts";
  * - `too_large`: nested deeper than 100, or more than 20,000 nodes once replaced, or no room left
  *   for them. A few nested definitions can name each other often enough to fill any memory.
  */
-export type Inlined =
+type Inlined =
   | { schema: JsonRecord; problem: undefined }
   | { schema: undefined; problem: "recursive" | "unresolved" | "too_large" };
 
@@ -152,7 +152,7 @@ function mapSchemas(
 }
 
 /** Members whose value is a schema or a list of schemas. */
-export const schemaKeywords: ReadonlySet<string> = new Set([
+const schemaKeywords: ReadonlySet<string> = new Set([
   "items",
   "prefixItems",
   "additionalItems",
@@ -171,7 +171,7 @@ export const schemaKeywords: ReadonlySet<string> = new Set([
 ]);
 
 /** Members whose value maps names to schemas. */
-export const schemaMapKeywords: ReadonlySet<string> = new Set([
+const schemaMapKeywords: ReadonlySet<string> = new Set([
   "properties",
   "patternProperties",
   "dependentSchemas",

@@ -8,7 +8,7 @@ import { base64Bytes, dataUrl } from "../../kernel/media_source.ts";
 import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 
-export interface ImageAnswerFacts {
+interface ImageAnswerFacts {
   created: number;
   provider: string;
   model: string;

@@ -11,7 +11,7 @@ import { knownConfig } from "../known_fields.ts";
 import { Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
-export interface ReadConfig {
+interface ReadConfig {
   settings: RequestSettings;
   paths: CanonicalRequest["paths"];
 }

@@ -33,7 +33,7 @@ const dataMembers = [
   "toolResponse",
 ] as const;
 
-export type DataMember = typeof dataMembers[number];
+type DataMember = typeof dataMembers[number];
 
 /**
  * The data member of a part; undefined for a type that is newer than this code. A part with just a

@@ -12,7 +12,7 @@ import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import { lowerSchema } from "./schema_lowering.ts";
 import { loseSetting, loseSettings, settingPath } from "../../../kernel/setting_losses.ts";
 
-export interface EncodedConfig {
+interface EncodedConfig {
   config: Record<string, unknown>;
   /** An instruction for the model where no field exists. */
   instruction: string | undefined;

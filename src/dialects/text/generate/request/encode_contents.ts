@@ -18,7 +18,7 @@ import { mediaPart } from "./encode_media.ts";
 import { parseArguments, signatureOf } from "../answer/encode_parts.ts";
 import type { ModelTraits } from "../models.ts";
 
-export interface EncodedContents {
+interface EncodedContents {
   contents: Content[];
   /** System texts: those before the turns, then those between them. */
   system: SystemText[];
@@ -34,7 +34,7 @@ interface Content {
  */
 const opening = "(continue)";
 
-export interface ContentContext {
+interface ContentContext {
   traits: ModelTraits;
   aliasOf: (name: string) => string;
   losses: Loss[];

@@ -13,7 +13,7 @@ import { loseSetting } from "../../../kernel/setting_losses.ts";
 /** Function names: dots and colons are accepted too, but no leading digit or dash. */
 const acceptedName = /^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$/;
 
-export interface ToolNames {
+interface ToolNames {
   aliasOf: (name: string) => string;
   /** Alias → the caller's name, for changed names only. */
   toolNames: Readonly<Record<string, string>>;

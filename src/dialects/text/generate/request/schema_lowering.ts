@@ -5,7 +5,7 @@ import { inlineRefs, type SchemaBudget } from "../../../kernel/schema_refs.ts";
 import { below, schemaSubset } from "./schema_subset.ts";
 
 /** A schema in one of the wire's two fields; neither if it is empty or can't be expressed. */
-export interface LoweredSchema {
+interface LoweredSchema {
   /** For `parametersJsonSchema` and `responseJsonSchema`. */
   jsonSchema?: JsonRecord;
   /** For `parameters` and `responseSchema`. */

@@ -4,7 +4,7 @@ import type { ModelFacts } from "../models.ts";
 import { loseSetting } from "../../../kernel/setting_losses.ts";
 
 /** The thinking settings to send, and an output limit that fits them. */
-export interface ThinkingPlan {
+interface ThinkingPlan {
   thinking?: Record<string, unknown>;
   /** `output_config.effort`. */
   effort?: string;

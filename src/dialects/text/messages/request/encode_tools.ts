@@ -13,7 +13,7 @@ import { inputSchema, toolSchema } from "./tool_schema.ts";
 import { settingPath } from "../../../kernel/setting_losses.ts";
 
 /** The tools and tool choice to send, and what is needed to map the answer back. */
-export interface ToolPlan {
+interface ToolPlan {
   fields: { tools?: unknown[]; tool_choice?: Record<string, unknown> };
   /** The model must call a tool. */
   isForced: boolean;
@@ -27,7 +27,7 @@ export interface ToolPlan {
 
 const searchName = "web_search";
 
-export interface ToolContext {
+interface ToolContext {
   facts: ModelFacts;
   format: FormatPlan;
   search: WebSearch | undefined;

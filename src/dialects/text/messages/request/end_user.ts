@@ -1,7 +1,7 @@
 import { asRecord, asString, innerJson, isRecord } from "../../../kernel/json.ts";
 
 /** Whom a request names in `metadata.user_id`, and of which session it is. */
-export interface NamedUser {
+interface NamedUser {
   user?: string;
   session?: string;
 }

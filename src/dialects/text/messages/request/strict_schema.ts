@@ -3,7 +3,7 @@ import { inlineRefs, SchemaBudget, SchemaRefs } from "../../../kernel/schema_ref
 import { inputSchema, SchemaTooLarge } from "./tool_schema.ts";
 
 /** A schema that structured output and strict tools accept. */
-export interface StrictSchema {
+interface StrictSchema {
   schema: JsonRecord;
   /** Number of optional properties in the whole schema. */
   optionalProperties: number;

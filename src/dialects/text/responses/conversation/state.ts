@@ -5,7 +5,7 @@ import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../
 export type Item = JsonRecord;
 
 /** What is stored of a response to continue it: its own turn only. */
-export interface StoredTurn {
+interface StoredTurn {
   /** Input items of that request, without those of earlier turns. */
   input: readonly Item[];
   /** Output items of its answer, sealed reasoning included. */
