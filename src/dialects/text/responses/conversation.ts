@@ -6,7 +6,7 @@ import {
   type TextRange,
 } from "../../../base/json_text.ts";
 import { missingField } from "../../../shared/fault.ts";
-import type { Conversation } from "../../kernel/dialect.ts";
+import type { BodyAndText, Conversation } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import {
   continueFrom,
@@ -42,10 +42,7 @@ export const conversation: Conversation = {
 
   referencedIds: (body) => inputItems(body).map(referenceOf).filter((id) => id !== undefined),
 
-  itemIds: (answer) =>
-    (storedOutput(answer)?.output ?? []).map((item) => asString(item.id)).filter((id) =>
-      id !== undefined
-    ),
+  itemIds: (answer) => (storedOutput(answer)?.output ?? []).flatMap(({ id }) => asString(id) ?? []),
 
   unsealedIds: (items) => unsealedIds(isRecord(items) ? items.output : items),
 
@@ -58,12 +55,8 @@ export const conversation: Conversation = {
   sealInput({ body, bodyText }, find) {
     const items = isRecord(body) && Array.isArray(body.input) ? body.input : [];
     if (!items.some(isUnsealed)) return { body, bodyText };
-    const input = withoutUnsealedReasoning(sealItems(items, find).filter(isRecord));
-    const range = locate(bodyText, ["input"]) as TextRange;
-    return {
-      body: { ...body as JsonRecord, input },
-      bodyText: splice(bodyText, [{ ...range, text: JSON.stringify(input) }]),
-    };
+    const sealed = sealItems(items, find).filter(isRecord);
+    return withInput({ body, bodyText }, withoutUnsealedReasoning(sealed));
   },
 
   resolve({ body, bodyText }, answers) {
@@ -72,12 +65,7 @@ export const conversation: Conversation = {
         .map((item) => [asString(item.id), item]),
     );
     const resolved = resolveReferences(inputItems(body), (id) => items.get(id));
-    const input = withoutUnsealedReasoning(resolved);
-    const range = locate(bodyText, ["input"]) as TextRange;
-    return {
-      body: { ...body as JsonRecord, input },
-      bodyText: splice(bodyText, [{ ...range, text: JSON.stringify(input) }]),
-    };
+    return withInput({ body, bodyText }, withoutUnsealedReasoning(resolved));
   },
 
   continueFrom({ body, bodyText, inputItems: stored, answer }) {
@@ -91,6 +79,14 @@ export const conversation: Conversation = {
     };
   },
 };
+
+function withInput({ body, bodyText }: BodyAndText, input: readonly Item[]): BodyAndText {
+  const range = locate(bodyText, ["input"]) as TextRange;
+  return {
+    body: { ...body as JsonRecord, input },
+    bodyText: splice(bodyText, [{ ...range, text: JSON.stringify(input) }]),
+  };
+}
 
 /**
  * The request's text with the conversation added to its input. The caller's own input stays byte

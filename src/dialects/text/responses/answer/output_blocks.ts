@@ -17,7 +17,7 @@ export interface OpenBlock {
   /** The content part of a text block, and its text: sources are added to them. */
   readonly part?: { item: Item; text: TextUnits };
   delta(text: string, logprobs: readonly TokenLogprob[] | undefined): void;
-  cite(citation: Citation): void;
+  cite?(citation: Citation): void;
   end(opaque: Opaque | undefined): void;
   /** The answer failed: puts the content so far into the item without an event. */
   abandon(): void;
@@ -144,7 +144,6 @@ function refusalBlock(item: Item, emit: EmitItemEvent): OpenBlock {
       refusal += piece;
       emit("response.refusal.delta", { ...at, delta: piece });
     },
-    cite() {},
     end() {
       part.refusal = refusal;
       emit("response.refusal.done", { ...at, refusal });
@@ -179,7 +178,6 @@ function reasoningBlock(item: Item, emit: EmitItemEvent): OpenBlock {
       text += piece;
       emit("response.reasoning_summary_text.delta", { ...at, delta: piece });
     },
-    cite() {},
     end(opaque) {
       if (text !== "") {
         part.text = text;
@@ -214,7 +212,6 @@ function callBlock(
   };
   return {
     delta,
-    cite() {},
     end() {
       if (text === "") delta(form.empty);
       item[form.field] = text;
@@ -234,7 +231,6 @@ function imageBlock(item: Item): OpenBlock {
     delta(piece) {
       data += piece;
     },
-    cite() {},
     end() {
       item.result = data;
     },

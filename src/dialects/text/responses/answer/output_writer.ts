@@ -167,7 +167,7 @@ export class OutputWriter {
   }
 
   #cite(number: number, citation: Citation): void {
-    if (this.#block?.number === number) return this.#block.writer.cite(citation);
+    if (this.#block?.number === number) return this.#block.writer.cite?.(citation);
     // The part has ended: the source is added to the item and to the whole response.
     const part = this.#parts.get(number);
     const annotations = part?.item.annotations;

@@ -71,7 +71,7 @@ export function referenceOf(item: Item): string | undefined {
 /** Ids of reasoning that isn't sealed: only the vendor's own state could resolve them. */
 export function unsealedIds(items: unknown): string[] {
   if (!Array.isArray(items)) return [];
-  return items.filter(isUnsealed).map((item) => asString(item.id)).filter((id) => id !== undefined);
+  return items.filter(isUnsealed).flatMap(({ id }) => asString(id) ?? []);
 }
 
 /** The items with their reasoning sealed, as `find` returns it for an id. */
