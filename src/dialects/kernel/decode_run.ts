@@ -2,6 +2,7 @@ import { pushAll } from "../../base/lists.ts";
 import type { SimilarJson } from "../../base/similar_json.ts";
 import type { CanonicalEvent } from "./canonical.ts";
 import type { DecodedEvent, DecodedRun } from "./dialect.ts";
+import type { JsonRecord } from "./json.ts";
 
 /**
  * `take` adds what an event means to the list that it gets, or returns an event with a list of its
@@ -26,4 +27,12 @@ export function decodeRun(
     return failure === undefined;
   });
   return { events, length, failure };
+}
+
+/** An event that means nothing. */
+export const noEvents: DecodedEvent = { events: [], usageOnly: false, terminal: false };
+
+/** What a stream fails with that can't be followed, as a vendor's error. */
+export function unreadableEvent(message = "A stream event was not JSON."): JsonRecord {
+  return { error: { code: "upstream_invalid_response", message } };
 }

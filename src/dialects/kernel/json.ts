@@ -65,6 +65,15 @@ export function asString(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
+/** The value of a JSON text; undefined if it is none. */
+export function jsonValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Limits for each JSON text inside a field. */
 const limits = { values: 100_000, depth: 128, members: 10_000, names: 10_000 } as const;
 
@@ -73,10 +82,5 @@ const limits = { values: 100_000, depth: 128, members: 10_000, names: 10_000 } a
  * cover. Undefined if it isn't JSON, or exceeds the limits.
  */
 export function innerJson(text: string): unknown {
-  if (new JsonCount(limits).add(text) !== undefined) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return new JsonCount(limits).add(text) === undefined ? jsonValue(text) : undefined;
 }

@@ -11,7 +11,7 @@ import { type PromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { VendorState } from "./hosted.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { formatPath } from "./fields.ts";
-import { asString, isRecord, type JsonRecord } from "./json.ts";
+import { asString, isRecord, type JsonRecord, jsonValue } from "./json.ts";
 import type { JsonObjectText, JsonPath, Operation } from "./operation.ts";
 
 /** A request as it was sent, as JSON or as a form. */
@@ -226,10 +226,6 @@ export function filesNamed(fields: JsonRecord): VendorState[] {
 
 /** Parses a JSON object; undefined if the text isn't one. */
 export function parsedRecord(text: string): JsonRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonValue(text);
+  return isRecord(value) ? value : undefined;
 }

@@ -1,4 +1,4 @@
-import { asRecord, asString, isRecord, type JsonRecord } from "./json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "./json.ts";
 
 /** A vendor's error, in whatever shape it came. */
 export interface VendorError {
@@ -59,18 +59,12 @@ function detailOf(detail: unknown): string | undefined {
 
 /** The reason in google.rpc.ErrorInfo, such as API_KEY_INVALID, which the status doesn't tell. */
 function reasonOf(error: JsonRecord): string | undefined {
-  if (!Array.isArray(error.details)) return undefined;
-  for (const detail of error.details) {
-    if (isRecord(detail) && asString(detail.reason)) return asString(detail.reason);
-  }
-  return undefined;
+  return recordsIn(error.details).map(({ reason }) => asString(reason)).find((one) => one);
 }
 
 function retryInfo(details: unknown): number | undefined {
-  if (!Array.isArray(details)) return undefined;
-  for (const detail of details) {
-    if (!isRecord(detail) || typeof detail.retryDelay !== "string") continue;
-    const match = /^(\d+(?:\.\d+)?)s$/.exec(detail.retryDelay);
+  for (const { retryDelay } of recordsIn(details)) {
+    const match = typeof retryDelay === "string" && /^(\d+(?:\.\d+)?)s$/.exec(retryDelay);
     const ms = match ? believedWaitMs(Number(match[1]) * 1000) : undefined;
     if (ms !== undefined) return Math.ceil(ms / 1000);
   }

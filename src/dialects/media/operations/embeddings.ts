@@ -4,7 +4,7 @@ import { estimateTokens, inputTokenBound } from "../../../shared/token_estimate.
 import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 import type { Loss } from "../../kernel/canonical_request.ts";
-import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { count, isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
 import { isEmptyValue } from "../../kernel/other_fields.ts";
 import { costField } from "./cost_field.ts";
 import type { Operation, Outcome } from "../../kernel/operation.ts";
@@ -28,7 +28,7 @@ class EmbeddingReader extends JsonAnswerReader {
 
   /** Reads only the usage: an answer may be megabytes of numbers. */
   whole(text: string): void {
-    const data = isJson(text) ? locate(text, ["data"]) : undefined;
+    const data = jsonValue(text) !== undefined ? locate(text, ["data"]) : undefined;
     if (!data || text[data.start] !== "[") throw unreadableAnswer("an answer without embeddings");
     this.#sawAnswer = true;
     const usage = locate(text, ["usage"]);
@@ -42,15 +42,6 @@ class EmbeddingReader extends JsonAnswerReader {
       usage: { input: inputTokens(this.request.fields.input), output: 0 },
       basis: "estimated",
     };
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
   }
 }
 

@@ -2,7 +2,7 @@ import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import type { Usage } from "../../../shared/usage.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import { decodeRun } from "../../kernel/decode_run.ts";
+import { decodeRun, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
 import { optionalField } from "../../kernel/fields.ts";
 import type {
   DecodedEvent,
@@ -10,7 +10,14 @@ import type {
   DialectQuirks,
   StreamDecoder,
 } from "../../kernel/dialect.ts";
-import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
+import {
+  asString,
+  choiceIndex,
+  isRecord,
+  type JsonRecord,
+  jsonValue,
+  unixTime,
+} from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
 import { isFlat, ownAnswer } from "./answer/own_choice.ts";
@@ -46,19 +53,15 @@ class ChatStreamDecoder implements StreamDecoder {
     const similar = this.#similar.read(event.bytes);
     if (similar !== undefined) return this.#take(similar);
     const data = event.data;
-    if (data === undefined || data === "") return nothing;
+    if (data === undefined || data === "") return noEvents;
     if (data.trim() === "[DONE]") {
-      if (this.#failed) return nothing;
+      if (this.#failed) return noEvents;
       this.#done = true;
       // Passed on, the marker would tell the caller that a cut answer is complete.
-      return this.#isComplete() ? { ...nothing, terminal: true } : this.#fail(truncated);
+      return this.#isComplete() ? { ...noEvents, terminal: true } : this.#fail(truncated);
     }
-    let json: unknown;
-    try {
-      json = JSON.parse(data);
-    } catch {
-      return this.#done ? nothing : this.#fail(noJson);
-    }
+    const json = jsonValue(data);
+    if (json === undefined) return this.#done ? noEvents : this.#fail(unreadableEvent());
     this.#similar.learn(event.bytes, data, json);
     return this.#take(json);
   }
@@ -71,9 +74,9 @@ class ChatStreamDecoder implements StreamDecoder {
     let json = parsed;
     // Some vendors wrap their errors in an array.
     if (Array.isArray(json) && isRecord(json[0]) && carriesError(json[0])) json = json[0];
-    if (!isRecord(json)) return nothing;
+    if (!isRecord(json)) return noEvents;
     // After the end marker only usage may follow.
-    if (this.#done) return isUsageAlone(json) ? this.#chunk(json, events) : nothing;
+    if (this.#done) return isUsageAlone(json) ? this.#chunk(json, events) : noEvents;
     if (carriesError(json)) return this.#fail(json);
     return this.#chunk(json, events);
   }
@@ -160,16 +163,12 @@ function isUsageAlone({ choices }: JsonRecord): boolean {
   return choices === undefined || (Array.isArray(choices) && choices.length === 0);
 }
 
-const noJson = {
-  error: { code: "upstream_invalid_response", message: "A stream event was not JSON." },
-};
 const truncated = {
   error: {
     code: "upstream_stream_truncated",
     message: "The stream's end came before the answer's.",
   },
 };
-const nothing: DecodedEvent = { events: [], usageOnly: false, terminal: false };
 
 function fastInferenceUsage(json: JsonRecord): unknown {
   return isRecord(json.x_groq) ? json.x_groq.usage : undefined;

@@ -1,9 +1,10 @@
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
-import { isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
+import { noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
 
 export function createStreamDecoder(_quirks?: DialectQuirks, choices = 1): StreamDecoder {
   return new GenerateStreamDecoder(choices);
@@ -31,14 +32,9 @@ class GenerateStreamDecoder implements StreamDecoder {
 
   decode(event: SseEvent): DecodedEvent {
     const data = event.data;
-    if (data === undefined || data.trim() === "" || data.trim() === "[DONE]") return nothing;
-    let json: unknown;
-    try {
-      json = JSON.parse(data);
-    } catch {
-      const message = "A stream event was not JSON.";
-      return this.#fail({ error: { code: "upstream_invalid_response", message } });
-    }
+    if (data === undefined || data.trim() === "" || data.trim() === "[DONE]") return noEvents;
+    const json = jsonValue(data);
+    if (json === undefined) return this.#fail(unreadableEvent());
     const events: CanonicalEvent[] = [];
     for (const element of Array.isArray(json) ? json : [json]) {
       if (!isRecord(element)) continue;
@@ -66,5 +62,3 @@ class GenerateStreamDecoder implements StreamDecoder {
     return { events, usageOnly: false, terminal: false };
   }
 }
-
-const nothing: DecodedEvent = { events: [], usageOnly: false, terminal: false };

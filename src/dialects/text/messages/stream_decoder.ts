@@ -1,9 +1,9 @@
 import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import { decodeRun } from "../../kernel/decode_run.ts";
+import { decodeRun, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
 import type { DecodedEvent, DecodedRun, StreamDecoder } from "../../kernel/dialect.ts";
-import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
 import { UnreadableBlocks } from "./answer/block_reader.ts";
@@ -24,19 +24,15 @@ class MessagesStreamDecoder implements StreamDecoder {
 
   decode(event: SseEvent): DecodedEvent {
     // Nothing after the end belongs to the answer.
-    if (this.#failed || this.#stopped) return nothing;
+    if (this.#failed || this.#stopped) return noEvents;
     const similar = this.#similar.read(event.bytes);
     if (similar !== undefined) return this.#event(similar, event);
     const data = event.data;
-    if (data === undefined || data.trim() === "") return nothing;
+    if (data === undefined || data.trim() === "") return noEvents;
     // Some compatible servers send the chat dialect's end marker.
-    if (data.trim() === "[DONE]") return nothing;
-    let json: unknown;
-    try {
-      json = JSON.parse(data);
-    } catch {
-      return this.#fail(invalid("A stream event was not JSON."));
-    }
+    if (data.trim() === "[DONE]") return noEvents;
+    const json = jsonValue(data);
+    if (json === undefined) return this.#fail(unreadableEvent());
     this.#similar.learn(event.bytes, data, json);
     return this.#event(json, event);
   }
@@ -46,14 +42,14 @@ class MessagesStreamDecoder implements StreamDecoder {
   }
 
   #event(json: unknown, event?: SseEvent, events: CanonicalEvent[] = []): DecodedEvent {
-    if (!isRecord(json)) return nothing;
+    if (!isRecord(json)) return noEvents;
     const type = asString(json.type) ?? event?.event;
     if (type === "error" || carriesError(json)) return this.#fail(json);
     try {
       return this.#take(type, json, events);
     } catch (thrown) {
       if (!(thrown instanceof UnreadableBlocks)) throw thrown;
-      return this.#fail(invalid(`The stream can't be followed: ${thrown.message}.`));
+      return this.#fail(unreadableEvent(`The stream can't be followed: ${thrown.message}.`));
     }
   }
 
@@ -70,7 +66,7 @@ class MessagesStreamDecoder implements StreamDecoder {
     switch (type) {
       case "message_start":
         if (isRecord(json.message) && !reader.start(json.message, events)) {
-          return this.#fail(invalid("A second message began in the same stream."));
+          return this.#fail(unreadableEvent("A second message began in the same stream."));
         }
         break;
       case "content_block_start":
@@ -107,14 +103,8 @@ class MessagesStreamDecoder implements StreamDecoder {
   }
 }
 
-const nothing: DecodedEvent = { events: [], usageOnly: false, terminal: false };
-
 /** Sources of a text are kept as they were sent. */
 function isTextDelta(json: unknown): boolean {
   return isRecord(json) && json.type === "content_block_delta" && isRecord(json.delta) &&
     json.delta.type !== "citations_delta";
-}
-
-function invalid(message: string): JsonRecord {
-  return { error: { code: "upstream_invalid_response", message } };
 }

@@ -2,14 +2,14 @@ import { pushAll } from "../../../base/lists.ts";
 import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import { decodeRun } from "../../kernel/decode_run.ts";
+import { decodeRun, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
 import type {
   DecodedEvent,
   DecodedRun,
   DialectQuirks,
   StreamDecoder,
 } from "../../kernel/dialect.ts";
-import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
 import { carriesError } from "../../kernel/vendor_error.ts";
 import { readFailure } from "./answer/failure.ts";
 import { itemTypeOf } from "./answer/item_reader.ts";
@@ -38,21 +38,17 @@ class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   decode(event: SseEvent): DecodedEvent {
-    if (this.#state === "failed") return nothing;
+    if (this.#state === "failed") return noEvents;
     const similar = this.#state === "open" ? this.#similar.read(event.bytes) : undefined;
     if (similar !== undefined) return this.#event(similar, event);
     const data = event.data;
-    if (data === undefined || data === "") return nothing;
+    if (data === undefined || data === "") return noEvents;
     const isMarker = data.trim() === "[DONE]";
     if (isMarker || this.#state === "complete") {
-      return { ...nothing, terminal: isMarker && this.#state === "complete" };
+      return { ...noEvents, terminal: isMarker && this.#state === "complete" };
     }
-    let json: unknown;
-    try {
-      json = JSON.parse(data);
-    } catch {
-      return this.#fail(invalid("A stream event was not JSON."));
-    }
+    const json = jsonValue(data);
+    if (json === undefined) return this.#fail(unreadableEvent());
     this.#similar.learn(event.bytes, data, json);
     return this.#event(json, event);
   }
@@ -62,7 +58,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   #event(json: unknown, event?: SseEvent, events: CanonicalEvent[] = []): DecodedEvent {
-    if (!isRecord(json)) return nothing;
+    if (!isRecord(json)) return noEvents;
     // Some servers name the type in the `event:` line only.
     const record = json.type === undefined ? { ...json, type: event?.event } : json;
     if (record.type === "error" || carriesError(record)) return this.#fail(record);
@@ -103,7 +99,9 @@ class ResponsesStreamDecoder implements StreamDecoder {
         this.#output.piece(type, json, events);
       }
     }
-    if (this.#output.isTooLong) return this.#fail(invalid("The answer has too many items."));
+    if (this.#output.isTooLong) {
+      return this.#fail(unreadableEvent("The answer has too many items."));
+    }
     return { events, usageOnly: false, terminal: false };
   }
 
@@ -139,16 +137,10 @@ class ResponsesStreamDecoder implements StreamDecoder {
 
   #fail(json: JsonRecord): DecodedEvent {
     this.#state = "failed";
-    return { ...nothing, events: [{ type: "error", error: readFailure(json) }] };
+    return { ...noEvents, events: [{ type: "error", error: readFailure(json) }] };
   }
 }
 
-const nothing: DecodedEvent = { events: [], usageOnly: false, terminal: false };
-
 function isTextDelta(json: unknown): boolean {
   return isRecord(json) && typeof json.type === "string" && json.type.endsWith(".delta");
-}
-
-function invalid(message: string): JsonRecord {
-  return { error: { code: "upstream_invalid_response", message } };
 }

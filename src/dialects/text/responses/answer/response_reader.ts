@@ -1,6 +1,13 @@
 import type { CanonicalEvent, StartEvent } from "../../../kernel/canonical.ts";
 import type { DialectQuirks } from "../../../kernel/dialect.ts";
-import { asString, isRecord, type JsonRecord, unixTime } from "../../../kernel/json.ts";
+import {
+  asRecord,
+  asString,
+  isRecord,
+  type JsonRecord,
+  jsonValue,
+  unixTime,
+} from "../../../kernel/json.ts";
 import { readFinishReason } from "../finish_reason.ts";
 import type { OutputReader } from "./output_reader.ts";
 import { readUsage, tier } from "../usage.ts";
@@ -46,13 +53,8 @@ export function wholeOf(event: SseEvent): JsonRecord | undefined {
   if (data === undefined || !/"type"\s*:\s*"response\.(completed|incomplete)"/.test(data)) {
     return undefined;
   }
-  try {
-    const json: unknown = JSON.parse(data);
-    const isTerminal = isRecord(json) && terminal.has(json.type);
-    return isTerminal && isRecord(json.response) ? json.response : undefined;
-  } catch {
-    return undefined;
-  }
+  const json = asRecord(jsonValue(data));
+  return terminal.has(json.type) && isRecord(json.response) ? json.response : undefined;
 }
 
 const terminal: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);

@@ -2,6 +2,7 @@ import { itemsAt, type Members, topLevelMembersSteps } from "../../../../base/js
 import type { Steps } from "../../../../base/steps.ts";
 import { Fault, invalidValue } from "../../../../shared/fault.ts";
 import type { ClientFrame, CreateFrame } from "../../../kernel/socket_frames.ts";
+import { jsonValue } from "../../../kernel/json.ts";
 
 /** Members of a frame that are no part of a request over HTTP. */
 const envelope: ReadonlySet<string> = new Set(["type", "stream_id", "generate", "stream"]);
@@ -40,13 +41,7 @@ function noObject(): Fault {
 
 /** Of a text that was taken for an object. Long ones are requests, which their endpoint parses. */
 function isJson(text: string): boolean {
-  if (text.length > 64 * 1024) return true;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return text.length > 64 * 1024 || jsonValue(text) !== undefined;
 }
 
 function createFrame(text: string, top: Members): CreateFrame {
@@ -108,12 +103,7 @@ function textOf(text: string, top: Members, name: string): string | undefined {
 /** A short value; undefined where there is none, or it is long or no JSON. */
 function memberOf(text: string, top: Members, name: string): unknown {
   const value = textOf(text, top, name);
-  if (value === undefined || value.length > 2_000) return undefined;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return undefined;
-  }
+  return value === undefined || value.length > 2_000 ? undefined : jsonValue(value);
 }
 
 function idOf(text: string, top: Members, name: string): string | undefined {
