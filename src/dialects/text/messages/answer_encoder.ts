@@ -49,7 +49,8 @@ function requireObjects(choice: CanonicalChoice | undefined): void {
   }
 }
 
-function writeMessage(
+/** A message; without a choice one that is only beginning. */
+export function writeMessage(
   choice: CanonicalChoice | undefined,
   about: { id: string; model: string; usage: Usage | undefined; showsReasoning: boolean },
 ): Json {
@@ -63,7 +64,7 @@ function writeMessage(
     model: about.model,
     content,
     ...(choice?.finish || refusal !== ""
-      ? writeEnding(choice, refusal)
+      ? writeEnding(choice?.finish, refusal, parts.some((part) => part.kind === "tool-call"))
       : { stop_reason: null, stop_sequence: null, stop_details: null }),
     container: null,
     diagnostics: null,
@@ -71,19 +72,20 @@ function writeMessage(
   };
 }
 
-function writeEnding(choice: CanonicalChoice | undefined, refusal: string): Json {
-  const sawToolCall = choice?.parts.some((part) => part.kind === "tool-call") === true;
+/** How an answer ended. The text of a refusal stands beside the content. */
+export function writeEnding(
+  finish: CanonicalChoice["finish"],
+  refusal: string,
+  sawToolCall: boolean,
+): Json {
+  const isRefused = refusal !== "";
   return {
-    stop_reason: refusal === "" ? writeFinishReason(choice?.finish, sawToolCall) : "refusal",
-    stop_sequence: choice?.finish?.stopSequence ?? null,
-    stop_details: stopDetails(refusal, choice?.finish?.reason),
+    stop_reason: isRefused ? "refusal" : writeFinishReason(finish, sawToolCall),
+    stop_sequence: finish?.stopSequence ?? null,
+    stop_details: isRefused || finish?.reason === "content_filter"
+      ? { type: "refusal", category: null, explanation: isRefused ? refusal : null }
+      : null,
   };
-}
-
-/** The text of a refusal, which stands beside the content. */
-export function stopDetails(refusal: string, reason: string | undefined): Json | null {
-  if (refusal === "" && reason !== "content_filter") return null;
-  return { type: "refusal", category: null, explanation: refusal === "" ? null : refusal };
 }
 
 function writePart(part: AnswerPart, index: number, showsReasoning: boolean): Json[] {

@@ -13,8 +13,7 @@ import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
 import { sseComment } from "../../kernel/sse_comment.ts";
 import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
 import { BlockQueue } from "./answer/block_queue.ts";
-import { stopDetails } from "./answer_encoder.ts";
-import { writeFinishReason } from "./finish_reason.ts";
+import { writeEnding, writeMessage } from "./answer_encoder.ts";
 import { sseEvent } from "./answer/block_writer.ts";
 import { writeTotals, writeUsage } from "./usage.ts";
 import { type ErrorCode, errors } from "../../../../contracts/kernel/errors.ts";
@@ -67,17 +66,12 @@ class MessagesStreamEncoder implements StreamEncoder {
   }
 
   end(): string {
-    const sawToolCall = this.#sawToolCall;
     const usage = this.#usage ?? this.#estimate.usage;
     return this.#start(undefined) + this.#blocks.end() +
       sseEvent({
         type: "message_delta",
         delta: {
-          stop_reason: this.#refusal === ""
-            ? writeFinishReason(this.#finish, sawToolCall)
-            : "refusal",
-          stop_sequence: this.#finish?.stopSequence ?? null,
-          stop_details: stopDetails(this.#refusal, this.#finish?.reason),
+          ...writeEnding(this.#finish, this.#refusal, this.#sawToolCall),
           container: null,
         },
         usage: { ...writeTotals(usage), ...lifetimes(usage) },
@@ -96,19 +90,12 @@ class MessagesStreamEncoder implements StreamEncoder {
   #start(event: StartEvent | undefined): string {
     if (this.#started) return "";
     this.#started = true;
-    const message = {
+    const message = writeMessage(undefined, {
       id: this.#context.id("msg_"),
-      type: "message",
-      role: "assistant",
       model: this.#context.shownModel ?? event?.model ?? this.#context.model,
-      content: [],
-      stop_reason: null,
-      stop_sequence: null,
-      stop_details: null,
-      container: null,
-      diagnostics: null,
-      usage: writeUsage({ input: this.#context.inputTokens, output: 0 }),
-    };
+      usage: { input: this.#context.inputTokens, output: 0 },
+      showsReasoning: true,
+    });
     return sseEvent({ type: "message_start", message });
   }
 
