@@ -103,9 +103,7 @@ function encodeChoice(choice: CanonicalChoice) {
       ...(audio ? { audio } : {}),
     },
     finish_reason: choice.finish?.reason ?? null,
-    logprobs: choice.logprobs
-      ? { content: choice.logprobs.map(encodeLogprob), refusal: null }
-      : null,
+    logprobs: writeLogprobs(choice.logprobs),
   };
 }
 
@@ -161,12 +159,12 @@ function encodeToolCall(part: AnswerPart): Record<string, unknown> {
   return { id: part.id, ...called, ...ownMembersOf("chat", part) };
 }
 
-/** A token's log-probability as chat writes it. */
-export function encodeLogprob(entry: TokenLogprob): Record<string, unknown> {
-  return {
-    token: entry.token,
-    logprob: entry.logprob,
-    bytes: entry.bytes,
-    top_logprobs: entry.top.map((one) => ({ ...one })),
-  };
+/** Log-probabilities as chat writes them. */
+export function writeLogprobs(list: readonly TokenLogprob[] | undefined) {
+  if (!list) return null;
+  const content = list.map(({ top, ...token }) => ({
+    ...token,
+    top_logprobs: top.map((one) => ({ ...one })),
+  }));
+  return { content, refusal: null };
 }

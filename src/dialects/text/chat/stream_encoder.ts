@@ -15,9 +15,10 @@ import { TextUnits } from "../../kernel/text_units.ts";
 import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
 import { writeAnnotation } from "./answer/extras.ts";
 import { asksOldShape, oldFinish } from "./answer/old_shape.ts";
-import { encodeLogprob } from "./answer_encoder.ts";
+import { writeLogprobs } from "./answer_encoder.ts";
 import { errors } from "../../../../contracts/kernel/errors.ts";
 import { writeUsage } from "./usage.ts";
+import { dataUrl } from "../../kernel/media_source.ts";
 
 interface OpenBlock {
   content: BlockKind;
@@ -218,7 +219,7 @@ class ChatStreamEncoder implements StreamEncoder {
     if (content.media === "audio") {
       return this.#chunk(choice, { audio: { id: content.id ?? this.#context.id("audio_"), data } });
     }
-    const url = `data:${content.mimeType};base64,${data}`;
+    const url = dataUrl(content.mimeType, data);
     this.#choices.get(choice)!.images.push({ type: "image_url", image_url: { url } });
     return this.#held(url.length);
   }
@@ -236,9 +237,7 @@ class ChatStreamEncoder implements StreamEncoder {
     delta: Record<string, unknown>,
     more?: { finish_reason?: string; logprobs?: readonly TokenLogprob[] } | undefined,
   ): string {
-    const logprobs = more?.logprobs
-      ? { content: more.logprobs.map(encodeLogprob), refusal: null }
-      : null;
+    const logprobs = writeLogprobs(more?.logprobs);
     return this.#frame({
       choices: [{ index, delta, logprobs, finish_reason: more?.finish_reason ?? null }],
       ...(this.#context.showUsage ? { usage: null } : {}),
