@@ -27,6 +27,13 @@ export function mediaSource(
   return data === undefined ? undefined : base64Source(data, header[0] || mimeHint);
 }
 
+/** A data URL, or bare base64, which clients send as well. */
+export function dataSource(data: string): MediaPart["source"] | undefined {
+  if (data.startsWith("data:")) return mediaSource(data);
+  const plain = standardBase64(data);
+  return plain === undefined ? undefined : base64Source(plain, undefined);
+}
+
 /** A base64 source with a mime type that fits its bytes. */
 export function base64Source(
   data: string,

@@ -3,16 +3,16 @@ import type {
   MediaPart,
   Part,
   SystemText,
-  TextPart,
   ToolCallPart,
   Turn,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
+import { dataSource, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
 import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import { readElements, requireTexts } from "../../../kernel/read_content.ts";
 
 /**
  * Reads chat messages: system texts that come first, then the turns. Parts of unknown types go to
@@ -30,8 +30,8 @@ export function* readMessages(
     const path = `messages[${index}]`;
     if (!isRecord(message)) throw invalidValue(path, "expected an object");
     if (message.role === "system" || message.role === "developer") {
-      const read = readTexts(message.content, `${path}.content`, unsupported);
-      const texts = markLast(read, readCacheMark(message, path, false));
+      const read = readContent(message.content, `${path}.content`, unsupported);
+      const texts = markLast(requireTexts(read, "part"), readCacheMark(message, path, false));
       if (turns.length === 0) { for (const { type: _, ...text } of texts) system.push(text); }
       else turns.push({ role: "system", parts: texts, path });
     } else {
@@ -63,16 +63,11 @@ function readTurn(message: JsonRecord, path: string, { calls, unsupported }: Tur
       };
     case "assistant":
       return { role: "assistant", parts: readAssistant(message, path, unsupported), path };
-    case "tool":
-      return {
-        role: "user",
-        parts: [readResult(message, asString(message.tool_call_id), path, unsupported)],
-        path,
-      };
     default: {
       // Messages of the deprecated `function` role name a function; its last call is the one they
       // answer.
-      const callId = name === undefined ? undefined : calls.get(name);
+      const called = name === undefined ? undefined : calls.get(name);
+      const callId = message.role === "tool" ? asString(message.tool_call_id) : called;
       return { role: "user", parts: [readResult(message, callId, path, unsupported)], path };
     }
   }
@@ -162,27 +157,15 @@ function readResult(
   };
 }
 
-function readTexts(content: unknown, path: string, unsupported: UnsupportedField[]): TextPart[] {
-  return readContent(content, path, unsupported).map((part) => {
-    if (part.type === "text") return part;
-    throw invalidValue(part.path, "expected a text part");
-  });
-}
-
 function readContent(content: unknown, path: string, unsupported: UnsupportedField[]): Part[] {
-  if (typeof content === "string") return [{ type: "text", text: content, path }];
-  if (!Array.isArray(content)) throw invalidValue(path, "expected a string or an array of parts");
-  return content.flatMap((part: unknown, index) =>
-    readPart(part, `${path}[${index}]`, unsupported)
-  );
+  return readElements(content, path, "parts", (part, at) => readPart(part, at, unsupported));
 }
 
 function readPart(
-  part: unknown,
+  part: JsonRecord,
   path: string,
   unsupported: UnsupportedField[],
 ): Part | readonly [] {
-  if (!isRecord(part)) throw invalidValue(path, "expected an object");
   const cache = readCacheMark(part, path);
   switch (part.type) {
     case "text":
@@ -257,13 +240,7 @@ function readFile(value: unknown, path: string): MediaPart {
   }
   const data = asString(value.file_data);
   if (data === undefined) throw invalidValue(`${path}.file.file_data`, "expected a data URL");
-  const isAddress = /^(data:|https?:)/.test(data);
-  const plain = isAddress ? undefined : standardBase64(data);
-  const source = isAddress
-    ? mediaSource(data)
-    : plain === undefined
-    ? undefined
-    : base64Source(plain, undefined);
+  const source = /^https?:/.test(data) ? mediaSource(data) : dataSource(data);
   if (!source) throw invalidValue(`${path}.file.file_data`, "expected a data URL");
   return { type: "media", kind: "file", source, ...named, path };
 }

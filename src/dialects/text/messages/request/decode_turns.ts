@@ -14,6 +14,7 @@ import { asList, asString, isRecord, type JsonRecord } from "../../../kernel/jso
 import { changesOf, changesTools } from "./decode_tools.ts";
 import { readDocument, readImage, readSearchResult } from "./decode_media.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import { readElements, requireTexts } from "../../../kernel/read_content.ts";
 
 /** The top-level `system`: one text per block. */
 export function readSystem(value: unknown, unsupported: UnsupportedField[]): SystemText[] {
@@ -80,20 +81,11 @@ function readMessage(message: JsonRecord, path: string, unsupported: Unsupported
 }
 
 function readTexts(content: unknown, path: string, unsupported: UnsupportedField[]): TextPart[] {
-  return readContent(content, path, unsupported).map((part) => {
-    if (part.type === "text") return part;
-    throw invalidValue(part.path, "expected a text block");
-  });
+  return requireTexts(readContent(content, path, unsupported), "block");
 }
 
 function readContent(content: unknown, path: string, unsupported: UnsupportedField[]): Part[] {
-  if (typeof content === "string") return [{ type: "text", text: content, path }];
-  if (!Array.isArray(content)) throw invalidValue(path, "expected a string or an array of blocks");
-  return content.flatMap((block: unknown, index) => {
-    const at = `${path}[${index}]`;
-    if (!isRecord(block)) throw invalidValue(at, "expected an object");
-    return readBlock(block, at, unsupported);
-  });
+  return readElements(content, path, "blocks", (block, at) => readBlock(block, at, unsupported));
 }
 
 function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedField[]): Part[] {
@@ -184,11 +176,7 @@ function readResultContent(
   unsupported: UnsupportedField[],
 ): (TextPart | MediaPart)[] {
   if (content === undefined || content === null) return [];
-  if (typeof content === "string") return [{ type: "text", text: content, path }];
-  if (!Array.isArray(content)) throw invalidValue(path, "expected a string or an array of blocks");
-  return content.flatMap((block: unknown, index) => {
-    const at = `${path}[${index}]`;
-    if (!isRecord(block)) throw invalidValue(at, "expected an object");
+  return readElements(content, path, "blocks", (block, at): (TextPart | MediaPart)[] => {
     if (["text", "image", "document", "search_result"].includes(String(block.type))) {
       return readPlain(block, at);
     }

@@ -7,8 +7,9 @@ import type {
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { defined, requiredText, textAt } from "../../../kernel/fields.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
+import { dataSource, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import { readElements } from "../../../kernel/read_content.ts";
 
 export type ContentPart = TextPart | MediaPart | RefusalPart;
 
@@ -21,20 +22,15 @@ export function readContent(
   path: string,
   unsupported: UnsupportedField[],
 ): ContentPart[] {
-  if (typeof content === "string") return [{ type: "text", text: content, path }];
   if (content === undefined || content === null) throw missingField(path);
-  if (!Array.isArray(content)) throw invalidValue(path, "expected a string or an array of parts");
-  return content.flatMap((part: unknown, index) =>
-    readPart(part, `${path}[${index}]`, unsupported)
-  );
+  return readElements(content, path, "parts", (part, at) => readPart(part, at, unsupported));
 }
 
 function readPart(
-  part: unknown,
+  part: JsonRecord,
   path: string,
   unsupported: UnsupportedField[],
 ): ContentPart | readonly [] {
-  if (!isRecord(part)) throw invalidValue(path, "expected an object");
   switch (part.type) {
     // Clients send an assistant's text back under either type.
     case "input_text":
@@ -87,16 +83,9 @@ function readFile(part: JsonRecord, path: string): MediaPart {
     if (!source) throw invalidValue(`${path}.file_url`, "expected an https address");
     return { type: "media", kind: "file", source, ...extra };
   }
-  const source = fileSource(requiredText(part, "file_data", path));
+  const source = dataSource(requiredText(part, "file_data", path));
   if (!source) throw invalidValue(`${path}.file_data`, "expected a data URL");
   return { type: "media", kind: "file", source, ...extra };
-}
-
-/** A data URL, or bare base64, which clients send as well. */
-function fileSource(data: string): MediaPart["source"] | undefined {
-  if (data.startsWith("data:")) return mediaSource(data);
-  const plain = standardBase64(data);
-  return plain === undefined ? undefined : base64Source(plain, undefined);
 }
 
 function readAudio(part: JsonRecord, path: string): MediaPart {

@@ -16,6 +16,7 @@ import type { FlatNames } from "../../../kernel/namespaces.ts";
 import { type ContentPart, readContent } from "./decode_content.ts";
 import { readEnvelope } from "../conversation/envelope.ts";
 import { requirePairs } from "./pairing.ts";
+import { requireTexts } from "../../../kernel/read_content.ts";
 
 export interface Conversation {
   system: SystemText[];
@@ -106,10 +107,7 @@ function readMessage(item: JsonRecord, path: string, into: Conversation): void {
 }
 
 function addSystem(parts: readonly ContentPart[], path: string, into: Conversation): void {
-  const texts = parts.map((part) => {
-    if (part.type === "text") return part;
-    throw invalidValue(part.path, "expected a text part");
-  });
+  const texts = requireTexts(parts, "part");
   if (into.turns.length > 0) {
     into.turns.push({ role: "system", parts: texts, path });
   } else {

@@ -1,0 +1,27 @@
+import { invalidValue } from "../../shared/fault.ts";
+import type { Part, TextPart } from "./canonical_request.ts";
+import { isRecord, type JsonRecord } from "./json.ts";
+
+/** The content of a message or of a tool's result: one text, or a list, whose elements `read` reads. */
+export function readElements<Read>(
+  content: unknown,
+  path: string,
+  what: "parts" | "blocks",
+  read: (element: JsonRecord, path: string) => Read | readonly Read[],
+): (Read | TextPart)[] {
+  if (typeof content === "string") return [{ type: "text", text: content, path }];
+  if (!Array.isArray(content)) throw invalidValue(path, `expected a string or an array of ${what}`);
+  return content.flatMap((element: unknown, index) => {
+    const at = `${path}[${index}]`;
+    if (!isRecord(element)) throw invalidValue(at, "expected an object");
+    return read(element, at);
+  });
+}
+
+/** The texts of a system message, which holds nothing else. */
+export function requireTexts(parts: readonly Part[], what: "part" | "block"): TextPart[] {
+  return parts.map((part) => {
+    if (part.type === "text") return part;
+    throw invalidValue(part.path, `expected a text ${what}`);
+  });
+}
