@@ -17,6 +17,15 @@ export function recordsIn(value: unknown): JsonRecord[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
+/** The record with each member's value changed. */
+export function mapMembers(
+  record: JsonRecord,
+  change: (value: unknown, name: string) => unknown,
+): Record<string, unknown> {
+  const members = Object.entries(record).map(([name, value]) => [name, change(value, name)]);
+  return Object.fromEntries(members);
+}
+
 /** The value if it is a whole number ≥ 0. */
 export function count(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;

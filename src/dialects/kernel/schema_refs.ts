@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "./json.ts";
+import { isRecord, type JsonRecord, mapMembers } from "./json.ts";
 
 /**
  * A JSON Schema with its `$ref`s replaced by what they name, so that targets without references can
@@ -72,13 +72,12 @@ export function withLocalRefs(root: JsonRecord): JsonRecord {
   const written = (schema: JsonRecord, depth: number): JsonRecord => {
     if (depth > maxDepth) return schema;
     const { $ref } = schema;
-    return Object.fromEntries(
-      Object.entries(schema).map(([key, value]) => [
-        key,
+    return mapMembers(
+      schema,
+      (value, key) =>
         key === "$ref" && lacksMark($ref)
           ? `#${$ref}`
           : mapSchemas(key, value, (inner) => written(inner, depth + 1)),
-      ]),
     );
   };
   return written(root, 0);
@@ -148,7 +147,7 @@ function mapSchemas(
   const one = (inner: unknown) => isRecord(inner) ? change(inner) : inner;
   if (schemaKeywords.has(key)) return Array.isArray(value) ? value.map(one) : one(value);
   if (!schemaMapKeywords.has(key) || !isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, one(inner)]));
+  return mapMembers(value, one);
 }
 
 /** Members whose value is a schema or a list of schemas. */
@@ -217,13 +216,9 @@ class Inliner {
   }
 
   #members(node: JsonRecord, depth: number): JsonRecord {
-    return Object.fromEntries(
-      Object.entries(node)
-        .filter(([key]) => key !== "$defs" && key !== "definitions")
-        .map((
-          [key, value],
-        ) => [key, mapSchemas(key, value, (inner) => this.schema(inner, depth + 1))]),
-    );
+    const { $defs: _, definitions: __, ...members } = node;
+    const inlined = (inner: JsonRecord) => this.schema(inner, depth + 1);
+    return mapMembers(members, (value, key) => mapSchemas(key, value, inlined));
   }
 }
 

@@ -1,5 +1,5 @@
 import { invalidValue } from "../../shared/fault.ts";
-import { isRecord, type JsonRecord } from "./json.ts";
+import { isRecord, type JsonRecord, mapMembers } from "./json.ts";
 
 /**
  * A vendor's request with the caller's `provider_options` merged in; only objects are merged, other
@@ -22,9 +22,9 @@ function inner(value: unknown, key: string): unknown {
 }
 
 function merged(body: JsonRecord, options: JsonRecord): JsonRecord {
-  const both = Object.entries(options).map(([key, value]) => {
+  const both = mapMembers(options, (value, key) => {
     const own = body[key];
-    return [key, isRecord(own) && isRecord(value) ? merged(own, value) : value];
+    return isRecord(own) && isRecord(value) ? merged(own, value) : value;
   });
-  return { ...body, ...Object.fromEntries(both) };
+  return { ...body, ...both };
 }

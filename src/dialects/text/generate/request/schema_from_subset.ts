@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { isRecord, type JsonRecord, mapMembers } from "../../../kernel/json.ts";
 
 /**
  * The wire's schema subset as JSON Schema: types in lower case, `nullable` as a type or an
@@ -54,12 +54,7 @@ function member(name: string, value: unknown, depth: number): unknown {
     return value.map((one: unknown) => isRecord(one) ? jsonSchemaOf(one, depth + 1) : one);
   }
   if (name === "properties" && isRecord(value)) {
-    return Object.fromEntries(
-      Object.entries(value).map(([key, one]) => [
-        key,
-        isRecord(one) ? jsonSchemaOf(one, depth + 1) : one,
-      ]),
-    );
+    return mapMembers(value, (one) => isRecord(one) ? jsonSchemaOf(one, depth + 1) : one);
   }
   return value;
 }

@@ -1,6 +1,6 @@
 import { Fault, invalidValue } from "../../../../shared/fault.ts";
 import type { Loss } from "../../../kernel/canonical_request.ts";
-import { asRecord, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, isRecord, type JsonRecord, mapMembers } from "../../../kernel/json.ts";
 import { inlineRefs, type SchemaBudget } from "../../../kernel/schema_refs.ts";
 import { below, schemaSubset } from "./schema_subset.ts";
 
@@ -173,12 +173,8 @@ class Lowering {
   }
 
   #map(value: unknown, pointer: string, depth: number): unknown {
-    if (!isRecord(value)) return {};
-    return Object.fromEntries(
-      Object.entries(value).map((
-        [name, one],
-      ) => [name, this.#value(one, below(pointer, name), depth)]),
-    );
+    const lowered = (one: unknown, name: string) => this.#value(one, below(pointer, name), depth);
+    return mapMembers(asRecord(value), lowered);
   }
 
   #list(value: unknown, pointer: string, depth: number): unknown[] {

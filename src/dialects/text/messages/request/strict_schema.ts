@@ -1,4 +1,10 @@
-import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
+import {
+  asRecord,
+  isRecord,
+  type JsonRecord,
+  mapMembers,
+  recordsIn,
+} from "../../../kernel/json.ts";
 import { inlineRefs, SchemaBudget, SchemaRefs } from "../../../kernel/schema_refs.ts";
 import { inputSchema, SchemaTooLarge } from "./tool_schema.ts";
 
@@ -93,9 +99,7 @@ class Lowering {
     if (copiedKeywords.has(key)) {
       lowered[key] = value;
     } else if (schemaMaps.has(key) && isRecord(value)) {
-      lowered[key] = Object.fromEntries(
-        Object.entries(value).map(([name, one]) => [name, this.#any(one)]),
-      );
+      lowered[key] = mapMembers(value, (one) => this.#any(one));
     } else if (key === "items" && isRecord(value)) {
       lowered.items = this.schema(value);
     } else if ((key === "anyOf" || key === "oneOf" || key === "allOf") && Array.isArray(value)) {
