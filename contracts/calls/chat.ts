@@ -58,7 +58,6 @@ export const chatRequest = openObject({
   ),
 }).openapi("ChatRequest");
 
-/** The whole answer. */
 const callId = z.string().describe("Id of the call, for the message that answers it.");
 
 /** `type` tells which member is there. */
@@ -81,6 +80,7 @@ const toolCall = z.union([
   }).openapi("ChatCustomCall"),
 ]).openapi("ChatToolCall");
 
+/** The whole answer. */
 const chatCompletion = z.looseObject({
   id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
   object: z.literal("chat.completion").describe("Always `chat.completion`."),

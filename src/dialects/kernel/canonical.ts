@@ -120,7 +120,7 @@ export interface Citation {
 export interface UsageEvent {
   type: "usage";
   usage: Usage;
-  /** Told before any of the answer: of its output it says nothing yet. */
+  /** Reported before the answer began: its output tokens say nothing yet. */
   isEarly?: true;
 }
 

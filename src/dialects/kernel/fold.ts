@@ -186,6 +186,5 @@ export function foldEvents(events: Iterable<CanonicalEvent>): CanonicalAnswer {
   for (const event of events) fold.add(event);
   const { excess } = fold;
   if (excess === undefined) return fold.answer();
-  const note = `an answer with more than ${maxOf[excess]} ${excess}`;
-  throw unreadableAnswer(note);
+  throw unreadableAnswer(`an answer with more than ${maxOf[excess]} ${excess}`);
 }

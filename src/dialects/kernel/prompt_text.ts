@@ -49,9 +49,7 @@ function isMedia(value: string): boolean {
 /** The text of a whole answer, of its first choice if there are several, without reasoning. */
 export function answerText(dialect: Pick<Dialect, "decodeAnswer">, json: unknown): string {
   const [first] = foldEvents(dialect.decodeAnswer(json, {})).choices;
-  return (first?.parts ?? []).filter(({ kind }) => kind === "text").map(({ text }) => text).join(
-    "",
-  );
+  return (first?.parts ?? []).flatMap(({ kind, text }) => kind === "text" ? text : []).join("");
 }
 
 /** A request as a readable transcript. */

@@ -22,14 +22,15 @@ export const speech: Operation = {
   name: "speech",
   mediaFields,
   promptPath: ["input"],
-  bound: ({ fields }) => ({
-    inputTokens: inputTokenBound(
-      `${asString(fields.input) ?? ""} ${asString(fields.instructions) ?? ""}`,
-    ),
-    maxOutputTokens: longestSpeechTokens(asString(fields.input) ?? "", fields.speed),
-    characters: characters(asString(fields.input) ?? ""),
-    seconds: longestSeconds(asString(fields.input) ?? "", fields.speed),
-  }),
+  bound({ fields }) {
+    const text = asString(fields.input) ?? "";
+    return {
+      inputTokens: inputTokenBound(`${text} ${asString(fields.instructions) ?? ""}`),
+      maxOutputTokens: longestSpeechTokens(text, fields.speed),
+      characters: characters(text),
+      seconds: longestSeconds(text, fields.speed),
+    };
+  },
   reader: (request) => new SpeechReader(request),
 };
 
@@ -43,18 +44,9 @@ export function speechTokens(seconds: number): number {
   return Math.ceil(seconds * 1250 / 60);
 }
 
-/** Audio as the record stores it. */
-function soundRecord(sound: Uint8Array, contentType: string): string {
-  return JSON.stringify({
-    content_type: contentType,
-    bytes: sound.length,
-    data: sound.toBase64(),
-  });
-}
-
-/** Metadata of audio that was too large to store. */
-function unkeptRecord(bytes: number, contentType: string): string {
-  return JSON.stringify({ content_type: contentType, bytes, data: null });
+/** Audio as the record stores it; without its data where that was too large. */
+function soundRecord(contentType: string, bytes: number, sound: Uint8Array | undefined): string {
+  return JSON.stringify({ content_type: contentType, bytes, data: sound?.toBase64() ?? null });
 }
 
 /** Assumes slow speech in a dense script: six tokens a character, more if it is slowed down. */
@@ -119,9 +111,7 @@ class SpeechReader extends JsonAnswerReader {
     if (this.#length === 0) return undefined;
     const isTruncated = this.#length > maxStoredBytes;
     const sound = isTruncated ? undefined : Buffer.concat(this.#pieces);
-    const recordText = sound
-      ? soundRecord(sound, this.#contentType)
-      : unkeptRecord(this.#length, this.#contentType);
+    const recordText = soundRecord(this.#contentType, this.#length, sound);
     const recorded = { recordText, isTruncated };
     const { input: text, instructions } = this.request.fields;
     const isTimed = price?.rates.perMinute !== undefined;

@@ -85,16 +85,14 @@ function missingReason(
   const feedback = asRecord(json.promptFeedback);
   const finish = asString(candidate?.finishReason) ?? "";
   const message = asString(candidate?.finishMessage);
-  const text = partsOf(candidate)
-    .flatMap((part) => part.thought === true ? [] : asString(part.text) ?? []).join("").slice(
-      0,
-      500,
-    );
+  const hasText = partsOf(candidate).some(({ thought, text }) =>
+    thought !== true && asString(text)
+  );
   if (isBlocked(feedback.blockReason)) {
     return { refusal: asString(feedback.blockReasonMessage) ?? `prompt: ${feedback.blockReason}` };
   }
   if (withheld.test(finish)) return { refusal: message ?? finish };
-  return { failure: `no image, finish ${finish || "none"}${text === "" ? "" : ", but text"}` };
+  return { failure: `no image, finish ${finish || "none"}${hasText ? ", but text" : ""}` };
 }
 
 const withheld = /SAFETY|PROHIBITED|RECITATION|BLOCKLIST|SPII/;
