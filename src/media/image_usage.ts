@@ -13,20 +13,30 @@ export function imageUsage(answers: readonly ImageAnswer[], { ask, encoded, pric
 }): { usage: BillableUsage; basis: BillingBasis } {
   const made = answers.reduce((sum, { images }) => sum + images.length, 0);
   const images = [{ ...encoded.priced, count: made }];
-  const reported = answers.flatMap(({ usage }) => usage ?? []);
-  const unreported = answers.filter(({ usage }) => usage === undefined);
+  const usages = (list: readonly ImageAnswer[]) => list.flatMap(({ usage }) => usage ?? []);
+  const unreported = answers.filter((one) => !isReported(one));
   // With a price per image, the number of images is the usage.
   const isCountEnough = price?.rates.perImage !== undefined || encoded.tokensPerImage === 0;
   if (unreported.length === 0 || isCountEnough) {
-    return { usage: { ...summed(reported), images }, basis: "reported" };
+    return {
+      usage: { ...summed(usages(answers)), images },
+      basis: "reported",
+    };
   }
   const { quality, size } = encoded.priced;
   const perImage = Math.min(encoded.tokensPerImage, imageTokens(quality, size));
-  const estimates = unreported.map(({ images }) => {
+  const estimates = unreported.map(({ images, usage }) => {
     const output = images.length * perImage;
-    return { input: estimateTokens(ask.prompt), output, imageOutput: output };
+    return { input: estimateTokens(ask.prompt), output, imageOutput: output, raw: usage?.raw };
   });
-  return { usage: { ...summed([...reported, ...estimates]), images }, basis: "estimated" };
+  const all = summed([...usages(answers.filter(isReported)), ...estimates]);
+  return { usage: { ...all, images }, basis: "estimated" };
+}
+
+/** A usage object that names neither tokens nor a cost reports nothing. */
+function isReported({ usage }: ImageAnswer): boolean {
+  return usage !== undefined &&
+    (usage.input + usage.output > 0 || usage.vendorCostUsd !== undefined);
 }
 
 const counts = ["input", "output", "cacheRead", "imageInput", "imageOutput", "reasoning"] as const;

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import type { GeneratedImage } from "../dialects/kernel/image_codec.ts";
+import { readImageList } from "../dialects/media/images/answer.ts";
 import { imageUsage } from "./image_usage.ts";
 
 const image: GeneratedImage = {};
@@ -22,4 +23,15 @@ Deno.test("pictures whose vendor reports no usage are estimated beside those tha
   assert.equal(both.usage.output, 4000 + estimate.output);
   assert.equal(both.usage.input, 10 + estimate.input);
   assert.deepEqual(both.usage.images, [{ quality: "high", size: "1024x1024", count: 3 }]);
+});
+
+Deno.test("a usage that names no tokens is none: its pictures are estimated, not free", () => {
+  for (const raw of [{}, { total_tokens: 4165 }]) {
+    const { usage } = readImageList({ data: [{ b64_json: "AAAA" }], usage: raw });
+    const drawn = imageUsage([{ images: [image], usage: usage! }], drawing);
+    assert.ok(drawn.usage.output > 0 && drawn.basis === "estimated", JSON.stringify(drawn));
+    assert.deepEqual(drawn.usage.raw, raw);
+  }
+  const { usage } = readImageList({ data: [{ b64_json: "AAAA" }], usage: { cost: 0.04 } });
+  assert.equal(imageUsage([{ images: [image], usage: usage! }], drawing).basis, "reported");
 });
