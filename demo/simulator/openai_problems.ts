@@ -60,6 +60,8 @@ function typeMessage(param: string, expected: string, got: unknown): string {
   return `Invalid type for '${param}': expected ${expected}, but got ${kindOf(got)} instead.`;
 }
 
+const TOP_LEVEL_REFUSED = ["oneOf", "anyOf", "allOf", "enum", "const", "not"];
+
 const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** Checks a function's name and its parameters' schema as the strict vendor does. */
@@ -78,6 +80,14 @@ export function requireFunction(definition: JsonObject, path: string): void {
   if (schema.type !== "object") {
     throw invalidSchema(path, subject, `schema must be a JSON Schema of 'type: "object"'`);
   }
+  if (TOP_LEVEL_REFUSED.some((keyword) => schema[keyword] !== undefined)) {
+    const names = TOP_LEVEL_REFUSED.map((keyword) => `'${keyword}'`).join("/");
+    const rule = `schema must have type 'object' and not have ${names} at the top level.`;
+    throw invalidSchema(path, subject, rule);
+  }
+  if (schema.properties === undefined) {
+    throw invalidSchema(path, subject, "In context=(), object schema missing properties.");
+  }
   requireSchema(schema, definition.strict === true, path, subject, []);
 }
 
@@ -90,7 +100,7 @@ export function requireSchema(
   trail: string[],
 ): void {
   const where = `In context=(${trail.map((name) => `'${name}'`).join(", ")}), `;
-  if (node.type === "array" && node.items === undefined && node.prefixItems === undefined) {
+  if ([node.type].flat().includes("array") && !isSchema(node.items)) {
     throw invalidSchema(path, subject, `${where}array schema missing items.`);
   }
   const properties = asObject(node.properties) ?? {};
@@ -118,6 +128,10 @@ export function requireSchema(
   }
   const items = asObject(node.items);
   if (items) requireSchema(items, isStrict, path, subject, [...trail, "items"]);
+}
+
+function isSchema(value: unknown): boolean {
+  return typeof value === "boolean" || asObject(value) !== null;
 }
 
 function invalidSchema(path: string, subject: string, message: string): Problem {

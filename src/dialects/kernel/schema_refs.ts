@@ -122,7 +122,7 @@ export class SchemaRefs {
 }
 
 /** The schema and all in it. Iterative, since callers may nest arbitrarily deep. */
-function* schemasIn(root: JsonRecord): Generator<JsonRecord> {
+export function* schemasIn(root: JsonRecord): Generator<JsonRecord> {
   const open: unknown[] = [root];
   while (open.length > 0) {
     const schema = open.pop();
@@ -139,7 +139,7 @@ function* schemasIn(root: JsonRecord): Generator<JsonRecord> {
 }
 
 /** A member of a schema, with `change` made to the schemas that it holds. */
-function mapSchemas(
+export function mapSchemas(
   key: string,
   value: unknown,
   change: (schema: JsonRecord) => JsonRecord,

@@ -8,8 +8,10 @@ import type {
 } from "../../kernel/canonical_request.ts";
 import { Breakpoints } from "../../kernel/breakpoints.ts";
 import { defined } from "../../kernel/fields.ts";
+import { functionSchema } from "../../kernel/function_schema.ts";
 import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
+import { SchemaBudget } from "../../kernel/schema_refs.ts";
 import { aliasToolNames, plainToolName, toolNamesOf } from "../../kernel/tool_names.ts";
 import { type EncodedRequest, noReversal, type Target } from "../../kernel/dialect.ts";
 import { loseSearchFields, searchFor, writeSearchLocation } from "../../kernel/web_search.ts";
@@ -97,7 +99,8 @@ function writeTools(
 ): Record<string, unknown> {
   // Several vendors refuse these fields without tools.
   if (request.tools.length === 0 && !search) return {};
-  const tools = request.tools.map((tool) => writeTool(tool, aliasOf));
+  const room = new SchemaBudget();
+  const tools = request.tools.map((tool) => writeTool(tool, aliasOf, room));
   if (search?.demanded && request.tools.length > 0) {
     losses.push({ path: search.paths.demanded ?? search.path, weight: "hint" });
   }
@@ -110,14 +113,19 @@ function writeTools(
   };
 }
 
-function writeTool(tool: Tool, aliasOf: (name: string) => string): Record<string, unknown> {
+function writeTool(
+  tool: Tool,
+  aliasOf: (name: string) => string,
+  room: SchemaBudget,
+): Record<string, unknown> {
   const named = { name: aliasOf(tool.name), ...defined({ description: tool.description }) };
   if (tool.type === "custom") {
     return { type: "custom", custom: { ...named, ...defined({ format: tool.format }) } };
   }
+  const parameters = functionSchema(tool, room);
   return {
     type: "function",
-    function: { ...named, ...defined({ parameters: tool.parameters, strict: tool.strict }) },
+    function: { ...named, ...defined({ parameters, strict: tool.strict }) },
   };
 }
 

@@ -47,6 +47,7 @@ Deno.test("a plain request: nothing stored, reasoning asked for sealed, nothing 
 });
 
 Deno.test("a function that doesn't say strict is sent as not strict (pitfall 92)", () => {
+  const parameters = { type: "object", properties: {} };
   const { body } = encode({
     tools: [
       { type: "function", name: "f", path: "tools[0]" },
@@ -54,14 +55,14 @@ Deno.test("a function that doesn't say strict is sent as not strict (pitfall 92)
         type: "function",
         name: "g",
         strict: true,
-        parameters: { type: "object" },
+        parameters,
         path: "tools[1]",
       },
     ],
   });
   assert.deepEqual(body.tools, [
     { type: "function", name: "f", parameters: null, strict: false },
-    { type: "function", name: "g", parameters: { type: "object" }, strict: true },
+    { type: "function", name: "g", parameters, strict: true },
   ]);
 });
 

@@ -3,7 +3,7 @@ import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { inlineRefs, type SchemaBudget } from "../../../kernel/schema_refs.ts";
 import type { ModelFacts } from "../models.ts";
 import { strictSchema } from "./strict_schema.ts";
-import { toolSchema } from "./tool_schema.ts";
+import { toolSchema } from "../../../kernel/tool_schema.ts";
 import { loseSetting, settingPath } from "../../../kernel/setting_losses.ts";
 
 export interface FormatPlan {

@@ -9,7 +9,7 @@ import type { CacheMarks } from "./cache_marks.ts";
 import type { FormatPlan } from "./encode_format.ts";
 import type { ModelFacts } from "../models.ts";
 import { strictSchema } from "./strict_schema.ts";
-import { inputSchema, toolSchema } from "./tool_schema.ts";
+import { inputSchema, toolSchema } from "../../../kernel/tool_schema.ts";
 import { settingPath } from "../../../kernel/setting_losses.ts";
 
 /** The tools and tool choice to send, and what is needed to map the answer back. */

@@ -6,7 +6,7 @@ import {
   recordsIn,
 } from "../../../kernel/json.ts";
 import { inlineRefs, SchemaBudget, SchemaRefs } from "../../../kernel/schema_refs.ts";
-import { inputSchema, SchemaTooLarge } from "./tool_schema.ts";
+import { inputSchema, SchemaTooLarge } from "../../../kernel/tool_schema.ts";
 
 /** A schema that structured output and strict tools accept. */
 interface StrictSchema {

@@ -1,6 +1,8 @@
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
 import { defined } from "../../../kernel/fields.ts";
+import { functionSchema } from "../../../kernel/function_schema.ts";
 import { isRecord } from "../../../kernel/json.ts";
+import { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import { loseSearchFields, writeSearchLocation } from "../../../kernel/web_search.ts";
 
 /** Writes `tools`, `tool_choice` and `parallel_tool_calls`; none without tools. */
@@ -11,7 +13,8 @@ export function writeTools(
   losses: Loss[],
 ): Record<string, unknown> {
   if (request.tools.length === 0 && !search) return {};
-  const tools = request.tools.map((tool) => writeTool(tool, aliasOf));
+  const room = new SchemaBudget();
+  const tools = request.tools.map((tool) => writeTool(tool, aliasOf, room));
   return {
     tools: search ? [...tools, writeSearch(search, losses)] : tools,
     ...defined({
@@ -35,7 +38,11 @@ function writeSearch(search: WebSearch, losses: Loss[]): Record<string, unknown>
   };
 }
 
-function writeTool(tool: Tool, aliasOf: (name: string) => string): Record<string, unknown> {
+function writeTool(
+  tool: Tool,
+  aliasOf: (name: string) => string,
+  room: SchemaBudget,
+): Record<string, unknown> {
   const named = { name: aliasOf(tool.name), ...defined({ description: tool.description }) };
   if (tool.type === "custom") {
     return { type: "custom", ...named, ...defined({ format: writeToolFormat(tool.format) }) };
@@ -43,7 +50,7 @@ function writeTool(tool: Tool, aliasOf: (name: string) => string): Record<string
   return {
     type: "function",
     ...named,
-    parameters: tool.parameters ?? null,
+    parameters: functionSchema(tool, room) ?? null,
     // The default is true here and false in other dialects.
     strict: tool.strict ?? false,
   };

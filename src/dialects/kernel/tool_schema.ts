@@ -1,9 +1,9 @@
-import { invalidValue } from "../../../../shared/fault.ts";
-import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
-import { SchemaBudget, SchemaRefs } from "../../../kernel/schema_refs.ts";
+import { invalidValue } from "../../shared/fault.ts";
+import { asRecord, isRecord, type JsonRecord, recordsIn } from "./json.ts";
+import { SchemaBudget, SchemaRefs } from "./schema_refs.ts";
 
 /**
- * A tool's `input_schema`: an object without `oneOf`, `anyOf`, `allOf` or `$ref` at the top.
+ * A tool's parameters as an object without `oneOf`, `anyOf`, `allOf` or `$ref` at the top.
  * Branches are merged into one object with all their properties; required are those that every
  * branch requires (for `allOf`: any branch).
  */

@@ -1,0 +1,68 @@
+/** Tools as MCP servers describe them, towards OpenAI, which refuses what other vendors take. */
+import assert from "@std/assert";
+import { startSimulators } from "../../demo/simulators.ts";
+import { shared, simulatedEnvironment, startTestService } from "../support/service.ts";
+
+const world = shared(async () => {
+  const simulators = await startSimulators();
+  // It speaks chat alone.
+  const own = { label: "acme", base_url: simulators.vendors["vendor-b"].baseUrl };
+  const row = { ...own, api_key_env: "ACME_KEY", aliases: [], dialects: ["chat"], auth: "bearer" };
+  const folder = await Deno.makeTempDir();
+  const [vendors, prices] = [`${folder}/vendors.json`, `${folder}/prices.json`];
+  await Deno.writeTextFile(vendors, JSON.stringify([row]));
+  const price = { "acme/gpt-4.1": { input: "1", output: "2" } };
+  await Deno.writeTextFile(prices, JSON.stringify(price));
+  const env = simulatedEnvironment(simulators);
+  const service = await startTestService({
+    env: { ...env, ACME_KEY: env.VENDOR_B_API_KEY!, VENDORS_FILE: vendors, PRICES_FILE: prices },
+  });
+  const stop = async () => {
+    await service.stop();
+    await simulators.close();
+    await Deno.remove(folder, { recursive: true });
+  };
+  return { service, stop };
+});
+
+const branch = (name: string) => ({ properties: { [name]: { type: "string" } }, required: [name] });
+
+const schemas: Readonly<Record<string, Record<string, unknown>>> = {
+  "an object without properties": { type: "object" },
+  "branches at the top": { type: "object", anyOf: [branch("id"), branch("name")] },
+  "a reference at the top": { $ref: "#/$defs/it", $defs: { it: { type: "object" } } },
+  "arrays of anything": {
+    type: "object",
+    properties: {
+      tags: { type: "array" },
+      either: { type: ["string", "array"] },
+      nested: { anyOf: [{ type: "array" }, { type: "null" }] },
+    },
+  },
+  "tuples of both drafts": {
+    type: "object",
+    properties: {
+      old: { type: "array", items: [{ type: "string" }, { type: "number" }] },
+      new: { type: "array", prefixItems: [{ type: "string" }] },
+    },
+  },
+};
+
+// The first is called by responses.
+for (const model of ["openai/gpt-5.6-sol", "acme/gpt-4.1"]) {
+  for (const [name, schema] of Object.entries(schemas)) {
+    Deno.test(`${name}: ${model} takes the tool of a messages and a generate caller`, async () => {
+      const { service } = world();
+      const messages = await service.post("/chat/v1/messages", {
+        ...{ model, max_tokens: 100, messages: [{ role: "user", content: "Go" }] },
+        tools: [{ name: "f", input_schema: schema }],
+      });
+      assert.equal(messages.status, 200, await messages.text());
+      const generate = await service.post(`/chat/v1/models/${model}:generateContent`, {
+        contents: [{ parts: [{ text: "Go" }] }],
+        tools: [{ functionDeclarations: [{ name: "f", parametersJsonSchema: schema }] }],
+      });
+      assert.equal(generate.status, 200, await generate.text());
+    });
+  }
+}
