@@ -141,7 +141,8 @@ export const ITEMS: Readonly<Record<string, Record<string, Rule>>> = {
     type: needed,
     id: text,
     summary: { is: "array", required: true },
-    content: { is: "array" },
+    // Codex, OpenAI's own agent, writes null where there is none.
+    content: { is: "array", nullable: true },
     encrypted_content: optionalText,
     status: optionalText,
   } satisfies Record<keyof ResponseReasoningItem, Rule>,
