@@ -22,7 +22,7 @@ const [sol, claude, flash] = [
   "google/gemini-3.8-flash",
 ] as const;
 const npm = (name: string) => ["npm", "install", "--no-audit", "--no-fund", "--silent", name];
-const codex = { folder: "codex", install: npm("@openai/codex@0.169.0") };
+const codex = { folder: "codex", install: npm("@openai/codex@0.171.0") };
 
 export const agents: readonly Agent[] = [
   { name: "codex", ...codex, models: [sol, claude, flash], transport: "websocket" },
@@ -35,7 +35,7 @@ export const agents: readonly Agent[] = [
   },
   {
     name: "claude-code",
-    install: npm("@anthropic-ai/claude-code@2.1.330"),
+    install: npm("@anthropic-ai/claude-code@2.1.332"),
     models: [claude, sol, flash],
   },
   { name: "gemini-cli", install: npm("@google/gemini-cli@0.61.0"), models: [flash, sol, claude] },
