@@ -97,6 +97,37 @@ Deno.test("the tool that holds a place for deferred ones is left out by name, de
   assert.match(world().last().body, /DeferredToolPlaceholder/);
 });
 
+Deno.test("what Claude Code writes for Anthropic's accounts changes no other vendor's prompt", async () => {
+  world().play(answered);
+  const asked = (model: string, mark: string) =>
+    world().post(messages, {
+      ...{ model, max_tokens: 9, messages: hello },
+      system: [
+        {
+          type: "text",
+          text: `x-anthropic-billing-header: cc_version=2.1.332.${mark}; cch=${mark};`,
+        },
+        { type: "text", text: "Be kind.", cache_control: { type: "ephemeral" } },
+      ],
+    });
+  for (const model of ["vendor-b/gpt-5.6-sol", "vendor-d/gemini-2.5-flash", "acme/acme-1"]) {
+    const bodies: string[] = [];
+    // Its digits differ from call to call.
+    for (const mark of ["18b", "3b1"]) {
+      const answer = await asked(model, mark);
+      assert.equal(answer.status, 200, await answer.text());
+      assert.match(answer.headers.get("x-translation-loss")!, /^system\[0\](,|$)/, model);
+      bodies.push(world().last().body);
+    }
+    assert.match(bodies[0]!, /Be kind/);
+    assert.equal(bodies[1], bodies[0], model);
+  }
+  // Its own vendor reads it, and leaves it out of the prompt itself.
+  const own = await asked("vendor-c/claude-haiku-4-5", "18b");
+  assert.equal(own.headers.get("x-translation-loss"), null, await own.text());
+  assert.match(world().last().body, /x-anthropic-billing-header/);
+});
+
 Deno.test("what Codex writes on items for its vendor reaches that one alone, and is no loss elsewhere", async () => {
   world().play(answered);
   const internal_chat_message_metadata_passthrough = { turn_id: "turn-of-codex" };

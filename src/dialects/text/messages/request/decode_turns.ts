@@ -19,7 +19,19 @@ import { readElements, requireTexts } from "../../../kernel/read_content.ts";
 /** The top-level `system`: one text per block. */
 export function readSystem(value: unknown, unsupported: UnsupportedField[]): SystemText[] {
   if (value === undefined || value === null) return [];
-  return readTexts(value, "system", unsupported).map(({ type: _, ...text }) => text);
+  return readTexts(value, "system", unsupported).flatMap(({ type: _, ...text }) => {
+    if (!isAttribution(text)) return [text];
+    unsupported.push({ path: text.path, value: text.text, weight: "hint" });
+    return [];
+  });
+}
+
+/**
+ * Whether a text is Claude Code's note for Anthropic's accounts, which the model doesn't see there.
+ * It precedes the whole prompt and differs from call to call: no prompt cache would find anything.
+ */
+function isAttribution({ text }: SystemText): boolean {
+  return text.startsWith("x-anthropic-billing-header:") && !text.trimEnd().includes("\n");
 }
 
 /** Reads the messages. Roles are checked here, the pairing of calls is not. */
