@@ -23,6 +23,12 @@ export class Breakpoints {
   readonly #target: Target;
   readonly #losses: Loss[];
   readonly #request: CanonicalRequest;
+  /**
+   * The request has marks that the vendor takes. Then all texts are written as parts, marked or not:
+   * a mark moves on with each round of an agent, and what it leaves behind has to stay as it was, or
+   * the vendor's cache doesn't find it.
+   */
+  readonly hasMarks: boolean;
   #room: number;
 
   constructor(request: CanonicalRequest, target: Target, losses: Loss[]) {
@@ -32,11 +38,8 @@ export class Breakpoints {
     const { carried, others } = marksOf(request);
     // Of too many marks the last are kept, since the longest prefix saves most.
     this.#room = carried - maxMarks;
+    this.hasMarks = target.cacheMarks !== undefined && carried > 0;
     for (const path of others) this.#lose(path);
-  }
-
-  get acceptsMarks(): boolean {
-    return this.#target.cacheMarks !== undefined;
   }
 
   mark(

@@ -37,15 +37,14 @@ export function* writeMessages(request: CanonicalRequest, writing: Writing): Ste
   return messages;
 }
 
-/** The texts joined, or as separate parts if one of them has a cache mark. */
+/** The texts joined, or as separate parts if the request has cache marks. */
 function writeTexts(
   texts: readonly Pick<TextPart, "text" | "cache" | "path">[],
   { marks }: Writing,
   separator = "\n\n",
 ): unknown {
   const parts = texts.map((one) => marks.mark({ type: "text", text: one.text }, one));
-  const isMarked = marks.acceptsMarks && texts.some(({ cache }) => cache);
-  return isMarked ? parts : texts.map(({ text }) => text).join(separator);
+  return marks.hasMarks && parts.length > 0 ? parts : texts.map(({ text }) => text).join(separator);
 }
 
 function writeTurn(turn: Turn, writing: Writing): Message[] {

@@ -185,8 +185,8 @@ function outputOf(result: ToolResultPart, writing: Writing): unknown {
   const parts = marked.flatMap((part): Item[] =>
     part.type === "text" ? [writeText(part, writing)] : writeMarked(part, writing)
   );
-  const isMarked = writing.marks.acceptsMarks && marked.some((part) => part.cache);
-  if (marked.length === 1 && first.type === "text" && !isMarked) return mark + first.text;
+  const isPlain = marked.length === 1 && first.type === "text";
+  if (isPlain && !writing.marks.hasMarks) return mark + first.text;
   return mark === "" ? parts : [{ type: "input_text", text: mark.trim() }, ...parts];
 }
 

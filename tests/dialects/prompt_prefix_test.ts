@@ -1,0 +1,62 @@
+/** Agents mark the end of each round's prompt: the next round's prompt has to begin with it. */
+import assert from "@std/assert";
+import { dialects } from "../../src/dialects/text/mod.ts";
+
+type Json = Record<string, unknown>;
+
+const text = (text: string) => ({ type: "text", text });
+
+/** Claude Code's calls of a session: each has one more round, and one mark, at its end. */
+const results: readonly Json[][] = [
+  [{ content: "plain" }],
+  [{ content: [text("one"), text("two")] }],
+  [{ content: "Exit code 1", is_error: true }],
+  [{ content: "first of two" }, { content: [text("second")] }],
+];
+
+function callOf(rounds: number): Json {
+  const turns = results.slice(0, rounds).flatMap((round, at) => {
+    const ids = round.map((_, index) => `toolu_${at}_${index}`);
+    return [
+      {
+        role: "assistant",
+        content: ids.map((id) => ({ type: "tool_use", id, name: "Bash", input: {} })),
+      },
+      {
+        role: "user",
+        content: round.map((one, index) => ({
+          ...{ type: "tool_result", tool_use_id: ids[index], ...one },
+          ...(at === rounds - 1 && index === round.length - 1 ? marked : {}),
+        })),
+      },
+    ];
+  });
+  const hello = { ...text("Go"), ...(rounds === 0 ? marked : {}) };
+  return {
+    ...{ model: "m", max_tokens: 9, system: [text("Be kind."), text("Be brief.")] },
+    messages: [{ role: "user", content: [hello] }, ...turns],
+    tools: [{ name: "Bash", input_schema: { type: "object", properties: {} } }],
+  };
+}
+
+const marked = { cache_control: { type: "ephemeral" } };
+
+for (
+  const [dialect, cacheMarks] of [["responses", "breakpoints"], ["chat", "ephemeral"]] as const
+) {
+  Deno.test(`a round's prompt in ${dialect} begins with the last one's, whatever is marked`, () => {
+    const promptOf = (rounds: number) => {
+      const request = dialects.messages.decodeRequest(callOf(rounds));
+      const target = { model: "m", maxOutputTokens: undefined, cacheMarks };
+      const { body, losses } = dialects[dialect].encodeRequest(request, target);
+      assert.deepEqual(losses, []);
+      const unmarked = JSON.stringify(body[dialect === "chat" ? "messages" : "input"])
+        .replaceAll(/,"(?:cache_control|prompt_cache_breakpoint)":\{[^}]*\}/g, "");
+      return JSON.parse(unmarked) as Json[];
+    };
+    for (let rounds = 0; rounds < results.length; rounds++) {
+      const before = promptOf(rounds);
+      assert.deepEqual(promptOf(rounds + 1).slice(0, before.length), before, `${rounds} rounds`);
+    }
+  });
+}
