@@ -52,9 +52,9 @@ const java = (name: string, artifact: string, lanes: readonly Lane[]): Client =>
 });
 
 export const clients: readonly Client[] = [
-  python("openai-python", ["openai==3.54.0"], ["chat", "responses"]),
-  python("anthropic-python", ["anthropic==2.12.0"], ["messages"]),
-  python("google-genai-python", ["google-genai==3.4.0"], ["generate"]),
+  python("openai-python", ["openai==3.57.0"], ["chat", "responses"]),
+  python("anthropic-python", ["anthropic==2.14.0"], ["messages"]),
+  python("google-genai-python", ["google-genai==3.6.1"], ["generate"]),
   python("openai-agents-python", ["openai-agents==0.24.0"], ["responses", "chat"]),
   python("pydantic-ai", ["pydantic-ai-slim[openai,anthropic,google]==2.68.0"], [
     ...["chat", "responses", "messages", "generate"] as const,
@@ -67,8 +67,7 @@ export const clients: readonly Client[] = [
     "langchain-anthropic==1.7.7",
     "langchain-google-genai==4.4.2",
   ], ["chat", "responses", "messages", "generate"]),
-  // The newest whose `certifi` PyPI's mirror had.
-  python("litellm", ["litellm==1.106.2", "mcp==2.3.0"], [
+  python("litellm", ["litellm==1.110.2", "mcp==2.3.0"], [
     ...["chat", "responses", "messages", "generate"] as const,
   ]),
   python("google-adk-python", ["google-adk==2.13.0"], ["generate"]),
@@ -95,7 +94,7 @@ export const clients: readonly Client[] = [
     "langchain@1.5.14",
   ], ["chat", "responses", "messages", "generate"]),
   node("mastra", ["@mastra/core@1.71.0"], ["chat", "responses"]),
-  node("openai-agents-js", ["@openai/agents@0.20.0", "openai@7.57.0"], ["responses", "chat"]),
+  node("openai-agents-js", ["@openai/agents@0.20.0", "openai@7.59.0"], ["responses", "chat"]),
   go("openai-go", "github.com/openai/openai-go/v3@v3.96.0", ["chat", "responses"]),
   go("anthropic-sdk-go", "github.com/anthropics/anthropic-sdk-go@v1.84.0", ["messages"]),
   go("genai-go", "google.golang.org/genai@v1.77.0", ["generate"]),
