@@ -17,6 +17,7 @@ import {
   writeWhole,
 } from "./translated.ts";
 import { Random } from "./random.ts";
+import { seeds } from "../support/random.ts";
 import { framesOf } from "./recordings.ts";
 import { syntheticStream } from "./synthetic.ts";
 
@@ -26,7 +27,7 @@ const histories = Number(Deno.env.get("ANSWER_HISTORIES") ?? 100);
 for (const vendor of names) {
   for (const caller of names.filter((name) => name !== vendor)) {
     Deno.test(`${histories} ${vendor} answers with a wrong value in them break no ${caller} caller`, () => {
-      for (let seed = 1; seed <= histories; seed++) {
+      for (const seed of seeds(histories)) {
         const random = new Random(seed);
         const payloads = syntheticStream(vendor, seed).pieces
           .flatMap(({ payload }) => payload ? [payload] : []);

@@ -4,6 +4,7 @@ import { type Facts, factsOf, factsSaid, shownIn } from "./facts.ts";
 import { bytesOf, checkStream, names, type Passage, relayStream } from "./translated.ts";
 import { checkCuts, checkSplits, checkStreamCell } from "./matrix.ts";
 import { Random } from "./random.ts";
+import { seeds } from "../support/random.ts";
 import { answerOf } from "./stories.ts";
 import { syntheticStream } from "./synthetic.ts";
 import { failingEvents } from "./vendor_failures.ts";
@@ -14,7 +15,7 @@ const histories = Number(Deno.env.get("ANSWER_HISTORIES") ?? 80);
 for (const vendor of names) {
   for (const caller of names.filter((name) => name !== vendor)) {
     Deno.test(`${histories} ${vendor} streams of any server reach a ${caller} caller whole`, () => {
-      for (let seed = 1; seed <= histories; seed++) {
+      for (const seed of seeds(histories)) {
         const { story, frames, quirks } = syntheticStream(vendor, seed);
         const passage = { vendor, caller, quirks, ...formOf(seed) };
         named(seed, () => {
@@ -30,7 +31,7 @@ for (const vendor of names) {
     });
 
     Deno.test(`${vendor} streams cut anywhere reach a ${caller} caller as an error`, () => {
-      for (let seed = 1; seed <= histories / 10; seed++) {
+      for (const seed of seeds(histories / 10)) {
         const { frames, quirks, progress } = syntheticStream(vendor, seed);
         const passage = { vendor, caller, quirks, ...formOf(seed) };
         named(seed, () => checkCuts(passage, frames, progress));
@@ -38,7 +39,7 @@ for (const vendor of names) {
     });
 
     Deno.test(`${vendor} streams that fail in band reach a ${caller} caller as its error`, () => {
-      for (let seed = 1; seed <= histories / 10; seed++) {
+      for (const seed of seeds(histories / 10)) {
         const { frames, progress } = syntheticStream(vendor, seed);
         const passage = { vendor, caller, ...formOf(seed) };
         const random = new Random(seed);

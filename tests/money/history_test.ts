@@ -4,6 +4,7 @@ import { createLedger } from "../../src/credit/store/ledger.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { MemoryLedger } from "../support/memory_ledger.ts";
 import { newAccount } from "../store/samples.ts";
+import { seeds } from "../support/random.ts";
 import { playHistory, type World } from "./history.ts";
 
 /** `HISTORIES=1000 deno test -A tests/money/history_test.ts` plays more of them. */
@@ -47,7 +48,7 @@ async function databaseWorld(database: Database): Promise<World> {
 }
 
 async function play(world: () => World | Promise<World>, histories: number, steps: number) {
-  for (let seed = 1; seed <= histories; seed++) {
+  for (const seed of seeds(histories)) {
     try {
       await playHistory(await world(), seed, steps);
     } catch (thrown) {

@@ -35,7 +35,7 @@ export function isCi(outer: Readonly<Record<string, string>>): boolean {
 
 /** How much the long forms of tests do; `deno task test:long` sets them all. */
 const longForms: readonly RegExp[] = [
-  /^(KILLS|CUTS|HISTORIES|HOSTILE|MATRIX|PATTERNS|PICTURES|STARTS|STORE|THEMES|EXPORT_ROWS)$/,
+  /^(KILLS|CUTS|HISTORIES(_SEED)?|HOSTILE|MATRIX|PATTERNS|PICTURES|STARTS|STORE|THEMES|EXPORT_ROWS)$/,
   /^(NPX|SOCKETS|(TRACED|UNREAD)_CALLS)$/,
   /^(OUTAGE|ATTACK|ODD_HEADS)_SECONDS$/,
   /^(FUZZ_(RUNS|SEED)|ANSWERS(_SEED)?|ANSWER_HISTORIES|JOURNAL_(HISTORIES|ROUNDS))$/,

@@ -47,7 +47,7 @@ Deno.test("a long round is one that asks for the long form of a test", () => {
     /^([A-Z_]+)=/.exec(word)?.[1] ?? []
   );
   assert.ok(task.length > 10);
-  for (const name of ["FUZZ_SEED", ...task]) {
+  for (const name of ["FUZZ_SEED", "HISTORIES_SEED", ...task]) {
     assert.equal(isLongRound({ PATH: "/bin", [name]: "20" }), true, name);
     assert.equal(testEnvironment({ [name]: "20" }, "")[name], "20", name);
   }

@@ -4,7 +4,7 @@ import assert from "@std/assert";
 import type { Interaction } from "../../src/shared/interaction.ts";
 import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
 import { createSegmentFile, type SegmentFile } from "../../src/records/journal/segment_file.ts";
-import { Random } from "../support/random.ts";
+import { Random, seeds } from "../support/random.ts";
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";
 
@@ -64,7 +64,7 @@ class World {
 Deno.test("whenever process or machine dies, each call is found once, as far as it had come", async () => {
   let crashes = 0;
   let moved = 0;
-  for (let seed = 1; seed <= histories; seed++) {
+  for (const seed of seeds(histories)) {
     await withFolder(async (parent) => {
       const folder = `${parent}/journal`;
       const world = new World();

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { Random } from "../support/random.ts";
+import { Random, seeds } from "../support/random.ts";
 import type { Clock } from "../../src/base/clock.ts";
 import { type RateLimits, unitsPerToken } from "../../src/rate_limits/rate_limit.ts";
 import type { RateLimiter } from "../../src/rate_limits/rate_limiter.ts";
@@ -159,12 +159,12 @@ async function play(seed: number, events: Event[], steps: number): Promise<World
 
 Deno.test("no history of several processes admits more than one bucket would", async () => {
   let admitted = 0;
-  for (let seed = 1; seed <= histories; seed++) admitted += (await play(seed, wild, 40)).admitted;
+  for (const seed of seeds(histories)) admitted += (await play(seed, wild, 40)).admitted;
   assert.ok(admitted > 50 * histories, `${admitted} admitted: the histories are too tame`);
 });
 
 Deno.test("without failures nothing strands: what is left is there for any one process", async () => {
-  for (let seed = 1; seed <= 300; seed++) {
+  for (const seed of seeds(300)) {
     const world = await play(seed, calm, 30);
     await world.pass(7_000);
     const left = Math.floor(world.ideal.units(world.time.ms) / unitsPerToken);

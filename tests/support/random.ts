@@ -1,3 +1,9 @@
+/** So many neighbouring seeds. `HISTORIES_SEED` is the first, else 1; a failure names its own. */
+export function seeds(count: number): number[] {
+  const first = Number(Deno.env.get("HISTORIES_SEED") ?? 1);
+  return Array.from({ length: Math.floor(count) }, (_, index) => first + index);
+}
+
 /** A source of choices that a seed decides, so that a failure can be run again. */
 export class Random {
   #state: number;
