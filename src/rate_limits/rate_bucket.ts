@@ -37,6 +37,8 @@ export interface LeaseOwner {
   /** Tokens spent under this lease by its last report. */
   spent: number;
   sinceMs: number;
+  /** Its process's last heartbeat when the lease began; absent if there was none. */
+  heartbeatBeforeMs?: number | undefined;
   expiresAtMs: number;
 }
 
@@ -91,6 +93,8 @@ export function leaseFrom(
     ceiling: Math.max(answered.ceiling, Math.min(request.ceiling, existing?.ceiling ?? 0)),
     spent: request.spent,
     sinceMs: existing?.sinceMs ?? bucket.settledAtMs,
+    // Under another name only that name's heartbeats count.
+    heartbeatBeforeMs: existing ? existing.heartbeatBeforeMs : heartbeats[request.process],
     expiresAtMs: bucket.settledAtMs + request.leaseMs,
   };
   return {
@@ -134,9 +138,12 @@ function selfIssue(
 function settle(before: Bucket, limits: RateLimits, nowMs: number, heartbeats: Heartbeat): Bucket {
   let bucket = nowMs < before.settledAtMs ? setBack(before, limits, nowMs) : before;
   const silentFrom = (one: LeaseOwner) => {
-    const lastHeartbeatMs = heartbeats[one.process] ?? 0;
+    const lastHeartbeatMs = heartbeats[one.process];
     // A heartbeat in the future means that the clock was set back: it may have been silent for long.
-    return lastHeartbeatMs > nowMs ? -Infinity : Math.max(lastHeartbeatMs, one.sinceMs) + graceMs;
+    if (lastHeartbeatMs !== undefined && lastHeartbeatMs > nowMs) return -Infinity;
+    // A later heartbeat may have an earlier time, if the clock was set back before it.
+    const hasBeatSince = lastHeartbeatMs !== one.heartbeatBeforeMs;
+    return (hasBeatSince ? lastHeartbeatMs ?? 0 : one.sinceMs) + graceMs;
   };
   const steps = bucket.holders
     .flatMap((one) => [silentFrom(one), one.expiresAtMs])
@@ -212,7 +219,7 @@ function setBack(bucket: Bucket, limits: RateLimits, nowMs: number): Bucket {
     holders: bucket.holders.map((one) => ({
       ...one,
       selfIssued: Math.max(one.selfIssued, reserve(one) - one.held),
-      sinceMs: 0,
+      ...{ sinceMs: 0, heartbeatBeforeMs: undefined },
       expiresAtMs: one.expiresAtMs + byMs,
     })),
   };

@@ -173,6 +173,14 @@ Deno.test("a database's clock that was set back: who was silent before it is sti
   assert.equal(later.level, bucket.level);
 });
 
+Deno.test("a database's clock that was set back unnoticed: who is silent since has made its tokens", () => {
+  const bucket = report(full, "a", 100_000);
+  // Its last heartbeat came after the lease began, by a clock that was set back in between.
+  const later = report(bucket, "b", 101_000, {}, { a: 85_000 });
+  const [silent, asking] = later.holders;
+  assert.equal(later.level + asking!.held + silent!.ceiling, 100 * unitsPerToken);
+});
+
 Deno.test("after a change of tier a full bucket lacks what its process made and spent itself", () => {
   const bucket = { ...report(full, "a", 100_000), level: 0, fill: true };
   // In ten seconds of silence it has made ten tokens, and spent five of them and the one it held.
