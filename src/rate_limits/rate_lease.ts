@@ -53,9 +53,12 @@ export class RateLease {
     return true;
   }
 
-  /** Drops all but this many tokens, before a report returns the others. */
+  /**
+   * Drops all but this many whole tokens, before a report returns the rest. A part of a token goes
+   * back too: if the answer is lost, it would be both here and there.
+   */
   keepOnly(tokens: number): void {
-    this.#units = Math.min(this.#units, tokens * unitsPerToken);
+    this.#units = Math.min(Math.floor(this.#units / unitsPerToken), tokens) * unitsPerToken;
   }
 
   /**

@@ -142,6 +142,20 @@ for (const mood of ["write_lost", "answer_lost"] as const) {
   });
 }
 
+Deno.test("a part of a token goes back with a report whose answer is lost, and is not kept too", async () => {
+  const limits = { id: 1, requestsPerMinute: 60, burst: 4 };
+  const { at, process, pass } = setup(limits);
+  const one = process("a");
+  while ((await one.take(limits)).admitted);
+  at.mood = "answer_lost";
+  // From 1.5 s on it issues half a token, which its next report gives back.
+  await pass(2_000, one);
+  await one.take(limits).catch(() => {});
+  at.mood = "away";
+  await pass(2_000, one);
+  assert.equal((await one.take(limits)).admitted, false);
+});
+
 /** Reports of processes to one bucket; each holds a token afterwards. */
 function report(
   before: Bucket,
