@@ -4,6 +4,7 @@ import { commandLine } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseUsd } from "../base/money.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
+import { momentOf } from "../shared/time_span.ts";
 
 /** What a command prints: one JSON value with `--json`, else lines for people. */
 export interface CommandResult {
@@ -118,7 +119,7 @@ export function timeOption(values: Values, name: string): Date | undefined {
   if (day === undefined || Number.isNaN(at.getTime()) || !isDay(day)) {
     throw new UsageError(`--${name} ${value}: expected a time such as 2027-01-31T00:00:00Z`);
   }
-  return at;
+  return momentOf(value);
 }
 
 /** `Date` takes the 31st of November for the 1st of December. */

@@ -9,6 +9,7 @@ import {
 import type { BudgetService } from "../budgets/budget_service.ts";
 import type { Account } from "../keys/account.ts";
 import { Fault } from "../shared/fault.ts";
+import { momentOf } from "../shared/time_span.ts";
 import { type Administrator, OptionError } from "./administration.ts";
 
 /** Limits as callers name them; amounts are decimal strings in USD. */
@@ -79,7 +80,7 @@ function noBudget(id: string): Fault {
 /** Undefined where nothing is said of it, null where it is taken back. */
 function raisedBy({ raise_until, raised_usd }: BudgetLimitOptions): RaisedLimit | null | undefined {
   if (raise_until && raised_usd !== undefined) {
-    return { nanos: parseUsd(raised_usd, 9), until: new Date(raise_until) };
+    return { nanos: parseUsd(raised_usd, 9), until: momentOf(raise_until) };
   }
   if (raise_until) throw new OptionError("raised_usd", "is missing: the limit until raise_until");
   if (raised_usd !== undefined) {

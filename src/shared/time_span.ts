@@ -53,6 +53,17 @@ export function assertStorableTime(
   return { ...(start ? { start: clamp(start) } : {}), ...(end ? { end: clamp(end) } : {}) };
 }
 
-function clamp(time: Date): Date {
-  return new Date(Math.min(Math.max(time.getTime(), earliest), latest));
+function clamp(time: Date, first = earliest, last = latest): Date {
+  return new Date(Math.min(Math.max(time.getTime(), first), last));
 }
+
+/**
+ * The moment of an RFC 3339 time. By its offset it may lie beyond the years 1 to 9999 of UTC, which
+ * the database can't read: then it is the nearest moment within them.
+ */
+export function momentOf(text: string): Date {
+  return clamp(new Date(text), startOfYears, endOfYears);
+}
+
+const startOfYears = Date.parse("0001-01-01T00:00:00Z");
+const endOfYears = Date.parse("9999-12-31T23:59:59.999Z");

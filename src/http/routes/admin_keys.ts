@@ -28,6 +28,7 @@ import type { AccountStore } from "../../keys/account.ts";
 import type { KeyDefaults } from "../../keys/key_defaults.ts";
 import type { ApiKeyStore } from "../../keys/api_key.ts";
 import type { CallContext } from "../../relay/call_context.ts";
+import { momentOf } from "../../shared/time_span.ts";
 import type { Endpoints } from "../bind.ts";
 
 export interface AdminKeyDeps extends KeyAdministrationDeps, VendorKeyAdministrationDeps {
@@ -68,7 +69,7 @@ export function adminKeyRoutes(app: Endpoints, deps: AdminKeyDeps): void {
       ...(body.record === "metadata" ? { recording: body.record } : {}),
       ...caps,
       defaults,
-      expiresAt: body.expires === undefined ? null : new Date(body.expires),
+      expiresAt: body.expires === undefined ? null : momentOf(body.expires),
     });
     return { ...apiKeyView(key), key: value.reveal() };
   });
