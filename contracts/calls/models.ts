@@ -56,7 +56,7 @@ export function familyModel(family: VendorFamily) {
     method: "get",
     path: `${paths[0]}{model}`,
     aliases: paths.slice(1).map((path) => `${path}{model}`),
-    mounts: paths.map((path) => `${path}:model{.+}`),
+    mounts: paths.map((path) => `${path}:model{[^]+}`),
     operationId: operationName("getModel", family.label),
     summary: `Get a model (${family.name})`,
     tag: family.label,
@@ -72,7 +72,7 @@ export function familyModel(family: VendorFamily) {
 export const unifiedModel = defineContract({
   ...unified,
   path: "/chat/v1/models/{model}",
-  mounts: ["/chat/v1/models/:model{.+}"],
+  mounts: ["/chat/v1/models/:model{[^]+}"],
   operationId: "getModel",
   summary: "Get a model",
   description:
@@ -87,7 +87,7 @@ export const unifiedModel = defineContract({
 export const unifiedNativeModel = defineContract({
   ...unified,
   path: "/chat/v1beta/models/{model}",
-  mounts: ["/chat/v1beta/models/:model{.+}"],
+  mounts: ["/chat/v1beta/models/:model{[^]+}"],
   operationId: "getNativeModel",
   summary: "Get a model for clients of Google",
   description: "As `/chat/v1/models/{model}`, with the fields that `@google/genai` reads.",

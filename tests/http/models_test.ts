@@ -315,3 +315,10 @@ Deno.test("a key finds models by its own names, and is shown those that it may c
     assert.deepEqual(await ask(path, narrow), expected, path);
   }
 });
+
+Deno.test("a name with a line end is an unknown model, and no unknown endpoint", async () => {
+  for (const family of ["/chat/v1", "/chat/v1beta", "/openai/v1", "/google/v1beta"]) {
+    const answer = await service().fetch(`${family}/models/a%0Db%0Ac`);
+    assert.equal((await answer.json()).error.code, "model_not_found", family);
+  }
+});
