@@ -57,8 +57,11 @@ export interface Progress {
   terminated: boolean;
 }
 
-/** The progress after each of the frames of `framesOf` (translation.md §13, Truncation). */
-export function progressOf(vendor: Name, payloads: readonly Payload[]): Progress[] {
+/**
+ * The progress after each of the frames of `framesOf` (translation.md §13, Truncation), where so many
+ * choices were asked for.
+ */
+export function progressOf(vendor: Name, payloads: readonly Payload[], asked = 1): Progress[] {
   const choices = new Map<unknown, boolean>();
   const progress: Progress[] = [];
   let finished = false;
@@ -69,7 +72,7 @@ export function progressOf(vendor: Name, payloads: readonly Payload[]): Progress
       for (const [index, ended] of endings(vendor, payload)) {
         choices.set(index, choices.get(index) === true || ended);
       }
-      finished = choices.size > 0 && [...choices.values()].every((ended) => ended);
+      finished = choices.size >= asked && [...choices.values()].every((ended) => ended);
       terminated ||= vendor === "generate" && finished && "usageMetadata" in payload;
     }
     if (vendor === "messages") {

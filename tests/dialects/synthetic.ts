@@ -28,7 +28,7 @@ export function syntheticStream(vendor: Name, seed: number): SyntheticStream {
     pieces,
     frames: pieces.map(({ text }) => bytesOf(text)),
     quirks,
-    progress: progressThrough(vendor, pieces),
+    progress: progressThrough(vendor, pieces, story.choices.length),
   };
 }
 
@@ -52,9 +52,9 @@ function written(
 }
 
 /** Comments change nothing; an end marker says that nothing is missing where chat is spoken. */
-function progressThrough(vendor: Name, pieces: readonly Piece[]): Progress[] {
+function progressThrough(vendor: Name, pieces: readonly Piece[], choices: number): Progress[] {
   const payloads = pieces.flatMap(({ payload }) => payload ? [payload] : []);
-  const told = progressOf(vendor, payloads);
+  const told = progressOf(vendor, payloads, choices);
   let now: Progress = { finished: false, terminated: false };
   let marked = false;
   let last: Progress = { finished: false, terminated: false };

@@ -32,8 +32,9 @@ for (const vendor of names) {
 
     Deno.test(`${vendor} streams cut anywhere reach a ${caller} caller as an error`, () => {
       for (const seed of seeds(histories / 10)) {
-        const { frames, quirks, progress } = syntheticStream(vendor, seed);
-        const passage = { vendor, caller, quirks, ...formOf(seed) };
+        const { story, frames, quirks, progress } = syntheticStream(vendor, seed);
+        const choices = story.choices.length;
+        const passage = { vendor, caller, quirks, choices, ...formOf(seed) };
         named(seed, () => checkCuts(passage, frames, progress));
       }
     });

@@ -36,6 +36,8 @@ export interface Passage {
   vendor: Name;
   caller: Name;
   quirks?: DialectQuirks;
+  /** How many choices were asked for; one unless it says otherwise. */
+  choices?: number;
   /** Whether the caller asked for usage in its stream; and for one JSON array. */
   showUsage?: boolean;
   jsonArray?: boolean;
@@ -62,7 +64,8 @@ export function relayStream(
   close: Close = "clean",
 ): Relayed {
   const stream = planOf(passage).stream();
-  const decoder = dialects[passage.vendor].createStreamDecoder(passage.quirks ?? {});
+  const { vendor, quirks = {}, choices } = passage;
+  const decoder = dialects[vendor].createStreamDecoder(quirks, choices);
   const splitter = new SseSplitter({ maxEventBytes: 1 << 24 });
   const meter = new Meter(maxAnswerChars, () => 0);
   const decode = new TextDecoder();
