@@ -110,8 +110,12 @@ function isStricter(text: string): boolean {
   return odd.some((one) => one.test(text));
 }
 
-/** We pass over a chunk's extensions, well formed or not, and over a tab behind a length. */
-const looser = /\r\n0*[\da-f]+;(?!\w+(=(\w+|"[^"\r\n]*"))?\r)|content-length:[ \t]*\d+[ ]*\t/i;
+/**
+ * We pass over a chunk's extensions, well formed or not, and over a tab behind a length or a coding
+ * (RFC 9110, 5.5), where llhttp gives up or takes the coding for an unknown one.
+ */
+const looser =
+  /\r\n0*[\da-f]+;(?!\w+(=(\w+|"[^"\r\n]*"))?\r)|(content-length:[ \t]*\d+|chunked) *\t/i;
 
 async function startVendor(sent: ReadonlyMap<string, Sent>) {
   const open = new Set<net.Socket>();
