@@ -352,11 +352,14 @@ export class FileJournal implements Journal {
   }
 
   /**
-   * Group commit: one fsync confirms all records that were appended before it. Nothing is awaited
-   * between the last look for records and the end: whoever appends after it begins anew.
+   * Group commit: one fsync confirms all records that were appended before it. It begins once the
+   * event loop has handled what has arrived: the first record of several would go alone, and the
+   * others wait for a second fsync. Nothing is awaited between the last look for records and the
+   * end: whoever appends after it begins anew.
    */
   async #syncWaiting(): Promise<void> {
     do {
+      await new Promise<void>((resolve) => setImmediate(resolve));
       const group = this.#unsynced.splice(0);
       try {
         await this.#sync();
