@@ -23,7 +23,12 @@ export class Turns {
   }
 
   async #next(): Promise<void> {
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await turnEnd();
     this.#sinceMs = this.#clock.monotonicMs();
   }
+}
+
+/** Resolves once the event loop has handled what has arrived. */
+export function turnEnd(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

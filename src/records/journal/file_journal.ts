@@ -1,6 +1,7 @@
 import { pushAll } from "../../base/lists.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { released } from "../../base/gc_hint.ts";
+import { turnEnd } from "../../base/turns.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Journal, JournalObserver, JournalOptions } from "./journal.ts";
@@ -359,7 +360,7 @@ export class FileJournal implements Journal {
    */
   async #syncWaiting(): Promise<void> {
     do {
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await turnEnd();
       const group = this.#unsynced.splice(0);
       try {
         await this.#sync();
