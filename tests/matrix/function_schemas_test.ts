@@ -30,6 +30,10 @@ const branch = (name: string) => ({ properties: { [name]: { type: "string" } }, 
 const schemas: Readonly<Record<string, Record<string, unknown>>> = {
   "an object without properties": { type: "object" },
   "branches at the top": { type: "object", anyOf: [branch("id"), branch("name")] },
+  "rules for the whole at the top": {
+    ...{ type: "object", properties: { id: { type: "string" }, name: { type: "string" } } },
+    ...{ not: { required: ["id", "name"] }, enum: [{ id: "1" }, { name: "x" }] },
+  },
   "a reference at the top": { $ref: "#/$defs/it", $defs: { it: { type: "object" } } },
   "arrays of anything": {
     type: "object",

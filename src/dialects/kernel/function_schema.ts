@@ -4,13 +4,14 @@ import { mapSchemas, type SchemaBudget, schemasIn } from "./schema_refs.ts";
 import { toolSchema } from "./tool_schema.ts";
 
 /**
- * A function's `parameters` as OpenAI takes them: an object with `properties` and without branches
- * at the top, and `items` in every array. Other vendors take less, and MCP servers send it; one such
- * tool is enough for OpenAI to refuse every call of a session. What is added allows any value.
+ * A function's `parameters` as OpenAI takes them: an object with `properties` and without branches,
+ * values or `not` at the top, and `items` in every array. Other vendors take less, and MCP servers
+ * send it; one such tool is enough for OpenAI to refuse every call of a session. What is added, or
+ * left when a rule is removed, allows any value.
  */
 export function functionSchema(tool: Tool, room: SchemaBudget): JsonRecord | undefined {
   if (tool.parameters === undefined) return undefined;
-  const flat = toolSchema(tool.parameters, room, tool.path);
+  const { not: _, enum: __, const: ___, ...flat } = toolSchema(tool.parameters, room, tool.path);
   const schema = flat.properties === undefined ? { ...flat, properties: {} } : flat;
   // Strict functions have rules of their own: they may not hold a schema that allows any value.
   const isConcerned = tool.strict !== true && schemasIn(schema).some(lacksItems);
