@@ -1,6 +1,6 @@
 import { invalidValue } from "../../shared/fault.ts";
 import { asRecord, isRecord, type JsonRecord, recordsIn } from "./json.ts";
-import { SchemaBudget, SchemaRefs } from "./schema_refs.ts";
+import { inlineRefs, SchemaBudget, SchemaRefs, schemasIn } from "./schema_refs.ts";
 
 /**
  * A tool's parameters as an object without `oneOf`, `anyOf`, `allOf` or `$ref` at the top.
@@ -28,11 +28,25 @@ export function toolSchema(
   path: string,
 ): JsonRecord {
   try {
-    return inputSchema(parameters, { room });
+    return inputSchema(parameters && withoutBranchRefs(parameters, room), { room });
   } catch (thrown) {
     if (!(thrown instanceof SchemaTooLarge)) throw thrown;
     throw invalidValue(path, "the schema is too large or too deep");
   }
+}
+
+/**
+ * Once branches are merged, nothing is left where a reference into one of them points: libraries
+ * name a schema that occurs twice by its first place. Recursive ones stay as they are.
+ */
+function withoutBranchRefs(schema: JsonRecord, room: SchemaBudget): JsonRecord {
+  const hasBranches = [schema.anyOf, schema.oneOf, schema.allOf].some(Array.isArray);
+  if (!hasBranches || !schemasIn(schema).some(namesBranch)) return schema;
+  return inlineRefs(schema, room).schema ?? schema;
+}
+
+function namesBranch({ $ref }: JsonRecord): boolean {
+  return typeof $ref === "string" && /^#\/(anyOf|oneOf|allOf)\//.test($ref);
 }
 
 /** Most levels of nested branches; references may be circular. */

@@ -76,6 +76,18 @@ Deno.test("branches at a schema's top are merged into one object", () => {
   assert.equal((schemaOf(circle) as Json).type, "object");
 });
 
+Deno.test("a reference into a branch is replaced by what it names, before branches are merged", () => {
+  const place = { type: "object", properties: { lat: { type: "number" } } };
+  const at = { type: "object", properties: { at: place } };
+  const near = { type: "object", properties: { near: { $ref: "#/anyOf/0/properties/at" } } };
+  const parameters = { anyOf: [at, near] };
+  const [written] = encode({ tools: [tool("f", { parameters })] }).body.tools as Json[];
+  assert.deepEqual(written?.input_schema, {
+    type: "object",
+    properties: { at: place, near: place },
+  });
+});
+
 Deno.test("definitions that name each other often are merged in bounded time", () => {
   const $defs = Object.fromEntries(
     Array.from({ length: 40 }, (_, index) => {
