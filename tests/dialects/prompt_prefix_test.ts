@@ -60,3 +60,22 @@ for (
     }
   });
 }
+
+Deno.test("in chat a result without text is no empty part, which Anthropic refuses, marked or not", () => {
+  for (const mark of [{}, marked]) {
+    const use = { type: "tool_use", id: "toolu_1", name: "Bash", input: {} };
+    const result = { type: "tool_result", tool_use_id: "toolu_1", content: "", ...mark };
+    const hello = callOf(0);
+    const messages = [
+      ...hello.messages as Json[],
+      { role: "assistant", content: [use] },
+      { role: "user", content: [result] },
+    ];
+    const request = dialects.messages.decodeRequest({ ...hello, messages });
+    const target = { model: "m", maxOutputTokens: undefined, cacheMarks: "ephemeral" } as const;
+    const { body, losses } = dialects.chat.encodeRequest(request, target);
+    const tool = { role: "tool", tool_call_id: "toolu_1", content: "" };
+    assert.deepEqual((body.messages as Json[]).at(-1), tool);
+    assert.equal(losses.length, mark === marked ? 1 : 0);
+  }
+});

@@ -37,13 +37,18 @@ export function* writeMessages(request: CanonicalRequest, writing: Writing): Ste
   return messages;
 }
 
-/** The texts joined, or as separate parts if the request has cache marks. */
+/**
+ * The texts joined, or as separate parts if the request has cache marks. An empty one is no part,
+ * marked or not: Anthropic, behind an aggregator, refuses it.
+ */
 function writeTexts(
   texts: readonly Pick<TextPart, "text" | "cache" | "path">[],
   { marks }: Writing,
   separator = "\n\n",
 ): unknown {
-  const parts = texts.map((one) => marks.mark({ type: "text", text: one.text }, one));
+  for (const one of texts) if (one.text === "") marks.lose(one);
+  const parts = texts.filter(({ text }) => text !== "")
+    .map((one) => marks.mark({ type: "text", text: one.text }, one));
   return marks.hasMarks && parts.length > 0 ? parts : texts.map(({ text }) => text).join(separator);
 }
 
