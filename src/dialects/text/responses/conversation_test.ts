@@ -96,3 +96,10 @@ Deno.test("items that a request only names are put in their place, in value and 
   assert.deepEqual(JSON.parse(resolved.bodyText), resolved.body);
   assert.ok(resolved.bodyText.endsWith('"y":1.0}'));
 });
+
+Deno.test("an item of an unknown type gets an id of its own in a list, whatever the type is called", () => {
+  const types = ["constructor", "__proto__", "toString", "new_kind"];
+  const ids = conversation.listing!.ids(types.map((type) => ({ type })), "resp_1");
+  for (const id of ids) assert.match(id, /^item_[0-9a-f]{32}$/);
+  assert.equal(new Set(ids).size, types.length);
+});

@@ -1,6 +1,6 @@
 import { sha256Hex } from "../../../../base/hash.ts";
 import type { ListedItem } from "../../../kernel/dialect.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
  * Ids for a list of the items that a response was made from. Callers send most items without one,
@@ -11,7 +11,7 @@ export function listedIds(items: readonly unknown[], responseId: string): string
   const ofResponse = sha256Hex(`${responseId}/input`).slice(0, 24);
   const taken = new Set<string>();
   return items.map((item, index) => {
-    const own = isRecord(item) ? asString(item.id) : undefined;
+    const own = asString(asRecord(item).id);
     const id = own && !taken.has(own)
       ? own
       : `${prefixOf(item)}${ofResponse}${index.toString(16).padStart(8, "0")}`;
@@ -21,22 +21,22 @@ export function listedIds(items: readonly unknown[], responseId: string): string
 }
 
 /** What an id begins with, by the type of its item; vendors check it. */
-const prefixes: Readonly<Record<string, string>> = {
-  message: "msg_",
-  reasoning: "rs_",
-  function_call: "fc_",
-  function_call_output: "fco_",
-  custom_tool_call: "ctc_",
-  custom_tool_call_output: "ctco_",
-};
+const prefixes: ReadonlyMap<string, string> = new Map([
+  ["message", "msg_"],
+  ["reasoning", "rs_"],
+  ["function_call", "fc_"],
+  ["function_call_output", "fco_"],
+  ["custom_tool_call", "ctc_"],
+  ["custom_tool_call_output", "ctco_"],
+]);
 
 function prefixOf(item: unknown): string {
-  return prefixes[typeOf(isRecord(item) ? item : {})] ?? "item_";
+  return prefixes.get(typeOf(asRecord(item))) ?? "item_";
 }
 
 /** An item of a request as a list shows it: with what requests may leave out and answers have. */
 export function listedItem(item: unknown, id: string, include: readonly string[]): ListedItem {
-  const whole = isRecord(item) ? item : {};
+  const whole = asRecord(item);
   const type = typeOf(whole);
   const { id: _, encrypted_content: sealed, ...unsealed } = whole;
   const showsSeal = type !== "reasoning" || include.includes("reasoning.encrypted_content");
