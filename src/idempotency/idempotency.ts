@@ -326,8 +326,10 @@ class Gate implements Idempotency {
   async #compare(claim: Claim, { transactionId }: StoredAnswer): Promise<Finished> {
     const existing = await this.#deps.store.look(claim);
     if (existing.state === "running") return { state: "held" };
-    const original = existing.state === "done" ? existing.answer.transactionId : transactionId;
-    if (original === transactionId) return { state: "conflict" };
+    if (existing.state !== "done") return { state: "conflict" };
+    const original = existing.answer.transactionId;
+    // An attempt to store it seemed to fail, and was carried out after the store was erased.
+    if (original === transactionId) return { state: "stored" };
     return { state: "duplicate", transactionId: original };
   }
 

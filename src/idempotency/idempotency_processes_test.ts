@@ -7,6 +7,7 @@ import {
   seen,
   settleDown,
   setUp,
+  testProcess,
   wholeRun,
 } from "../../tests/support/repeats.ts";
 
@@ -162,6 +163,28 @@ Deno.test("an erased answer that the store lacks is never stored, nor given agai
   const third = request();
   const fresh = await two.idempotent(third, () => Promise.resolve(wholeRun(third.trace, "t3")));
   assert.equal((await seen(fresh)).text, "answer t3");
+  assert.equal(one.unsaved, 0);
+});
+
+Deno.test("an erased answer doesn't stay in the store if it got there behind the erasure, with its confirmation lost", async () => {
+  const { timers, store } = setUp();
+  const inner = store.for("a");
+  const erased = Promise.withResolvers<void>();
+  const finish: typeof inner.finish = async (claim, answer) => {
+    await erased.promise;
+    await inner.finish(claim, answer);
+    throw new Fault("store_unavailable");
+  };
+  const clocks = { clock: timers.clock, setTimer: timers.later };
+  const one = testProcess({ store: { ...inner, finish }, ...clocks });
+  const first = request();
+  const reply = one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
+  await settleDown();
+  assert.equal(await one.erase(["t1"]), 0);
+  erased.resolve();
+  await reply;
+  await one.maintain();
+  assert.equal(store.rows.size, 0);
   assert.equal(one.unsaved, 0);
 });
 
