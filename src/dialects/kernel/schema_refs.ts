@@ -30,7 +30,12 @@ export class SchemaBudget {
   take(schema: JsonRecord): boolean {
     let length = this.#lengths.get(schema);
     if (length === undefined) this.#lengths.set(schema, length = lengthOf(schema));
-    this.#left -= length;
+    return this.spend(length);
+  }
+
+  /** Reserves room for so many characters; false if there is none. */
+  spend(characters: number): boolean {
+    this.#left -= characters;
     return this.#left >= 0;
   }
 }

@@ -54,7 +54,7 @@ const maxDepth = 20;
 /** Definitions that refer to each other could otherwise multiply without bound. */
 const maxBranches = 1_000;
 
-/** The inlined references exceed the budget. */
+/** The inlined references, or what merging copies, exceed the budget. */
 export class SchemaTooLarge extends Error {}
 
 class Flattening {
@@ -75,46 +75,60 @@ class Flattening {
     const every = [...(isRecord(target) ? [target] : []), ...recordsIn(allOf)];
     const flat = (one: JsonRecord) => this.flatten(one, depth + 1);
     let merged = own;
-    if (every.length > 0) merged = unite(merged, every.map(flat), "all");
+    if (every.length > 0) merged = this.#unite(merged, every.map(flat), "all");
     for (const some of [recordsIn(anyOf), recordsIn(oneOf)]) {
       const objects = some.map(flat).filter((one) => one.type === undefined || mayBeObject(one));
-      if (objects.length > 0) merged = unite(merged, objects, "any");
+      if (objects.length > 0) merged = this.#unite(merged, objects, "any");
     }
     return merged;
+  }
+
+  #unite(own: JsonRecord, parts: readonly JsonRecord[], how: "all" | "any"): JsonRecord {
+    const all = [own, ...parts];
+    const named = Map.groupBy(all.flatMap(propertiesOf), ([name]) => name);
+    for (const names of [named.keys(), ...all.map(requiredOf)]) {
+      for (const name of names) this.#spend(16 + name.length);
+    }
+    const properties: [string, unknown][] = [];
+    for (const [name, entries] of named) {
+      properties.push([name, this.#joined(entries.map(([, schema]) => schema), how)]);
+    }
+    const required = [...new Set([...requiredOf(own), ...requiredOfAll(parts, how)])];
+    const isClosed = own.additionalProperties === undefined &&
+      parts.every((part) => part.additionalProperties === false);
+    const described = parts.length === 1 ? parts[0] : undefined;
+    return {
+      ...(described?.description === undefined ? {} : { description: described.description }),
+      ...own,
+      type: "object",
+      properties: Object.fromEntries(properties),
+      ...(required.length > 0 ? { required } : {}),
+      ...(isClosed ? { additionalProperties: false } : {}),
+    };
+  }
+
+  /** Combines the schemas of one property; equal ones count once. */
+  #joined(schemas: readonly unknown[], how: "all" | "any"): unknown {
+    if (schemas.length === 1) return schemas[0];
+    const distinct = new Map<string, unknown>();
+    for (const schema of new Set(schemas)) {
+      const text = JSON.stringify(schema) ?? "";
+      this.#spend(text.length);
+      distinct.set(text, schema);
+    }
+    if (distinct.size === 1) return schemas[0];
+    return how === "all" ? { allOf: [...distinct.values()] } : { anyOf: [...distinct.values()] };
+  }
+
+  /** Names are copied at each level, and a definition's texts with each branch that adds to them. */
+  #spend(characters: number): void {
+    if (!this.#room.spend(characters)) throw new SchemaTooLarge();
   }
 }
 
 function mayBeObject(schema: JsonRecord): boolean {
   return schema.type === "object" ||
     (Array.isArray(schema.type) && schema.type.includes("object"));
-}
-
-function unite(own: JsonRecord, parts: readonly JsonRecord[], how: "all" | "any"): JsonRecord {
-  const named = Map.groupBy([own, ...parts].flatMap(propertiesOf), ([name]) => name);
-  const properties = Object.fromEntries(
-    [...named].map(([name, all]) => [name, joined(all.map(([, schema]) => schema), how)]),
-  );
-  const required = [...new Set([...requiredOf(own), ...requiredOfAll(parts, how)])];
-  const isClosed = own.additionalProperties === undefined &&
-    parts.every((part) => part.additionalProperties === false);
-  const described = parts.length === 1 ? parts[0] : undefined;
-  return {
-    ...(described?.description === undefined ? {} : { description: described.description }),
-    ...own,
-    type: "object",
-    properties,
-    ...(required.length > 0 ? { required } : {}),
-    ...(isClosed ? { additionalProperties: false } : {}),
-  };
-}
-
-/** Combines the schemas of one property; equal ones count once. */
-function joined(schemas: readonly unknown[], how: "all" | "any"): unknown {
-  if (schemas.length === 1) return schemas[0];
-  const distinct = new Map<string, unknown>();
-  for (const schema of new Set(schemas)) distinct.set(JSON.stringify(schema), schema);
-  if (distinct.size === 1) return schemas[0];
-  return how === "all" ? { allOf: [...distinct.values()] } : { anyOf: [...distinct.values()] };
 }
 
 function propertiesOf(schema: JsonRecord): [string, unknown][] {

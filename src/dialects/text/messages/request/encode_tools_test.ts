@@ -100,6 +100,26 @@ Deno.test("definitions that name each other often are merged in bounded time", (
   assert.equal((written?.input_schema as Json).type, "object");
 });
 
+Deno.test("a definition that many branches add to is too large, instead of written with each", () => {
+  const base = { type: "object", properties: { a: { description: "x".repeat(20_000) } } };
+  const anyOf = Array.from({ length: 300 }, (_, index) => ({
+    allOf: [{ $ref: "#/$defs/base" }, { type: "object", properties: { a: { const: index } } }],
+  }));
+  const parameters = { anyOf, $defs: { base } };
+  assert.throws(
+    () => encode({ tools: [tool("f", { parameters })] }),
+    (thrown) => thrown instanceof Fault && thrown.code === "invalid_value",
+  );
+  // Each level of nested branches has all names of those within.
+  const names = Array.from({ length: 15_000 }, (_, index) => [`p${index}`, {}]);
+  let nested: Json = { type: "object", properties: Object.fromEntries(names) };
+  for (let depth = 0; depth < 19; depth++) nested = { anyOf: [nested, { type: "object" }] };
+  assert.throws(
+    () => encode({ tools: [tool("f", { parameters: nested })] }),
+    (thrown) => thrown instanceof Fault && thrown.code === "invalid_value",
+  );
+});
+
 Deno.test("tool choices are said in the dialect's words", () => {
   assert.equal(choice({}), undefined);
   assert.deepEqual(choice({ toolChoice: { mode: "auto" } }), { type: "auto" });
