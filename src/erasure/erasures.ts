@@ -15,9 +15,9 @@ export interface ErasureIndex {
   /** Adds tombstones; a call that was under way when one was made may end after it. */
   add(tombstones: readonly Tombstone[]): void;
   /**
-   * When a call counts as having arrived that did so at `at`: behind the account's deletions that
-   * were known here by then, also where their clock is ahead or this one went back, by an hour at
-   * most. Else the record of a later call would be covered by them.
+   * The time that a call is recorded with which arrived at `at`. It is after the account's deletions
+   * that this process had read by then, even if their clock is ahead or this one was set back (by an
+   * hour at most): else they would cover the record of a later call.
    */
   arrivalOf(accountId: number, at: Arrival): Date;
   /** Drops tombstones that no call under way can be older than. */
@@ -27,7 +27,7 @@ export interface ErasureIndex {
 /** A moment by this process's two clocks. */
 export interface Arrival {
   readonly arrivedAt: Date;
-  /** Monotonic, by which it is told what came first. */
+  /** Of the monotonic clock, which decides what came first. */
   readonly arrivedMs: number;
 }
 
@@ -71,7 +71,7 @@ export function createErasureIndex(clock: Clock): ErasureIndex {
 /** The deletions that later calls of their accounts stand behind. */
 class LatestDeletions {
   readonly #clock: Pick<Clock, "monotonicMs">;
-  /** By account; when they became known is monotonic. */
+  /** By account; `knownMs` is of the monotonic clock. */
   readonly #latest = new Map<number, { beforeMs: number; knownMs: number }>();
 
   constructor(clock: Pick<Clock, "monotonicMs">) {

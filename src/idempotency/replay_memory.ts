@@ -13,7 +13,7 @@ export interface RememberedAnswer {
   /** The store has it; kept a while for the case that the store goes away. */
   isSaved: boolean;
   isSaving: boolean;
-  /** Given to nobody; one that the store lacks is only compared with what it has. */
+  /** Never replayed; while the store lacks it, it is kept to find a duplicate's charge. */
   isErased: boolean;
 }
 

@@ -356,7 +356,7 @@ export class FileJournal implements Journal {
    * Group commit: one fsync confirms all records that were appended before it. It begins once the
    * event loop has handled what has arrived: the first record of several would go alone, and the
    * others wait for a second fsync. Nothing is awaited between the last look for records and the
-   * end: whoever appends after it begins anew.
+   * end: an append after it starts another sync.
    */
   async #syncWaiting(): Promise<void> {
     do {

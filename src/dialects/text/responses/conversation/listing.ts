@@ -42,7 +42,7 @@ export function listedItem(item: unknown, id: string, include: readonly string[]
   const showsSeal = type !== "reasoning" || include.includes("reasoning.encrypted_content");
   const seal = sealed !== undefined && showsSeal ? { encrypted_content: sealed } : {};
   const content = type === "message" ? { content: partsOf(whole) } : {};
-  // Only what has been said or done can be in a conversation.
+  // A conversation holds finished items only.
   const status = /^message$|_call(_output)?$/.test(type)
     ? { status: asString(whole.status) ?? "completed" }
     : {};
