@@ -81,7 +81,10 @@ class LatestDeletions {
   add({ accountId, before, transactionIds }: Tombstone): void {
     // No later call has one of these ids.
     if (transactionIds !== null) return;
-    const beforeMs = Math.max(before.getTime(), this.#latest.get(accountId)?.beforeMs ?? 0);
+    const beforeMs = before.getTime();
+    const latest = this.#latest.get(accountId);
+    // Calls that arrived since the earlier one was read are recorded as after both.
+    if (latest !== undefined && latest.beforeMs >= beforeMs) return;
     this.#latest.set(accountId, { beforeMs, knownMs: this.#clock.monotonicMs() });
   }
 

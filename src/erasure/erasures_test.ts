@@ -86,6 +86,9 @@ Deno.test("a call that arrives after a deletion stands behind it, whatever the c
   assert.ok(!index.covers({ ...ann, createdAt: arrive() }));
   assert.equal(arrive(1, 60_000).getTime() - before.getTime(), 5001);
   assert.deepEqual(arrive(2), clock.now(), "another account's");
+  const arrivedBetween = { arrivedAt: before, arrivedMs: clock.monotonicMs() };
+  index.add([{ ...stone("bob"), before }]);
+  assert.equal(index.arrivalOf(1, arrivedBetween).getTime() - before.getTime(), 5001);
   const twoHours = 2 * 60 * 60 * 1000;
   assert.equal(arrive(1, twoHours).getTime(), clock.now().getTime() - twoHours);
   clock.advance(10_000);
