@@ -122,14 +122,14 @@ export function writeWhole(passage: Passage, answer: CanonicalAnswer): unknown {
 
 /** The plan of a call whose request was emulated as `reversal` says. */
 export function planOf(passage: Passage): TextPlan {
-  const { quirks = {}, reversal = noUndo, showUsage = true, jsonArray = false } = passage;
+  const { quirks = {}, reversal = noUndo, showUsage = true, jsonArray = false, choices } = passage;
   // Nothing else of a vendor's row is asked for here.
   const vendor = { quirks } as ResolvedModel["vendor"];
   return translate({
     transactionId: "a-call",
     dialect: dialects[passage.caller],
     upstream: dialects[passage.vendor],
-    request: {},
+    request: choices === undefined ? {} : { choices },
     body: {},
     target: { vendor, model, id: `vendor/${model}` },
     shownModel: undefined,

@@ -462,7 +462,7 @@ export interface AnswerContext {
   /** Model to show whatever the vendor names. */
   shownModel?: string | undefined;
   /** Only what is needed of the caller's request, which may be large. */
-  request: Pick<CanonicalRequest, "reasoning" | "namespaces">;
+  request: Pick<CanonicalRequest, "reasoning" | "namespaces" | "choices">;
   /** The caller's body, for the fields that are echoed. */
   body: unknown;
   /** Whether the caller asked to see usage in its stream. */

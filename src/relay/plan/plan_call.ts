@@ -198,7 +198,11 @@ async function encodeFor(
   );
   return {
     upstream,
-    request: defined({ reasoning: recalled.reasoning, namespaces: recalled.namespaces }),
+    request: defined({
+      reasoning: recalled.reasoning,
+      namespaces: recalled.namespaces,
+      choices: recalled.choices,
+    }),
     encoded: { losses: encoded.losses, reversal: encoded.reversal },
     losses: encoded.losses,
     hosted: upstream.hostedWork(encoded.body),

@@ -4,7 +4,7 @@ import { foldEvents } from "../../dialects/kernel/fold.ts";
 import type { HostedWork } from "../../dialects/kernel/hosted.ts";
 import type { AnswerContext, Dialect, EncodedRequest } from "../../dialects/kernel/dialect.ts";
 import { ResponseRewriter } from "../../dialects/kernel/response_rewriter.ts";
-import { Fault } from "../../shared/fault.ts";
+import { Fault, unreadableAnswer } from "../../shared/fault.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
 import { answerIds } from "../reply.ts";
@@ -73,7 +73,9 @@ export function translate(options: TranslationCall): TextPlan {
     whole({ events }) {
       const rewriter = createRewriter();
       const undone = events.flatMap((event) => rewriter.apply(event));
-      const text = JSON.stringify(encodeWhole(foldEvents(undone)));
+      const answer = foldEvents(undone);
+      requireOnlyChoice(call, new Set(answer.choices.map(({ index }) => index)));
+      const text = JSON.stringify(encodeWhole(answer));
       const sent = call.streams ? asStream(call, undone) : { body: text };
       return { contentType: "application/json", ...sent, text, events: undone };
     },
@@ -97,6 +99,7 @@ const eventStream = "text/event-stream";
 
 function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPlan {
   const encoder = call.dialect.createStreamEncoder(contextOf(call));
+  const ended = new Set<number>();
   const write = (events: readonly CanonicalEvent[]): { events: CanonicalEvent[]; sent: string } => {
     const undone: CanonicalEvent[] = [];
     let sent = "";
@@ -106,6 +109,7 @@ function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPl
         sent += encoder.encode(event);
         continue;
       }
+      if (event.type === "finish") ended.add(event.choice);
       for (const one of rewriter.apply(event)) {
         undone.push(one);
         sent += encoder.encode(one);
@@ -119,6 +123,7 @@ function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPl
     forwardRun: (_bytes, events) => write(events),
     end(rest) {
       const { events, sent } = write(rest);
+      requireOnlyChoice(call, ended);
       return { events, sent: sent + encoder.end() };
     },
     fail: (fault) => new TextEncoder().encode(encoder.fail(fault)),
@@ -127,6 +132,18 @@ function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPl
       bytes: () => new TextEncoder().encode(encoder.keepAlive()),
     },
   };
+}
+
+/**
+ * Throws upstream_invalid_response where the caller asked for one choice and the vendor's answer
+ * has others only: its first is unreadable, or has another number.
+ */
+function requireOnlyChoice(
+  { request }: TranslationCall,
+  choices: ReadonlySet<number>,
+): void {
+  if ((request.choices ?? 1) > 1 || choices.size === 0 || choices.has(0)) return;
+  throw unreadableAnswer("an answer without the choice that was asked for");
 }
 
 function contextOf(call: TranslationCall): AnswerContext {
