@@ -21,7 +21,8 @@ import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.t
 import { imageGenerations } from "../dialects/media/operations/images.ts";
 import { inputTokenBound, maxImageTokens } from "../shared/token_estimate.ts";
 import { Fault } from "../shared/fault.ts";
-import { isAbort } from "../vendors/upstream.ts";
+import type { PooledKey } from "../vendors/key_pool.ts";
+import { isAbort, type UpstreamAnswer } from "../vendors/upstream.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { FetchCaller, PublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
@@ -135,26 +136,30 @@ const maxAtOnce = 4;
 async function askAll(ctx: OperationContext, drawing: Drawing): Promise<ImageAnswer[]> {
   const { wire, encoded } = drawing;
   const answers: ImageAnswer[] = [];
-  const failures: unknown[] = [];
+  const failures: { thrown: unknown; key: PooledKey | undefined }[] = [];
   const left = [...encoded.calls.entries()];
   const worker = async () => {
     for (let next = left.shift(); next; next = left.shift()) {
       const [index, call] = next;
+      let answer: UpstreamAnswer | undefined;
       try {
-        const answer = await askMedia(ctx, requestOf(ctx, call, index, "application/json"));
+        answer = await askMedia(ctx, requestOf(ctx, call, index, "application/json"));
         answers[index] = await readAnswer(ctx, wire, answer);
         // If the caller leaves before the others, the vendor still bills these.
         reportImages(ctx, drawing, answers);
       } catch (thrown) {
         if (isAbort(thrown)) throw thrown;
-        failures.push(thrown);
+        failures.push({ thrown, key: answer?.key });
       }
     }
   };
   await Promise.all(Array.from({ length: Math.min(maxAtOnce, left.length) }, worker));
   const made = answers.filter((answer) => answer !== undefined);
-  if (made.length === 0) throw failures[0];
-  return made;
+  const [failure] = failures;
+  if (made.length > 0 || !failure) return made;
+  // Another request may have been answered last, by another key.
+  ctx.vendorCall.answeringKey = failure.key;
+  throw failure.thrown;
 }
 
 function requestOf(

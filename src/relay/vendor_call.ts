@@ -351,7 +351,7 @@ async function postWithPool(
     else if (isGood(answer)) keyPool.answered(key);
     access.answeringKey = isGood(answer) ? key : undefined;
     const next = trouble && budget.left > 0 ? keyPool.takeAnother(used) : undefined;
-    if (!next) return answer;
+    if (!next) return isGood(answer) ? { ...answer, key } : answer;
     key = next;
   }
 }

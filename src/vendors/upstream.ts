@@ -10,6 +10,7 @@ import {
 } from "./upstream_attempt.ts";
 import { type BodyHandlers, createBody, type UpstreamBody } from "./upstream_body.ts";
 import { createConnector } from "./http1/connect.ts";
+import type { PooledKey } from "./key_pool.ts";
 import { ConnectionPool } from "./upstream_pool.ts";
 import { isRetryStatus, nextDelayMs, retryAfterMs } from "./upstream_retry.ts";
 import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
@@ -65,6 +66,8 @@ export interface UpstreamAnswer {
   readonly attempts: number;
   readonly attemptLog: readonly AttemptLogEntry[];
   readonly body: UpstreamBody;
+  /** The key of a pool by which an answer with a good status came. */
+  readonly key?: PooledKey;
 }
 
 /** One try: its status, or a short code of what went wrong, and how long it took. */

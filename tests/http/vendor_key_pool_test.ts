@@ -135,6 +135,33 @@ Deno.test("an error about the key under a good status rests the key, and the nex
   }
 });
 
+Deno.test("of several pictures asked for at once, the key of the failed answer rests", async () => {
+  const isAskedAgain = Promise.withResolvers<void>();
+  let others = 0;
+  const broken: Act = async (exchange) => {
+    // Four are asked for at once, the fifth once the limited one has failed.
+    if (++others === 4) isAskedAgain.resolve();
+    await isAskedAgain.promise;
+    exchange.answer(200, { error: { message: "Out of order.", code: 500 } });
+  };
+  let isLimited = false;
+  await using service = await start({
+    "key-number-one": (exchange) => {
+      if (isLimited) return broken(exchange);
+      isLimited = true;
+      return exchange.answer(200, { error: { message: "Slow down.", code: 429 } });
+    },
+    ...{ "key-number-two": broken, "key-number-three": broken },
+  });
+  const response = await service.post("/imagen/v1/generate", {
+    ...{ provider: "vendor-b", model: "dall-e-3", prompt: "Five boats", n: 5 },
+  });
+  await response.text();
+  const metrics = await (await service.fetch("/metrics")).text();
+  const resting = metrics.matchAll(/key_resting\{vendor="vendor-b",key="(#\d)"\} 1/g);
+  assert.deepEqual([...resting].map(([, key]) => key), ["#1"]);
+});
+
 Deno.test("what a vendor reported before its error is not charged a second time", async () => {
   const usage = { prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 };
   const act: Act = (exchange) =>
