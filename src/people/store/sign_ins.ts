@@ -195,11 +195,10 @@ async function admitByLink(
   ]);
   const identity = readStart(row, context.now)?.identity;
   if (!identity) return { kind: "link_void" };
-  const joining = { ...context, allowedDomains: [], hasAgreed: true };
-  let admission = await join(tx, identity, undefined, joining);
+  let admission = await join(tx, identity, undefined, context);
   if (admission.kind === "stranger" && first !== undefined && !await isOwned(tx, first)) {
     await tx.query("delete from claim_tokens");
-    admission = await join(tx, identity, { accountId: first, role: "owner" }, joining);
+    admission = await join(tx, identity, { accountId: first, role: "owner" }, context);
   }
   if (admission.kind === "admitted") {
     const { accountId, personId } = admission;
@@ -390,7 +389,7 @@ async function join(
   tx: Queryable,
   { issuer, subject, email, name }: Identity,
   membership: JoinedAccount | undefined,
-  { now, newPersonId, joined }: Context,
+  { now, newPersonId, joined }: Pick<Context, "now" | "newPersonId" | "joined">,
 ): Promise<Admission> {
   const [existing] = await tx.query(
     `select p.id, (select min(account_id) from memberships m where m.person_id = p.id) as account_id

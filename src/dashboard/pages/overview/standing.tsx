@@ -41,7 +41,7 @@ function Balance({ overview: { credit, dailyNanos } }: { overview: Overview }) {
 }
 
 /** How long the balance lasts if charges go on as they did. */
-export function runway(balanceNanos: bigint, dailyNanos: bigint | undefined): string {
+function runway(balanceNanos: bigint, dailyNanos: bigint | undefined): string {
   if (balanceNanos <= 0n) return "No credit is left: calls with the service's keys are refused.";
   if (dailyNanos === undefined || dailyNanos <= 0n) {
     return "Nothing was charged in the last 7 days.";
