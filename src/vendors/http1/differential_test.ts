@@ -100,9 +100,11 @@ function isStricter(text: string): boolean {
   const odd = [
     // A coding that we didn't ask for, or none that ends.
     /^transfer-encoding:(?![ \t]*chunked[ \t]*\r)/im,
-    // A status line with signs of control in it, or empty lines before it that are no lines.
+    // A status line with signs of control in it, that ends in a carriage return alone, or behind
+    // half the end of a line.
     /^(\r\n)*(HTTP\/1\.1 1\d\d [^]*?\r\n\r\n)*HTTP\/1\.\d \d{3}[^\r\n]*[^\t\n\r\x20-\x7e\x80-\xff]/,
-    /^(\r\n)*[\r\n](?!\n)/,
+    /^(\r\n)*(HTTP\/1\.1 1\d\d (?:(?!\r\n\r\n)[^])*\r\n\r\n(\r\n)*)*[\r\n](?!\n)/,
+    /^(\r\n)*(HTTP\/1\.1 1\d\d [^]*?\r\n\r\n)*HTTP\/1\.\d \d{3}[^\r\n]*\r(?!\n)/,
     // Another version, or an upgrade that nobody asked for.
     /^(\r\n)*HTTP\/(?!1\.[01] )/,
     /^(\r\n)*(HTTP\/1\.1 1\d\d [^]*?\r\n\r\n)*HTTP\/1\.\d 101/,
