@@ -224,3 +224,20 @@ Deno.test("bad keys are a 400 with API_KEY_INVALID, models are paged, tokens cou
     );
   });
 });
+
+Deno.test("a request is counted as it is billed: its prompt, not its model or settings", async () => {
+  await withClient(async (_client, address) => {
+    const model = "models/gemini-3.8-flash";
+    const request = {
+      contents: [{ role: "user", parts: [{ text: "What is a fjord?" }] }],
+      systemInstruction: { parts: [{ text: "Answer briefly." }] },
+      generationConfig: { temperature: 0.5, maxOutputTokens: 100 },
+    };
+    const answer = await post(address, `/${model}:generateContent`, request);
+    const counted = await post(address, `/${model}:countTokens`, {
+      generateContentRequest: { model, ...request },
+    });
+    const { usageMetadata } = await answer.json();
+    assert.equal((await counted.json()).totalTokens, usageMetadata.promptTokenCount);
+  });
+});

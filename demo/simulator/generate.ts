@@ -52,7 +52,7 @@ export function countTokens(exchange: Exchange, name: string): Response {
   if (request.contents && request.generateContentRequest) {
     throw badRequest("contents and generate_content_request are mutually exclusive.");
   }
-  const tokens = countPromptTokens(asObject(request.generateContentRequest) ?? request.contents);
+  const tokens = countPromptTokens(promptOf(asObject(request.generateContentRequest) ?? request));
   return Response.json({
     totalTokens: tokens,
     promptTokensDetails: [{ modality: "TEXT", tokenCount: tokens }],
@@ -104,6 +104,11 @@ function sentencesOf(thinking: JsonObject): number {
   return levels[asText(thinking.thinkingLevel).toUpperCase()] ?? 2;
 }
 
+/** What is counted and billed as the prompt: neither the model's name nor the settings. */
+function promptOf({ contents, systemInstruction, tools }: JsonObject): JsonObject {
+  return compact({ contents, systemInstruction, tools });
+}
+
 const CACHED_FROM_TOKENS = 1024;
 
 function usageOf(
@@ -112,8 +117,7 @@ function usageOf(
   outputs: readonly Output[],
   behaviours: Behaviours,
 ): Usage {
-  const { contents, systemInstruction, tools } = request;
-  const parts = compact({ contents, systemInstruction, tools });
+  const parts = promptOf(request);
   const prompt = countPromptTokens(parts);
   const isRepeated = exchange.state.isCached(JSON.stringify(parts));
   const isBlocked = behaviours.refusal !== null;
