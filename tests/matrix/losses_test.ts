@@ -101,6 +101,19 @@ Deno.test("a key's own mode holds where the request names none", async () => {
   }
 });
 
+for (const vendor of dialectNames.filter((name) => name !== "generate")) {
+  Deno.test(`a number of candidates that no vendor takes is refused by its name on ${vendor}`, async () => {
+    for (const candidateCount of [0, -1, 1.5]) {
+      const more = { generationConfig: { candidateCount } };
+      const answer = await send("generate", vendor, more, "lenient");
+      assert.equal(answer.status, 400, await answer.clone().text());
+      const { error } = await answer.json();
+      assert.match(error.message, /^generationConfig\.candidateCount: expected a whole number/);
+      assert.equal(answer.headers.get("x-transaction-id"), null, "no vendor was called");
+    }
+  });
+}
+
 Deno.test("a mode that there isn't is refused", async () => {
   const answer = await send("chat", "messages", {}, "sloppy");
   assert.equal(answer.status, 400);

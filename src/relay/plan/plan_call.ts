@@ -89,7 +89,7 @@ export async function planCall(
   const read = await step.inSteps(() =>
     dialect.decodeRequestSteps(withoutTags(request.body, facts.tagBlocks))
   );
-  checkTemperature(read);
+  checkSettings(read);
   const isMoved = request.target.vendor.dialects.includes(dialect.name);
   const decoded = isMoved ? unshown(read) : read;
   const inputTokens = await step.inSteps(() => promptTokens(request.body));
@@ -141,9 +141,12 @@ export function unsignedThinking(
 }
 
 /** What no dialect allows is the caller's error; an encoder would write the nearest that its own does. */
-function checkTemperature({ temperature = 0, paths }: CanonicalRequest): void {
-  if (temperature >= 0 && temperature <= 2) return;
-  throw invalidValue(paths.temperature ?? "temperature", "expected a number from 0 to 2");
+function checkSettings({ temperature = 0, choices = 1, paths }: CanonicalRequest): void {
+  if (!(temperature >= 0 && temperature <= 2)) {
+    throw invalidValue(paths.temperature ?? "temperature", "expected a number from 0 to 2");
+  }
+  if (Number.isInteger(choices) && choices >= 1) return;
+  throw invalidValue(paths.choices ?? "choices", "expected a whole number from 1");
 }
 
 /**
