@@ -1,8 +1,10 @@
+import { nanosToUsd } from "../base/money.ts";
+import { optionalField } from "../dialects/kernel/fields.ts";
 import type { EncodedImages, ImageAnswer, ImageAsk } from "../dialects/kernel/image_codec.ts";
 import { imageTokens } from "../dialects/kernel/image_tokens.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type { BillingBasis } from "../shared/interaction.ts";
-import type { BillableUsage, PriceRow } from "../pricing/pricing.ts";
+import { type BillableUsage, type PriceRow, vendorCostNanos } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
 
 /** The usage of the answers that have images, and whether the vendor reported it. */
@@ -46,11 +48,23 @@ function summed(list: readonly Usage[]): Usage {
   const [first, ...others] = list;
   if (first && others.length === 0) return first;
   const raw = list.flatMap((usage) => usage.raw ?? []);
-  const sum: Usage = { input: 0, output: 0, ...(raw.length > 0 ? { raw } : {}) };
+  const sum: Usage = {
+    input: 0,
+    output: 0,
+    ...optionalField("vendorCostUsd", summedCost(list)),
+    ...(raw.length > 0 ? { raw } : {}),
+  };
   for (const usage of list) {
     for (const name of counts) {
       if (usage[name] !== undefined) sum[name] = (sum[name] ?? 0) + usage[name];
     }
   }
   return sum;
+}
+
+/** Undefined where a call names no cost: those of the others are not what all cost. */
+function summedCost(list: readonly Usage[]): string | undefined {
+  const costs = list.map(vendorCostNanos).filter((nanos) => nanos !== undefined);
+  if (list.length === 0 || costs.length < list.length) return undefined;
+  return nanosToUsd(costs.reduce((total, nanos) => total + nanos, 0n));
 }

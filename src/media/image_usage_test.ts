@@ -35,3 +35,15 @@ Deno.test("a usage that names no tokens is none: its pictures are estimated, not
   const { usage } = readImageList({ data: [{ b64_json: "AAAA" }], usage: { cost: 0.04 } });
   assert.equal(imageUsage([{ images: [image], usage: usage! }], drawing).basis, "reported");
 });
+
+Deno.test("what a vendor says that several calls cost is added up, unless one says nothing", () => {
+  const answer = (cost?: string) => ({
+    images: [image],
+    usage: { input: 1, output: 2, ...(cost === undefined ? {} : { vendorCostUsd: cost }) },
+  });
+  const costOf = (...costs: (string | undefined)[]) =>
+    imageUsage(costs.map(answer), drawing).usage.vendorCostUsd;
+  assert.equal(costOf("0.04", "1e-3"), "0.041000000");
+  assert.equal(costOf("0.04", undefined), undefined);
+  assert.equal(costOf("0.04", "much"), undefined);
+});
