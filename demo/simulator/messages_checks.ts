@@ -62,6 +62,7 @@ function checkMessage(
   if (role === "system" && !model.hasMidSystem) {
     throw invalid(path, `role 'system' is not supported on this model`);
   }
+  if (role === "system") checkPlace(message, index, messages);
   const config = message.output_config
     ? require(message.output_config, { effort: OUTPUT_CONFIG.effort }, `${path}.output_config`)
     : {};
@@ -75,6 +76,21 @@ function checkMessage(
   asArray(message.content).forEach((block, place) =>
     checkBlock(block, BLOCKS_OF_ROLE[role] ?? [], `${path}.content.${place}`, model, bound)
   );
+}
+
+/** One without a text, which changes tools or settings alone, may stand anywhere. */
+function checkPlace(message: JsonObject, index: number, messages: readonly JsonObject[]): void {
+  if (asText(message.content) === "" && asText(objectsIn(message.content)[0]?.text) === "") return;
+  const before = messages[index - 1];
+  const last = asText(objectsIn(before?.content).at(-1)?.type);
+  const follows = before?.role === "user" || /^server_tool_use$|.+_tool_result$/.test(last);
+  const next = messages[index + 1]?.role ?? "assistant";
+  if (!follows || next !== "assistant") {
+    throw invalid(
+      `messages.${index}`,
+      "a `system` message must follow a `user` message and be last or precede an `assistant` one",
+    );
+  }
 }
 
 function checkBlock(

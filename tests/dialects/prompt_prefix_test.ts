@@ -79,3 +79,43 @@ Deno.test("in chat a result without text is no empty part, which Anthropic refus
     assert.equal(losses.length, mark === marked ? 1 : 0);
   }
 });
+
+/** Codex and others add instructions after a round's results, or before the user's next words. */
+Deno.test("a round's prompt to Claude begins with the last one's, with instructions in between", () => {
+  const round = (at: number, results: string, form: (result: Json, news: Json) => Json[]) => [
+    { role: "assistant", tool_calls: [{ ...called, id: `call_${at}` }] },
+    ...form(
+      { role: "tool", tool_call_id: `call_${at}`, content: results },
+      { role: "developer", content: `Instruction ${at}` },
+    ),
+  ];
+  const all: Json[][] = [
+    [{ role: "system", content: "Be kind." }, { role: "user", content: "Go" }],
+    round(0, "one", (result, news) => [result, news]),
+    [
+      { role: "assistant", content: "Done." },
+      { role: "developer", content: "Plan mode is on." },
+      { role: "user", content: "And now?" },
+    ],
+    round(1, "two", (result, news) => [news, result, { role: "developer", content: "More" }]),
+    round(2, "three", (result) => [result]),
+  ];
+  const promptOf = (rounds: number) => {
+    const body = { model: "m", messages: all.slice(0, rounds).flat() };
+    const target = { model: "claude-opus-5-5", maxOutputTokens: undefined };
+    const request = dialects.chat.decodeRequest(body);
+    const { body: sent, losses } = dialects.messages.encodeRequest(request, target);
+    assert.deepEqual(losses, []);
+    return { system: sent.system, messages: sent.messages as Json[] };
+  };
+  for (let rounds = 1; rounds < all.length; rounds++) {
+    const before = promptOf(rounds);
+    const after = promptOf(rounds + 1);
+    assert.deepEqual(after.system, before.system, `${rounds} rounds`);
+    assert.deepEqual(after.messages.slice(0, before.messages.length), before.messages);
+  }
+  const places = promptOf(all.length).messages.map(({ role }) => role);
+  assert.equal(places.filter((role) => role === "system").length, 3);
+});
+
+const called = { type: "function", function: { name: "shell", arguments: "{}" } };

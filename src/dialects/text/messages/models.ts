@@ -35,6 +35,8 @@ export interface ModelFacts {
   /** `tool_choice` any and tool. */
   forcedTools: boolean;
   webSearch: boolean;
+  /** Messages of the role `system` after the user's; other models refuse the whole request. */
+  systemTurns: boolean;
   /** The vendor doesn't cache prompts of fewer tokens. */
   leastCached: number;
 }
@@ -50,10 +52,11 @@ const newest: ModelFacts = {
   off: undefined,
   forcedTools: true,
   webSearch: true,
+  systemTurns: true,
   leastCached: 1024,
 };
 
-const fifth: ModelFacts = { ...newest, budget: true, off: "disabled" };
+const fifth: ModelFacts = { ...newest, budget: true, off: "disabled", systemTurns: false };
 const generation46: ModelFacts = { ...fifth, sampling: true, xhigh: false };
 const generation45: ModelFacts = { ...generation46, maxOutputTokens: 64_000, adaptive: false };
 const generation40: ModelFacts = {
@@ -75,11 +78,12 @@ const messagesModels: readonly (readonly [string, ModelFacts])[] = [
   ["sonnet-5-5", { ...newest, off: "between_tools", forcedTools: false }],
   ["opus-5-5", { ...newest, forcedTools: false }],
   ["haiku-5-5", { ...newest, off: "disabled" }],
-  ["opus-5", { ...fifth, leastCached: 512 }],
+  ["opus-5", { ...fifth, systemTurns: true, leastCached: 512 }],
   ["fable-5-1", { ...newest, forcedTools: false, leastCached: 512 }],
   ["fable-5", { ...newest, leastCached: 512 }],
   ["opus-4-7", { ...fifth, leastCached: 2048 }],
-  ["opus-4-8", fifth],
+  ["opus-4-8", { ...fifth, systemTurns: true }],
+  // Sources contradict each other on its system turns; Claude Code stopped sending them to it.
   ["sonnet-5", fifth],
   ["sonnet-4-6", generation46],
   ["opus-4-6", { ...generation46, leastCached: 4096 }],

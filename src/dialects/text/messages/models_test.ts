@@ -16,6 +16,12 @@ Deno.test("the longest name that fits says what a model takes", () => {
     ["claude-novel-9", { sampling: false, adaptive: true, maxOutputTokens: 128_000 }],
     ["other-model", { sampling: true, adaptive: false, maxOutputTokens: undefined }],
   ];
+  for (const name of ["opus-4-8", "opus-5", "opus-5-5", "sonnet-5-5", "haiku-5-5", "fable-5-1"]) {
+    cases.push([`claude-${name}`, { systemTurns: true }]);
+  }
+  for (const name of ["opus-4-7", "sonnet-4-6", "sonnet-5", "haiku-4-5", "novel-9"]) {
+    cases.push([`claude-${name}`, { systemTurns: false }]);
+  }
   for (const [name, expected] of cases) {
     const facts = modelFacts(name);
     for (const [key, value] of Object.entries(expected)) {

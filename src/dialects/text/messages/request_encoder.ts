@@ -32,7 +32,7 @@ export function* encodeRequestSteps(
   const format = planFormat(request, facts, losses, room);
   const search = searchFor(request, target, losses, facts.webSearch);
   const tools = planTools(request, { facts, format, search, marks, losses, room });
-  const { system, turns } = yield* arrangeTurns(request, losses);
+  const { system, turns } = yield* arrangeTurns(request, facts.systemTurns, losses);
   const { isForced } = tools;
   const { isOn, maxTokens, ...thinking } = planThinking(
     request,

@@ -170,6 +170,52 @@ Deno.test("system texts in the middle are hoisted in order, each its own block",
   assert.equal((body.messages as unknown[]).length, 3);
 });
 
+Deno.test("system texts in the middle follow the user's turn beside them, where the model takes it", () => {
+  const says = (value: string): Turn => ({ role: "system", parts: [text(value)], path: "s" });
+  const sentTo = (model: string, ...turns: Turn[]) => {
+    const { system, messages: list } = sent({ turns }, model) as Record<string, Json[]>;
+    return [
+      (system ?? []).map((block) => block.text),
+      ...list!.map(({ role, content }) =>
+        `${role}: ${(content as Json[]).map((block) => block.text ?? block.type).join()}`
+      ),
+    ];
+  };
+  const turns = [
+    says("first"),
+    user(text("u1")),
+    says("A"),
+    user(text("u2")),
+    assistant(call("a", "{}")),
+    says("B"),
+    user(result("a", "1")),
+    says(" "),
+    says("C"),
+    assistant(text("")),
+    user(text("u3")),
+  ];
+  const inPlace = [
+    ["first"],
+    "user: u1,u2",
+    "system: A",
+    "assistant: tool_use",
+    "user: tool_result,u3",
+    "system: B,C",
+  ];
+  assert.deepEqual(sentTo("claude-opus-4-8", ...turns), inPlace);
+  assert.deepEqual(sentTo("claude-haiku-5-5", ...turns), inPlace);
+  assert.deepEqual(sentTo("claude-sonnet-5", ...turns)[0], ["first", "A", "B", "C"]);
+  assert.deepEqual(
+    sentTo("claude-opus-4-8", says("E"), assistant(text("Hello!")), user(text("u"))),
+    [
+      ["E"],
+      "user: (continue)",
+      "assistant: Hello!",
+      "user: u",
+    ],
+  );
+});
+
 Deno.test("a conversation without a user turn is refused, one that the assistant opens isn't", () => {
   const thrown = fault(() => encode({ turns: [] }));
   assert.equal(thrown.message, "messages: at least one user message is required.");

@@ -8,29 +8,37 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 
-/** A non-empty turn; its neighbours have the other role. */
+/** A non-empty turn; its neighbours have other roles. One of system texts follows a user's. */
 export interface ArrangedTurn {
-  role: "user" | "assistant";
+  role: Turn["role"];
   parts: Part[];
   path: string;
 }
 
 /**
- * Arranges a conversation as the dialect requires: system texts first, no empty parts, turns of the
- * same role merged, tool results at the head of a turn, a user turn first.
+ * Arranges a conversation as the dialect requires: no empty parts, turns of the same role merged,
+ * tool results at the head of a turn, a user turn first. System texts between the turns go to the
+ * front, or with `systemTurns` behind the user's turn beside them, the only place where the vendor
+ * takes them, so that the next round's request begins with this one's.
  */
 export function* arrangeTurns(
   request: CanonicalRequest,
+  systemTurns: boolean,
   losses: Loss[],
 ): Steps<{ system: SystemText[]; turns: ArrangedTurn[] }> {
   const system = request.system.filter(({ text }) => !isBlank(text));
   const turns: ArrangedTurn[] = [];
+  const waiting: SystemText[] = [];
   for (const turn of request.turns) {
     if (turn.name !== undefined) losses.push({ path: `${turn.path}.name`, weight: "hint" });
-    if (turn.role === "system") { for (const text of textsOf(turn)) system.push(text); }
-    else addTurn(turns, turn.role, turn);
+    if (turn.role === "system") {
+      const texts = systemTurns && turns.length > 0 ? waiting : system;
+      for (const text of textsOf(turn)) texts.push(text);
+    } else addTurn(turns, turn.role, turn, waiting);
     yield;
   }
+  if (turns.at(-1)?.role === "user") addSystemTurn(turns, waiting);
+  for (const text of waiting) system.push(text);
   if (!turns.some((turn) => turn.role === "user")) {
     throw invalidValue("messages", "at least one user message is required");
   }
@@ -40,15 +48,30 @@ export function* arrangeTurns(
   return { system, turns };
 }
 
-function addTurn(turns: ArrangedTurn[], role: ArrangedTurn["role"], turn: Turn): void {
+/** `waiting`: the system texts since the last assistant's turn. */
+function addTurn(
+  turns: ArrangedTurn[],
+  role: "user" | "assistant",
+  turn: Turn,
+  waiting: SystemText[],
+): void {
   const parts = turn.parts.filter(isWritable);
   if (parts.every((part) => part.type === "reasoning")) {
     if (role === "assistant") return;
     throw invalidValue(turn.path, "expected a message that is not empty");
   }
   const last = turns.at(-1);
-  if (last?.role === role) { for (const part of parts) last.parts.push(part); }
-  else turns.push({ role, parts, path: turn.path });
+  if (last?.role === role) {
+    for (const part of parts) last.parts.push(part);
+    return;
+  }
+  if (role === "assistant") addSystemTurn(turns, waiting);
+  turns.push({ role, parts, path: turn.path });
+}
+
+function addSystemTurn(turns: ArrangedTurn[], waiting: SystemText[]): void {
+  const parts = waiting.splice(0).map((text): Part => ({ type: "text", ...text }));
+  if (parts.length > 0) turns.push({ role: "system", parts, path: parts[0]!.path });
 }
 
 /**
