@@ -1,5 +1,6 @@
 import assert from "@std/assert";
-import { shared } from "../support/service.ts";
+import { startFakeVendor } from "../support/fake_vendor.ts";
+import { shared, startTestService } from "../support/service.ts";
 import { startScriptedService, streamEvents, wholeAnswer } from "../support/service_scripted.ts";
 
 const service = shared(() => startScriptedService());
@@ -46,6 +47,38 @@ Deno.test("a server that doesn't know stream_options is asked without, and its t
     assert.ok(Number(row.input_tokens) > 0 && Number(row.output_tokens) > 0);
     assert.match(String(row.cost_usd), /[1-9]/);
   }
+});
+
+Deno.test("a server that refuses system messages in place is asked with their texts in front", async () => {
+  const bodies: Record<string, unknown>[] = [];
+  await using vendor = await startFakeVendor((exchange) => {
+    const body = JSON.parse(exchange.request.body);
+    bodies.push(body);
+    const message = "messages.1: role 'system' is not supported on this model";
+    return body.messages.length > 1
+      ? exchange.answer(400, { type: "error", error: { type: "invalid_request_error", message } })
+      : exchange.answer(200, {
+        ...{ id: "msg_1", type: "message", role: "assistant", model: body.model },
+        content: [{ type: "text", text: "Done." }],
+        stop_reason: "end_turn",
+        usage: { input_tokens: 10, output_tokens: 5 },
+      });
+  });
+  await using behind = await startTestService({
+    env: { VENDOR_C_BASE_URL: vendor.url, VENDOR_C_API_KEY: "sk-ant-0123456789abcdef" },
+  });
+  const response = await behind.fetch("/chat/v1/chat/completions", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "vendor-c/claude-opus-5",
+      messages: [{ role: "user", content: "Go" }, { role: "developer", content: "Be brief." }],
+    }),
+  });
+  assert.equal(response.status, 200);
+  assert.equal((await response.json()).choices[0].message.content, "Done.");
+  const text = { type: "text", text: "Be brief." };
+  assert.deepEqual(bodies.map(({ system }) => system), [undefined, [text]]);
 });
 
 Deno.test("what a vendor refuses is not repeated", async () => {

@@ -125,8 +125,8 @@ interface OptionalForms {
   /** An encoded request without fields that the gateway added and its model is known to refuse. */
   fitToModel?(request: JsonRecord, model: string): Record<string, unknown>;
   /**
-   * A translated request without the fields that its vendor refuses for this model or account,
-   * given the refusal's text; undefined if the refusal has another cause.
+   * A translated request without what its vendor refuses for this model or account, given the
+   * refusal's text; undefined if the refusal has another cause.
    */
   withoutRefused?(request: JsonRecord, refusal: string): Record<string, unknown> | undefined;
   /** For a dialect with background calls: the caller disconnects and fetches the answer later. */

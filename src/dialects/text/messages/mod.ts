@@ -6,7 +6,7 @@ import { conversation } from "./conversation.ts";
 import { counting } from "./counting.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
-import { upstreamPath } from "./models.ts";
+import { upstreamPath, withoutRefused } from "./models.ts";
 import { naming } from "./naming.ts";
 import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
 import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
@@ -45,4 +45,5 @@ export const messages: Dialect = {
   conversation,
   counting,
   naming,
+  withoutRefused,
 };

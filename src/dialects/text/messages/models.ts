@@ -1,6 +1,29 @@
+import { asList, isRecord, type JsonRecord } from "../../kernel/json.ts";
+
 /** The same path for every model. */
 export function upstreamPath(): string {
   return "/messages";
+}
+
+/**
+ * The request with its system turns in front, where a server refuses them: not every one that has a
+ * model of this name takes what Anthropic's own does.
+ */
+export function withoutRefused(
+  request: JsonRecord,
+  refusal: string,
+): Record<string, unknown> | undefined {
+  const isBetween = (turn: unknown) => isRecord(turn) && turn.role === "system";
+  const messages = asList(request.messages);
+  const between = messages.filter(isBetween).flatMap((turn) =>
+    asList((turn as JsonRecord).content)
+  );
+  if (between.length === 0 || !/\b(role|system)\b/i.test(refusal)) return undefined;
+  return {
+    ...request,
+    system: [...asList(request.system), ...between],
+    messages: messages.filter((turn) => !isBetween(turn)),
+  };
 }
 
 /**

@@ -216,6 +216,28 @@ Deno.test("system texts in the middle follow the user's turn beside them, where 
   );
 });
 
+Deno.test("a server that refuses system turns gets their texts in front", () => {
+  const news: Turn = { role: "system", parts: [text("B")], path: "s" };
+  const system = [{ text: "A", path: "system" }];
+  const turns = [user(text("u1")), news, assistant(text("a1")), user(text("u2")), news];
+  const body = {
+    ...sent({ system, turns, maxOutputTokens: 9 }, "claude-opus-5"),
+    model: "claude-haiku-4-5",
+  };
+  const refusal = "messages.1: role 'system' is not supported on this model";
+  assert.throws(() => acceptedByMessagesVendor(body), { message: refusal });
+  const again = messages.withoutRefused!(body, refusal)!;
+  acceptedByMessagesVendor(again);
+  assert.deepEqual((again.system as Json[]).map((block) => block.text), ["A", "B", "B"]);
+  assert.deepEqual((again.messages as Json[]).map(({ role }) => role), [
+    "user",
+    "assistant",
+    "user",
+  ]);
+  assert.equal(messages.withoutRefused!(body, "max_tokens: too many"), undefined);
+  assert.equal(messages.withoutRefused!(again, refusal), undefined);
+});
+
 Deno.test("a conversation without a user turn is refused, one that the assistant opens isn't", () => {
   const thrown = fault(() => encode({ turns: [] }));
   assert.equal(thrown.message, "messages: at least one user message is required.");
