@@ -108,7 +108,7 @@ Deno.test("a definition that many branches add to is too large, instead of writt
   const parameters = { anyOf, $defs: { base } };
   assert.throws(
     () => encode({ tools: [tool("f", { parameters })] }),
-    (thrown) => thrown instanceof Fault && thrown.code === "invalid_value",
+    (thrown: unknown) => thrown instanceof Fault && thrown.code === "invalid_value",
   );
   // Each level of nested branches has all names of those within.
   const names = Array.from({ length: 15_000 }, (_, index) => [`p${index}`, {}]);
@@ -116,7 +116,7 @@ Deno.test("a definition that many branches add to is too large, instead of writt
   for (let depth = 0; depth < 19; depth++) nested = { anyOf: [nested, { type: "object" }] };
   assert.throws(
     () => encode({ tools: [tool("f", { parameters: nested })] }),
-    (thrown) => thrown instanceof Fault && thrown.code === "invalid_value",
+    (thrown: unknown) => thrown instanceof Fault && thrown.code === "invalid_value",
   );
 });
 
