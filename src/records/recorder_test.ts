@@ -195,6 +195,31 @@ Deno.test("draining waits for the records before it, not for those after", async
   await second;
 });
 
+Deno.test("draining waits for spilled records, also where a later one is written before them", async () => {
+  let spilled = 0;
+  const { recorder, record, stored, control } = setup({
+    get spilled() {
+      return spilled;
+    },
+    readSpilled: () => {
+      spilled = 0;
+      return Promise.resolve([interactionRow("spilled")]);
+    },
+  });
+  let release = () => {};
+  control.inserting = () => new Promise((resolve) => release = resolve);
+  record("first");
+  await turns();
+  spilled = 1;
+  const drained = recorder.drain().then(() => assert.ok(stored.includes("spilled")));
+  // The journal can't take it: its end record was not written.
+  record("later");
+  control.inserting = () => {};
+  release();
+  await drained;
+  assert.deepEqual(stored, ["first", "later", "spilled"]);
+});
+
 Deno.test("while the store is away records wait, a drain is told, nothing is lost or doubled", async () => {
   const { recorder, record, stored, control, lines, pauses } = setup();
   control.inserting = away;

@@ -105,6 +105,68 @@ onPostgres(
   },
 );
 
+onPostgres(
+  "with two databases nothing comes back of a call that was erased with another",
+  async (main) => {
+    const created = await createMigrated();
+    const rows = await openPostgres(created.url);
+    try {
+      const account = await newAccount(main);
+      const analytics = createAnalyticsStore(rows, main);
+      // The grading of a call, say: the deletion does not name it.
+      const graded = fullCall(account, "graded");
+      await analytics.insert([graded]);
+      await analytics.erase(await analytics.keysOf(account, ["graded"]));
+      await analytics.insert([graded]);
+      assert.deepEqual((await left(rows)).interactions, []);
+
+      const away: Database = {
+        ...rows,
+        transaction: () => Promise.reject(new Fault("store_unavailable")),
+      };
+      const repeating = fullCall(account, "repeating", { sourceCallIds: ["source"] });
+      await analytics.insert([fullCall(account, "source")]);
+      await assert.rejects(createAnalyticsStore(away, main).insert([repeating]), Fault);
+      await erase(main, request(account, { transactionIds: ["source"] }), analytics);
+      assert.deepEqual((await left(main)).responses, ["repeating"], "its row was not written");
+      await assert.rejects(createAnalyticsStore(away, main).insert([repeating]), Fault);
+      const { responses, reasoning } = await left(main);
+      assert.deepEqual([responses, reasoning], [[], []]);
+    } finally {
+      await rows.close();
+      await created.drop();
+    }
+  },
+);
+
+onPostgres(
+  "with two databases a call that repeats one is not written while that is being erased",
+  async (main) => {
+    const created = await createMigrated();
+    const rows = await openPostgres(created.url);
+    try {
+      const account = await newAccount(main);
+      const analytics = createAnalyticsStore(rows, main);
+      await analytics.insert([fullCall(account, "source")]);
+      // The main database has noted the erasure, the rows' one has not.
+      const erasing: typeof analytics = {
+        ...analytics,
+        async erase(calls) {
+          await analytics.insert([fullCall(account, "repeating", { sourceCallIds: ["source"] })]);
+          return await analytics.erase(calls);
+        },
+      };
+      await erase(main, request(account, { transactionIds: ["source"] }), erasing);
+      const { interactions, payloads } = await left(rows);
+      assert.deepEqual([interactions, payloads], [[], []]);
+      assert.deepEqual((await left(main)).responses, []);
+    } finally {
+      await rows.close();
+      await created.drop();
+    }
+  },
+);
+
 eachDatabase("a restored store is told again, and erases by the tombstone alone", async (db) => {
   const account = await newAccount(db);
   const rows = createAnalyticsStore(db);

@@ -19,11 +19,13 @@ export interface Writable {
 /**
  * Filters out rows matched by a tombstone, and stored answers derived from erased text.
  * Called in the transaction that writes them, before any write: no erasure can run until it ends.
- * One round trip as long as nothing was erased lately.
+ * One round trip as long as nothing was erased lately. `erasedElsewhere`: calls that another database
+ * has found to be erased.
  */
 export async function withoutErased(
   tx: Queryable,
   rows: readonly SettledCall[],
+  erasedElsewhere: readonly string[] = [],
 ): Promise<Writable> {
   const oldest = rows.reduce((least, row) => row.createdAt < least ? row.createdAt : least, never);
   // Without values several statements go at once. The second one's snapshot is taken when the lock
@@ -32,7 +34,7 @@ export async function withoutErased(
      select exists (select from tombstones where before >= '${oldest.toISOString()}') as meant,
        exists (select from erased_calls) as gone,
        clock_timestamp() - interval '${erasedDays} days' as forgotten`);
-  const erased = new Set<string>();
+  const erased = new Set(erasedElsewhere);
   if (feed!.meant === true) await findCovered(tx, rows, erased);
   if (feed!.gone === true || erased.size > 0) await findGone(tx, rows, erased);
   const isLost = (row: SettledCall) =>

@@ -52,14 +52,15 @@ export function createAnalyticsWriter(
   };
   const insert = async (rows: readonly SettledCall[]) => {
     if (rows.length === 0) return;
-    if (!sharesMain) {
-      await main.transaction((tx) => writeRecords(tx, rows, ["retained"], new Map()));
+    if (sharesMain) {
+      return await writing(
+        rows,
+        (tx, written) => writeRecords(tx, rows, ["rows", "retained"], written),
+      );
     }
-    await writing(
-      rows,
-      (tx, written) =>
-        writeRecords(tx, rows, sharesMain ? ["rows", "retained"] : ["rows"], written),
-    );
+    // An erasure notes its calls here first: the rows' database may not know of them yet.
+    const erased = await main.transaction((tx) => writeRecords(tx, rows, ["retained"], new Map()));
+    await writing(rows, (tx, written) => writeRecords(tx, rows, ["rows"], written, erased));
   };
   return {
     sharesMain,

@@ -52,8 +52,9 @@ export async function writeRecords(
   calls: readonly SettledCall[],
   parts: readonly RecordPart[],
   written: WrittenCalls,
+  erasedElsewhere?: readonly string[],
 ): Promise<string[]> {
-  const { rows, erased, newlyErased } = await withoutErased(tx, calls);
+  const { rows, erased, newlyErased } = await withoutErased(tx, calls, erasedElsewhere);
   if (erased.length > 0 && parts.includes("retained")) await dropRetained(tx, erased);
   if (parts.includes("rows")) {
     const unstored = await unstoredCalls(tx, newlyErased);
