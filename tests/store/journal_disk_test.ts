@@ -170,6 +170,42 @@ onDisk(
   },
 );
 
+onDisk(
+  "a call's begin record stays until its end record, in another file, is synced",
+  async (journal, disk, folder) => {
+    for (const id of ["call-1", "call-2"]) journal.begin(begun(id));
+    await journal.end(ended("call-2"));
+    disk.syncs = false;
+    await assert.rejects(journal.end(ended("call-1")), /Input\/output error/);
+    // After a power cut it is all that is left of the call.
+    assert.ok(await Deno.stat(`${folder}/000000000001.journal`));
+    disk.syncs = true;
+    await until(() => begins(journal, "call-3"));
+  },
+  { sync: "always", segmentBytes: 1 },
+);
+
+onDisk(
+  "an end that is written again after a spilled one is counted with it",
+  async (journal, disk, folder) => {
+    for (const id of ["call-1", "call-2"]) journal.begin(begun(id));
+    await journal.end(ended("call-1"));
+    assert.ok(journal.spill("call-1"));
+    disk.space = 10;
+    await assert.rejects(journal.end(ended("call-2")), /No space left/);
+    disk.space = Infinity;
+    await until(() => begins(journal, "call-3"));
+    // The store has it from memory, and is given it once more with the spilled one.
+    journal.stored(["call-2"]);
+    assert.deepEqual(await journal.readSpilled(), [ended("call-1"), ended("call-2")]);
+    journal.stored(["call-1", "call-2"]);
+    await journal.end(ended("call-3"));
+    journal.stored(["call-3"]);
+    await journal.close();
+    assert.equal(files(folder), 0, "no call is counted out of its file twice");
+  },
+);
+
 for (const sync of ["always", "interval"] as const) {
   onDisk(
     `what could not be brought to the disk is written again to a new file (${sync})`,
