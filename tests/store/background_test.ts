@@ -3,10 +3,12 @@ import type { NewBackgroundCall } from "../../src/background/background_call.ts"
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { createBackgroundCalls } from "../../src/background/store/background.ts";
 import type { Database } from "../../src/database/database.ts";
+import { lockForErasure } from "../../src/database/erasure_lock.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { interactionRow } from "../support/interaction_row.ts";
+import { untilOneWaits } from "./samples.ts";
 
 onPostgres(
   "a background call is held by one process, and by another when that is silent",
@@ -137,6 +139,21 @@ eachDatabase(
     assert.deepEqual(both.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
   },
 );
+
+onPostgres("a background call begins before an erasure or after it", async (database, open) => {
+  const accountId = await account(database);
+  const erasing = await open();
+  let isCreated = false;
+  const creating = await erasing.transaction(async (tx) => {
+    await lockForErasure(tx);
+    const created = createBackgroundCalls(database, "one/1").create(newCall(accountId, "resp_1"))
+      .then(() => isCreated = true);
+    await untilOneWaits(tx, () => isCreated);
+    assert.equal(isCreated, false, "its request stays though its user was erased");
+    return { created };
+  });
+  assert.ok(await creating.created);
+});
 
 /** Of now: a repeat means the same request for a day. */
 const createdAt = new Date();

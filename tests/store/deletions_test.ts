@@ -350,6 +350,17 @@ onPostgres("a claim reads the receipts of an account once, however many of it wa
   assert.ok(read < 5_000, `${read} rows were read`);
 });
 
+eachDatabase("an account's waiting deletions are bounded, and no other's are", async (db) => {
+  const [account, other] = [await newAccount(db), await newAccount(db, "theirs")];
+  await db.query(
+    `insert into deletions (deletion_id, account_id, state, selectors_hash, requested_at, attempts)
+     select n, $1, 'queued', '', $2, 0 from generate_series(1, 100) as n`,
+    [account, asked],
+  );
+  await assert.rejects(storeOf(db).add(request(account, { end: asked })), /100 deletions waiting/);
+  await storeOf(db).add(request(other, { end: asked }));
+});
+
 onPostgres("one process is at a deletion at a time, and another takes a dead one's", async (db) => {
   const account = await newAccount(db);
   const worker = (id: string) => storeOf(db, createAnalyticsStore(db), id);

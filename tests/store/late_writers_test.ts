@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import type { Database } from "../../src/database/database.ts";
+import { lockForWriting } from "../../src/database/erasure_lock.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createRecords } from "../../src/records/store/records.ts";
@@ -7,7 +8,7 @@ import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { createMigrated, eachDatabase, onPostgres } from "../support/databases.ts";
 import { asked, erase, fullCall, left, request, storeOf } from "./erasing.ts";
-import { newAccount } from "./samples.ts";
+import { newAccount, untilOneWaits } from "./samples.ts";
 
 eachDatabase("a call that repeats an erased one's words is not written after it", async (db) => {
   const account = await newAccount(db);
@@ -189,6 +190,21 @@ eachDatabase("a restored store is told again, and erases by the tombstone alone"
   const receipt = await store.find(account, tombstone.deletionId);
   assert.equal(receipt?.counts.interactions, 1);
   assert.equal(receipt?.selectorsHash, tombstone.selectorsHash);
+});
+
+onPostgres("a deletion waits for records that are being written", async (db, open) => {
+  const account = await newAccount(db);
+  const writer = await open();
+  let isAdded = false;
+  const adding = await writer.transaction(async (tx) => {
+    await lockForWriting(tx);
+    const added = storeOf(db).add(request(account, { end: asked })).then(() => isAdded = true);
+    await untilOneWaits(tx, () => isAdded);
+    assert.equal(isAdded, false, "a record is written that no erasure sees");
+    // Not awaited by the transaction that it waits for.
+    return { added };
+  });
+  assert.ok(await adding.added);
 });
 
 onPostgres(

@@ -1,11 +1,11 @@
 import assert from "@std/assert";
 import { sha256Hex } from "../../src/base/hash.ts";
 import type { Media } from "../../src/shared/media.ts";
-import type { Database } from "../../src/database/database.ts";
+import type { Database, Queryable } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
-import { createMedia } from "../../src/records/store/media.ts";
+import { createMedia, insertMedia } from "../../src/records/store/media.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
-import { interaction, newAccount } from "./samples.ts";
+import { interaction, newAccount, untilOneWaits } from "./samples.ts";
 
 function media(fill: number, length = 100_000, mimeType = "image/png"): Media {
   const content = new Uint8Array(length).fill(fill);
@@ -94,6 +94,34 @@ onPostgres("media that is named while its last name goes stays", async (database
     await other.query("delete from interaction_payloads");
     assert.equal(await count(database, "media"), 0);
   }
+});
+
+onPostgres("media that a row is about to name is locked until it does", async (database, open) => {
+  const accountId = await newAccount(database);
+  const other = await open();
+  const row = (id: string) => interaction(accountId, id, { requestText: "{}", media: [media(1)] });
+  await createAnalyticsStore(database).insert([row("old")]);
+  const naming = await database.transaction(async (tx) => {
+    let gone: Promise<unknown> | undefined;
+    const paused: Queryable = {
+      ...tx,
+      async query(...statement) {
+        const rows = await tx.query(...statement);
+        if (statement[0].startsWith("select sha256 from media")) {
+          // The last payload that names it goes: it would go too.
+          let isGone = false;
+          gone = other.query("delete from interaction_payloads").then(() => isGone = true);
+          await untilOneWaits(tx, () => isGone);
+          assert.equal(isGone, false);
+        }
+        return rows as never;
+      },
+    };
+    await insertMedia(paused, [row("new")]);
+    return { gone };
+  });
+  await naming.gone;
+  assert.ok(await createMedia(database).find(accountId, media(1).sha256));
 });
 
 onPostgres(

@@ -272,6 +272,26 @@ eachDatabase("a charge that is given back after its correction is given back who
 });
 
 onPostgres(
+  "a charge that is given back while it is corrected stays given back",
+  async (db, open) => {
+    // Another connection stands for another database: there the ledger is corrected before the calls.
+    const analytics = await open();
+    const { accountId, interactions, ledger, store, balance } = await opened(db, analytics);
+    await interactions.insert([call(accountId, "a")]);
+    await ledger.post([{ interactionId: "a", accountId, leaseId: null, chargedNanos: 1000n }]);
+    const calls = (await Array.fromAsync(store.read({ accountId }))).flat();
+    const refund = { accountId, transactionId: "a", note: "meanwhile" };
+    await refundCharge(db, refund, createAnalyticsStore(analytics, db));
+    await store.correct(
+      accountId,
+      calls.map((call) => ({ call, costNanos: 2000n, chargedNanos: 2000n, priceVersion: "v" })),
+    );
+    assert.equal(await balance(), usd);
+    assert.deepEqual(await ledger.check(), []);
+  },
+);
+
+onPostgres(
   "with calls in a database of their own, a correction that was cut is finished once",
   async (db, open) => {
     // Another connection stands for another database: nothing is shared in one transaction.
