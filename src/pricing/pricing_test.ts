@@ -100,6 +100,17 @@ const vectors: [string, BillableUsage, PriceRow, string][] = [
     grok,
     "0.800000000",
   ],
+  [
+    "the highest tier that is reached counts, wherever it stands",
+    { input: 300_000, output: 0 },
+    row(rates(1, 1), {
+      contextTiers: [
+        { threshold: 200_000, inclusive: true, rates: rates(4, 4) },
+        { threshold: 100_000, inclusive: true, rates: rates(2, 2) },
+      ],
+    }),
+    "1.200000000",
+  ],
   ["one below an inclusive threshold", { input: 199_999, output: 0 }, grok, "0.399998000"],
   [
     "cached tokens cost the same whether they came by stream or whole",

@@ -82,6 +82,18 @@ Deno.test("a vendor that falls silent in its answer is upstream_timeout", () =>
     await exchange.closed;
   }));
 
+Deno.test("a vendor that falls silent before its answer's first byte is upstream_timeout", () =>
+  withVendor(async ({ timers, vendor, post }) => {
+    const calling = post();
+    const exchange = await vendor.next();
+    await exchange.head(200);
+    const reading = (await calling).body.readAll(1000);
+    assert.equal(timers.pending, 1);
+    timers.advance(60_000);
+    await rejectsWith(reading, "upstream_timeout");
+    await exchange.closed;
+  }));
+
 Deno.test("time in which we paused the vendor is not its idleness, and nothing comes meanwhile", () =>
   withVendor(async ({ timers, vendor, post }) => {
     const calling = post();
