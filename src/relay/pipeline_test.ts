@@ -92,7 +92,7 @@ function depsOf(clock: FakeClock, scripts: readonly Script[]) {
     tries: new Tries({ log }),
     spendCaps: { reserve: () => Promise.resolve({ settle() {} }) } as never,
     budgetHolds: { reserve: () => Promise.resolve({ leaseIds: [], settle() {} }) },
-    storedKeys: { find: () => Promise.resolve(undefined) },
+    storedKeys: { find: (): Promise<Secret | undefined> => Promise.resolve(undefined) },
     catalogue: { models: () => Promise.resolve([]) } as never,
     responseCache: undefined as never,
     newTransactionId: () => "a-call",
@@ -125,10 +125,14 @@ function planOf(
 }
 
 /** Runs one call through the pipeline and gives what became of it. */
-async function run(scripts: [Script, ...Script[]], stop = new AbortController()) {
+async function run(
+  scripts: [Script, ...Script[]],
+  stop = new AbortController(),
+  replaced: Partial<ReturnType<typeof depsOf>> = {},
+) {
   const clock = new FakeClock();
   const { reservations, quiet, ...credit } = await creditOf(clock);
-  const deps = { ...depsOf(clock, scripts), reservations };
+  const deps = { ...depsOf(clock, scripts), reservations, ...replaced };
   const caller = jobCaller(clock, {
     principal: { account: { id: 1, tier: "pro" }, key: keyOfAll } as never,
     ...{ endpoint: "/chat", requestId: "a-request", sessionId: null, userId: null },
@@ -263,6 +267,38 @@ Deno.test("a stream that fails after its first byte is not asked of the next can
   assert.equal(asked, 0);
   assert.deepEqual(rows.map(({ vendor, status }) => [vendor, status]), [["vendor-b", "failed"]]);
   assert.deepEqual(settled, [20_000n]);
+});
+
+Deno.test("a call that the journal does not take asks no vendor and holds nothing", async () => {
+  const asked: boolean[] = [];
+  const refuse = () => {
+    throw new Fault("overloaded");
+  };
+  const { reply, rows, settled, streams } = await run(
+    [{ ...first, execute: failing("upstream_overloaded", asked) }],
+    undefined,
+    { journal: { begin: refuse, end: () => Promise.resolve() } },
+  );
+  assert.equal((reply as Fault).code, "overloaded");
+  assert.deepEqual([asked, rows, settled, streams], [[], [], [0n], 0]);
+});
+
+Deno.test("the limit of an account's own vendor key cools no target for others", async () => {
+  const targetHealth = new TargetHealth(new FakeClock());
+  const limited = async (replaced: Parameters<typeof run>[2]) => {
+    for (let times = 0; times < 5; times++) {
+      await run([{ ...first, execute: failing("upstream_rate_limited") }], undefined, {
+        targetHealth,
+        ...replaced,
+      });
+    }
+    return targetHealth.isCooling(targetOf(first.model));
+  };
+  assert.equal(
+    await limited({ storedKeys: { find: () => Promise.resolve(new Secret("their own")) } }),
+    false,
+  );
+  assert.equal(await limited({}), true);
 });
 
 Deno.test("a failure that is the request's own ends the call at the first candidate", async () => {
