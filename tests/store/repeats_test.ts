@@ -89,7 +89,12 @@ onPostgres("when a process dies another one runs once its claim has expired", as
 ) => {
   const accountId = await newAccount(database);
   const dying = processOn(database, "dying");
-  void dying.idempotent(request({ accountId }), () => new Promise(() => {}));
+  await new Promise<void>((claimed) =>
+    void dying.idempotent(request({ accountId }), () => {
+      claimed();
+      return new Promise(() => {});
+    })
+  );
   const other = processOn(await open(), "other");
   const asked = request({ accountId });
   const repeat = other.idempotent(asked, () => Promise.resolve(wholeRun(asked.trace, "t2")));
