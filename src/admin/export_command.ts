@@ -70,7 +70,7 @@ export async function* runExport(
   const order = orderOf(values, account.id);
   await deps.flushRecords({ timeoutMs: Infinity });
   if (withTotal) yield { kind: "total", rows: await deps.exports.count(account.id, order) };
-  // Who took data out is noted before it leaves.
+  // The audit log names who exports before any data leaves.
   await deps.audit.record({
     ...{ accountId: account.id, actor: commandLine, action: "export.downloaded" },
     ...{ subject: describeExport(order), detail: "" },

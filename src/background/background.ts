@@ -158,7 +158,7 @@ export class Background {
     const stored = await this.#stored(key);
     const transactionId = stored?.transactionId ?? removedId;
     if (transactionId === undefined) return false;
-    // Its caller could neither ask for an answer that is given again, nor continue it.
+    // A replayed answer would have an id that can't be retrieved or continued.
     await responseCache.forget(key.accountId, transactionId);
     await idempotency.erase([transactionId]);
     const isForgotten = stored !== undefined &&

@@ -49,7 +49,7 @@ function wavSeconds(bytes: Buffer): number | undefined {
 
 /** Uncompressed: integers, floats, and the logarithmic ones of telephones. */
 const plainSamples = [1, 3, 6, 7];
-/** The kind that says: the real one stands further on in the chunk. */
+/** WAVE_FORMAT_EXTENSIBLE: the format is named further on in the chunk. */
 const extensible = 0xfffe;
 /** Compressed sound states its rate itself: what the file's head says of it has this bound. */
 const mostCompressedBytes = 48_000;
@@ -182,7 +182,7 @@ function opusSeconds(packet: Buffer): number {
 
 /** What encoders put before and after the sound, which the pages don't count. */
 const paddingSeconds = 0.4;
-/** Of a packet, what tells how long it is. */
+/** So many bytes of a packet tell how long it lasts. */
 const packetHead = 20;
 /** Of 20 ms, as usual, these are more than five hours; with more of them the length is unknown. */
 const mostPackets = 1_000_000;

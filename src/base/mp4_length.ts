@@ -33,7 +33,7 @@ function soundSeconds(bytes: Buffer): number | undefined {
 
 /** Silence that encoders put before and after the sound, which the head doesn't count. */
 const paddingSeconds = 0.4;
-/** No file has more at one place; of one that does nobody reads them all to know its length. */
+/** No real file has more at one place; a file that does has no known length. */
 const mostBoxes = 100;
 
 class TooManyBoxes extends Error {}

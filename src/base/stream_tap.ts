@@ -2,7 +2,7 @@ import { pushStream } from "./streams.ts";
 
 /** Listens to a stream and to how it ends. */
 export interface StreamTap {
-  /** Gives the bytes for the reader: a watcher that keeps a copy gives that, so that one is held. */
+  /** Returns the bytes for the reader: a watcher that keeps a copy returns it, so that both share one. */
   piece(bytes: Uint8Array): Uint8Array;
   /** How many bytes may wait for the reader; absent: 64 KiB. */
   aheadBytes?: number | undefined;

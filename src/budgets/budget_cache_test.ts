@@ -10,9 +10,9 @@ function budget(id: string, name: string): Budget {
 Deno.test("after a long gap a budget that is not listed any more covers nothing", async () => {
   const looks: { minutes: number; since: number | null; changes: BudgetChange[] }[] = [
     { minutes: 0, since: null, changes: [budget("a", "shop"), budget("b", "shop")] },
-    // A look in time says what was removed.
+    // Within the time that removed budgets stay in the table.
     { minutes: 1, since: -1, changes: [budget("c", "shop")] },
-    // By now the row of `a` may be gone: all are listed.
+    // After it the row of `a` may be gone, so all are read.
     { minutes: 1 + removedBudgetMinutes, since: 0, changes: [] },
     { minutes: 1 + removedBudgetMinutes, since: null, changes: [budget("b", "shop")] },
   ];

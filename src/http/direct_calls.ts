@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { joinBytes } from "../base/bytes.ts";
 import { PushedStream } from "../base/streams.ts";
+import { turnEnd } from "../base/turns.ts";
 import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import type { Reply } from "../relay/reply.ts";
 import type { DirectEndpoints, FoundEndpoint } from "./direct_endpoints.ts";
@@ -218,7 +219,7 @@ async function stream(
   try {
     const first = reader.read();
     // The head goes out with what is there; it waits for nothing else.
-    const isThere = await Promise.race([first.then(() => true), nextTurn()]);
+    const isThere = await Promise.race([first.then(() => true), turnEnd().then(() => false)]);
     if (!isThere) outgoing.flushHeaders();
     for (let next = await first; !next.done; next = await reader.read()) {
       if (!outgoing.write(next.value)) await drained(outgoing);
@@ -229,10 +230,6 @@ async function stream(
   } finally {
     outgoing.off("close", left);
   }
-}
-
-function nextTurn(): Promise<false> {
-  return new Promise((resolve) => setImmediate(() => resolve(false)));
 }
 
 function drained(outgoing: ServerResponse): Promise<void> {

@@ -112,13 +112,9 @@ Deno.test("a call that began while the store was away is claimed when it is back
 });
 
 Deno.test("what two processes answered while they did not see each other is reported", async () => {
-  const { one, two, store } = setUp(["a", "b"]);
-  store.isAway = true;
-  for (const [where, id] of [[one, "t1"], [two, "t2"]] as const) {
-    const asked = request();
-    await where.idempotent(asked, () => Promise.resolve(wholeRun(asked.trace, id)));
-  }
-  store.isAway = false;
+  const processes = setUp(["a", "b"]);
+  const { one, two } = processes;
+  await answerTwice(processes);
   await one.maintain();
   await two.maintain();
   assert.deepEqual(one.duplicates, []);
@@ -130,13 +126,9 @@ Deno.test("what two processes answered while they did not see each other is repo
 });
 
 Deno.test("what two processes answered is reported also if the second answer was erased before it was stored", async () => {
-  const { one, two, store } = setUp(["a", "b"]);
-  store.isAway = true;
-  for (const [where, id] of [[one, "t1"], [two, "t2"]] as const) {
-    const asked = request();
-    await where.idempotent(asked, () => Promise.resolve(wholeRun(asked.trace, id)));
-  }
-  store.isAway = false;
+  const processes = setUp(["a", "b"]);
+  const { one, two, store } = processes;
+  await answerTwice(processes);
   await one.maintain();
   assert.equal(await two.erase(["t2"]), 0);
   store.isAway = true;
@@ -214,3 +206,13 @@ Deno.test("an erased answer is given by nobody again, wherever it was kept", asy
   const reply = await one.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2")));
   assert.equal((await seen(reply)).replay, undefined);
 });
+
+/** Two processes that don't see each other answer one request, as `t1` and `t2`. */
+async function answerTwice({ one, two, store }: ReturnType<typeof setUp>): Promise<void> {
+  store.isAway = true;
+  for (const [where, id] of [[one, "t1"], [two, "t2"]] as const) {
+    const asked = request();
+    await where.idempotent(asked, () => Promise.resolve(wholeRun(asked.trace, id)));
+  }
+  store.isAway = false;
+}

@@ -39,6 +39,23 @@ function withJournal(
     });
 }
 
+/** Segment files that call `synced` after each sync. */
+function watchedFiles(synced: () => void): (path: string) => SegmentFile {
+  return (path) => {
+    const file = createSegmentFile(path);
+    return {
+      writeSync: (bytes) => file.writeSync(bytes),
+      truncateSync: (length) => file.truncateSync(length),
+      syncData: async () => {
+        await file.syncData();
+        synced();
+      },
+      readSync: (length) => file.readSync(length),
+      close: () => file.close(),
+    };
+  };
+}
+
 /** What a start after a crash finds. */
 async function reopened(folder: string): Promise<SettledCall[]> {
   const journal = await openJournal(folder, always);
@@ -51,24 +68,23 @@ const begun = (id: string) => interaction(7, id, { status: "interrupted" });
 const ended = (id: string, more: Partial<SettledCall> = {}) =>
   interaction(7, id, { status: "completed", ...more });
 
+Deno.test("calls that end in one turn of the event loop share a sync", () =>
+  withFolder(async (folder) => {
+    let syncs = 0;
+    const createFile = watchedFiles(() => syncs++);
+    const journal = await openJournal(`${folder}/journal`, { sync: "always", createFile });
+    for (const id of ["a", "b", "c"]) journal.begin(begun(id));
+    await Promise.all(["a", "b", "c"].map((id) => journal.end(ended(id))));
+    assert.equal(syncs, 1);
+    await journal.close();
+  }));
+
 Deno.test("an end that is written just as the sync before it is over is synced too", () =>
   withFolder(async (folder) => {
     for (let turns = 0; turns <= 40; turns++) {
       let second: Promise<void> | undefined;
       let afterSync = () => {};
-      const createFile = (path: string): SegmentFile => {
-        const file = createSegmentFile(path);
-        return {
-          writeSync: (bytes) => file.writeSync(bytes),
-          truncateSync: (length) => file.truncateSync(length),
-          syncData: async () => {
-            await file.syncData();
-            afterSync();
-          },
-          readSync: (length) => file.readSync(length),
-          close: () => file.close(),
-        };
-      };
+      const createFile = watchedFiles(() => afterSync());
       const journal = await openJournal(`${folder}/${turns}`, { sync: "always", createFile });
       for (const id of ["earlier", "first", "second"]) journal.begin(begun(id));
       await journal.end(ended("earlier"));

@@ -59,112 +59,91 @@ eachDatabase("a call that ends after its erasure is not written, and is charged"
   assert.equal((await createLedger(db).show(account)).balanceNanos, 1000n - 31n);
 });
 
-onPostgres(
+onTwoDatabases(
   "with two databases nothing is kept of a call that is erased between their transactions",
-  async (main) => {
-    const created = await createMigrated();
-    const rows = await openPostgres(created.url);
-    try {
-      const account = await newAccount(main);
-      const continued = (id: string, source: string) => {
-        const call = fullCall(account, id);
-        const response = { ...call.retained!.response!, sources: [source] };
-        return { ...call, retained: { ...call.retained!, response } };
-      };
-      for (const isRetried of [true, false]) {
-        const id = isRetried ? "retried" : "written";
-        const batch = [fullCall(account, id, { userId: id }), continued(`after ${id}`, id)];
-        const erasing: Database = {
-          ...rows,
-          async transaction(work) {
-            await erase(
-              main,
-              request(account, { userIds: [id] }),
-              createAnalyticsStore(rows, main),
-            );
-            if (isRetried) throw new Fault("store_unavailable");
-            return await rows.transaction(work);
-          },
-        };
-        const first = createAnalyticsStore(erasing, main).insert(batch);
-        if (isRetried) {
-          await assert.rejects(first, Fault);
-          await createAnalyticsStore(rows, main).insert(batch);
-        } else await first;
-        const { responses, reasoning } = await left(main);
-        assert.deepEqual(responses, [], id);
-        assert.ok(!reasoning!.includes(id), id);
-        assert.ok(!(await left(rows)).interactions!.includes(id), id);
-        // Nor is what continues it later.
-        await createAnalyticsStore(rows, main).insert([continued(`later than ${id}`, id)]);
-        assert.deepEqual((await left(main)).responses, [], id);
-      }
-    } finally {
-      await rows.close();
-      await created.drop();
-    }
-  },
-);
-
-onPostgres(
-  "with two databases nothing comes back of a call that was erased with another",
-  async (main) => {
-    const created = await createMigrated();
-    const rows = await openPostgres(created.url);
-    try {
-      const account = await newAccount(main);
-      const analytics = createAnalyticsStore(rows, main);
-      // The grading of a call, say: the deletion does not name it.
-      const graded = fullCall(account, "graded");
-      await analytics.insert([graded]);
-      await analytics.erase(await analytics.keysOf(account, ["graded"]));
-      await analytics.insert([graded]);
-      assert.deepEqual((await left(rows)).interactions, []);
-
-      const away: Database = {
+  async (main, rows) => {
+    const account = await newAccount(main);
+    const continued = (id: string, source: string) => {
+      const call = fullCall(account, id);
+      const response = { ...call.retained!.response!, sources: [source] };
+      return { ...call, retained: { ...call.retained!, response } };
+    };
+    for (const isRetried of [true, false]) {
+      const id = isRetried ? "retried" : "written";
+      const batch = [fullCall(account, id, { userId: id }), continued(`after ${id}`, id)];
+      const erasing: Database = {
         ...rows,
-        transaction: () => Promise.reject(new Fault("store_unavailable")),
-      };
-      const repeating = fullCall(account, "repeating", { sourceCallIds: ["source"] });
-      await analytics.insert([fullCall(account, "source")]);
-      await assert.rejects(createAnalyticsStore(away, main).insert([repeating]), Fault);
-      await erase(main, request(account, { transactionIds: ["source"] }), analytics);
-      assert.deepEqual((await left(main)).responses, ["repeating"], "its row was not written");
-      await assert.rejects(createAnalyticsStore(away, main).insert([repeating]), Fault);
-      const { responses, reasoning } = await left(main);
-      assert.deepEqual([responses, reasoning], [[], []]);
-    } finally {
-      await rows.close();
-      await created.drop();
-    }
-  },
-);
-
-onPostgres(
-  "with two databases a call that repeats one is not written while that is being erased",
-  async (main) => {
-    const created = await createMigrated();
-    const rows = await openPostgres(created.url);
-    try {
-      const account = await newAccount(main);
-      const analytics = createAnalyticsStore(rows, main);
-      await analytics.insert([fullCall(account, "source")]);
-      // The main database has noted the erasure, the rows' one has not.
-      const erasing: typeof analytics = {
-        ...analytics,
-        async erase(calls) {
-          await analytics.insert([fullCall(account, "repeating", { sourceCallIds: ["source"] })]);
-          return await analytics.erase(calls);
+        async transaction(work) {
+          await erase(
+            main,
+            request(account, { userIds: [id] }),
+            createAnalyticsStore(rows, main),
+          );
+          if (isRetried) throw new Fault("store_unavailable");
+          return await rows.transaction(work);
         },
       };
-      await erase(main, request(account, { transactionIds: ["source"] }), erasing);
-      const { interactions, payloads } = await left(rows);
-      assert.deepEqual([interactions, payloads], [[], []]);
-      assert.deepEqual((await left(main)).responses, []);
-    } finally {
-      await rows.close();
-      await created.drop();
+      const first = createAnalyticsStore(erasing, main).insert(batch);
+      if (isRetried) {
+        await assert.rejects(first, Fault);
+        await createAnalyticsStore(rows, main).insert(batch);
+      } else await first;
+      const { responses, reasoning } = await left(main);
+      assert.deepEqual(responses, [], id);
+      assert.ok(!reasoning!.includes(id), id);
+      assert.ok(!(await left(rows)).interactions!.includes(id), id);
+      // Nor is what continues it later.
+      await createAnalyticsStore(rows, main).insert([continued(`later than ${id}`, id)]);
+      assert.deepEqual((await left(main)).responses, [], id);
     }
+  },
+);
+
+onTwoDatabases(
+  "with two databases nothing comes back of a call that was erased with another",
+  async (main, rows) => {
+    const account = await newAccount(main);
+    const analytics = createAnalyticsStore(rows, main);
+    // The grading of a call, say: the deletion does not name it.
+    const graded = fullCall(account, "graded");
+    await analytics.insert([graded]);
+    await analytics.erase(await analytics.keysOf(account, ["graded"]));
+    await analytics.insert([graded]);
+    assert.deepEqual((await left(rows)).interactions, []);
+
+    const away: Database = {
+      ...rows,
+      transaction: () => Promise.reject(new Fault("store_unavailable")),
+    };
+    const repeating = fullCall(account, "repeating", { sourceCallIds: ["source"] });
+    await analytics.insert([fullCall(account, "source")]);
+    await assert.rejects(createAnalyticsStore(away, main).insert([repeating]), Fault);
+    await erase(main, request(account, { transactionIds: ["source"] }), analytics);
+    assert.deepEqual((await left(main)).responses, ["repeating"], "its row was not written");
+    await assert.rejects(createAnalyticsStore(away, main).insert([repeating]), Fault);
+    const { responses, reasoning } = await left(main);
+    assert.deepEqual([responses, reasoning], [[], []]);
+  },
+);
+
+onTwoDatabases(
+  "with two databases a call that repeats one is not written while that is being erased",
+  async (main, rows) => {
+    const account = await newAccount(main);
+    const analytics = createAnalyticsStore(rows, main);
+    await analytics.insert([fullCall(account, "source")]);
+    // The main database has noted the erasure, the rows' one has not.
+    const erasing: typeof analytics = {
+      ...analytics,
+      async erase(calls) {
+        await analytics.insert([fullCall(account, "repeating", { sourceCallIds: ["source"] })]);
+        return await analytics.erase(calls);
+      },
+    };
+    await erase(main, request(account, { transactionIds: ["source"] }), erasing);
+    const { interactions, payloads } = await left(rows);
+    assert.deepEqual([interactions, payloads], [[], []]);
+    assert.deepEqual((await left(main)).responses, []);
   },
 );
 
@@ -247,3 +226,20 @@ onPostgres(
     }
   },
 );
+
+/** Runs a test with a main database and one of the rows. */
+function onTwoDatabases(
+  name: string,
+  run: (main: Database, rows: Database) => Promise<void>,
+): void {
+  onPostgres(name, async (main) => {
+    const created = await createMigrated();
+    const rows = await openPostgres(created.url);
+    try {
+      await run(main, rows);
+    } finally {
+      await rows.close();
+      await created.drop();
+    }
+  });
+}

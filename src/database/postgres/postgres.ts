@@ -330,7 +330,7 @@ function sessionSettings(
     // is begun again, and would never end.
     statement_timeout: statementMs,
     lock_timeout: 0,
-    // The driver ends sessions that nobody uses. One that the server ends may just be given a query.
+    // The driver closes idle sessions. If the server did, a query could be on its way to one.
     idle_session_timeout: 0,
   }).map(([name, value]) => `set ${name} = '${value}'`);
   return [...settings, noTransactionTimeout].join(";");

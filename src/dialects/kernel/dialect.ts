@@ -251,7 +251,7 @@ export interface Conversation {
   inputItems(body: unknown): readonly unknown[];
   /** For a dialect whose callers may list the items that a stored answer was made from. */
   readonly listing?: {
-    /** The ids of the items, each another: an item's own, or one that it always has in this list. */
+    /** The items' ids, no two the same: an item's own, or one that it always has in this list. */
     ids(items: readonly unknown[], answerId: string): string[];
     /** An item as the list shows it; `include` names what it shows only where that is asked for. */
     shown(item: unknown, id: string, include: readonly string[]): Readonly<ListedItem>;

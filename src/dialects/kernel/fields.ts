@@ -39,7 +39,7 @@ export function stringAt(record: JsonRecord, name: string, within = ""): string 
   throw value === undefined ? missingField(path) : invalidValue(path, "expected a string");
 }
 
-/** A required string, which an empty one doesn't stand for. */
+/** A required string that is not empty. */
 export function requiredText(record: JsonRecord, name: string, within = ""): string {
   const text = textAt(record, name, within);
   if (text === undefined) throw missingField(memberPath(name, within));

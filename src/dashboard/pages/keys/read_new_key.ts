@@ -58,7 +58,7 @@ export function readNewKey(
  */
 export function readKeyChange(
   form: Form,
-  /** What it says for its calls may need a cap. */
+  /** Its caps and defaults are checked together with what the form changes. */
   key: Pick<ApiKey, "capDayNanos" | "capMonthNanos" | "defaults">,
 ): { wanted?: ApiKeyChange; fieldErrors: Record<string, string> } {
   const { take, fieldErrors } = collectErrors();
@@ -78,7 +78,7 @@ export function readKeyChange(
   return Object.keys(fieldErrors).length === 0 ? { wanted, fieldErrors } : { fieldErrors };
 }
 
-/** The field with what another one was filled with when its page was opened. */
+/** The hidden field with the value that a field had when its page was opened. */
 export function shownField(field: string): string {
   return `shown_${field}`;
 }
