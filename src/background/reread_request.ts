@@ -1,4 +1,10 @@
-import { type HeavyWork, runAtOnce, runInTurns, type Step } from "../base/heavy_work.ts";
+import {
+  type HeavyWork,
+  type HeavyWorker,
+  runAtOnce,
+  runInTurns,
+  type Step,
+} from "../base/heavy_work.ts";
 import { countInSteps, heavyUnits, heavyValues } from "../base/heavy_json.ts";
 import { JsonCount } from "../base/json_count.ts";
 import { parseInSteps } from "../base/parse_in_steps.ts";
@@ -30,7 +36,7 @@ export async function rereadRequest(
   if (text.length <= lightUnits) {
     return { value: JSON.parse(text), step: runAtOnce, release: () => {} };
   }
-  const who = { key: String(accountId), isPatient: true };
+  const who: HeavyWorker = { key: String(accountId), hasNoTimeout: true };
   const count = new JsonCount(storedLimits);
   await work.runSteps(who, countInSteps(count, text));
   if (count.values <= heavyValues && text.length <= heavyUnits) {

@@ -108,11 +108,12 @@ export class Endpoints {
           unstorableText(input.body);
         if (unstorable) throw unstorable;
       }
-      const heavyStep = () => {
-        const worker = { key: String(caller.principal.account.id), isPatient: true };
-        // Once the call has begun it must be settled, even if the caller leaves.
-        return runInTurns(deps.heavy.work, worker);
-      };
+      // Once the call has begun it must be settled, even if the caller leaves.
+      const heavyStep = () =>
+        runInTurns(deps.heavy.work, {
+          key: String(caller.principal.account.id),
+          hasNoTimeout: true,
+        });
       const onEncoded = () => room.leaveHeavy?.();
       return await handler({ ...input, caller: { ...caller, step, heavyStep, onEncoded } });
     });
