@@ -31,6 +31,8 @@ export interface PageContext extends DashboardDeps {
 /** Somebody who is signed in, looking at a page or sending a form. */
 export interface PageRequest {
   session: Session;
+  /** Of the account that is shown. */
+  accountId: number;
   csrf: string;
   /** What the action before had to say; shown once. */
   notice: Notice | undefined;
@@ -222,17 +224,19 @@ async function requestOf(ctx: PageContext, context: Context): Promise<PageReques
   if (!session) return undefined;
   // What is said once is not used up by another site's link.
   const sealed = isFromElsewhere(context) ? undefined : ctx.cookies.read(context, "notice");
+  const { id: accountId } = session.account;
   const actor = {
     personId: session.person.id,
     name: session.person.email ?? session.person.name,
   };
   const note: PageRequest["note"] = (act, subject, detail = "") => ({
-    ...{ accountId: session.account.id, actor, action: act, subject, detail },
+    ...{ accountId, actor, action: act, subject, detail },
     at: now,
   });
   return {
     session,
-    csrf: accountCsrfOf(token, session.account.id),
+    accountId,
+    csrf: accountCsrfOf(token, accountId),
     notice: parseNotice(sealed === undefined ? undefined : openFor(token, sealed)),
     now,
     signal: context.req.raw.signal,

@@ -42,7 +42,7 @@ export async function loadCohort(ctx: PageContext, request: PageRequest) {
     since: span.days === undefined ? null : new Date(request.now.getTime() - span.days * dayMs),
     most: isWhole ? everything : mostCalls,
   };
-  const accountId = request.session.account.id;
+  const { accountId } = request;
   const latest = await ctx.cohorts.readLatest(accountId, ids, bounds);
   const models = ids.length > 1
     ? undefined
@@ -72,7 +72,7 @@ export async function cohortPage(
     return new Response(null, { status: 303, headers: { location: "/dashboard/cohorts" } });
   }
   const { at, latest, body, compared, models, isSame, hasMore } = await loadCohort(ctx, request);
-  const { lines: names } = await ctx.cohorts.list(request.session.account.id, {
+  const { lines: names } = await ctx.cohorts.list(request.accountId, {
     ...{ from: "", limit: offeredNames, since: request.now, most: 1 },
   });
   const csv = (table: string) => csvAddress(at, table);

@@ -24,7 +24,7 @@ export function cohortRoutes(app: Routes, ctx: PageContext): void {
 }
 
 async function readLines(ctx: PageContext, request: PageRequest, from: string) {
-  return await ctx.cohorts.list(request.session.account.id, {
+  return await ctx.cohorts.list(request.accountId, {
     from,
     limit: pageRows,
     since: new Date(request.now.getTime() - 30 * dayMs),

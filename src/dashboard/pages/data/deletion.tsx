@@ -35,9 +35,8 @@ export function deletionRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", (request) => listPage(ctx, request));
   newDeletionRoutes(app, ctx);
   app.get(`${address}/csv`, "viewer", (request) => {
-    const { id } = request.session.account;
     const read = (after: Deletion | undefined, limit: number) =>
-      ctx.deletions.list(id, { limit, ...(after ? { after } : {}) });
+      ctx.deletions.list(request.accountId, { limit, ...(after ? { after } : {}) });
     return csvFile("deletions", columns, allPages(read));
   });
   app.get(`${address}/:id`, "viewer", async (request) => {
@@ -62,12 +61,12 @@ export function deletionRoutes(app: Routes, ctx: PageContext): void {
 }
 
 async function find(ctx: PageContext, request: PageRequest): Promise<Deletion> {
-  return orNotFound(await ctx.deletions.find(request.session.account.id, request.param("id")));
+  return orNotFound(await ctx.deletions.find(request.accountId, request.param("id")));
 }
 
 async function listPage(ctx: PageContext, request: PageRequest) {
   const cursor = readTimeCursor(request.query("after"));
-  const rows = await ctx.deletions.list(request.session.account.id, {
+  const rows = await ctx.deletions.list(request.accountId, {
     limit: pageRows + 1,
     ...(cursor ? { after: { requestedAt: cursor.at, deletionId: cursor.id } } : {}),
   });

@@ -34,8 +34,7 @@ export function exportRoutes(app: Routes, ctx: PageContext): void {
   app.get(
     `${address}/csv`,
     "viewer",
-    async (request) =>
-      csvFile("exports", columns, await ctx.exports.list(request.session.account.id)),
+    async (request) => csvFile("exports", columns, await ctx.exports.list(request.accountId)),
   );
   app.get(`${address}/:id/file`, "member", (request) => download(ctx, request), {
     ownLinksAt: address,
@@ -52,21 +51,21 @@ export function exportRoutes(app: Routes, ctx: PageContext): void {
     const job = await find(ctx, request);
     const { requestId } = job;
     const note = request.note("export.deleted", describe(job), requestId);
-    await ctx.exports.remove(request.session.account.id, requestId, note);
+    await ctx.exports.remove(request.accountId, requestId, note);
     const text = "The export is gone, and its file with it.";
     return { to: address, notice: { kind: "done", text } };
   });
 }
 
 async function find(ctx: PageContext, request: PageRequest): Promise<ExportJob> {
-  const jobs = await ctx.exports.list(request.session.account.id);
+  const jobs = await ctx.exports.list(request.accountId);
   return orNotFound(jobs.find(({ requestId }) => requestId === request.param("id")));
 }
 
 async function download(ctx: PageContext, request: PageRequest): Promise<Response> {
   const found = await find(ctx, request);
   if (found.state !== "ready") throw new NotFound();
-  const job = await ctx.exports.ready(request.session.account.id, found.requestId);
+  const job = await ctx.exports.ready(request.accountId, found.requestId);
   // Who took data out is noted before it leaves.
   await request.record("export.downloaded", describe(job), job.requestId);
   const { requestId, format, bytesSize } = job;
@@ -80,7 +79,7 @@ async function download(ctx: PageContext, request: PageRequest): Promise<Respons
 }
 
 async function listPage(ctx: PageContext, request: PageRequest) {
-  const jobs = await ctx.exports.list(request.session.account.id);
+  const jobs = await ctx.exports.list(request.accountId);
   const create = <a class="button button-primary" href={`${address}/new`}>New export</a>;
   return {
     title: "Exports",

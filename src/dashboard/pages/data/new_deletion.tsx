@@ -80,7 +80,7 @@ function fieldOf(param: string): string {
 }
 
 async function dryRun(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
-  const accountId = request.session.account.id;
+  const { accountId } = request;
   const { done, fieldErrors } = await submitOrExplain(async () => {
     const wanted = wantedOf(form);
     return { wanted, counts: await ctx.deletions.count({ accountId, ...wanted }) };
@@ -92,7 +92,7 @@ async function dryRun(ctx: PageContext, form: Form, request: PageRequest): Promi
 }
 
 async function confirm(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
-  const accountId = request.session.account.id;
+  const { accountId } = request;
   const { done, fieldErrors } = await submitOrExplain(() => wantedOf(form), fieldOf);
   if (fieldErrors) {
     return { ...formPage(request, { values: form.values(), fieldErrors }), status: 400 };

@@ -58,7 +58,7 @@ function asked(request: PageRequest): Shown["values"] {
 const dayMs = 86_400_000;
 
 async function start(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
-  const accountId = request.session.account.id;
+  const { accountId } = request;
   const { fieldErrors } = await submitOrExplain(async () => {
     const wanted = validate(exportRequest, requestOf(form));
     const { order, delivery } = readExportSpec(wanted, {
@@ -98,7 +98,7 @@ function fieldOf(param: string): string | undefined {
 }
 
 async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): Promise<Page> {
-  const keys = await ctx.keys.list(request.session.account.id);
+  const keys = await ctx.keys.list(request.accountId);
   const tables = Object.entries(tableNames) as Option[];
   return {
     title: "New export",

@@ -50,16 +50,15 @@ const sizeColumns: CsvColumns<StoredMonth> = {
 
 /** The months that have calls of the account; what they take on disk is the operator's to see. */
 async function readMonths(ctx: PageContext, request: PageRequest) {
-  const { id } = request.session.account;
   const [oldest, months, operator] = await Promise.all([
-    ctx.partitionsInUse.oldestCall(id),
+    ctx.partitionsInUse.oldestCall(request.accountId),
     ctx.partitionsInUse.list(),
     ctx.operatorAccountId(),
   ]);
   const own = months.filter(({ month }) =>
     oldest && monthEnd(month) > oldest && month <= request.now
   );
-  return { oldest, months: own, showsSizes: operator === id };
+  return { oldest, months: own, showsSizes: operator === request.accountId };
 }
 
 /** Days; undefined: forever. */

@@ -27,20 +27,20 @@ export function evalRoutes(app: Routes, ctx: PageContext): void {
     const run = await find(ctx, request);
     const { evalRunId } = run;
     const note = request.note("eval.cancelled", run.name ?? run.model);
-    await ctx.evals.cancel(request.session.account.id, evalRunId, note);
+    await ctx.evals.cancel(request.accountId, evalRunId, note);
     const text = "The evaluation makes no further calls. What came out so far stays.";
     return { to: `${address}/${evalRunId}`, notice: { kind: "done", text } };
   });
 }
 
 async function find(ctx: PageContext, request: PageRequest): Promise<EvalRun> {
-  return orNotFound(await ctx.evals.find(request.session.account.id, request.param("id")));
+  return orNotFound(await ctx.evals.find(request.accountId, request.param("id")));
 }
 
 async function runPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   const run = await find(ctx, request);
   const asked = request.query("after");
-  const rows = await ctx.evals.results(request.session.account.id, run.evalRunId, {
+  const rows = await ctx.evals.results(request.accountId, run.evalRunId, {
     limit: pageRows + 1,
     ...(asked === undefined ? {} : { after: readResultCursor(asked) }),
   });
@@ -48,7 +48,7 @@ async function runPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   const calls = byCall(shown);
   // Who may not see prompts sees verdicts alone.
   const texts = request.seesPayloads
-    ? await textsOf(ctx, request.session.account.id, calls)
+    ? await textsOf(ctx, request.accountId, calls)
     : new Map<string, ShownTexts>();
   const next = rows.length > pageRows ? resultCursor(shown) : undefined;
   return {
@@ -89,13 +89,15 @@ async function runPage(ctx: PageContext, request: PageRequest): Promise<Page> {
 /** Every judgement, with the texts as the page shows them. */
 async function resultsCsv(ctx: PageContext, request: PageRequest): Promise<Response> {
   const { evalRunId } = await find(ctx, request);
-  const { id } = request.session.account;
+  const { accountId } = request;
   const texts = new Map<string, ShownTexts>();
   const read = async (after: EvalResult | undefined, limit: number) => {
-    const results = await ctx.evals.results(id, evalRunId, { limit, ...(after ? { after } : {}) });
+    const page = { limit, ...(after ? { after } : {}) };
+    const results = await ctx.evals.results(accountId, evalRunId, page);
     texts.clear();
     if (!request.seesPayloads) return results;
-    for (const [call, shown] of await textsOf(ctx, id, byCall(results))) texts.set(call, shown);
+    const found = await textsOf(ctx, accountId, byCall(results));
+    for (const [call, shown] of found) texts.set(call, shown);
     return results;
   };
   const columns: CsvColumns<EvalResult> = {

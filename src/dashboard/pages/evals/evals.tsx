@@ -23,9 +23,8 @@ const pageRows = 50;
 export function evalRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", (request) => listPage(ctx, request));
   app.get(`${address}/csv`, "viewer", (request) => {
-    const { id } = request.session.account;
     const read = (after: EvalRun | undefined, limit: number) =>
-      ctx.evals.list(id, { limit, ...(after ? { after } : {}) });
+      ctx.evals.list(request.accountId, { limit, ...(after ? { after } : {}) });
     return csvFile("evaluations", columns, allPages(read));
   });
   newEvalRoutes(app, ctx);
@@ -34,7 +33,7 @@ export function evalRoutes(app: Routes, ctx: PageContext): void {
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   const cursor = readTimeCursor(request.query("after"));
-  const rows = await ctx.evals.list(request.session.account.id, {
+  const rows = await ctx.evals.list(request.accountId, {
     limit: pageRows + 1,
     ...(cursor ? { after: { createdAt: cursor.at, evalRunId: cursor.id } } : {}),
   });

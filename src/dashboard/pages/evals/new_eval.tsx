@@ -69,7 +69,7 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
 async function estimate(ctx: PageContext, form: Form, request: PageRequest): Promise<Page> {
   const { done, fieldErrors } = await submitOrExplain(async () => {
     const body = validate(evalRequest, { ...requestOf(form), graders: readGraders(form) });
-    return await ctx.estimateEval(request.session.account.id, body);
+    return await ctx.estimateEval(request.accountId, body);
   }, (param) => fieldOf(param, usedSlots(form)));
   const shown = { values: form.values(), fieldErrors: fieldErrors ?? {} };
   const shownPage = await formPage(ctx, request, shown, done);
@@ -104,11 +104,11 @@ async function principalOf(
   request: PageRequest,
   keyId: string,
 ): Promise<Principal> {
-  const keys = await ctx.keys.list(request.session.account.id);
+  const keys = await ctx.keys.list(request.accountId);
   const found = usableKeys(keys, request.now).some(({ id }) => id === keyId)
     ? await ctx.principal(keyId)
     : undefined;
-  if (found && found.account.id === request.session.account.id) return found;
+  if (found && found.account.id === request.accountId) return found;
   throw invalidValue("key", "choose one of these keys");
 }
 
@@ -130,7 +130,7 @@ async function formPage(
   shown: Shown,
   estimated?: EvalEstimate,
 ): Promise<Page> {
-  const keys = await ctx.keys.list(request.session.account.id);
+  const keys = await ctx.keys.list(request.accountId);
   const usable = usableKeys(keys, request.now);
   return {
     title: "New evaluation",

@@ -29,7 +29,7 @@ export function interactionRoutes(app: Routes, ctx: PageContext): void {
     const [transcript, cost, names] = await Promise.all([
       transcriptOf(ctx, detail),
       ctx.interactions.costLines(detail),
-      ctx.interactions.keyNames(request.session.account.id),
+      ctx.interactions.keyNames(request.accountId),
     ]);
     const { accountId, transactionId, createdAt } = detail.summary;
     const media = mediaAddresses(transcript, {
@@ -63,7 +63,7 @@ export function interactionRoutes(app: Routes, ctx: PageContext): void {
   app.post(`${listPath}/:id/delete`, "owner", async (_form, request) => {
     const { summary } = await findCall(ctx, request, 1);
     const { deletionId } = await ctx.interactions.deletions.erase({
-      accountId: request.session.account.id,
+      accountId: request.accountId,
       tables: dataTables,
       selectors: { transactionIds: [summary.transactionId] },
       reason: "Deleted in the dashboard",
@@ -82,7 +82,7 @@ async function findCall(
 ): Promise<InteractionDetail> {
   const id = request.param("id");
   if (!/^[\w-]{1,100}$/.test(id)) throw new NotFound();
-  const find = () => ctx.interactions.interactions.find(request.session.account.id, id, maxChars);
+  const find = () => ctx.interactions.interactions.find(request.accountId, id, maxChars);
   let found = await find();
   if (!found) {
     await ctx.interactions.flushRecords();

@@ -54,7 +54,7 @@ async function fileOf(
 ): Promise<Response> {
   await ctx.interactions.flushRecords();
   const order = await orderOf(ctx, request, view, form);
-  const bytes = await ctx.interactions.exports.write(request.session.account.id, order);
+  const bytes = await ctx.interactions.exports.write(request.accountId, order);
   const name = `interactions-${dayOf(request.now)}.${form.format}`;
   return new Response(pulledStream(bytes, callerUnreadTimeout), {
     headers: {
@@ -86,7 +86,7 @@ async function idsOf(ctx: PageContext, request: PageRequest, view: View): Promis
   do {
     const found = await ctx.interactions.interactions.page({
       ...view.query,
-      accountId: request.session.account.id,
+      accountId: request.accountId,
       order: "newest",
       limit: chunkRows,
       ...(after ? { after } : {}),

@@ -17,7 +17,7 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
   app.get(listPath, "viewer", async (request) => {
     if (hasBlanks(request.fields)) return toPlainAddress(request);
     const { keyNames, vendors } = ctx.interactions;
-    const names = await keyNames(request.session.account.id);
+    const names = await keyNames(request.accountId);
     const view = viewOf(request, names);
     const [shown, totals, found] = await Promise.all([
       readRows(ctx, request, view),
@@ -82,7 +82,7 @@ async function readTotals(
   await ctx.interactions.flushRecords();
   return await ctx.interactions.interactions.totals({
     ...query,
-    accountId: request.session.account.id,
+    accountId: request.accountId,
     order: "newest",
     limit: maxTotalled,
   });
@@ -158,7 +158,7 @@ async function readFrom(
 ): Promise<InteractionListPage> {
   return await ctx.interactions.interactions.page({
     ...view.query,
-    accountId: request.session.account.id,
+    accountId: request.accountId,
     order,
     limit: pageRows,
     ...(after ? { after } : {}),

@@ -26,7 +26,7 @@ export async function lookUpId(
 ): Promise<FoundById | undefined> {
   const id = searchedId(request);
   if (!/^[!-~]{1,200}$/.test(id)) return undefined;
-  const accountId = request.session.account.id;
+  const { accountId } = request;
   await Promise.all([ctx.interactions.flushRecords(), ctx.refusals.refusalRecorder.flush()]);
   const callsBy = (column: "request_id" | "transaction_id") =>
     ctx.interactions.interactions.page({

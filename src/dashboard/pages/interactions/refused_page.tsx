@@ -125,7 +125,7 @@ function readView(request: PageRequest): RefusedView {
   }
   if (filter.model === "") params.set("none", "");
   const span = spanOf(request.now, hours);
-  return { accountId: request.session.account.id, ...span, range, filter, params };
+  return { accountId: request.accountId, ...span, range, filter, params };
 }
 
 function queryOf({ accountId, from, to, filter }: RefusedView) {

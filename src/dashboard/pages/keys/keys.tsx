@@ -29,7 +29,7 @@ import { type KeySpend, keySpend, type SpendByKey } from "../../key_spend.ts";
 /** The list of keys; taking one back, and replacing one. */
 export function keyRoutes(app: Routes, ctx: PageContext): void {
   app.get("/dashboard/keys", "viewer", async (request) => {
-    const keys = await ctx.keys.list(request.session.account.id);
+    const keys = await ctx.keys.list(request.accountId);
     const spent = await keySpend(ctx.spend, keys, request.now);
     return {
       title: "API Keys",
@@ -42,7 +42,7 @@ export function keyRoutes(app: Routes, ctx: PageContext): void {
     };
   });
   app.get("/dashboard/keys/csv", "viewer", async (request) => {
-    const keys = await ctx.keys.list(request.session.account.id);
+    const keys = await ctx.keys.list(request.accountId);
     const spent = await keySpend(ctx.spend, keys, request.now);
     return csvFile("api-keys", keyColumns(spent, request.now), keys);
   });
@@ -53,7 +53,7 @@ export function keyRoutes(app: Routes, ctx: PageContext): void {
   app.post("/dashboard/keys/:id/revoke", "member", async (_form, request) => {
     const key = await findKey(ctx, request);
     const note = request.note("api_key.revoked", key.name, `${key.prefix}…`);
-    const isRevoked = await ctx.keys.revoke(request.session.account.id, key.id, note);
+    const isRevoked = await ctx.keys.revoke(request.accountId, key.id, note);
     ctx.keysChanged([key.id]);
     const text = isRevoked
       ? `“${key.name}” is revoked. Calls with it are refused from now on.`
@@ -74,7 +74,7 @@ export function keyRoutes(app: Routes, ctx: PageContext): void {
 }
 
 export async function findKey(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
-  return orNotFound(await ctx.keys.find(request.session.account.id, request.param("id")));
+  return orNotFound(await ctx.keys.find(request.accountId, request.param("id")));
 }
 
 export async function keyInUse(ctx: PageContext, request: PageRequest): Promise<KeyRow> {

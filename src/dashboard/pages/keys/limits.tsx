@@ -16,15 +16,15 @@ const shownEntries = 20;
 /** What the account may use: rate, credit, and what its keys may spend. */
 export function limitRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", async (request) => {
-    const { id } = request.session.account;
+    const { accountId } = request;
     const [credit, entries, keys, operatorAccountId] = await Promise.all([
-      ctx.credit(id),
-      ctx.creditHistory.latest(id, shownEntries),
-      ctx.keys.list(id),
+      ctx.credit(accountId),
+      ctx.creditHistory.latest(accountId, shownEntries),
+      ctx.keys.list(accountId),
       ctx.operatorAccountId(),
     ]);
     // The command names paths of the service's machine, and the first account's credit.
-    const isOperator = request.may("owner") && id === operatorAccountId;
+    const isOperator = request.may("owner") && accountId === operatorAccountId;
     const capped = keys.filter(isCapped);
     const spent = await keySpend(ctx.spend, capped, request.now);
     return settingsPage(
@@ -42,13 +42,12 @@ export function limitRoutes(app: Routes, ctx: PageContext): void {
     );
   });
   app.get(`${address}/credit/csv`, "viewer", (request) => {
-    const { id } = request.session.account;
     const read = (last: CreditEntry | undefined, limit: number) =>
-      ctx.creditHistory.latest(id, limit, last?.id);
+      ctx.creditHistory.latest(request.accountId, limit, last?.id);
     return csvFile("credit", creditColumns, allPages(read));
   });
   app.get(`${address}/caps/csv`, "viewer", async (request) => {
-    const keys = (await ctx.keys.list(request.session.account.id)).filter(isCapped);
+    const keys = (await ctx.keys.list(request.accountId)).filter(isCapped);
     const spent = await keySpend(ctx.spend, keys, request.now);
     return csvFile("spend-caps", capColumns(spent), keys);
   });

@@ -22,7 +22,7 @@ export function newKeyRoutes(app: Routes, ctx: PageContext): void {
       scopes,
       request.now,
       request.may("owner"),
-      (name) => ctx.isModel(request.session.account.id, name),
+      (name) => ctx.isModel(request.accountId, name),
     );
     if (!wanted) {
       return { ...formPage(ctx, request, scopes, form.values(), fieldErrors), status: 400 };
@@ -31,7 +31,7 @@ export function newKeyRoutes(app: Routes, ctx: PageContext): void {
     const { environment, ...key } = wanted;
     await ctx.keys.create({
       ...key,
-      accountId: request.session.account.id,
+      accountId: request.accountId,
       id: created.id,
       prefix: created.prefix,
       hash: created.hash,
@@ -46,7 +46,7 @@ export function newKeyRoutes(app: Routes, ctx: PageContext): void {
     };
   });
   app.get("/dashboard/keys/:id/created", "member", async (request) => {
-    const key = orNotFound(await ctx.keys.find(request.session.account.id, request.param("id")));
+    const key = orNotFound(await ctx.keys.find(request.accountId, request.param("id")));
     const { notice } = request;
     const value = notice?.kind === "key" && notice.id === key.id ? notice.value : undefined;
     return {
@@ -64,8 +64,7 @@ export function newKeyRoutes(app: Routes, ctx: PageContext): void {
 }
 
 async function scopesFor(ctx: PageContext, request: PageRequest): Promise<string[]> {
-  const { id } = request.session.account;
-  return accountScopes(ctx.scopes, id === await ctx.operatorAccountId());
+  return accountScopes(ctx.scopes, request.accountId === await ctx.operatorAccountId());
 }
 
 function formPage(

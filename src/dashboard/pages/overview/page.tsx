@@ -44,7 +44,7 @@ export function overviewRoutes(app: Routes, ctx: PageContext): void {
   app.get("/dashboard/overview/csv/steps", "viewer", async (request) => {
     const range = readRange(request.query, request.now);
     const asked = { range, part: "model" as const, now: request.now };
-    return stepsCsv(await loadOverview(ctx.overview, request.session.account.id, asked), range);
+    return stepsCsv(await loadOverview(ctx.overview, request.accountId, asked), range);
   });
 }
 

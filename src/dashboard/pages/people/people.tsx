@@ -45,17 +45,17 @@ export function peopleRoutes(app: Routes, ctx: PageContext): void {
       role: ({ role }) => role,
       sees_prompts: ({ role, payloads }) => role !== "viewer" || payloads,
       last_sign_in_at: ({ signedInAt }) => signedInAt,
-    }, await ctx.people.list(request.session.account.id)));
+    }, await ctx.people.list(request.accountId)));
   app.get(`${address}/invitations/csv`, "viewer", async (request) =>
     csvFile("invitations", {
       email: ({ email }) => email,
       role: ({ role }) => role,
       ends_at: ({ expiresAt }) => expiresAt,
-    }, await ctx.people.invitations(request.session.account.id, request.now)));
+    }, await ctx.people.invitations(request.accountId, request.now)));
   app.post(`${address}/invite`, "owner", (form, request) => invite(ctx, form, request));
   app.post(`${address}/invitations/:id/withdraw`, "owner", async (_form, request) => {
     const email = await ctx.people.withdraw(
-      request.session.account.id,
+      request.accountId,
       request.param("id"),
       (email) => request.note("invitation.withdrawn", inviteeOf({ email })),
     );
@@ -65,7 +65,7 @@ export function peopleRoutes(app: Routes, ctx: PageContext): void {
   });
   app.post(`${address}/:id/role`, "owner", (form, request) => change(ctx, form, request));
   app.get(`${address}/:id/remove`, "owner", async (request) => {
-    const all = await ctx.people.list(request.session.account.id);
+    const all = await ctx.people.list(request.accountId);
     const member = all.find(({ person }) => person.id === request.param("id"));
     if (!member) throw new NotFound();
     return {
@@ -85,7 +85,7 @@ export function peopleRoutes(app: Routes, ctx: PageContext): void {
 
 async function remove(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   const removed = await ctx.people.remove(
-    request.session.account.id,
+    request.accountId,
     request.param("id"),
     (person) => request.note("person.removed", nameOf(person)),
     form.text("revoke_keys") === "yes"
@@ -106,7 +106,7 @@ async function remove(ctx: PageContext, form: Form, request: PageRequest): Promi
 }
 
 async function keysOf(ctx: PageContext, request: PageRequest, personId: string): Promise<KeyRow[]> {
-  const keys = await ctx.keys.list(request.session.account.id);
+  const keys = await ctx.keys.list(request.accountId);
   return keys.filter((key) =>
     key.madeBy?.id === personId && ["active", "expiring"].includes(keyState(key, request.now))
   );
@@ -122,11 +122,8 @@ async function invite(ctx: PageContext, form: Form, request: PageRequest): Promi
   const { now } = request;
   const { newId, baseUrl } = ctx;
   const { invitation, link } = makeInvitation({ email, role, now, newId, baseUrl });
-  await ctx.people.invite(
-    request.session.account.id,
-    invitation,
-    request.note("person.invited", email, `as ${role}`),
-  );
+  const note = request.note("person.invited", email, `as ${role}`);
+  await ctx.people.invite(request.accountId, invitation, note);
   return { to: address, notice: { kind: "invitation", email, link } };
 }
 
@@ -136,7 +133,7 @@ async function change(ctx: PageContext, form: Form, request: PageRequest): Promi
   const payloads = form.text("role") === viewerWithPayloads;
   const roleText = payloads ? `${role} who sees prompts` : role;
   const changed = await ctx.people.changeRole(
-    request.session.account.id,
+    request.accountId,
     request.param("id"),
     role,
     (person) => request.note("person.role_changed", nameOf(person), `to ${roleText}`),
@@ -167,10 +164,10 @@ async function listPage(
   request: PageRequest,
   refused?: Props["refused"],
 ) {
-  const { id } = request.session.account;
+  const { accountId } = request;
   const [members, invitations] = await Promise.all([
-    ctx.people.list(id),
-    ctx.people.invitations(id, request.now),
+    ctx.people.list(accountId),
+    ctx.people.invitations(accountId, request.now),
   ]);
   return settingsPage("people", <PeopleBody {...{ members, invitations, request, refused }} />);
 }

@@ -50,7 +50,7 @@ export function playgroundRoutes(app: Routes, ctx: PageContext): void {
 }
 
 async function playground(ctx: PageContext, request: PageRequest, shown: Shown): Promise<Page> {
-  const groups = await ctx.playground.models(request.session.account.id);
+  const groups = await ctx.playground.models(request.accountId);
   const example = ctx.exampleModels.anyModel();
   return {
     title: "Playground",

@@ -22,11 +22,8 @@ export function sessionRoutes(app: Routes, ctx: PageContext): void {
     const id = request.query("id") ?? "";
     if (id === "" || id.length > 500) throw new NotFound();
     await ctx.interactions.flushRecords();
-    const { calls, isAll } = await ctx.interactions.interactions.sessionCalls(
-      request.session.account.id,
-      id,
-      mostCalls,
-    );
+    const { interactions } = ctx.interactions;
+    const { calls, isAll } = await interactions.sessionCalls(request.accountId, id, mostCalls);
     const [first] = calls;
     if (first === undefined) throw new NotFound();
     const sums = runningSums(calls);
@@ -75,7 +72,7 @@ async function readContents(
 ): Promise<Omit<ShownCall, "sums">[]> {
   const none = { turns: undefined, answers: undefined, media: new Map() };
   if (!request.seesPayloads) return calls.map((summary) => ({ summary, ...none }));
-  const { id: accountId } = request.session.account;
+  const { accountId } = request;
   const ids = calls.map(({ transactionId }) => transactionId);
   const found = await ctx.interactions.interactions.texts(accountId, ids, payloadBytes);
   const byId = new Map(found.map((texts) => [texts.transactionId, texts]));
@@ -128,7 +125,7 @@ async function savedBy(
     if (priceVersion === null || looked.has(priceVersion)) continue;
     if (!cacheReadTokens && !cacheWriteTokens) continue;
     looked.add(priceVersion);
-    const { id: accountId } = request.session.account;
+    const { accountId } = request;
     const call = await ctx.interactions.interactions.find(accountId, transactionId, 0);
     const none = { pricedUsageText: null, request: null, response: null, vendorAnswer: null };
     const found = call && await ctx.interactions.costLines({ summary: call.summary, ...none });

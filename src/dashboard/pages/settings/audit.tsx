@@ -12,16 +12,15 @@ export function auditRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", async (request) => {
     const asked = request.query("before") ?? "";
     const before = /^\d{1,18}$/.test(asked) ? BigInt(asked) : null;
-    const rows = await ctx.audit.list(request.session.account.id, {
+    const rows = await ctx.audit.list(request.accountId, {
       before,
       limit: pageRows + 1,
     });
     return settingsPage("audit", <AuditTable rows={rows} request={request} />);
   });
   app.get(`${address}/csv`, "viewer", (request) => {
-    const { id } = request.session.account;
     const read = (last: AuditRow | undefined, limit: number) =>
-      ctx.audit.list(id, { before: last?.id ?? null, limit });
+      ctx.audit.list(request.accountId, { before: last?.id ?? null, limit });
     return csvFile("audit-log", columns, allPages(read));
   });
 }

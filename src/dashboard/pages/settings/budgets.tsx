@@ -41,15 +41,15 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
   app.get(
     `${address}/csv`,
     "viewer",
-    async ({ session, now }) =>
-      csvFile("budgets", columns(now), await ctx.budgets.list(session.account.id)),
+    async ({ accountId, now }) =>
+      csvFile("budgets", columns(now), await ctx.budgets.list(accountId)),
   );
   app.get(`${address}/new`, "owner", (request) => formPage(request, blankForm));
   app.post(`${address}/new`, "owner", (form, request) => set(ctx, form, request));
   removalRoutes(app, {
     ...{ address, noun: "budget", field: "id" },
     async find(id, request) {
-      const all = await ctx.budgets.list(request.session.account.id);
+      const all = await ctx.budgets.list(request.accountId);
       return all.find((one) => one.id === id);
     },
     consequence: (budget) => (
@@ -61,7 +61,7 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
     ),
     remove(id, request) {
       const { actor } = request.note("budget.removed", "");
-      return ctx.budgets.remove(id, actor, request.session.account.id);
+      return ctx.budgets.remove(id, actor, request.accountId);
     },
     done: () => "The budget is removed.",
   });
@@ -76,7 +76,7 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
     const limitNanos = amountOf(form.text("usd"));
     const per = readBudgetSpan(form.text("per"));
     await ctx.budgets.set({
-      ...{ accountId: request.session.account.id, scope, per, limitNanos, raised: null },
+      ...{ accountId: request.accountId, scope, per, limitNanos, raised: null },
     }, request.note("budget.set", "").actor);
     const text = `Calls of ${nameText(budgetScopeText(scope))} are refused beyond ${
       usd(limitNanos)
@@ -104,7 +104,7 @@ function fieldErrorsOf({ field, reason }: BudgetError): FieldErrors {
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
-  const budgets = await ctx.budgets.list(request.session.account.id);
+  const budgets = await ctx.budgets.list(request.accountId);
   return settingsList("budgets", {
     lead:
       "What the account, one of its apps or one of its end users may be charged in a day or a month of UTC. A call that could cost more than is left is refused before it is made.",

@@ -22,7 +22,7 @@ export function vendorKeyRoutes(app: Routes, ctx: PageContext): void {
   app.post(`${address}/:vendor`, "owner", (form, request) => set(ctx, form, request));
   app.post(`${address}/:vendor/test`, "owner", async (_form, request) => {
     const vendor = vendorOf(ctx, request);
-    const key = orNotFound(await ctx.storedVendorKey(request.session.account.id, vendor.label));
+    const key = orNotFound(await ctx.storedVendorKey(request.accountId, vendor.label));
     const test = await ctx.testVendorKey(vendor.label, key);
     const kind = test.kind === "works" ? "done" : "failed";
     return { to: address, notice: { kind, text: `${vendor.label}: ${verdict(test)}` } };
@@ -40,7 +40,7 @@ export function vendorKeyRoutes(app: Routes, ctx: PageContext): void {
   app.post(`${address}/:vendor/remove`, "owner", async (_form, request) => {
     const { label } = vendorOf(ctx, request);
     const note = request.note("vendor_key.removed", label);
-    await ctx.vendorKeys.remove(request.session.account.id, label, note);
+    await ctx.vendorKeys.remove(request.accountId, label, note);
     await ctx.vendorKeysChanged();
     const text = `The key of ${label} is removed. Calls to it use the service's key and credit.`;
     return { to: address, notice: { kind: "done", text } };
@@ -63,7 +63,7 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
     return { ...await again(`Not stored: ${verdict(test)}`), status: 400 };
   }
   await ctx.vendorKeys.set(
-    request.session.account.id,
+    request.accountId,
     label,
     value,
     ({ lastFour }) => request.note("vendor_key.set", label, `…${lastFour}`),
@@ -90,7 +90,7 @@ async function storedKeys(
   ctx: PageContext,
   request: PageRequest,
 ): Promise<Map<string, StoredVendorKey>> {
-  const keys = await ctx.vendorKeys.list(request.session.account.id);
+  const keys = await ctx.vendorKeys.list(request.accountId);
   return new Map(keys.map((key) => [key.vendor, key]));
 }
 

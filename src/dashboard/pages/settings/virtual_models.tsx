@@ -61,14 +61,14 @@ export function virtualModelRoutes(app: Routes, ctx: PageContext): void {
     ),
     remove(name, request) {
       const note = request.note("virtual_model.removed", name);
-      return ctx.virtualModels.remove(request.session.account.id, name, note);
+      return ctx.virtualModels.remove(request.accountId, name, note);
     },
     done: (name) => `The virtual model ${name} is removed.`,
   });
 }
 
 async function modelOf(ctx: PageContext, request: PageRequest, name: string | undefined) {
-  const models = await ctx.virtualModels.list(request.session.account.id);
+  const models = await ctx.virtualModels.list(request.accountId);
   return orNotFound(models.find((one) => one.name === name));
 }
 
@@ -79,7 +79,7 @@ async function set(
   kind: "new" | "change",
 ): Promise<Outcome> {
   const name = form.text("name");
-  const accountId = request.session.account.id;
+  const { accountId } = request;
   const json = requestOf(form);
   try {
     if (
@@ -136,7 +136,7 @@ interface ShownModel {
 
 /** The account's own, then those of the service that it hasn't replaced. */
 async function shownModels(ctx: PageContext, request: PageRequest): Promise<ShownModel[]> {
-  const own = await ctx.virtualModels.list(request.session.account.id);
+  const own = await ctx.virtualModels.list(request.accountId);
   const names = new Set(own.map(({ name }) => name));
   return [...own, ...ctx.virtualModels.listOfService().filter(({ name }) => !names.has(name))];
 }

@@ -33,15 +33,14 @@ export function webhookRoutes(app: Routes, ctx: PageContext): void {
   app.get(
     `${address}/csv`,
     "owner",
-    async ({ session }) =>
-      csvFile("webhooks", columns, await ctx.webhooks.list(session.account.id)),
+    async ({ accountId }) => csvFile("webhooks", columns, await ctx.webhooks.list(accountId)),
   );
   app.get(`${address}/new`, "owner", (request) => formPage(request, blankForm));
   app.post(`${address}/new`, "owner", (form, request) => add(ctx, form, request));
   removalRoutes(app, {
     ...{ address, noun: "webhook", field: "id" },
     async find(id, request) {
-      const all = await ctx.webhooks.list(request.session.account.id);
+      const all = await ctx.webhooks.list(request.accountId);
       return all.find((one) => one.id === id);
     },
     consequence: (hook) => (
@@ -51,13 +50,12 @@ export function webhookRoutes(app: Routes, ctx: PageContext): void {
     ),
     remove(id, request) {
       const { actor } = request.note("webhook.removed", "");
-      return ctx.webhooks.remove(id, actor, request.session.account.id);
+      return ctx.webhooks.remove(id, actor, request.accountId);
     },
     done: () => "The webhook is removed.",
   });
   app.post(`${address}/test`, "owner", async (form, request) => {
-    const { id: accountId } = request.session.account;
-    if (!await ctx.webhooks.test(form.text("id"), accountId)) throw new NotFound();
+    if (!await ctx.webhooks.test(form.text("id"), request.accountId)) throw new NotFound();
     const text = "webhook.test is sent. Load this page again to see whether it arrived.";
     return { to: address, notice: { kind: "done", text } };
   });
@@ -66,7 +64,7 @@ export function webhookRoutes(app: Routes, ctx: PageContext): void {
 async function add(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   try {
     const { secret } = await ctx.webhooks.add({
-      accountId: request.session.account.id,
+      accountId: request.accountId,
       url: form.text("url"),
       events: listOf(form.text("event")),
       creditLowNanos: amountOf(form.text("credit_low_usd")),
@@ -105,7 +103,7 @@ function fieldErrorsOf({ field, reason }: WebhookError): FieldErrors {
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
-  const hooks = await ctx.webhooks.list(request.session.account.id);
+  const hooks = await ctx.webhooks.list(request.accountId);
   return settingsList("webhooks", {
     lead:
       "Addresses that are sent what happens: budgets that fill, credit that runs low, exports and deletions that are done. Each request is signed, and tried for a day.",
