@@ -1,5 +1,6 @@
 import { OptionError } from "../administration/administration.ts";
 import { checkedKeyDefaults } from "../administration/key_administration.ts";
+import { defined } from "../base/defined.ts";
 import {
   agentLines,
   type AgentName,
@@ -37,13 +38,8 @@ export async function readAgentOptions(
   const models = readMap(values.map);
   const defaultModel = optional(values, "default-model");
   const expected = optional(values, "expected-output-tokens");
-  const defaults: KeyDefaults = {
-    ...(agent === undefined ? {} : { agent }),
-    ...(app === undefined ? {} : { app }),
-    ...(defaultModel === undefined ? {} : { defaultModel }),
-    ...(models === undefined ? {} : { models }),
-    ...(expected === undefined ? {} : { expectedOutputTokens: wholeNumber(expected) }),
-  };
+  const expectedOutputTokens = expected === undefined ? undefined : wholeNumber(expected);
+  const defaults = defined({ agent, app, defaultModel, models, expectedOutputTokens });
   try {
     return await checkedKeyDefaults(defaults, caps, isModel);
   } catch (thrown) {

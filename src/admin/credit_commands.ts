@@ -1,5 +1,6 @@
 import { OptionError } from "../administration/administration.ts";
 import { creditJson, grantAmount, grantCredit } from "../administration/credit_administration.ts";
+import { defined } from "../base/defined.ts";
 import type { Clock } from "../base/clock.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { AccountStore } from "../keys/account.ts";
@@ -52,7 +53,7 @@ async function grant(deps: CreditDeps, values: Values): Promise<CommandResult> {
     throw new UsageError("--note: at most 500 characters");
   }
   const account = await chosenAccount(deps.accounts, values);
-  const options = { nanos, ...(note === undefined ? {} : { note }) };
+  const options = { nanos, ...defined({ note }) };
   const credit = await grantCredit(deps, commandLineAt(deps.clock), account, options);
   return done({ account_id: account.id, granted_usd: nanosToUsd(nanos), ...creditJson(credit) }, [
     `${nanosToUsd(nanos)} USD granted to account '${account.name}': the balance is ${

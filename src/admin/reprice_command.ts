@@ -1,3 +1,4 @@
+import { defined } from "../base/defined.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { Administrator } from "../administration/administration.ts";
 import type { PricedCallQuery } from "../records/analytics_store.ts";
@@ -87,12 +88,7 @@ function queryOf(values: Values, registry: Registry): Omit<PricedCallQuery, "acc
   const model = optional(values, "model");
   const target = model === undefined ? undefined : targetOf(registry, vendor, model);
   const label = target?.vendor.label ?? vendor?.label;
-  return {
-    ...(since ? { since } : {}),
-    ...(until ? { until } : {}),
-    ...(label === undefined ? {} : { vendor: label }),
-    ...(target ? { model: target.model } : {}),
-  };
+  return defined({ since, until, vendor: label, model: target?.model });
 }
 
 function targetOf(registry: Registry, vendor: ReturnType<Registry["find"]>, model: string) {

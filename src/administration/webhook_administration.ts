@@ -1,3 +1,4 @@
+import { defined } from "../base/defined.ts";
 import { parseUsd } from "../base/money.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Account } from "../keys/account.ts";
@@ -40,13 +41,9 @@ export async function changeWebhook(
   id: string,
   { url, events, credit_low_usd: low }: WebhookChangeOptions,
 ): Promise<Webhook> {
-  const changed = await naming(() =>
-    webhooks.change(id, {
-      ...(url === undefined ? {} : { url }),
-      ...(events === undefined ? {} : { events }),
-      ...(low === undefined ? {} : { creditLowNanos: low === null ? null : parseUsd(low, 9) }),
-    }, actor)
-  );
+  const creditLowNanos = typeof low === "string" ? parseUsd(low, 9) : low;
+  const change = defined({ url, events, creditLowNanos });
+  const changed = await naming(() => webhooks.change(id, change, actor));
   if (!changed) throw noWebhook(id);
   return changed;
 }

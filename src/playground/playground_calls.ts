@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { defined } from "../base/defined.ts";
 import { SseSplitter } from "../base/sse.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import type { CanonicalRequest } from "../dialects/kernel/canonical_request.ts";
@@ -135,9 +136,7 @@ function bodyOf(
       parts: [{ type: "text" as const, text, path: "" }],
       path: "",
     })),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(effort === undefined ? {} : { reasoning: { effort } }),
+    ...defined({ temperature, maxOutputTokens, reasoning: effort && { effort } }),
   };
   return dialect.encodeRequest(request, { model, maxOutputTokens }).body;
 }

@@ -67,13 +67,6 @@ export function formatPath(path: readonly (string | number)[]): string {
   ).join("");
 }
 
-/** Without the members that are undefined: an absent field was not set. */
-export function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
-}
-
 /** `{key: value}`, or `{}` where the value is undefined. */
 export function optionalField<Key extends string, Value>(
   key: Key,

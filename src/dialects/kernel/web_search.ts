@@ -7,7 +7,7 @@ import type {
   WebSearch,
 } from "./canonical_request.ts";
 import { invalidValue } from "../../shared/fault.ts";
-import { defined } from "./fields.ts";
+import { defined } from "../../base/defined.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "./json.ts";
 import { readCacheMark } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";

@@ -16,6 +16,7 @@ import {
   grantCredit,
 } from "../../administration/credit_administration.ts";
 import type { Clock } from "../../base/clock.ts";
+import { defined } from "../../base/defined.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import type { CreditHistory } from "../../credit/credit_history.ts";
 import type { Credit, Ledger } from "../../credit/ledger.ts";
@@ -79,11 +80,10 @@ function creditRoutes(app: Endpoints, deps: AdminAccountDeps): void {
     const nanos = grantAmount(body.usd);
     const account = await accountOf(accounts, body.account_id);
     const by = administratorOf(caller.principal.key, deps.clock.now());
-    const note = body.note === undefined ? {} : { note: body.note };
     const hash = repeatableHash(caller, bodyText);
-    const operation = hash === undefined ? {} : { operationId: `grant ${hash}` };
+    const more = defined({ note: body.note, operationId: hash && `grant ${hash}` });
     const run = async () => {
-      const credit = await grantCredit(deps, by, account, { nanos, ...note, ...operation });
+      const credit = await grantCredit(deps, by, account, { nanos, ...more });
       const granted_usd = nanosToUsd(nanos);
       return jsonReply({ account_id: account.id, ...creditJson(credit), granted_usd });
     };

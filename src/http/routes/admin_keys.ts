@@ -23,6 +23,7 @@ import {
   type VendorKeyAdministrationDeps,
   vendorKeyJson,
 } from "../../administration/vendor_key_administration.ts";
+import { defined } from "../../base/defined.ts";
 import { parseUsd } from "../../base/money.ts";
 import type { AccountStore } from "../../keys/account.ts";
 import type { KeyDefaults } from "../../keys/key_defaults.ts";
@@ -65,7 +66,7 @@ export function adminKeyRoutes(app: Endpoints, deps: AdminKeyDeps): void {
       onDisconnect: body.on_disconnect ?? "cancel",
       translationMode: body.translation_mode ?? "default",
       promptCache: body.prompt_cache ?? true,
-      ...(body.cache_ttl === undefined ? {} : { cacheTtlSeconds: body.cache_ttl }),
+      ...defined({ cacheTtlSeconds: body.cache_ttl }),
       ...(body.record === "metadata" ? { recording: body.record } : {}),
       ...caps,
       defaults,
@@ -77,14 +78,12 @@ export function adminKeyRoutes(app: Endpoints, deps: AdminKeyDeps): void {
   app.bind(admin.getKey, async ({ params }) => apiKeyView(await findApiKey(apiKeys, params.id)));
 
   app.bind(admin.updateKey, async ({ caller, params, body }) => {
-    const [capDayNanos, capMonthNanos] = [capOf(body.cap_day_usd), capOf(body.cap_month_usd)];
-    return apiKeyView(
-      await changeApiKey(deps, by(caller), params.id, {
-        ...(body.name === undefined ? {} : { name: body.name }),
-        ...(capDayNanos === undefined ? {} : { capDayNanos }),
-        ...(capMonthNanos === undefined ? {} : { capMonthNanos }),
-      }),
-    );
+    const change = defined({
+      name: body.name,
+      capDayNanos: capOf(body.cap_day_usd),
+      capMonthNanos: capOf(body.cap_month_usd),
+    });
+    return apiKeyView(await changeApiKey(deps, by(caller), params.id, change));
   });
 
   app.bind(admin.revokeKey, async ({ caller, params }) => {
@@ -97,16 +96,9 @@ export function adminKeyRoutes(app: Endpoints, deps: AdminKeyDeps): void {
 type NewKeyBody = z.output<NonNullable<typeof contracts.admin.createKey.body>>;
 
 function defaultsOf(body: NewKeyBody): KeyDefaults {
-  const { for: agent, app = agent, default_model, map, expected_output_tokens } = body;
-  return {
-    ...(agent === undefined ? {} : { agent }),
-    ...(app === undefined ? {} : { app }),
-    ...(default_model === undefined ? {} : { defaultModel: default_model }),
-    ...(map === undefined ? {} : { models: map }),
-    ...(expected_output_tokens === undefined
-      ? {}
-      : { expectedOutputTokens: expected_output_tokens }),
-  };
+  const { for: agent, app = agent, default_model: defaultModel, map: models } = body;
+  const { expected_output_tokens: expectedOutputTokens } = body;
+  return defined({ agent, app, defaultModel, models, expectedOutputTokens });
 }
 
 function capOf(usd: string | null | undefined): bigint | null | undefined {

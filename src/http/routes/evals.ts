@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { evalAccepted } from "../../../contracts/data/evals.ts";
 import { contracts } from "../../../contracts/mod.ts";
+import { defined } from "../../base/defined.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import type { EvalResult, EvalRun } from "../../evals/eval.ts";
 import {
@@ -33,10 +34,8 @@ export function evalRoutes(app: Endpoints, deps: EvalRouteDeps): void {
 
   app.bind(contracts.listEvals, async ({ caller, query }) => {
     const after = query.after === undefined ? undefined : readRunCursor(query.after);
-    const rows = await deps.evals.list(caller.principal.account.id, {
-      limit: query.limit + 1,
-      ...(after ? { after } : {}),
-    });
+    const asked = { limit: query.limit + 1, ...defined({ after }) };
+    const rows = await deps.evals.list(caller.principal.account.id, asked);
     const page = rows.slice(0, query.limit);
     return { data: page.map(runBody), next: rows.length > page.length ? runCursor(page) : null };
   });
@@ -46,10 +45,8 @@ export function evalRoutes(app: Endpoints, deps: EvalRouteDeps): void {
     const after = query.after === undefined ? undefined : readResultCursor(query.after);
     const run = await deps.evals.find(account, params.eval_run_id);
     if (!run) throw new Fault("eval_not_found");
-    const rows = await deps.evals.results(account, run.evalRunId, {
-      limit: query.limit + 1,
-      ...(after ? { after } : {}),
-    });
+    const asked = { limit: query.limit + 1, ...defined({ after }) };
+    const rows = await deps.evals.results(account, run.evalRunId, asked);
     const page = rows.slice(0, query.limit);
     return {
       ...runBody(run),

@@ -1,6 +1,7 @@
 import { listFilters } from "../../../contracts/data/interactions.ts";
 import { interactionColumns } from "../../../contracts/data/export_tables.ts";
 import { contracts } from "../../../contracts/mod.ts";
+import { defined } from "../../base/defined.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import { jsonWriter } from "../../exports/row_writers.ts";
 import { recordCells } from "../../records/exported_cells.ts";
@@ -31,18 +32,11 @@ export function recordedCallRoutes(app: Endpoints, deps: RecordedCallRouteDeps):
     const { limit = defaultLimit, cursor, ...filters } = query as ListQuery;
     const scope = [accountId, filters];
     const search = searchOf(filters.q);
-    const selected = {
-      accountId,
-      ...timeSpan(filters),
-      filters: columnFilters(filters),
-      ...(cursor === undefined ? {} : { after: readCursor(scope, cursor) }),
-    };
+    const after = cursor === undefined ? undefined : readCursor(scope, cursor);
+    const selected = { accountId, ...timeSpan(filters), filters: columnFilters(filters) };
     await flushRecords();
     const { rows, next } = await interactions.page({
-      ...selected,
-      ...(search === undefined ? {} : { search }),
-      order: "newest",
-      limit,
+      ...{ ...selected, ...defined({ search, after }), order: "newest", limit },
     });
     const write = jsonWriter("interactions", summaryColumns);
     const data = rows.map((row) => write(recordCells(row))).join(",");

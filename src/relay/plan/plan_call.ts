@@ -33,7 +33,7 @@ import { countInSteps } from "../../base/heavy_json.ts";
 import { JsonCount } from "../../base/json_count.ts";
 import { parseInSteps } from "../../base/parse_in_steps.ts";
 import type { Steps } from "../../base/steps.ts";
-import { defined } from "../../dialects/kernel/fields.ts";
+import { defined } from "../../base/defined.ts";
 import { isRecord } from "../../dialects/kernel/json.ts";
 
 export interface PlanDeps {

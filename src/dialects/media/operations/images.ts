@@ -16,7 +16,8 @@ import { costField } from "./cost_field.ts";
 import type { Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord, recordText } from "../../kernel/operation_request.ts";
 import { reportedTokens } from "../../kernel/reported_tokens.ts";
-import { defined, optionalField } from "../../kernel/fields.ts";
+import { optionalField } from "../../kernel/fields.ts";
+import { defined } from "../../../base/defined.ts";
 import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
 
 const mediaFields: readonly MediaField[] = [

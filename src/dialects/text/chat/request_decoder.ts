@@ -10,7 +10,8 @@ import type {
   UnsupportedField,
 } from "../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { defined, oneOf } from "../../kernel/fields.ts";
+import { oneOf } from "../../kernel/fields.ts";
+import { defined } from "../../../base/defined.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { readMessages } from "./request/decode_messages.ts";

@@ -7,7 +7,7 @@ import type {
   WebSearch,
 } from "../../kernel/canonical_request.ts";
 import { Breakpoints } from "../../kernel/breakpoints.ts";
-import { defined } from "../../kernel/fields.ts";
+import { defined } from "../../../base/defined.ts";
 import { functionSchema } from "../../kernel/function_schema.ts";
 import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";

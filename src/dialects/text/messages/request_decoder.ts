@@ -14,7 +14,8 @@ import type {
   WebSearch,
 } from "../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { defined, memberPath, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
+import { memberPath, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
+import { defined } from "../../../base/defined.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { isEmptyValue, otherFields } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";

@@ -1,5 +1,5 @@
 import type { Usage } from "../../../shared/usage.ts";
-import { defined } from "../../kernel/fields.ts";
+import { defined } from "../../../base/defined.ts";
 import {
   asRecord,
   asString,

@@ -9,15 +9,8 @@ import type {
   WebSearch,
 } from "../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../shared/fault.ts";
-import {
-  booleanAt,
-  defined,
-  numberAt,
-  objectAt,
-  oneOf,
-  requiredText,
-  textAt,
-} from "../../kernel/fields.ts";
+import { booleanAt, numberAt, objectAt, oneOf, requiredText, textAt } from "../../kernel/fields.ts";
+import { defined } from "../../../base/defined.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { effortLevels } from "../../kernel/reasoning.ts";

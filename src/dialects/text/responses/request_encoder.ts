@@ -1,6 +1,6 @@
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { CanonicalRequest, OutputFormat, Reasoning } from "../../kernel/canonical_request.ts";
-import { defined } from "../../kernel/fields.ts";
+import { defined } from "../../../base/defined.ts";
 import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { aliasToolNames, plainToolName, toolNamesOf } from "../../kernel/tool_names.ts";

@@ -7,7 +7,7 @@ import type {
 import type { Target } from "../../../kernel/dialect.ts";
 import { writeThinking } from "./encode_thinking.ts";
 import type { ModelTraits } from "../models.ts";
-import { defined } from "../../../kernel/fields.ts";
+import { defined } from "../../../../base/defined.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import { lowerSchema } from "./schema_lowering.ts";
 import { loseSetting, loseSettings, settingPath } from "../../../kernel/setting_losses.ts";

@@ -1,7 +1,8 @@
 import { mostOf } from "../../../../../contracts/kernel/common.ts";
 import type { Tool, UnsupportedField, WebSearch } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
-import { defined, objectAt, stringAt, textAt } from "../../../kernel/fields.ts";
+import { objectAt, stringAt, textAt } from "../../../kernel/fields.ts";
+import { defined } from "../../../../base/defined.ts";
 import { asList, asRecord, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { withLocalRefs } from "../../../kernel/schema_refs.ts";

@@ -1,6 +1,6 @@
 import type { CanonicalRequest, Loss, SettingName } from "../../../kernel/canonical_request.ts";
 import type { ModelFacts } from "../models.ts";
-import { defined } from "../../../kernel/fields.ts";
+import { defined } from "../../../../base/defined.ts";
 import { loseSetting, loseSettings } from "../../../kernel/setting_losses.ts";
 
 /** Sampling, stop sequences, user and tier; what has no field is a loss. */

@@ -5,7 +5,8 @@ import type {
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
-import { defined, requiredText, textAt } from "../../../kernel/fields.ts";
+import { requiredText, textAt } from "../../../kernel/fields.ts";
+import { defined } from "../../../../base/defined.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { dataSource, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";

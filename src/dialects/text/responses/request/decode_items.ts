@@ -9,7 +9,8 @@ import type {
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
-import { defined, requiredText, textAt } from "../../../kernel/fields.ts";
+import { requiredText, textAt } from "../../../kernel/fields.ts";
+import { defined } from "../../../../base/defined.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import type { FlatNames } from "../../../kernel/namespaces.ts";

@@ -6,7 +6,8 @@ import type {
   WebSearch,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
-import { booleanAt, defined, requiredText, textAt } from "../../../kernel/fields.ts";
+import { booleanAt, requiredText, textAt } from "../../../kernel/fields.ts";
+import { defined } from "../../../../base/defined.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import type { FlatNames } from "../../../kernel/namespaces.ts";

@@ -1,5 +1,5 @@
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
-import { defined } from "../../../kernel/fields.ts";
+import { defined } from "../../../../base/defined.ts";
 import { functionSchema } from "../../../kernel/function_schema.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { SchemaBudget } from "../../../kernel/schema_refs.ts";
