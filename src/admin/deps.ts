@@ -3,7 +3,6 @@ import type { KeyCache } from "../keys/key_cache.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { AdminDeps } from "./commands.ts";
-import type { ExportDeps } from "./export_command.ts";
 
 /** What the commands work on, out of a server's parts. */
 export function adminDepsOf(
@@ -23,13 +22,6 @@ export function adminDepsOf(
       return await (services.reservations ?? services.ledger).show(accountId);
     },
   };
-}
-
-/** The same with what an export works on. */
-export function adminAndExportDepsOf(
-  services: Parameters<typeof adminDepsOf>[0] & Pick<ExportDeps, "exports">,
-): AdminDeps & ExportDeps {
-  return { ...adminDepsOf(services), exports: services.exports };
 }
 
 /** Every scope that a key may have. */

@@ -18,6 +18,7 @@ import { upgradePlain } from "../http/middleware/https.ts";
 import { createRateCheck, rateLimit } from "../http/middleware/rate_limit.ts";
 import { setRequestContext } from "../http/middleware/request_context.ts";
 import { toResponse } from "../http/respond.ts";
+import type { AdminDeps } from "../admin/commands.ts";
 import { scopesOf } from "../admin/deps.ts";
 import { createCreditHistory } from "../credit/store/credit_history.ts";
 import { adminAccountRoutes } from "../http/routes/admin_accounts.ts";
@@ -63,7 +64,7 @@ import type { Config } from "./config.ts";
 /** The web application: middleware in order, then the routes; and the fast path of calls. */
 export function createApp(
   services: Services,
-  dashboard: DashboardDeps,
+  { dashboard, operator }: { dashboard: DashboardDeps; operator: AdminDeps },
   frontDoor: Partial<Pick<FrontDoor, "knows" | "enter" | "ended">> = {},
 ): { app: Hono<Env>; directCalls: DirectCalls; sockets: SocketHandler } {
   const { config, clock, log, metrics } = services;
@@ -111,7 +112,7 @@ export function createApp(
   app.use(rateLimit(rateCheck));
   dataRoutes(endpoints, services);
   readingRoutes(endpoints, services);
-  adminRoutes(endpoints, services);
+  adminRoutes(endpoints, services, operator);
   callRoutes(endpoints, services);
 
   const notFound = createNotFound(services.vendors.registry);
@@ -202,36 +203,24 @@ function createFirstAccountCheck({ stores }: Services): BindDeps["isFirstAccount
   return async (id) => (await stores.accounts.first())?.id === id;
 }
 
-/** Administration: what the operator's commands do. */
-function adminRoutes(app: Endpoints, services: Services): void {
-  const { clock, database, idempotency, routing, keys } = services;
-  const { registry } = services.vendors;
-  const { accounts, apiKeys, audit, ledger, vendorKeys } = services.stores;
-  const keysChanged = (ids: readonly string[]) => keys.keyCache.evict(ids);
-  adminAccountRoutes(app, {
-    ...{ accounts, apiKeys, ledger, clock, idempotency, keysChanged },
+/** Administration: what the operator's commands do, by the same dependencies. */
+function adminRoutes(
+  app: Endpoints,
+  { database, idempotency, routing, stores, vendors }: Services,
+  operator: AdminDeps,
+): void {
+  const deps = {
+    ...{ ...operator, ...createPriceOperations(operator), idempotency, audit: stores.audit },
+    ...{ prices: vendors.prices, virtualModels: routing.virtualModels },
     creditHistory: createCreditHistory(database),
-    async showCredit(accountId) {
-      await services.records.flushRecords({ timeoutMs: Infinity });
-      return await services.credit.reservations.show(accountId);
-    },
-  });
-  adminKeyRoutes(app, {
-    ...{ accounts, apiKeys, vendorKeys, registry, clock, keysChanged },
-    scopes: scopesOf(registry),
-    isModel: (accountId, name) =>
-      Promise.resolve(routing.routes.lookUp(accountId, name) !== undefined),
-    vendorKeysChanged: () => keys.storedKeys.refresh(),
-  });
-  adminBudgetRoutes(app, { accounts, clock, budgets: services.budgets.budgets });
-  adminWebhookRoutes(app, { accounts, clock, webhooks: services.webhooks.webhooks });
-  adminPriceRoutes(app, {
-    ...{ accounts, clock, registry, prices: services.vendors.prices },
-    ...{ priceVersions: services.stores.priceVersions, archivePrices: services.archivePrices },
-    ...createPriceOperations(services),
-  });
-  adminModelRoutes(app, { accounts, clock, virtualModels: routing.virtualModels });
-  adminAuditRoutes(app, { accounts, audit });
+  };
+  adminAccountRoutes(app, deps);
+  adminKeyRoutes(app, deps);
+  adminBudgetRoutes(app, deps);
+  adminWebhookRoutes(app, deps);
+  adminPriceRoutes(app, deps);
+  adminModelRoutes(app, deps);
+  adminAuditRoutes(app, deps);
 }
 
 function callRoutes(app: Endpoints, services: Services): void {

@@ -2,27 +2,16 @@ import { UsageError } from "../admin/command.ts";
 import { priceCheck } from "../admin/price_check_command.ts";
 import { repriceBy } from "../admin/reprice_command.ts";
 import { OptionError } from "../administration/administration.ts";
+import type { PriceCommandDeps } from "../admin/price_commands_deps.ts";
 import type { AdminPriceDeps } from "../http/routes/admin_prices.ts";
-import { createRepricing } from "../repricing/store/repricing.ts";
-import type { Services } from "./application.ts";
-import { openPriceCommands } from "./vendors.ts";
 
 /**
  * The operator's commands `reprice` and `prices check` for the API: the same functions, whose options
  * have other names.
  */
 export function createPriceOperations(
-  services: Services,
+  deps: PriceCommandDeps,
 ): Pick<AdminPriceDeps, "reprice" | "checkPrices"> {
-  const { config, database, analyticsStore, clock, stores, records, archivePrices } = services;
-  const deps = {
-    ...{ accounts: stores.accounts, audit: stores.audit, priceVersions: stores.priceVersions },
-    ...{ clock, archivePrices, flushRecords: records.flushRecords },
-    openPrices: () => ({
-      ...openPriceCommands(config),
-      repricing: createRepricing(database, analyticsStore),
-    }),
-  };
   return {
     reprice: ({ dryRun, ...values }, by) =>
       naming(async () => (await repriceBy(deps, { ...values, "dry-run": dryRun }, by)).json),

@@ -1,7 +1,7 @@
 import { type Log, type LogLines, stdoutLines } from "../base/log.ts";
 import { systemClock } from "../base/clock.ts";
 import { serveControl } from "../admin/control.ts";
-import { adminAndExportDepsOf } from "../admin/deps.ts";
+import { adminDepsOf } from "../admin/deps.ts";
 import { claimLink, firstSignInLink } from "../dashboard/app.tsx";
 import type { DashboardDeps } from "../dashboard/deps.ts";
 import { operatorLimits } from "../keys/account.ts";
@@ -122,7 +122,7 @@ export async function startServer(
     answering.defer(() => control.close());
   }
   const firstKey = await firstStart(services);
-  openFor(services, listeners, dashboard);
+  openFor(services, listeners, { dashboard, operator });
   if (firstKey) await onFirstStart?.({ services, key: firstKey, address: listeners.address });
   const greets = worker?.greets ?? true;
   if (greets || firstKey) {
@@ -190,11 +190,15 @@ function superviseByParent(parent: ParentLink, address: string): Supervisor {
 }
 
 /** Starts to answer requests. */
-function openFor(services: Services, listeners: Listeners, dashboard: DashboardDeps): void {
+function openFor(
+  services: Services,
+  listeners: Listeners,
+  deps: { dashboard: DashboardDeps; operator: AdminDeps },
+): void {
   const { admission, log, metrics, vendors } = services;
   const errorDialect = createServiceErrorDialect(vendors.registry);
   const frontDoor = createFrontDoor({ admission, clock: services.clock, errorDialect });
-  const { app, directCalls, sockets } = createApp(services, dashboard, {
+  const { app, directCalls, sockets } = createApp(services, deps, {
     knows: (credential, accountId) => frontDoor.knows(credential, accountId),
     enter: (incoming, call, begin) => frontDoor.enter(incoming, call, begin),
     ended: (call) => frontDoor.ended(call),
@@ -212,14 +216,14 @@ function openFor(services: Services, listeners: Listeners, dashboard: DashboardD
   );
 }
 
-/** Dependencies of the operator's commands in a running server. */
+/** Dependencies of the operator's commands, and of their API, in a running server. */
 function operatorDepsOf(
   services: Services,
   dashboard: Pick<AdminDeps, "dashboardBase" | "hasSignIn" | "signIns" | "signInLinks">,
 ) {
   const { config, database, analyticsStore, clock, newId, stores, keys } = services;
   const { vendors, routing, records, budgets, webhooks } = services;
-  return adminAndExportDepsOf({
+  const deps = adminDepsOf({
     ...{ ...stores, ...keys, ...dashboard, clock, newId, registry: vendors.registry },
     budgets: budgets.budgets,
     webhooks: webhooks.webhooks,
@@ -235,8 +239,8 @@ function operatorDepsOf(
     }),
     scrub: services.erasure.scrub,
     journalStatus: services.journalStatus,
-    exports: services.exports,
   });
+  return { ...deps, exports: services.exports };
 }
 
 /**
@@ -246,14 +250,12 @@ function operatorDepsOf(
 export async function firstStart(
   services: Pick<Services, "config" | "database" | "clock">,
 ): Promise<Secret | undefined> {
-  const firstKey = mintKey(services.clock);
+  const { value, ...made } = mintKey(services.clock);
   const { created } = await ensureFirstAccount(services.database, {
     account: { name: "default", tier: "enterprise", ...operatorLimits },
     key: {
-      id: firstKey.id,
+      ...made,
       name: "first key",
-      prefix: firstKey.prefix,
-      hash: firstKey.hash,
       scopes: [],
       models: [],
       onDisconnect: "cancel",
@@ -264,5 +266,5 @@ export async function firstStart(
     },
     creditNanos: services.config.startingCreditNanos,
   });
-  return created ? firstKey.value : undefined;
+  return created ? value : undefined;
 }
