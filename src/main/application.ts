@@ -472,54 +472,33 @@ async function recover(
 /** Runs last line first: stops jobs, then work, then drains records, then returns leases. */
 function closeInOrder(
   stack: AsyncDisposableStack,
-  {
-    vendors,
-    records,
-    rateLimiter,
-    credit,
-    budgets,
-    idempotency,
-    responseCache,
-    exports,
-    erasure,
-    evals,
-    background,
-    webhooks,
-    loopWatch,
-    refusalRecorder,
-    telemetry,
-    metrics,
-    log,
-  }: Services & { telemetry: Telemetry },
+  services: Services & { telemetry: Telemetry },
   jobs: JobRunner,
 ): void {
-  const { recorder } = records;
-  stack.defer(() => vendors.upstream.close());
-  stack.defer(() => closeTelemetry(telemetry, metrics));
+  const { recorder } = services.records;
+  stack.defer(() => services.vendors.upstream.close());
+  stack.defer(() => closeTelemetry(services.telemetry, services.metrics));
   stack.defer(() => recorder.close());
-  stack.defer(() => rateLimiter.close());
-  stack.defer(() => credit.reservations.close());
-  stack.defer(() => budgets.budgetHolds.close());
+  stack.defer(() => services.rateLimiter.close());
+  stack.defer(() => services.credit.reservations.close());
+  stack.defer(() => services.budgets.budgetHolds.close());
   stack.defer(() =>
     recorder.drain().catch((thrown) =>
-      log.warn(
+      services.log.warn(
         "the store is unavailable at shutdown: waiting records stay in the journal for the next start",
-        {
-          waiting: recorder.waiting,
-          reason: messageOf(thrown),
-        },
+        { waiting: recorder.waiting, reason: messageOf(thrown) },
       )
     )
   );
-  stack.defer(() => idempotency.drain());
-  stack.defer(() => responseCache.drain());
-  stack.defer(() => exports.close());
-  stack.defer(() => erasure.deletions.close());
-  stack.defer(() => evals.evalRunner.close());
-  stack.defer(() => background.backgroundRunner.close());
-  stack.defer(() => webhooks.webhookSender.close());
-  stack.defer(() => refusalRecorder.flush().catch(() => {}));
-  stack.defer(() => loopWatch.stop());
+  stack.defer(() => services.idempotency.drain());
+  stack.defer(() => services.responseCache.drain());
+  stack.defer(() => services.exports.close());
+  stack.defer(() => services.erasure.deletions.close());
+  stack.defer(() => services.evals.evalRunner.close());
+  stack.defer(() => services.background.backgroundRunner.close());
+  stack.defer(() => services.webhooks.webhookSender.close());
+  stack.defer(() => services.refusalRecorder.flush().catch(() => {}));
+  stack.defer(() => services.loopWatch.stop());
   stack.defer(() => jobs.stop());
 }
 

@@ -1,45 +1,22 @@
-import type { BackgroundServices } from "../background/wire.ts";
-import type { BudgetServices } from "../budgets/wire.ts";
 import type { Ledger } from "../credit/ledger.ts";
-import type { CreditServices } from "../credit/wire.ts";
 import { retentionEveryMs, retentionFirstMs } from "../erasure/retention_job.ts";
-import type { ErasureServices } from "../erasure/wire.ts";
-import type { EvalServices } from "../evals/wire.ts";
-import type { Exports } from "../exports/exports.ts";
-import type { Idempotency } from "../idempotency/idempotency.ts";
-import type { KeyCaches } from "../keys/wire.ts";
 import { beatMs } from "../rate_limits/rate_limit.ts";
-import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
 import type { RefusalServices } from "../refusals/wire.ts";
-import type { ResponseCache } from "../response_cache/response_cache.ts";
-import type { RoutingServices } from "../routing/wire.ts";
-import type { WebhookServices } from "../webhooks/wire.ts";
 import type { BackgroundJob } from "../shared/background_jobs.ts";
-import type { Metrics } from "../shared/metrics.ts";
 import type { MetricExport } from "../telemetry/metric_export.ts";
+import type { Services } from "./application.ts";
 
-export interface BackgroundJobDeps {
-  budgets: Pick<
-    BudgetServices,
-    "budgetCache" | "budgetHolds" | "budgetGauges" | "sweepBudgetLeases" | "sweepBudgets"
-  >;
-  background: Pick<BackgroundServices, "backgroundRunner">;
-  credit: CreditServices;
-  erasure: Pick<ErasureServices, "deletions" | "erasures" | "vacuum" | "sweepErasureFeed">;
-  evals: Pick<EvalServices, "evalRunner">;
-  exports: Pick<Exports, "tick" | "sweep">;
-  idempotency: Pick<Idempotency, "maintain">;
-  keys: KeyCaches;
-  ledger: Pick<Ledger, "sweepExpired">;
-  rateLimiter: Pick<RateLimiter, "tick">;
-  responseCache: Pick<ResponseCache, "sweep">;
-  refusals: Pick<RefusalServices, "refusalRecorder" | "sweepRefusals">;
-  routing: Pick<RoutingServices, "modelsFile" | "virtualModelCache" | "sweepVirtualModels">;
-  webhooks: Pick<WebhookServices, "webhookSender" | "noteEvents" | "sweepWebhooks">;
-  metrics: Pick<Metrics, "snapshot">;
+export interface BackgroundJobDeps extends
+  Pick<
+    Services,
+    | ("background" | "budgets" | "credit" | "erasure" | "evals" | "exports" | "idempotency")
+    | ("keys" | "rateLimiter" | "responseCache" | "routing" | "webhooks")
+    | ("metrics" | "archivePrices")
+  > {
+  ledger: Ledger;
+  refusals: RefusalServices;
   /** Where metrics are sent to; undefined: nowhere. */
   metricExport: MetricExport | undefined;
-  archivePrices: () => Promise<void>;
   eraseOldRecords: () => Promise<void>;
   refreshStatistics: () => Promise<void>;
   /** Adds up the calls of days that are over, for the overview. */

@@ -71,15 +71,8 @@ export async function closeTelemetry(
 const maxAnswerBytes = 64 * 1024;
 
 function createPost(upstream: Upstream): PostToCollector {
-  return async ({ url, headers, body, signal }) => {
-    const answer = await upstream.call({
-      method: "POST",
-      url,
-      headers,
-      body,
-      signal,
-      retry: false,
-    });
+  return async (sent) => {
+    const answer = await upstream.call({ ...sent, method: "POST", retry: false });
     await answer.body.readAll(maxAnswerBytes);
     return answer.status;
   };

@@ -53,12 +53,10 @@ export function openPriceCommands(config: Config): Omit<PriceCommands, "repricin
 export function createConfiguredRegistry(config: Config): Registry {
   const path = config.vendorsFile;
   if (path === undefined) return createRegistry(config.vendors, []);
-  try {
+  return fromFile("VENDORS_FILE", path, () => {
     const custom = parseVendorsFile(Deno.readTextFileSync(path), config.secretFrom);
     return createRegistry(config.vendors, custom);
-  } catch (thrown) {
-    throw new ConfigError(`VENDORS_FILE=${path} is not valid: ${firstLine(thrown)}`);
-  }
+  });
 }
 
 /** The models of `MODELS_FILE` and of accounts. Throws `ConfigError`. */
@@ -66,17 +64,13 @@ export function createConfiguredRouting(
   { modelsFile: modelsPath }: Config,
   deps: { database: Database; registry: Registry; prices: Prices; log: Log },
 ): RoutingServices {
-  try {
-    return createRouting({ ...deps, modelsPath });
-  } catch (thrown) {
-    throw new ConfigError(`MODELS_FILE=${modelsPath} is not valid: ${firstLine(thrown)}`);
-  }
+  return fromFile("MODELS_FILE", modelsPath, () => createRouting({ ...deps, modelsPath }));
 }
 
 /** The bundled prices and those of `PRICES_FILE`. Throws `ConfigError`. */
 export function createConfiguredPrices(config: Config, registry: Registry): Prices {
   const path = config.pricesFile;
-  try {
+  return fromFile("PRICES_FILE", path, () => {
     const overrides = path === undefined ? [] : parsePricesFile(Deno.readTextFileSync(path));
     return createPrices({
       bundled: bundledPrices(),
@@ -89,11 +83,15 @@ export function createConfiguredPrices(config: Config, registry: Registry): Pric
         };
       },
     });
-  } catch (thrown) {
-    throw new ConfigError(`PRICES_FILE=${path} is not valid: ${firstLine(thrown)}`);
-  }
+  });
 }
 
-function firstLine(thrown: unknown): string {
-  return messageOf(thrown).split("\n")[0]!;
+/** What is wrong with a file's contents is wrong with its variable. */
+function fromFile<T>(variable: string, path: string | undefined, make: () => T): T {
+  try {
+    return make();
+  } catch (thrown) {
+    const [reason] = messageOf(thrown).split("\n");
+    throw new ConfigError(`${variable}=${path} is not valid: ${reason}`);
+  }
 }
