@@ -3,9 +3,9 @@ import { shownTargets, VirtualModelError } from "../routing/virtual_model.ts";
 import type { VirtualModels } from "../routing/virtual_models.ts";
 import {
   fileModelJson,
-  removeVirtualModel,
-  setVirtualModel,
   storedModelJson,
+  virtualModelRemoved,
+  virtualModelSet,
 } from "../administration/virtual_model_administration.ts";
 import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../shared/fault.ts";
@@ -69,8 +69,8 @@ async function setModel(
   const json = parseInput(input);
   const owner = await chosenAccount(deps.accounts, values);
   try {
-    const by = commandLineAt(deps.clock);
-    const stored = await setVirtualModel(deps.openVirtualModels(), by, owner.id, name!, json);
+    const note = virtualModelSet(commandLineAt(deps.clock), owner.id, name!);
+    const stored = await deps.openVirtualModels().set(owner.id, name!, json, note);
     return done(storedModelJson(stored), [
       `Calls of account '${owner.name}' that name '${name}' go to ${
         shownTargets(stored.definition)
@@ -98,8 +98,8 @@ async function removeModel(
   [name]: readonly string[],
 ): Promise<CommandResult> {
   const owner = await chosenAccount(deps.accounts, values);
-  const by = commandLineAt(deps.clock);
-  const removed = await removeVirtualModel(deps.openVirtualModels(), by, owner.id, name!);
+  const note = virtualModelRemoved(commandLineAt(deps.clock), owner.id, name!);
+  const removed = await deps.openVirtualModels().remove(owner.id, name!, note);
   const json = { account_id: owner.id, name, removed };
   if (removed) {
     return done(json, [`The virtual model '${name}' of account '${owner.name}' is removed.`]);

@@ -1,4 +1,5 @@
 import { type Actor, type AuditNote, keyAsActor } from "../audit/audit.ts";
+import type { Clock } from "../base/clock.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 import type { ApiKey } from "../keys/api_key.ts";
 import { Fault } from "../shared/fault.ts";
@@ -9,8 +10,11 @@ export interface Administrator {
   at: Date;
 }
 
-export function administratorOf(key: Pick<ApiKey, "name" | "prefix">, at: Date): Administrator {
-  return { actor: keyAsActor(key), at };
+/** Makes an administrator of whoever calls the API. */
+export function administratorBy(
+  clock: Pick<Clock, "now">,
+): (caller: { principal: { key: Pick<ApiKey, "name" | "prefix"> } }) => Administrator {
+  return ({ principal: { key } }) => ({ actor: keyAsActor(key), at: clock.now() });
 }
 
 /** The audit log's entry of a change; `detail` never holds a secret. */
@@ -36,6 +40,14 @@ export async function accountOf(
     param: field,
     message: `${field}: no account has the id ${id}.`,
   });
+}
+
+/** The account that a list is limited to, if it is. Throws `Fault("account_not_found")`. */
+export async function accountFilter(
+  accounts: Pick<AccountStore, "first" | "find">,
+  id: number | undefined,
+): Promise<Account | undefined> {
+  return id === undefined ? undefined : await accountOf(accounts, id);
 }
 
 /**

@@ -54,26 +54,7 @@ export async function changeBudget(
   return changed;
 }
 
-/** Throws `Fault("budget_not_found")`. */
-export async function findBudget(
-  budgets: Pick<BudgetService, "find">,
-  id: string,
-): Promise<StoredBudget> {
-  const found = await budgets.find(id);
-  if (!found) throw noBudget(id);
-  return found;
-}
-
-/** Throws `Fault("budget_not_found")`. */
-export async function removeBudget(
-  budgets: Pick<BudgetService, "remove">,
-  { actor }: Administrator,
-  id: string,
-): Promise<void> {
-  if (!await budgets.remove(id, actor)) throw noBudget(id);
-}
-
-function noBudget(id: string): Fault {
+export function noBudget(id: string): Fault {
   return new Fault("budget_not_found", { message: `No budget has the id ${id}.` });
 }
 

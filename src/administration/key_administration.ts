@@ -118,17 +118,7 @@ export async function revokeApiKey(
   return { wasRevokedBefore: !revoked };
 }
 
-/** Throws `Fault("api_key_not_found")`. */
-export async function findApiKey(
-  apiKeys: Pick<ApiKeyStore, "findById">,
-  id: string,
-): Promise<ApiKey> {
-  const found = await apiKeys.findById(id);
-  if (!found) throw noKey(id);
-  return found.key;
-}
-
-function noKey(id: string): Fault {
+export function noKey(id: string): Fault {
   return new Fault("api_key_not_found", { message: `No key has the id ${id}.` });
 }
 

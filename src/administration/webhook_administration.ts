@@ -57,33 +57,6 @@ async function naming<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Throws `Fault("webhook_not_found")`. */
-export async function findWebhook(
-  webhooks: Pick<WebhookService, "find">,
-  id: string,
-): Promise<Webhook> {
-  const found = await webhooks.find(id);
-  if (!found) throw noWebhook(id);
-  return found;
-}
-
-/** Throws `Fault("webhook_not_found")`. */
-export async function removeWebhook(
-  webhooks: Pick<WebhookService, "remove">,
-  { actor }: Administrator,
-  id: string,
-): Promise<void> {
-  if (!await webhooks.remove(id, actor)) throw noWebhook(id);
-}
-
-/** Has `webhook.test` sent to it. Throws `Fault("webhook_not_found")`. */
-export async function testWebhook(
-  webhooks: Pick<WebhookService, "test">,
-  id: string,
-): Promise<void> {
-  if (!await webhooks.test(id)) throw noWebhook(id);
-}
-
-function noWebhook(id: string): Fault {
+export function noWebhook(id: string): Fault {
   return new Fault("webhook_not_found", { message: `No webhook has the id ${id}.` });
 }

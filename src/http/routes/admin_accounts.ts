@@ -6,7 +6,7 @@ import {
 } from "../../administration/account_administration.ts";
 import {
   accountOf,
-  administratorOf,
+  administratorBy,
   pageOf,
   rowCursor,
 } from "../../administration/administration.ts";
@@ -23,7 +23,6 @@ import type { Credit, Ledger } from "../../credit/ledger.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { AccountStore } from "../../keys/account.ts";
 import type { ApiKeyStore } from "../../keys/api_key.ts";
-import type { CallContext } from "../../relay/call_context.ts";
 import type { Endpoints } from "../bind.ts";
 import { idempotent, repeatableHash } from "../idempotent.ts";
 import { jsonReply } from "../respond.ts";
@@ -42,7 +41,7 @@ export interface AdminAccountDeps {
 export function adminAccountRoutes(app: Endpoints, deps: AdminAccountDeps): void {
   const { accounts } = deps;
   const { admin } = contracts;
-  const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
+  const by = administratorBy(deps.clock);
 
   app.bind(admin.listAccounts, async ({ query: { limit, cursor } }) => {
     const rows = await accounts.page({ after: rowCursor(cursor), limit: limit + 1 });
@@ -70,6 +69,7 @@ export function adminAccountRoutes(app: Endpoints, deps: AdminAccountDeps): void
 function creditRoutes(app: Endpoints, deps: AdminAccountDeps): void {
   const { accounts } = deps;
   const { admin } = contracts;
+  const by = administratorBy(deps.clock);
 
   app.bind(admin.showCredit, async ({ query }) => {
     const { id } = await accountOf(accounts, query.account_id);
@@ -79,11 +79,10 @@ function creditRoutes(app: Endpoints, deps: AdminAccountDeps): void {
   app.bind(admin.grantCredit, async ({ caller, body, bodyText }) => {
     const nanos = grantAmount(body.usd);
     const account = await accountOf(accounts, body.account_id);
-    const by = administratorOf(caller.principal.key, deps.clock.now());
     const hash = repeatableHash(caller, bodyText);
     const more = defined({ note: body.note, operationId: hash && `grant ${hash}` });
     const run = async () => {
-      const credit = await grantCredit(deps, by, account, { nanos, ...more });
+      const credit = await grantCredit(deps, by(caller), account, { nanos, ...more });
       const granted_usd = nanosToUsd(nanos);
       return jsonReply({ account_id: account.id, ...creditJson(credit), granted_usd });
     };

@@ -1,5 +1,5 @@
 import { contracts } from "../../../contracts/mod.ts";
-import { accountOf, pageOf, rowCursor } from "../../administration/administration.ts";
+import { accountFilter, pageOf, rowCursor } from "../../administration/administration.ts";
 import type { AuditLog } from "../../audit/audit.ts";
 import type { AccountStore } from "../../keys/account.ts";
 import type { Endpoints } from "../bind.ts";
@@ -12,7 +12,7 @@ export function adminAuditRoutes(
   },
 ): void {
   app.bind(contracts.admin.listAudit, async ({ query: { account_id, limit, cursor } }) => {
-    const owner = account_id === undefined ? undefined : await accountOf(deps.accounts, account_id);
+    const owner = await accountFilter(deps.accounts, account_id);
     const page = { before: rowCursor(cursor), limit: limit + 1 };
     const rows = await deps.audit.list(owner?.id ?? null, page);
     const { page: shown, next_cursor } = pageOf(rows, limit, ({ id }) => String(id));

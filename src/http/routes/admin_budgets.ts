@@ -1,16 +1,10 @@
 import { contracts } from "../../../contracts/mod.ts";
-import { accountOf, administratorOf } from "../../administration/administration.ts";
-import {
-  changeBudget,
-  findBudget,
-  removeBudget,
-  setBudget,
-} from "../../administration/budget_administration.ts";
+import { accountFilter, accountOf, administratorBy } from "../../administration/administration.ts";
+import { changeBudget, noBudget, setBudget } from "../../administration/budget_administration.ts";
 import type { Clock } from "../../base/clock.ts";
 import { budgetJson } from "../../budgets/budget.ts";
 import type { BudgetService } from "../../budgets/budget_service.ts";
 import type { AccountStore } from "../../keys/account.ts";
-import type { CallContext } from "../../relay/call_context.ts";
 import type { Endpoints } from "../bind.ts";
 
 export function adminBudgetRoutes(
@@ -23,10 +17,10 @@ export function adminBudgetRoutes(
 ): void {
   const { accounts, budgets } = deps;
   const { admin } = contracts;
-  const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
+  const by = administratorBy(deps.clock);
 
   app.bind(admin.listBudgets, async ({ query: { account_id } }) => {
-    const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
+    const owner = await accountFilter(accounts, account_id);
     return { data: (await budgets.list(owner?.id)).map(budgetJson) };
   });
 
@@ -35,7 +29,11 @@ export function adminBudgetRoutes(
     return budgetJson(await setBudget(budgets, by(caller), account, body));
   });
 
-  app.bind(admin.getBudget, async ({ params }) => budgetJson(await findBudget(budgets, params.id)));
+  app.bind(admin.getBudget, async ({ params }) => {
+    const found = await budgets.find(params.id);
+    if (!found) throw noBudget(params.id);
+    return budgetJson(found);
+  });
 
   app.bind(
     admin.updateBudget,
@@ -44,7 +42,7 @@ export function adminBudgetRoutes(
   );
 
   app.bind(admin.deleteBudget, async ({ caller, params }) => {
-    await removeBudget(budgets, by(caller), params.id);
+    if (!await budgets.remove(params.id, by(caller).actor)) throw noBudget(params.id);
     return { id: params.id, removed: true as const };
   });
 }

@@ -1,8 +1,9 @@
 import type { z } from "zod";
 import { contracts } from "../../../contracts/mod.ts";
 import {
+  accountFilter,
   accountOf,
-  administratorOf,
+  administratorBy,
   idCursor,
   pageOf,
 } from "../../administration/administration.ts";
@@ -11,8 +12,8 @@ import {
   changeApiKey,
   checkedKeyDefaults,
   createApiKey,
-  findApiKey,
   type KeyAdministrationDeps,
+  noKey,
   revokeApiKey,
 } from "../../administration/key_administration.ts";
 import {
@@ -28,7 +29,6 @@ import { parseUsd } from "../../base/money.ts";
 import type { AccountStore } from "../../keys/account.ts";
 import type { KeyDefaults } from "../../keys/key_defaults.ts";
 import type { ApiKeyStore } from "../../keys/api_key.ts";
-import type { CallContext } from "../../relay/call_context.ts";
 import { momentOf } from "../../shared/time_span.ts";
 import type { Endpoints } from "../bind.ts";
 
@@ -41,10 +41,10 @@ export interface AdminKeyDeps extends KeyAdministrationDeps, VendorKeyAdministra
 export function adminKeyRoutes(app: Endpoints, deps: AdminKeyDeps): void {
   const { accounts, apiKeys } = deps;
   const { admin } = contracts;
-  const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
+  const by = administratorBy(deps.clock);
 
   app.bind(admin.listKeys, async ({ query: { account_id, limit, cursor } }) => {
-    const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
+    const owner = await accountFilter(accounts, account_id);
     const page = { after: idCursor(cursor), limit: limit + 1 };
     const rows = await apiKeys.page(owner?.id ?? null, page);
     const { page: shown, next_cursor } = pageOf(rows, limit, ({ id }) => id);
@@ -75,7 +75,11 @@ export function adminKeyRoutes(app: Endpoints, deps: AdminKeyDeps): void {
     return { ...apiKeyView(key), key: value.reveal() };
   });
 
-  app.bind(admin.getKey, async ({ params }) => apiKeyView(await findApiKey(apiKeys, params.id)));
+  app.bind(admin.getKey, async ({ params }) => {
+    const found = await apiKeys.findById(params.id);
+    if (!found) throw noKey(params.id);
+    return apiKeyView(found.key);
+  });
 
   app.bind(admin.updateKey, async ({ caller, params, body }) => {
     const change = defined({
@@ -108,10 +112,10 @@ function capOf(usd: string | null | undefined): bigint | null | undefined {
 function vendorKeyRoutes(app: Endpoints, deps: AdminKeyDeps): void {
   const { accounts, vendorKeys } = deps;
   const { admin } = contracts;
-  const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
+  const by = administratorBy(deps.clock);
 
   app.bind(admin.listVendorKeys, async ({ query: { account_id } }) => {
-    const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
+    const owner = await accountFilter(accounts, account_id);
     return { data: (await vendorKeys.list(owner?.id)).map(vendorKeyJson) };
   });
 

@@ -1,16 +1,13 @@
 import { contracts } from "../../../contracts/mod.ts";
-import { accountOf, administratorOf } from "../../administration/administration.ts";
+import { accountFilter, accountOf, administratorBy } from "../../administration/administration.ts";
 import {
-  changeVirtualModel,
-  createVirtualModel,
   fileModelJson,
-  findVirtualModel,
-  removeVirtualModel,
   storedModelJson,
+  virtualModelRemoved,
+  virtualModelSet,
 } from "../../administration/virtual_model_administration.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { AccountStore } from "../../keys/account.ts";
-import type { CallContext } from "../../relay/call_context.ts";
 import { VirtualModelError } from "../../routing/virtual_model.ts";
 import { noVirtualModel, type VirtualModels } from "../../routing/virtual_models.ts";
 import { Fault } from "../../shared/fault.ts";
@@ -26,10 +23,10 @@ export function adminModelRoutes(
 ): void {
   const { accounts, virtualModels: models } = deps;
   const { admin } = contracts;
-  const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
+  const by = administratorBy(deps.clock);
 
   app.bind(admin.listModels, async ({ query: { account_id } }) => {
-    const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
+    const owner = await accountFilter(accounts, account_id);
     const stored = (await models.list(owner?.id)).map(storedModelJson);
     return { data: owner ? stored : [...models.listOfService().map(fileModelJson), ...stored] };
   });
@@ -37,28 +34,28 @@ export function adminModelRoutes(
   app.bind(admin.createModel, async ({ caller, body }) => {
     const { name, account_id, ...json } = body;
     const { id } = await accountOf(accounts, account_id);
-    return storedModelJson(
-      await naming(() => createVirtualModel(models, by(caller), id, name, json)),
-    );
+    const note = virtualModelSet(by(caller), id, name);
+    return storedModelJson(await naming(() => models.create(id, name, json, note)));
   });
 
-  app.bind(admin.getModel, async ({ params, query }) => {
+  app.bind(admin.getModel, async ({ params: { name }, query }) => {
     const { id } = await accountOf(accounts, query.account_id);
-    return storedModelJson(await findVirtualModel(models, id, params.name));
+    const found = (await models.list(id)).find((one) => one.name === name);
+    if (!found) throw noVirtualModel(name);
+    return storedModelJson(found);
   });
 
-  app.bind(admin.updateModel, async ({ caller, params, query, body }) => {
+  app.bind(admin.updateModel, async ({ caller, params: { name }, query, body }) => {
     const { id } = await accountOf(accounts, query.account_id);
-    return storedModelJson(
-      await naming(() => changeVirtualModel(models, by(caller), id, params.name, body)),
-    );
+    const note = virtualModelSet(by(caller), id, name);
+    return storedModelJson(await naming(() => models.change(id, name, body, note)));
   });
 
-  app.bind(admin.deleteModel, async ({ caller, params, query }) => {
+  app.bind(admin.deleteModel, async ({ caller, params: { name }, query }) => {
     const { id } = await accountOf(accounts, query.account_id);
-    const removed = await removeVirtualModel(models, by(caller), id, params.name);
-    if (!removed) throw noVirtualModel(params.name);
-    return { account_id: id, name: params.name, removed: true as const };
+    const removed = await models.remove(id, name, virtualModelRemoved(by(caller), id, name));
+    if (!removed) throw noVirtualModel(name);
+    return { account_id: id, name, removed: true as const };
   });
 }
 

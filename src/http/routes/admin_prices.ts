@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import { contracts } from "../../../contracts/mod.ts";
 import {
-  accountOf,
+  accountFilter,
   type Administrator,
-  administratorOf,
+  administratorBy,
   OptionError,
 } from "../../administration/administration.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -49,6 +49,7 @@ export interface AdminPriceDeps {
 export function adminPriceRoutes(app: Endpoints, deps: AdminPriceDeps): void {
   const { accounts, registry, prices } = deps;
   const { admin } = contracts;
+  const by = administratorBy(deps.clock);
 
   app.bind(admin.listPrices, ({ query: { vendor } }) => {
     const found = vendor === undefined ? undefined : registry.find(vendor);
@@ -85,10 +86,9 @@ export function adminPriceRoutes(app: Endpoints, deps: AdminPriceDeps): void {
 
   app.bind(admin.repriceCalls, async ({ caller, body }) => {
     const { dry_run: dryRun, account_id, ...options } = body;
-    const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
+    const owner = await accountFilter(accounts, account_id);
     const account = owner === undefined ? undefined : String(owner.id);
-    const by = administratorOf(caller.principal.key, deps.clock.now());
-    return { ...await deps.reprice({ ...options, dryRun, account }, by) };
+    return { ...await deps.reprice({ ...options, dryRun, account }, by(caller)) };
   });
 }
 

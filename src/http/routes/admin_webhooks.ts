@@ -1,15 +1,12 @@
 import { contracts } from "../../../contracts/mod.ts";
-import { accountOf, administratorOf } from "../../administration/administration.ts";
+import { accountFilter, accountOf, administratorBy } from "../../administration/administration.ts";
 import {
   addWebhook,
   changeWebhook,
-  findWebhook,
-  removeWebhook,
-  testWebhook,
+  noWebhook,
 } from "../../administration/webhook_administration.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { AccountStore } from "../../keys/account.ts";
-import type { CallContext } from "../../relay/call_context.ts";
 import { webhookJson } from "../../webhooks/webhook.ts";
 import type { WebhookService } from "../../webhooks/webhook_service.ts";
 import type { Endpoints } from "../bind.ts";
@@ -24,10 +21,10 @@ export function adminWebhookRoutes(
 ): void {
   const { accounts, webhooks } = deps;
   const { admin } = contracts;
-  const by = (caller: CallContext) => administratorOf(caller.principal.key, deps.clock.now());
+  const by = administratorBy(deps.clock);
 
   app.bind(admin.listWebhooks, async ({ query: { account_id } }) => {
-    const owner = account_id === undefined ? undefined : await accountOf(accounts, account_id);
+    const owner = await accountFilter(accounts, account_id);
     return { data: (await webhooks.list(owner?.id)).map(webhookJson) };
   });
 
@@ -37,22 +34,23 @@ export function adminWebhookRoutes(
     return { id: webhook.id, secret: secret.reveal() };
   });
 
-  app.bind(
-    admin.getWebhook,
-    async ({ params }) => webhookJson(await findWebhook(webhooks, params.id)),
-  );
+  app.bind(admin.getWebhook, async ({ params }) => {
+    const found = await webhooks.find(params.id);
+    if (!found) throw noWebhook(params.id);
+    return webhookJson(found);
+  });
 
   app.bind(admin.updateWebhook, async ({ caller, params, body }) => {
     return webhookJson(await changeWebhook(webhooks, by(caller), params.id, body));
   });
 
   app.bind(admin.deleteWebhook, async ({ caller, params }) => {
-    await removeWebhook(webhooks, by(caller), params.id);
+    if (!await webhooks.remove(params.id, by(caller).actor)) throw noWebhook(params.id);
     return { id: params.id, removed: true as const };
   });
 
   app.bind(admin.testWebhook, async ({ params }) => {
-    await testWebhook(webhooks, params.id);
+    if (!await webhooks.test(params.id)) throw noWebhook(params.id);
     return { id: params.id, queued: true as const };
   });
 }
