@@ -12,6 +12,7 @@ import {
 import type { BudgetService } from "../budgets/budget_service.ts";
 import type { Clock } from "../base/clock.ts";
 import type { AccountStore } from "../keys/account.ts";
+import { rethrowing } from "../shared/fault.ts";
 import {
   accountOption,
   chosenAccount,
@@ -71,16 +72,15 @@ async function setBudget(deps: BudgetCommandDeps, values: Values): Promise<Comma
   const per = required(values, "per");
   const limits = limitsOf(amounts(values), timeOption(values, "raise-until"));
   const owner = await chosenAccount(deps.accounts, values);
-  try {
-    const stored = await deps.budgets.set({
-      ...{ accountId: owner.id, scope: readBudgetScope(on), per: readBudgetSpan(per) },
-      ...limits,
-    }, commandLine);
-    return done(budgetJson(stored), [shown(stored, deps.clock.now())]);
-  } catch (thrown) {
-    if (!(thrown instanceof BudgetError)) throw thrown;
-    throw new UsageError(`--${thrown.field.replace("_", "-")}: ${thrown.reason}`);
-  }
+  const stored = await rethrowing(BudgetError, usageOfBudget, async () => {
+    const budget = { accountId: owner.id, scope: readBudgetScope(on), per: readBudgetSpan(per) };
+    return await deps.budgets.set({ ...budget, ...limits }, commandLine);
+  });
+  return done(budgetJson(stored), [shown(stored, deps.clock.now())]);
+}
+
+function usageOfBudget({ field, reason }: BudgetError): UsageError {
+  return new UsageError(`--${field.replace("_", "-")}: ${reason}`);
 }
 
 function amounts(values: Values): bigint[] {
@@ -103,11 +103,7 @@ async function listBudgets(deps: BudgetCommandDeps, values: Values): Promise<Com
   const account = await listedAccount(deps.accounts, values);
   const budgets = await deps.budgets.list(account);
   const now = deps.clock.now();
-  return listed(
-    budgets.map(budgetJson),
-    budgets.map((one) => shown(one, now)),
-    "There is no budget.",
-  );
+  return listed(budgets, budgetJson, (one) => shown(one, now), "There is no budget.");
 }
 
 async function removeBudget(

@@ -75,12 +75,13 @@ export function failed(json: unknown, line: string): CommandResult {
 }
 
 /** Rows that a command lists; `none` tells people that there are none. */
-export function listed(
-  json: readonly unknown[],
-  lines: readonly string[],
+export function listed<Row>(
+  rows: readonly Row[],
+  json: (row: Row) => unknown,
+  line: (row: Row) => string,
   none: string,
 ): CommandResult {
-  return done(json, lines.length === 0 ? [none] : lines);
+  return done(rows.map(json), rows.length === 0 ? [none] : rows.map(line));
 }
 
 export function optional(values: Values, name: string): string | undefined {

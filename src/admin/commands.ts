@@ -274,19 +274,10 @@ function scopeOf(deps: AdminDeps, name: string): string {
 async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult> {
   const account = await listedAccount(deps.accounts, values);
   const keys = await deps.apiKeys.list(account);
-  return listed(
-    keys.map(apiKeyJson),
-    keys.map((key) =>
-      [
-        key.id,
-        key.prefix + "…",
-        key.name,
-        `account ${key.accountId}`,
-        keyState(key, deps.clock.now()),
-      ].join("  ")
-    ),
-    "There is no API key.",
-  );
+  const now = deps.clock.now();
+  const line = (key: ApiKey) =>
+    [key.id, `${key.prefix}…`, key.name, `account ${key.accountId}`, keyState(key, now)].join("  ");
+  return listed(keys, apiKeyJson, line, "There is no API key.");
 }
 
 async function revokeKey(

@@ -2,13 +2,12 @@ import type { AccountStore } from "../keys/account.ts";
 import { shownTargets, VirtualModelError } from "../routing/virtual_model.ts";
 import type { VirtualModels } from "../routing/virtual_models.ts";
 import {
-  fileModelJson,
-  storedModelJson,
   virtualModelRemoved,
   virtualModelSet,
+  virtualModelView,
 } from "../administration/virtual_model_administration.ts";
 import type { Clock } from "../base/clock.ts";
-import { messageOf } from "../shared/fault.ts";
+import { messageOf, rethrowing } from "../shared/fault.ts";
 import {
   accountOption,
   chosenAccount,
@@ -68,20 +67,18 @@ async function setModel(
 ): Promise<CommandResult> {
   const json = parseInput(input);
   const owner = await chosenAccount(deps.accounts, values);
-  try {
-    const note = virtualModelSet(commandLineAt(deps.clock), owner.id, name!);
-    const stored = await deps.openVirtualModels().set(owner.id, name!, json, note);
-    return done(storedModelJson(stored), [
-      `Calls of account '${owner.name}' that name '${name}' go to ${
-        shownTargets(stored.definition)
-      } from now on.`,
-    ]);
-  } catch (thrown) {
-    if (!(thrown instanceof VirtualModelError)) throw thrown;
-    throw new UsageError(
-      thrown.field === "name" ? thrown.message : `standard input: ${thrown.message}`,
-    );
-  }
+  const note = virtualModelSet(commandLineAt(deps.clock), owner.id, name!);
+  const stored = await rethrowing(
+    VirtualModelError,
+    ({ field, message }) =>
+      new UsageError(field === "name" ? message : `standard input: ${message}`),
+    () => deps.openVirtualModels().set(owner.id, name!, json, note),
+  );
+  return done(virtualModelView(stored), [
+    `Calls of account '${owner.name}' that name '${name}' go to ${
+      shownTargets(stored.definition)
+    } from now on.`,
+  ]);
 }
 
 function parseInput(input: string): unknown {
@@ -114,14 +111,11 @@ async function removeModel(
 async function listModels(deps: ModelCommandDeps, values: Values): Promise<CommandResult> {
   const owner = await listedAccount(deps.accounts, values);
   const models = deps.openVirtualModels();
-  const stored = await models.list(owner);
   const ofService = owner !== undefined ? [] : models.listOfService();
-  return listed([...ofService.map(fileModelJson), ...stored.map(storedModelJson)], [
-    ...ofService.map(({ name, definition }) =>
-      ["service", name, shownTargets(definition)].join("  ")
-    ),
-    ...stored.map(({ accountId, name, definition }) =>
-      [`account ${accountId}`, name, shownTargets(definition)].join("  ")
-    ),
-  ], "There is no virtual model.");
+  const line = ({ accountId, name, definition }: Parameters<typeof virtualModelView>[0]) => {
+    const of = accountId === undefined ? "service" : `account ${accountId}`;
+    return [of, name, shownTargets(definition)].join("  ");
+  };
+  const all = [...ofService, ...await models.list(owner)];
+  return listed(all, virtualModelView, line, "There is no virtual model.");
 }

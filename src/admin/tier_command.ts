@@ -1,8 +1,10 @@
 import { changeAccountLimits } from "../administration/account_administration.ts";
+import { OptionError } from "../administration/administration.ts";
 import type { Clock } from "../base/clock.ts";
 import type { AccountStore, Tier } from "../keys/account.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
 import { maxRateNumber } from "../rate_limits/rate_limit.ts";
+import { rethrowing } from "../shared/fault.ts";
 import {
   type Command,
   commandLineAt,
@@ -15,7 +17,6 @@ import {
   usageOf,
   type Values,
 } from "./command.ts";
-import { OptionError } from "../administration/administration.ts";
 
 export interface TierDeps {
   accounts: AccountStore;
@@ -48,10 +49,11 @@ async function changeTier(
     rpm: number(values, "rpm"),
     burst: number(values, "burst"),
   };
-  const changed = await changeAccountLimits(deps, commandLineAt(deps.clock), account, options)
-    .catch((thrown) => {
-      throw thrown instanceof OptionError ? usageOf(thrown) : thrown;
-    });
+  const changed = await rethrowing(
+    OptionError,
+    usageOf,
+    () => changeAccountLimits(deps, commandLineAt(deps.clock), account, options),
+  );
   const { id, name, requestsPerMinute, burst } = changed;
   return done({ id, name, tier: changed.tier, requests_per_minute: requestsPerMinute, burst }, [
     `Account '${name}' is ${tier} now: ${requestsPerMinute} requests a minute, burst ${burst}.`,

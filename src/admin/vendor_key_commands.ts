@@ -103,13 +103,9 @@ async function removeKey(deps: VendorKeyDeps, values: Values): Promise<CommandRe
 async function listKeys(deps: VendorKeyDeps, values: Values): Promise<CommandResult> {
   const account = await listedAccount(deps.accounts, values);
   const keys = await deps.vendorKeys.list(account);
-  return listed(
-    keys.map(vendorKeyJson),
-    keys.map((key) =>
-      [`account ${key.accountId}`, key.vendor, shown(key), key.changedAt.toISOString()].join("  ")
-    ),
-    "No vendor key is stored.",
-  );
+  const line = (key: StoredVendorKey) =>
+    [`account ${key.accountId}`, key.vendor, shown(key), key.changedAt.toISOString()].join("  ");
+  return listed(keys, vendorKeyJson, line, "No vendor key is stored.");
 }
 
 async function rotate(

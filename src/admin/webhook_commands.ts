@@ -1,5 +1,6 @@
 import { commandLine } from "../audit/audit.ts";
 import type { AccountStore } from "../keys/account.ts";
+import { rethrowing } from "../shared/fault.ts";
 import { type Webhook, WebhookError, webhookJson } from "../webhooks/webhook.ts";
 import type { WebhookService } from "../webhooks/webhook_service.ts";
 import {
@@ -64,28 +65,23 @@ async function addWebhook(deps: WebhookCommandDeps, values: Values): Promise<Com
   const events = [values.event ?? []].flat().map(String);
   const creditLowNanos = usdOption(values, "credit-low-usd");
   const owner = await chosenAccount(deps.accounts, values);
-  try {
-    const { webhook, secret } = await deps.webhooks.add({
-      accountId: owner.id,
-      url,
-      events,
-      creditLowNanos,
-    }, commandLine);
-    const value = secret.reveal();
-    return done({ id: webhook.id, secret: value }, [
-      value,
-      `Webhook ${webhook.id} of account '${owner.name}'. Its secret is shown only now.`,
-    ]);
-  } catch (thrown) {
-    if (!(thrown instanceof WebhookError)) throw thrown;
-    throw new UsageError(`--${thrown.message}`);
-  }
+  const added = { accountId: owner.id, url, events, creditLowNanos };
+  const { webhook, secret } = await rethrowing(
+    WebhookError,
+    ({ message }) => new UsageError(`--${message}`),
+    () => deps.webhooks.add(added, commandLine),
+  );
+  const value = secret.reveal();
+  return done({ id: webhook.id, secret: value }, [
+    value,
+    `Webhook ${webhook.id} of account '${owner.name}'. Its secret is shown only now.`,
+  ]);
 }
 
 async function listWebhooks(deps: WebhookCommandDeps, values: Values): Promise<CommandResult> {
   const account = await listedAccount(deps.accounts, values);
   const hooks = await deps.webhooks.list(account);
-  return listed(hooks.map(webhookJson), hooks.map(shown), "There is no webhook.");
+  return listed(hooks, webhookJson, shown, "There is no webhook.");
 }
 
 function shown({ id, accountId, url, events, waiting, lost, lastError }: Webhook): string {

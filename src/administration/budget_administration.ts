@@ -8,7 +8,7 @@ import {
 } from "../budgets/budget.ts";
 import type { BudgetService } from "../budgets/budget_service.ts";
 import type { Account } from "../keys/account.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, rethrowing } from "../shared/fault.ts";
 import { momentOf } from "../shared/time_span.ts";
 import { type Administrator, OptionError } from "./administration.ts";
 
@@ -70,11 +70,6 @@ function raisedBy({ raise_until, raised_usd }: BudgetLimitOptions): RaisedLimit 
   return raise_until === null ? null : undefined;
 }
 
-async function naming<T>(run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (thrown) {
-    if (!(thrown instanceof BudgetError)) throw thrown;
-    throw new OptionError(thrown.field, thrown.reason);
-  }
+function naming<T>(run: () => Promise<T>): Promise<T> {
+  return rethrowing(BudgetError, ({ field, reason }) => new OptionError(field, reason), run);
 }

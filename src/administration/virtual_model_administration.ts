@@ -22,29 +22,16 @@ export function virtualModelRemoved(by: Administrator, accountId: number, name: 
   return noteBy(by, accountId, "virtual_model.removed", name);
 }
 
-export function storedModelJson(stored: StoredVirtualModel) {
-  const { accountId, name, definition, createdAt, updatedAt } = stored;
-  return {
-    account_id: accountId,
-    name,
-    ...definitionJson(definition),
-    created_at: createdAt.toISOString(),
-    updated_at: updatedAt.toISOString(),
-  };
-}
-
-/** A virtual model of the service, as command line and API show it. */
-export function fileModelJson({ name, definition }: FileModel) {
-  return {
-    account_id: null,
-    name,
-    ...definitionJson(definition),
-    created_at: null,
-    updated_at: null,
-  };
-}
-
-function definitionJson(definition: VirtualModelDefinition) {
+/** A virtual model of an account or of the service, as command line and API show it. */
+export function virtualModelView(
+  { accountId, name, definition, createdAt, updatedAt }: FileModel & Partial<StoredVirtualModel>,
+) {
   const { targets, fallbacks, ...rest } = virtualModelJson(definition);
-  return { targets: [...targets], fallbacks: [...fallbacks], ...rest };
+  return {
+    account_id: accountId ?? null,
+    name,
+    ...{ targets: [...targets], fallbacks: [...fallbacks], ...rest },
+    created_at: createdAt?.toISOString() ?? null,
+    updated_at: updatedAt?.toISOString() ?? null,
+  };
 }

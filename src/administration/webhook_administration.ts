@@ -2,7 +2,7 @@ import { defined } from "../base/defined.ts";
 import { parseUsd } from "../base/money.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Account } from "../keys/account.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, rethrowing } from "../shared/fault.ts";
 import { type Webhook, WebhookError } from "../webhooks/webhook.ts";
 import type { WebhookService } from "../webhooks/webhook_service.ts";
 import { type Administrator, OptionError } from "./administration.ts";
@@ -48,13 +48,10 @@ export async function changeWebhook(
   return changed;
 }
 
-async function naming<T>(run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (thrown) {
-    if (!(thrown instanceof WebhookError)) throw thrown;
-    throw new OptionError(thrown.field === "event" ? "events" : thrown.field, thrown.reason);
-  }
+function naming<T>(run: () => Promise<T>): Promise<T> {
+  return rethrowing(WebhookError, ({ field, reason }) => {
+    return new OptionError(field === "event" ? "events" : field, reason);
+  }, run);
 }
 
 export function noWebhook(id: string): Fault {

@@ -4,6 +4,7 @@ import { repriceBy } from "../admin/reprice_command.ts";
 import { OptionError } from "../administration/administration.ts";
 import type { PriceCommandDeps } from "../admin/price_commands_deps.ts";
 import type { AdminPriceDeps } from "../http/routes/admin_prices.ts";
+import { rethrowing } from "../shared/fault.ts";
 
 /**
  * The operator's commands `reprice` and `prices check` for the API: the same functions, whose options
@@ -19,17 +20,12 @@ export function createPriceOperations(
   };
 }
 
-async function naming<T>(run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (thrown) {
-    if (!(thrown instanceof UsageError)) throw thrown;
-    throw optionError(thrown.message);
-  }
+function naming<T>(run: () => Promise<T>): Promise<T> {
+  return rethrowing(UsageError, optionError, run);
 }
 
 /** `--until: expected …` and `--vendor x: expected …` name their option. */
-function optionError(message: string): OptionError {
+function optionError({ message }: UsageError): OptionError {
   const [head = ""] = message.split(":", 1);
   const [field = ""] = head.replace("--", "").split(" ", 1);
   return new OptionError(field.replaceAll("-", "_"), message.slice(head.length + 2));

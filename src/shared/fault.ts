@@ -77,6 +77,19 @@ export function isStoreAway(thrown: unknown): thrown is Fault {
   return thrown instanceof Fault && thrown.code === "store_unavailable";
 }
 
+/** Awaits `work`; what it throws of this kind is thrown as `as` has it. */
+export async function rethrowing<Kind extends Error, T>(
+  kind: new (...args: never[]) => Kind,
+  as: (thrown: Kind) => Error,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    throw thrown instanceof kind ? as(thrown) : thrown;
+  }
+}
+
 /** The message of any thrown value, for internal notes. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,16 +1,15 @@
 import { contracts } from "../../../contracts/mod.ts";
 import { accountFilter, accountOf, administratorBy } from "../../administration/administration.ts";
 import {
-  fileModelJson,
-  storedModelJson,
   virtualModelRemoved,
   virtualModelSet,
+  virtualModelView,
 } from "../../administration/virtual_model_administration.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { AccountStore } from "../../keys/account.ts";
 import { VirtualModelError } from "../../routing/virtual_model.ts";
 import { noVirtualModel, type VirtualModels } from "../../routing/virtual_models.ts";
-import { Fault } from "../../shared/fault.ts";
+import { Fault, rethrowing } from "../../shared/fault.ts";
 import type { Endpoints } from "../bind.ts";
 
 export function adminModelRoutes(
@@ -27,28 +26,29 @@ export function adminModelRoutes(
 
   app.bind(admin.listModels, async ({ query: { account_id } }) => {
     const owner = await accountFilter(accounts, account_id);
-    const stored = (await models.list(owner?.id)).map(storedModelJson);
-    return { data: owner ? stored : [...models.listOfService().map(fileModelJson), ...stored] };
+    const stored = await models.list(owner?.id);
+    const all = owner ? stored : [...models.listOfService(), ...stored];
+    return { data: all.map(virtualModelView) };
   });
 
   app.bind(admin.createModel, async ({ caller, body }) => {
     const { name, account_id, ...json } = body;
     const { id } = await accountOf(accounts, account_id);
     const note = virtualModelSet(by(caller), id, name);
-    return storedModelJson(await naming(() => models.create(id, name, json, note)));
+    return virtualModelView(await naming(() => models.create(id, name, json, note)));
   });
 
   app.bind(admin.getModel, async ({ params: { name }, query }) => {
     const { id } = await accountOf(accounts, query.account_id);
     const found = (await models.list(id)).find((one) => one.name === name);
     if (!found) throw noVirtualModel(name);
-    return storedModelJson(found);
+    return virtualModelView(found);
   });
 
   app.bind(admin.updateModel, async ({ caller, params: { name }, query, body }) => {
     const { id } = await accountOf(accounts, query.account_id);
     const note = virtualModelSet(by(caller), id, name);
-    return storedModelJson(await naming(() => models.change(id, name, body, note)));
+    return virtualModelView(await naming(() => models.change(id, name, body, note)));
   });
 
   app.bind(admin.deleteModel, async ({ caller, params: { name }, query }) => {
@@ -60,12 +60,8 @@ export function adminModelRoutes(
 }
 
 /** What is wrong with a definition is a 400 that names the field. */
-async function naming<T>(run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (thrown) {
-    if (!(thrown instanceof VirtualModelError)) throw thrown;
-    const { field, message } = thrown;
-    throw new Fault("invalid_value", { ...(field === "" ? {} : { param: field }), message });
-  }
+function naming<T>(run: () => Promise<T>): Promise<T> {
+  return rethrowing(VirtualModelError, ({ field, message }) => {
+    return new Fault("invalid_value", { ...(field === "" ? {} : { param: field }), message });
+  }, run);
 }
