@@ -3,6 +3,7 @@ import type { Idempotency } from "../idempotency/idempotency.ts";
 import { replayIdOf } from "../idempotency/request_fingerprint.ts";
 import { recordModeOf } from "../relay/record_mode.ts";
 import type { Reply } from "../relay/reply.ts";
+import type { ReplyOutput } from "./bind.ts";
 
 /**
  * Answers a POST once per `X-Request-ID` of the caller; without one it just runs. `query` is set where
@@ -15,20 +16,21 @@ export async function idempotent(
     caller: CallContext;
     bodyText: string;
     method?: string;
-    query?: string;
+    query?: string | undefined;
     permit?: () => void;
   },
   run: () => Promise<Reply>,
-): Promise<Reply> {
+): Promise<ReplyOutput> {
   const { requestId, path, signal, trace } = caller;
   // Ids that we generate never repeat.
-  if (sentRequestId(caller.header) !== requestId) return await run();
+  if (sentRequestId(caller.header) !== requestId) return { reply: await run() };
   permit?.();
   // Of calls to models alone: what else is repeated holds no content.
   const keepsNothing = permit !== undefined && recordModeOf(caller) === "metadata";
   const accountId = caller.principal.account.id;
   const request = { accountId, method, path, requestId, bodyText, signal, trace, keepsNothing };
-  return await idempotency.idempotent(query === undefined ? request : { ...request, query }, run);
+  const asked = query === undefined ? request : { ...request, query };
+  return { reply: await idempotency.idempotent(asked, run) };
 }
 
 /**

@@ -86,7 +86,7 @@ function creditRoutes(app: Endpoints, deps: AdminAccountDeps): void {
       const granted_usd = nanosToUsd(nanos);
       return jsonReply({ account_id: account.id, ...creditJson(credit), granted_usd });
     };
-    return { reply: await idempotent(deps.idempotency, { caller, bodyText }, run) };
+    return await idempotent(deps.idempotency, { caller, bodyText }, run);
   });
 
   app.bind(admin.listGrants, async ({ query: { account_id, limit, cursor } }) => {

@@ -37,7 +37,7 @@ export function cohortRoutes(
       items,
     };
     const record = async () => acceptedReply(post, await deps.cohorts.post(post));
-    return { reply: await idempotent(deps.idempotency, { caller, bodyText }, record) };
+    return await idempotent(deps.idempotency, { caller, bodyText }, record);
   });
 
   app.bind(contracts.getCohort, async ({ caller, params, query }) => {

@@ -32,7 +32,7 @@ export function deletionRoutes(
     };
     const run = async () =>
       jsonReply(body.dry_run ? await dryRun(deletions, wanted) : await erase(deletions, wanted));
-    return { reply: await idempotent(idempotency, { caller, bodyText, method: "DELETE" }, run) };
+    return await idempotent(idempotency, { caller, bodyText, method: "DELETE" }, run);
   });
   app.bind(contracts.requestErasure, async ({ caller, body, bodyText }) => {
     const selectors = erasureSelectors(body);
@@ -44,7 +44,7 @@ export function deletionRoutes(
       audit: auditOf(caller.principal, selectors, deps.clock),
     };
     const run = async () => jsonReply(await queue(deletions, wanted));
-    return { reply: await idempotent(idempotency, { caller, bodyText }, run) };
+    return await idempotent(idempotency, { caller, bodyText }, run);
   });
   app.bind(contracts.getDeletion, async ({ caller, params }) => {
     const found = await deletions.find(caller.principal.account.id, params.request_id);

@@ -24,13 +24,11 @@ export interface EvalRouteDeps extends CreateEvalDeps {
 
 /** Mounts evaluations: created here, run in the background (`src/evals/eval_runner.ts`). */
 export function evalRoutes(app: Endpoints, deps: EvalRouteDeps): void {
-  app.bind(contracts.createEval, async ({ caller, body, bodyText }) => ({
-    reply: await idempotent(deps.idempotency, {
-      caller,
-      bodyText,
-      permit: () => void permitEval(deps.routes, caller, body),
-    }, async () => accepted(await startEval(deps, caller, body, bodyText))),
-  }));
+  app.bind(contracts.createEval, ({ caller, body, bodyText }) => {
+    const permit = () => void permitEval(deps.routes, caller, body);
+    const start = async () => accepted(await startEval(deps, caller, body, bodyText));
+    return idempotent(deps.idempotency, { caller, bodyText, permit }, start);
+  });
 
   app.bind(contracts.listEvals, async ({ caller, query }) => {
     const after = query.after === undefined ? undefined : readRunCursor(query.after);

@@ -57,7 +57,7 @@ export function exportRoutes(
       const note = noteBy(caller, "export.created", describeExport(order), detail);
       return await startedReply(exports, caller, { order, delivery, note });
     };
-    return { reply: await idempotent(deps.idempotency, { caller, bodyText }, run) };
+    return await idempotent(deps.idempotency, { caller, bodyText }, run);
   });
   app.bind(contracts.streamExport, async ({ caller, params, header }) => {
     const job = await exports.ready(caller.principal.account.id, params.request_id);

@@ -30,7 +30,7 @@ export function mediaCallRoutes(app: Endpoints, deps: MediaCallRouteDeps): void 
       ownAddress(deps, header) + deps.mediaSigner.sign(accountId, sha256);
     const generate = () => deps.generateImages({ caller, body, bodyText, addressOf });
     const permit = () => permitMedia(deps, caller, body, "images");
-    return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit }, generate) };
+    return await idempotent(deps.idempotency, { caller, bodyText, permit }, generate);
   });
   app.bind(contracts.generateSpeech, async ({ caller, body, bodyText, header }) => {
     const wantsFile = /\baudio\//i.test(header("accept") ?? "");
@@ -40,7 +40,7 @@ export function mediaCallRoutes(app: Endpoints, deps: MediaCallRouteDeps): void 
       ...(wantsFile ? { query: "binary" } : {}),
       permit: () => permitMedia(deps, caller, body, "speech"),
     };
-    return { reply: await idempotent(deps.idempotency, { caller, bodyText, ...form }, generate) };
+    return await idempotent(deps.idempotency, { caller, bodyText, ...form }, generate);
   });
 }
 

@@ -57,6 +57,6 @@ function passed(
     // A form is hashed only for an idempotent request.
     const bodyText = sentRequestId(caller.header) === undefined ? "" : repeatText(sent);
     const permit = () => permitNamed(deps.routes, caller, vendor, modelOf(sent));
-    return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit }, pass) };
+    return await idempotent(deps.idempotency, { caller, bodyText, permit }, pass);
   });
 }

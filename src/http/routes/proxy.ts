@@ -4,14 +4,13 @@ import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { CountRequest } from "../../relay/count_tokens.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
-import type { CallContext } from "../../relay/call_context.ts";
-import type { Relay } from "../../relay/relay.ts";
+import type { Relay, RelayRequest } from "../../relay/relay.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { Dialect } from "../../dialects/kernel/dialect.ts";
 import { permitNamed } from "../../routing/permitted_route.ts";
 import type { RouteTable } from "../../routing/route.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
-import type { Endpoints } from "../bind.ts";
+import type { Endpoints, ReplyOutput } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
 
 /** Dependencies of the endpoints that call vendors. */
@@ -49,38 +48,34 @@ function mountFamily(
   family: FamilyContracts,
 ): void {
   const { dialects } = deps;
+  const counted = async (request: CountRequest) => ({ reply: await deps.countTokens(request) });
   if (family.chat) relayed(app, deps, family.chat, dialects.chat, vendor);
   if (family.responses) {
     // Only the responses dialect has background calls.
     const sent = { ...deps, relay: deps.background };
     relayed(app, sent, family.responses.create, dialects.responses, vendor);
-    app.bind(family.responses.count, async ({ caller, body, bodyText }) => ({
-      reply: await deps.countTokens({
-        caller,
-        dialect: dialects.responses,
-        vendor,
-        body,
-        bodyText,
-      }),
-    }));
+    app.bind(family.responses.count, ({ caller, body, bodyText }) => {
+      return counted({ caller, dialect: dialects.responses, vendor, body, bodyText });
+    });
   }
   if (family.messages) relayed(app, deps, family.messages.create, dialects.messages, vendor);
   if (family.generate) generated(app, deps, family.generate, dialects.generate, vendor);
   if (family.messages) {
-    app.bind(family.messages.count, async ({ caller, body }) => ({
-      reply: await deps.countTokens({ caller, dialect: dialects.messages, vendor, body }),
-    }));
+    app.bind(family.messages.count, ({ caller, body }) => {
+      return counted({ caller, dialect: dialects.messages, vendor, body });
+    });
   }
 }
 
-/** The contracts ensure that every request of these endpoints has a model. */
-function permit(
-  { routes }: ProxyDeps,
-  caller: CallContext,
-  vendor: Vendor | undefined,
-  body: unknown,
-): void {
-  permitNamed(routes, caller, vendor, (body as { model: string }).model);
+/** Makes a call. The contracts ensure that every request of these endpoints has a model. */
+function send(
+  { idempotency, relay, routes }: ProxyDeps,
+  request: RelayRequest,
+  query?: string,
+): Promise<ReplyOutput> {
+  const { caller, vendor, body, bodyText } = request;
+  const permit = () => permitNamed(routes, caller, vendor, (body as { model: string }).model);
+  return idempotent(idempotency, { caller, bodyText, query, permit }, () => relay.send(request));
 }
 
 type CreateContract = Contract<undefined, undefined, z.ZodType, z.ZodType>;
@@ -93,13 +88,9 @@ function relayed(
   dialect: Dialect,
   vendor: Vendor | undefined,
 ): void {
-  app.bind(contract, async ({ caller, body, bodyText }) => ({
-    reply: await idempotent(deps.idempotency, {
-      caller,
-      bodyText,
-      permit: () => permit(deps, caller, vendor, body),
-    }, () => deps.relay.send({ caller, dialect, vendor, body, bodyText })),
-  }));
+  app.bind(contract, ({ caller, body, bodyText }) => {
+    return send(deps, { caller, dialect, vendor, body, bodyText });
+  });
 }
 
 /** The native endpoints have model and streaming in the path; the dialect reads them from the body. */
@@ -110,28 +101,18 @@ function generated(
   dialect: Dialect,
   vendor: Vendor | undefined,
 ): void {
-  app.bind(family.whole, async ({ caller, params, body: sent, bodyText }) => {
-    const body = { ...sent, model: params.model, stream: false };
-    const send = () => deps.relay.send({ caller, dialect, vendor, body, bodyText });
-    const may = () => permit(deps, caller, vendor, body);
-    return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit: may }, send) };
+  app.bind(family.whole, ({ caller, params: { model }, body: sent, bodyText }) => {
+    const body = { ...sent, model, stream: false };
+    return send(deps, { caller, dialect, vendor, body, bodyText });
   });
-  app.bind(family.stream, async ({ caller, params, query, body: sent, bodyText }) => {
+  app.bind(family.stream, ({ caller, params: { model }, query, body: sent, bodyText }) => {
     const jsonArray = query.alt !== "sse" && query.$alt !== "sse";
-    const body = { ...sent, model: params.model, stream: true };
-    const send = () => deps.relay.send({ caller, dialect, vendor, body, bodyText, jsonArray });
-    const form = {
-      query: jsonArray ? "json" : "sse",
-      permit: () => permit(deps, caller, vendor, body),
-    };
-    return { reply: await idempotent(deps.idempotency, { caller, bodyText, ...form }, send) };
+    const body = { ...sent, model, stream: true };
+    const request = { caller, dialect, vendor, body, bodyText, jsonArray };
+    return send(deps, request, jsonArray ? "json" : "sse");
   });
-  app.bind(family.count, async ({ caller, params, body }) => ({
-    reply: await deps.countTokens({
-      caller,
-      dialect,
-      vendor,
-      body: { ...body, model: params.model },
-    }),
-  }));
+  app.bind(family.count, async ({ caller, params: { model }, body }) => {
+    const request = { caller, dialect, vendor, body: { ...body, model } };
+    return { reply: await deps.countTokens(request) };
+  });
 }
