@@ -1,5 +1,4 @@
-import { timingSafeEqual } from "node:crypto";
-import { sha256Hex } from "../base/hash.ts";
+import { sameText } from "../base/hash.ts";
 import { randomBase62 } from "../base/ids.ts";
 import type { CommandResult } from "./command.ts";
 import { pulledStream } from "../base/pulled_stream.ts";
@@ -32,7 +31,7 @@ export async function serveControl(
 ): Promise<{ close(): Promise<void> }> {
   const token = randomBase62(43);
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
-    if (!sameSecret(request.headers.get("authorization") ?? "", `Bearer ${token}`)) {
+    if (!sameText(request.headers.get("authorization") ?? "", `Bearer ${token}`)) {
       return new Response(null, { status: 404 });
     }
     const sent = await request.json().catch(() => undefined) as Partial<Sent> | undefined;
@@ -103,9 +102,4 @@ async function readControl(dataDir: string): Promise<Control | undefined> {
   } catch {
     return undefined;
   }
-}
-
-function sameSecret(presented: string, expected: string): boolean {
-  const encode = (text: string) => new TextEncoder().encode(sha256Hex(text));
-  return timingSafeEqual(encode(presented), encode(expected));
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 import type { Steps } from "./steps.ts";
 import { crc32 as zlibCrc32 } from "node:zlib";
 
@@ -19,6 +19,12 @@ export function* sha256Steps(data: Uint8Array): Steps<string> {
 
 /** Bytes per step. */
 const hashedBytes = 1024 * 1024;
+
+/** Compares in a time that says nothing about the texts. */
+export function sameText(one: string, other: string): boolean {
+  const bytes = (text: string) => new TextEncoder().encode(sha256Hex(text));
+  return timingSafeEqual(bytes(one), bytes(other));
+}
 
 /** CRC-32 (IEEE 802.3, as in zip and gzip) as an unsigned 32-bit number. */
 export function crc32(data: string | Uint8Array): number {

@@ -17,7 +17,8 @@ import { LinkLine } from "./components.tsx";
 import { showDirectionControls } from "./direction.ts";
 import { returnPath } from "./return_path.ts";
 import { hashToken } from "../people/link_token.ts";
-import { accountCsrfOf, openFor, sameText, sealFor } from "./secrets.ts";
+import { sameText } from "../base/hash.ts";
+import { accountCsrfOf, openFor, sealFor } from "./secrets.ts";
 import { isFromElsewhere } from "./visitor.ts";
 
 /** What handlers and helpers share. */

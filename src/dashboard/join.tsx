@@ -6,7 +6,8 @@ import { type Admission, signInMs, type SignInStart } from "../people/sign_in.ts
 import { card, expiredForm, type PageContext } from "./bind.tsx";
 import { PostForm } from "./components.tsx";
 import { readForm } from "./form.ts";
-import { csrfOf, sameText } from "./secrets.ts";
+import { sameText } from "../base/hash.ts";
+import { csrfOf } from "./secrets.ts";
 import { refused, startedElsewhere } from "./sign_in_pages.tsx";
 import { isFromElsewhere } from "./visitor.ts";
 

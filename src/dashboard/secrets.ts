@@ -1,12 +1,5 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHmac,
-  randomBytes,
-  timingSafeEqual,
-} from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
 import { Buffer } from "node:buffer";
-import { sha256Hex } from "../base/hash.ts";
 
 /** The token of forms that show no account; it follows from the cookie and isn't stored. */
 export function csrfOf(sessionToken: string): string {
@@ -19,12 +12,6 @@ export function csrfOf(sessionToken: string): string {
  */
 export function accountCsrfOf(sessionToken: string, accountId: number): string {
   return derive(sessionToken, `form of account ${accountId}`);
-}
-
-/** Compares in a time that says nothing about the texts. */
-export function sameText(one: string, other: string): boolean {
-  const bytes = (text: string) => new TextEncoder().encode(sha256Hex(text));
-  return timingSafeEqual(bytes(one), bytes(other));
 }
 
 /** What one sign-in proves itself with; all of it follows from a secret in the browser's cookie. */

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { newToken } from "../people/link_token.ts";
-import { accountCsrfOf, csrfOf, flowSecrets, openFor, sameText, sealFor } from "./secrets.ts";
+import { sameText } from "../base/hash.ts";
+import { accountCsrfOf, csrfOf, flowSecrets, openFor, sealFor } from "./secrets.ts";
 
 Deno.test("what is sealed for a session opens there alone, and only unchanged", () => {
   const [ours, theirs] = [newToken(), newToken()];

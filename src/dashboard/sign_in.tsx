@@ -6,7 +6,8 @@ import { readForm } from "./form.ts";
 import type { IdentityProvider } from "./identity_provider.ts";
 import { joinAnswer, joinPage, joinPath, letIn } from "./join.tsx";
 import { returnPath } from "./return_path.ts";
-import { flowSecrets, sameText } from "./secrets.ts";
+import { sameText } from "../base/hash.ts";
+import { flowSecrets } from "./secrets.ts";
 import {
   claimPage,
   invitationPage,

@@ -2,7 +2,8 @@ import type { Context } from "hono";
 import { newToken } from "../people/link_token.ts";
 import type { PageContext } from "./bind.tsx";
 import type { Form } from "./form.ts";
-import { csrfOf, sameText } from "./secrets.ts";
+import { sameText } from "../base/hash.ts";
+import { csrfOf } from "./secrets.ts";
 
 /** A sign-in page that was left open for longer is opened again. */
 const visitorSeconds = 24 * 3600;

@@ -1,7 +1,6 @@
-import { timingSafeEqual } from "node:crypto";
 import { contracts } from "../../../contracts/mod.ts";
 import type { Secret } from "../../base/secret.ts";
-import { sha256Hex } from "../../base/hash.ts";
+import { sameText } from "../../base/hash.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { Endpoints } from "../bind.ts";
 
@@ -57,7 +56,5 @@ function isLoopback(host: string): boolean {
 
 function holdsToken(authorization: string | undefined, token: Secret | undefined): boolean {
   if (!token || !authorization) return false;
-  const presented = sha256Hex(authorization.replace(/^Bearer +/i, ""));
-  const expected = sha256Hex(token.reveal());
-  return timingSafeEqual(new TextEncoder().encode(presented), new TextEncoder().encode(expected));
+  return sameText(authorization.replace(/^Bearer +/i, ""), token.reveal());
 }
