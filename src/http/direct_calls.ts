@@ -18,7 +18,8 @@ import { HeaderList, nameAnswer } from "./respond.ts";
 import { wholeBytes } from "./sent_body.ts";
 import { breakOff, sendPushed } from "./stream_sink.ts";
 
-export interface DirectCallsDeps {
+/** What every call goes through, over HTTP and over WebSockets. */
+export interface CallSteps {
   endpoints: DirectEndpoints;
   contexts: RequestContextDeps;
   authenticate: Authenticate;
@@ -36,7 +37,7 @@ export type DirectCalls = (incoming: IncomingMessage, outgoing: ServerResponse) 
  * steps as the web framework's middleware, without its requests, responses and router, which cost
  * as much as all of these steps together.
  */
-export function createDirectCalls(deps: DirectCallsDeps): DirectCalls {
+export function createDirectCalls(deps: CallSteps): DirectCalls {
   return (incoming, outgoing) => {
     const { url = "" } = incoming;
     const path = pathOf(url);
@@ -68,7 +69,7 @@ interface Exchange {
   search: string;
 }
 
-async function answer(deps: DirectCallsDeps, found: FoundEndpoint, exchange: Exchange) {
+async function answer(deps: CallSteps, found: FoundEndpoint, exchange: Exchange) {
   const { incoming, outgoing, path } = exchange;
   const request = new DirectRequest(exchange, found.params);
   const remoteHost = incoming.socket.remoteAddress ?? "";
@@ -83,7 +84,7 @@ async function answer(deps: DirectCallsDeps, found: FoundEndpoint, exchange: Exc
 }
 
 async function replyTo(
-  deps: DirectCallsDeps,
+  deps: CallSteps,
   { endpoint }: FoundEndpoint,
   request: HttpRequest,
   requestContext: RequestContext,
@@ -151,32 +152,23 @@ class DirectRequest implements HttpRequest {
   readonly headerNames = (): readonly string[] => this.#names;
 
   query(): Record<string, string> {
-    return queryOf(this.#search);
+    const query: Record<string, string> = {};
+    for (const [name, value] of new URLSearchParams(this.#search)) {
+      if (!Object.hasOwn(query, name)) query[name] = value;
+    }
+    return query;
   }
 
   queries(): Record<string, string[]> {
-    return queriesOf(this.#search);
+    const byName = Map.groupBy(new URLSearchParams(this.#search), ([name]) => name);
+    return Object.fromEntries(
+      [...byName].map(([name, all]) => [name, all.map(([, value]) => value)]),
+    );
   }
 
   params(): Record<string, string> {
     return { ...this.#params };
   }
-}
-
-function queryOf(search: string): Record<string, string> {
-  const query: Record<string, string> = {};
-  for (const [name, value] of new URLSearchParams(search)) {
-    if (!Object.hasOwn(query, name)) query[name] = value;
-  }
-  return query;
-}
-
-function queriesOf(search: string): Record<string, string[]> {
-  const pairs = [...new URLSearchParams(search)];
-  const byName = Map.groupBy(pairs, ([name]) => name);
-  return Object.fromEntries(
-    [...byName].map(([name, all]) => [name, all.map(([, value]) => value)]),
-  );
 }
 
 function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {

@@ -1,38 +1,28 @@
 import type { IncomingMessage } from "node:http";
 import type { ByteGate } from "../../base/byte_gate.ts";
 import type { SocketHandler, SocketOffer } from "../../base/frame_channel.ts";
-import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import type { SocketFrames } from "../../dialects/kernel/socket_frames.ts";
 import { Fault, overLimit } from "../../shared/fault.ts";
 import type { Reply } from "../../relay/reply.ts";
-import type { DirectEndpoints, FoundEndpoint } from "../direct_endpoints.ts";
+import type { CallSteps } from "../direct_calls.ts";
+import type { FoundEndpoint } from "../direct_endpoints.ts";
 import { asFault, errorReply } from "../errors.ts";
 import type { FrontDoor } from "../front_door.ts";
-import type { AccessLog } from "../middleware/access_log.ts";
-import type { Authenticate } from "../middleware/authenticate.ts";
 import { httpsAddress } from "../middleware/https.ts";
-import type { RateCheck } from "../middleware/rate_limit.ts";
-import { newRequestContext, type RequestContextDeps } from "../middleware/request_context.ts";
+import { newRequestContext } from "../middleware/request_context.ts";
 import { addServiceHeaders } from "../middleware/response_headers.ts";
-import type { OnFault, RequestContext } from "../request_context.ts";
+import type { RequestContext } from "../request_context.ts";
 import { nameAnswer } from "../respond.ts";
 import type { HeavyBodies } from "../sent_body.ts";
 import { ResponseSocket } from "./response_socket.ts";
 import type { SocketTurns } from "./socket_turns.ts";
 
-export interface ResponseSocketsDeps {
+export interface ResponseSocketsDeps extends CallSteps {
   /** `RESPONSES_WEBSOCKET`; false: 426, which clients take for "use HTTP". */
   isEnabled: boolean;
-  endpoints: DirectEndpoints;
   /** Of the dialect whose endpoints are called. */
   frames: SocketFrames;
-  contexts: RequestContextDeps;
   baseUrl: string | undefined;
-  authenticate: Authenticate;
-  rateCheck: RateCheck;
-  accessLog: AccessLog;
-  errorDialect: (path: string) => ErrorDialect;
-  onFault: OnFault;
   frontDoor: Partial<Pick<FrontDoor, "enter" | "ended">>;
   /** Bounds the memory of messages that arrive; not the gate of the endpoints' bodies. */
   messages: ByteGate;
