@@ -13,7 +13,7 @@ import { type BodyMemory, type HeavyBodies, readSent, type SentBody } from "./se
 import type { DirectEndpoints } from "./direct_endpoints.ts";
 import { asFault, errorReply } from "./errors.ts";
 import type { Env, OnFault, RequestContext } from "./request_context.ts";
-import { jsonReply, toResponse } from "./respond.ts";
+import { jsonReply, leftReply, toResponse } from "./respond.ts";
 import { unstorableText } from "../shared/storable_text.ts";
 import { previewIssues, validate, validateSteps } from "../shared/validate.ts";
 
@@ -190,9 +190,6 @@ function endpointOf<Answer>(
     }
   };
 }
-
-/** For a caller who left before the response: nobody receives it, but log and metrics show it. */
-const leftReply = { status: 499, headers: {}, body: null };
 
 async function readInput<
   Params extends ObjectSchema | undefined,

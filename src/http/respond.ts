@@ -80,14 +80,18 @@ export function toResponse(reply: Reply, requestContext: RequestContext): Respon
   return new Response(reply.body as BodyInit | null, { status: reply.status, headers });
 }
 
+/** For a caller who left before the response: nobody receives it, but log and metrics show it. */
+export const leftReply: Reply = { status: 499, headers: {}, body: null };
+
 /** A JSON reply; default status 200. */
 export function jsonReply(
   value: unknown,
   { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},
 ): Reply {
-  return {
-    status,
-    headers: { "content-type": "application/json", ...headers },
-    body: JSON.stringify(value),
-  };
+  return { ...jsonTextReply(JSON.stringify(value), headers), status };
+}
+
+/** The same of JSON that is text already. */
+export function jsonTextReply(body: string, headers: Record<string, string> = {}): Reply {
+  return { status: 200, headers: { "content-type": "application/json", ...headers }, body };
 }

@@ -14,25 +14,23 @@ import type { Env, RequestContext } from "../request_context.ts";
  */
 export type AccessLog = (requestContext: RequestContext, method: string, status: number) => void;
 
-export function createAccessLog(deps: {
+interface AccessLogDeps {
   clock: Clock;
   log: Log;
   metrics: Metrics;
   refusals: Pick<RefusalRecorder, "note">;
-}): AccessLog {
+}
+
+export function createAccessLog(deps: AccessLogDeps): AccessLog {
   const refusals = new RefusalLines(deps);
   return (requestContext, method, status) => {
     const isRefused = requestContext.principal === undefined && (status === 401 || status === 429);
     const log = refusals.mayWrite(isRefused) ? deps.log : silent;
     const write = (settled?: SettledCall) =>
       note({ ...deps, log }, requestContext, method, status, settled);
-    if (
-      requestContext.trace.transactionId !== undefined && requestContext.trace.settled === undefined
-    ) {
-      requestContext.trace.onSettled = write;
-    } else {
-      write(requestContext.trace.settled);
-    }
+    const { trace } = requestContext;
+    if (trace.transactionId !== undefined && trace.settled === undefined) trace.onSettled = write;
+    else write(trace.settled);
   };
 }
 
@@ -79,12 +77,7 @@ class RefusalLines {
 }
 
 function note(
-  deps: {
-    clock: Clock;
-    log: Pick<Log, "info">;
-    metrics: Metrics;
-    refusals: Pick<RefusalRecorder, "note">;
-  },
+  deps: Omit<AccessLogDeps, "log"> & { log: Pick<Log, "info"> },
   requestContext: RequestContext,
   method: string,
   status: number,

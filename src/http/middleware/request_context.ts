@@ -1,8 +1,7 @@
 import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
-import { CallTimes, type CallTrace } from "../../relay/call_context.ts";
+import { CallTimes, type CallTrace, sentRequestId } from "../../relay/call_context.ts";
 import type { HttpRequest } from "../http_request.ts";
-import { sentRequestId } from "../../relay/call_context.ts";
 import type { CallTiming, SettledCall } from "../../shared/interaction.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
@@ -79,7 +78,5 @@ function requestIdOf(value: string | undefined): string | undefined {
 
 /** The last address is the one that our proxy saw; earlier ones may be forged. */
 function remoteHost(peer: string, forwarded: string | undefined): string {
-  const last = forwarded?.split(",").at(-1)?.trim();
-  if (last) return last;
-  return peer;
+  return forwarded?.split(",").at(-1)?.trim() || peer;
 }

@@ -19,7 +19,7 @@ import type { Reply } from "../../relay/reply.ts";
 import type { Endpoints } from "../bind.ts";
 import { errorReply } from "../errors.ts";
 import { idempotent } from "../idempotent.ts";
-import { jsonReply } from "../respond.ts";
+import { jsonReply, leftReply } from "../respond.ts";
 
 export function exportRoutes(
   app: Endpoints,
@@ -98,9 +98,6 @@ async function startedReply(
     delivery === "bucket" ? { export_url: await exports.address(job) } : jobAnswer(job),
   );
 }
-
-/** For a caller who left while the file was written. */
-const leftReply: Reply = { status: 499, headers: {}, body: null };
 
 /** RFC 7240; other preferences are ignored. */
 function prefersAsync(prefer: string | undefined): boolean {

@@ -12,11 +12,11 @@ import type {
 } from "../../records/interaction_repository.ts";
 import { readCursor, writeCursor } from "../../records/list_cursor.ts";
 import { countTerms, maxTerms } from "../../records/search_tokens.ts";
-import type { Reply } from "../../relay/reply.ts";
 import { billedLines, type CostLines } from "../../repricing/cost_lines.ts";
 import { Fault, invalidValue } from "../../shared/fault.ts";
 import { timeSpan } from "../../shared/time_span.ts";
 import type { Endpoints } from "../bind.ts";
+import { jsonTextReply } from "../respond.ts";
 
 export type RecordedCallRouteDeps = {
   interactions: InteractionRepository;
@@ -41,7 +41,8 @@ export function recordedCallRoutes(app: Endpoints, deps: RecordedCallRouteDeps):
     const write = jsonWriter("interactions", summaryColumns);
     const data = rows.map((row) => write(recordCells(row))).join(",");
     const nextCursor = next === undefined ? null : writeCursor(scope, next);
-    return jsonText(`{"data":[${data}],"next_cursor":${JSON.stringify(nextCursor)}}`);
+    const body = `{"data":[${data}],"next_cursor":${JSON.stringify(nextCursor)}}`;
+    return { reply: jsonTextReply(body) };
   });
 
   app.bind(contracts.getInteraction, async ({ caller, params }) => {
@@ -63,7 +64,7 @@ export function recordedCallRoutes(app: Endpoints, deps: RecordedCallRouteDeps):
     const { request, response } = detail;
     const payloads = { request: request?.text ?? null, response: response?.text ?? null };
     const record = jsonWriter("interactions")(recordCells(detail.summary, payloads));
-    return jsonText(`${record.slice(0, -1)},"lines":${JSON.stringify(lines)}}`);
+    return { reply: jsonTextReply(`${record.slice(0, -1)},"lines":${JSON.stringify(lines)}}`) };
   });
 }
 
@@ -98,10 +99,6 @@ function searchOf(q: string | undefined): string | undefined {
   const terms = countTerms(q);
   if (terms > 0 && terms <= maxTerms) return q;
   throw invalidValue("q", `expected 1 to ${maxTerms} words, got ${terms}`);
-}
-
-function jsonText(body: string): { reply: Reply } {
-  return { reply: { status: 200, headers: { "content-type": "application/json" }, body } };
 }
 
 /** Pico-dollars as a decimal string in USD with twelve decimals. */

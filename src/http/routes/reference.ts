@@ -32,18 +32,15 @@ export function referenceRoutes(app: Endpoints, deps: AddressDeps): void {
 /** Name of the bundle; each version has a new name, so that it can be cached forever. */
 const scalar = "scalar-1.72.1";
 
+const javascript = "text/javascript; charset=utf-8";
 /** The files of the page. */
 const types: Readonly<Record<string, string>> = {
   "page.html": "text/html; charset=utf-8",
   "page.css": "text/css; charset=utf-8",
   "icon.svg": "image/svg+xml",
-  "before.js": javascript(),
-  "start.js": javascript(),
+  "before.js": javascript,
+  "start.js": javascript,
 };
-
-function javascript(): string {
-  return "text/javascript; charset=utf-8";
-}
 
 async function page(name: string): Promise<ReplyOutput> {
   return bytes(types[name]!, await Deno.readTextFile(fileOf(name)));
@@ -57,10 +54,10 @@ async function scalarScript(acceptEncoding: string): Promise<ReplyOutput> {
     vary: "accept-encoding",
   };
   if (/\bgzip\b/.test(acceptEncoding)) {
-    return bytes(javascript(), packed, { ...headers, "content-encoding": "gzip" });
+    return bytes(javascript, packed, { ...headers, "content-encoding": "gzip" });
   }
   const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return bytes(javascript(), await new Response(unpacked).bytes(), headers);
+  return bytes(javascript, await new Response(unpacked).bytes(), headers);
 }
 
 function fileOf(name: string): URL {

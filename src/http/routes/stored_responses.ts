@@ -5,6 +5,7 @@ import type { Background } from "../../background/background.ts";
 import type { CallContext } from "../../relay/call_context.ts";
 import type { Registry } from "../../vendors/registry.ts";
 import { type Endpoints, type ReplyOutput } from "../bind.ts";
+import { jsonTextReply } from "../respond.ts";
 
 /** Mounts the other operations on responses: retrieve, list the input of, cancel and delete. */
 export function storedResponseRoutes(
@@ -50,8 +51,7 @@ function keyOf({ principal }: CallContext, { response_id: responseId }: Params) 
 
 function found(answerText: string | undefined, params: Params): ReplyOutput {
   if (answerText === undefined) throw notFound(params.response_id);
-  const headers = { "content-type": "application/json" };
-  return { reply: { status: 200, headers, body: answerText } };
+  return { reply: jsonTextReply(answerText) };
 }
 
 function notFound(id: string): Fault {
