@@ -1,4 +1,5 @@
 import { createHash, type Hash } from "node:crypto";
+import { skipString } from "./json_text.ts";
 import { pushAll } from "./lists.ts";
 import type { Steps } from "./steps.ts";
 
@@ -79,7 +80,7 @@ export function* longNumbers(text: string): Steps<string[]> {
   const found: string[] = [];
   let unread = 0;
   for (let at = 0; at < text.length;) {
-    if (text[at] === '"') at = endOfString(text, at);
+    if (text[at] === '"') at = skipString(text, at);
     const end = endOfRun(text, at);
     if (end - at >= 16) pushAll(found, text.slice(at, end).match(longNumber) ?? []);
     at = end;
@@ -97,14 +98,4 @@ function endOfRun(text: string, from: number): number {
   let end = Math.min(limit, from + stepUnits);
   while (end < limit && /[\w.+-]/.test(text[end]!)) end++;
   return end;
-}
-
-/** Behind the closing quote of the string that begins at `start`. */
-function endOfString(text: string, start: number): number {
-  for (let quote = text.indexOf('"', start + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
-    let backslashes = 0;
-    while (text[quote - 1 - backslashes] === "\\") backslashes++;
-    if (backslashes % 2 === 0) return quote + 1;
-  }
-  return text.length;
 }
