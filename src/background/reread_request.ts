@@ -1,20 +1,13 @@
+import { type HeavyWorker, runAtOnce, runInTurns, type Step } from "../base/heavy_work.ts";
 import {
-  type HeavyWork,
-  type HeavyWorker,
-  runAtOnce,
-  runInTurns,
-  type Step,
-} from "../base/heavy_work.ts";
-import { countInSteps, heavyUnits, heavyValues } from "../base/heavy_json.ts";
+  countInSteps,
+  type HeavyBodies,
+  heavyUnits,
+  heavyValues,
+  jsonLimits,
+} from "../base/heavy_json.ts";
 import { JsonCount } from "../base/json_count.ts";
 import { parseInSteps } from "../base/parse_in_steps.ts";
-import type { ValueGate } from "../base/value_gate.ts";
-
-/** Where texts that hold much are worked on, in turns with what others do. */
-export interface HeavyWorkLimits {
-  readonly work: HeavyWork;
-  readonly room: ValueGate;
-}
 
 /** A stored request as JSON value, and what the work on it is done with. */
 export interface RereadRequest {
@@ -29,7 +22,7 @@ const lightUnits = 64 * 1024;
 
 /** Reads a request that was stored; its limits were looked at when it came. */
 export async function rereadRequest(
-  { work, room }: HeavyWorkLimits,
+  { work, room }: HeavyBodies,
   text: string,
   accountId: number,
 ): Promise<RereadRequest> {
@@ -37,7 +30,7 @@ export async function rereadRequest(
     return { value: JSON.parse(text), step: runAtOnce, release: () => {} };
   }
   const who: HeavyWorker = { key: String(accountId), hasNoTimeout: true };
-  const count = new JsonCount(storedLimits);
+  const count = new JsonCount(jsonLimits);
   await work.runSteps(who, countInSteps(count, text));
   if (count.values <= heavyValues && text.length <= heavyUnits) {
     return { value: JSON.parse(text), step: runAtOnce, release: () => {} };
@@ -51,6 +44,3 @@ export async function rereadRequest(
     throw thrown;
   }
 }
-
-/** Those of callers' bodies, which this one has passed. */
-const storedLimits = { values: 1_000_000, depth: 128, members: 10_000, names: 50_000 } as const;

@@ -9,7 +9,8 @@ import { usable } from "../keys/key_cache.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { ClaimedCall } from "./runner.ts";
-import { type HeavyWorkLimits, rereadRequest } from "./reread_request.ts";
+import type { HeavyBodies } from "../base/heavy_json.ts";
+import { rereadRequest } from "./reread_request.ts";
 import { BackgroundTask } from "../relay/background_task.ts";
 import type { CallJournal, Ending } from "../relay/call.ts";
 import { type CallContext, jobCaller } from "../relay/call_context.ts";
@@ -30,7 +31,7 @@ export interface BackgroundAskDeps {
   clock: Clock;
   payloadMaxBytes: number;
   mediaInlineBytes: number;
-  heavy: HeavyWorkLimits;
+  heavy: HeavyBodies;
   /** `BACKGROUND_CALL_TIMEOUT_MS`: from when the vendor is asked. */
   timeoutMs: number;
 }

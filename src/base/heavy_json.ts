@@ -1,5 +1,22 @@
+import type { HeavyWork } from "./heavy_work.ts";
 import type { JsonCount } from "./json_count.ts";
 import type { Steps } from "./steps.ts";
+import type { ValueGate } from "./value_gate.ts";
+
+/** Of a body that a caller sends. */
+export const jsonLimits = {
+  values: 1_000_000,
+  depth: 128,
+  members: 10_000,
+  names: 50_000,
+} as const;
+
+/** Where bodies that hold much are worked on, in turns with what others do. */
+export interface HeavyBodies {
+  readonly work: HeavyWork;
+  /** Bounds the values in memory: parsed, they take many times the memory of their text. */
+  readonly room: ValueGate;
+}
 
 /** A JSON text with more values or UTF-16 units is processed in steps; others take up to 10 ms. */
 export const heavyValues = 5_000;

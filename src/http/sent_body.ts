@@ -6,12 +6,17 @@ import { PermitLost } from "../base/byte_room.ts";
 import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts";
 import { formFields, type SentForm } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
-import { type HeavyWork, runAtOnce, runInTurns, type Step } from "../base/heavy_work.ts";
-import { countInSteps, heavyUnits, heavyValues } from "../base/heavy_json.ts";
+import { runAtOnce, runInTurns, type Step } from "../base/heavy_work.ts";
+import {
+  countInSteps,
+  type HeavyBodies,
+  heavyUnits,
+  heavyValues,
+  jsonLimits,
+} from "../base/heavy_json.ts";
 import { JsonCount, type JsonExcess } from "../base/json_count.ts";
 import { systemSetTimer } from "../base/deadline.ts";
 import type { Steps } from "../base/steps.ts";
-import type { ValueGate } from "../base/value_gate.ts";
 import { joinAndFree } from "../base/bytes.ts";
 import type { HttpRequest } from "./http_request.ts";
 
@@ -154,19 +159,6 @@ function readForm(bytes: Uint8Array, contentType: string, boundary: string): Sen
       message: `The request body is no multipart/form-data: ${thrown.message}.`,
     });
   }
-}
-
-export const jsonLimits = {
-  values: 1_000_000,
-  depth: 128,
-  members: 10_000,
-  names: 50_000,
-} as const;
-
-export interface HeavyBodies {
-  readonly work: HeavyWork;
-  /** Bounds the values in memory: parsed, they take many times the memory of their text. */
-  readonly room: ValueGate;
 }
 
 interface JsonBody {

@@ -1,6 +1,7 @@
 import { type ByteGate, createByteGate } from "../base/byte_gate.ts";
 import type { FairQueue } from "../base/fair_queue.ts";
 import { createGcHint } from "../base/gc_hint.ts";
+import type { HeavyBodies } from "../base/heavy_json.ts";
 import { createHeavyWork } from "../base/heavy_work.ts";
 import { createValueGate } from "../base/value_gate.ts";
 import type { Config } from "./config.ts";
@@ -12,7 +13,6 @@ import { createOperations, type Operations } from "../media/operations.ts";
 import { createRelay, type Relay, type RelayDeps } from "../relay/relay.ts";
 import type { Reply } from "../relay/reply.ts";
 import { createSpeech, type SpeechRequest } from "../media/speech.ts";
-import type { HeavyBodies } from "../http/sent_body.ts";
 import { createPublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
 

@@ -17,7 +17,7 @@ import { promptTokens } from "../../src/dialects/kernel/prompt_text.ts";
 import { responses } from "../../src/dialects/text/responses/mod.ts";
 import { validateSteps } from "../../src/shared/validate.ts";
 import { boundPayloadSteps } from "../../src/records/payload.ts";
-import { jsonLimits } from "../../src/http/sent_body.ts";
+import { jsonLimits } from "../../src/base/heavy_json.ts";
 import { sample } from "../support/sample.ts";
 
 /** A quarter of what others may wait, since they meet several; a collection of garbage fits in. */

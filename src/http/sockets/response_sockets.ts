@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { ByteGate } from "../../base/byte_gate.ts";
 import type { SocketHandler, SocketOffer } from "../../base/frame_channel.ts";
+import type { HeavyBodies } from "../../base/heavy_json.ts";
 import type { SocketFrames } from "../../dialects/kernel/socket_frames.ts";
 import { Fault, overLimit } from "../../shared/fault.ts";
 import type { Reply } from "../../relay/reply.ts";
@@ -13,7 +14,6 @@ import { newRequestContext } from "../middleware/request_context.ts";
 import { addServiceHeaders } from "../middleware/response_headers.ts";
 import type { RequestContext } from "../request_context.ts";
 import { nameAnswer } from "../respond.ts";
-import type { HeavyBodies } from "../sent_body.ts";
 import { ResponseSocket } from "./response_socket.ts";
 import type { SocketTurns } from "./socket_turns.ts";
 
