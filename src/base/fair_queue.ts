@@ -1,20 +1,3 @@
-/**
- * A queue that is fair between keys: each key has its own line, and lines are served round-robin. One
- * key's crowd delays others at most by the work in progress.
- */
-export interface FairQueue {
-  /** Runs `work` in its turn. Throws the error of `refuse` if too many wait already. */
-  run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /**
-   * Waits for a turn; resolves with an idempotent function that ends it. Rejects with the signal's
-   * reason if that fires first.
-   */
-  enter(key: string, signal?: AbortSignal): Promise<() => void>;
-  /** Running now, for metrics. */
-  readonly inside: number;
-  readonly waiting: number;
-}
-
 export interface FairQueueOptions {
   /** How many may run at once, in all and per key. */
   atOnce: number;
@@ -26,12 +9,16 @@ export interface FairQueueOptions {
 }
 
 export function createFairQueue(options: FairQueueOptions): FairQueue {
-  return new Turns(options);
+  return new FairQueue(options);
 }
 
 type Admit = () => void;
 
-class Turns implements FairQueue {
+/**
+ * A queue that is fair between keys: each key has its own line, and lines are served round-robin. One
+ * key's crowd delays others at most by the work in progress.
+ */
+export class FairQueue {
   readonly #options: FairQueueOptions;
   /** Waiters by key, in round-robin order. */
   readonly #lines = new Map<string, Set<Admit>>();
@@ -42,6 +29,7 @@ class Turns implements FairQueue {
     this.#options = options;
   }
 
+  /** Running now, for metrics. */
   get inside(): number {
     return this.#all;
   }
@@ -52,6 +40,7 @@ class Turns implements FairQueue {
     return waiting;
   }
 
+  /** Runs `work` in its turn. Throws the error of `refuse` if too many wait already. */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const leave = await this.enter(key, signal);
     try {
@@ -61,6 +50,10 @@ class Turns implements FairQueue {
     }
   }
 
+  /**
+   * Waits for a turn; resolves with an idempotent function that ends it. Rejects with the signal's
+   * reason if that fires first.
+   */
   async enter(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
     // Nobody waits who could run, so this doesn't jump the queue.

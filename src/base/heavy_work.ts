@@ -31,18 +31,6 @@ export function runInTurns(work: HeavyWork, who: HeavyWorker): Step {
   });
 }
 
-/** Schedules work that would block the event loop for too long. */
-export interface HeavyWork {
-  /**
-   * Runs `job` when it is the key's turn: one job at a time, keys round-robin, and after each job a
-   * pause as long as the job took. Rejects with the signal's reason if that fires first, or with the
-   * error of `tooLate` after `maxWaitMs`.
-   */
-  run<T>(who: HeavyWorker, job: () => T): Promise<T>;
-  /** The same for work in steps; each turn runs steps for a few milliseconds. */
-  runSteps<T>(who: HeavyWorker, steps: Steps<T>): Promise<T>;
-}
-
 export interface HeavyWorker {
   readonly key: string;
   readonly signal?: AbortSignal;
@@ -59,7 +47,7 @@ export interface HeavyWorkOptions {
 }
 
 export function createHeavyWork(options: HeavyWorkOptions): HeavyWork {
-  return new Turns(options);
+  return new HeavyWork(options);
 }
 
 /** Duration of a turn; short, since another call may meet several turns on its way. */
@@ -67,7 +55,8 @@ const sliceMs = 8;
 /** Longest pause after a job. */
 const maxRestMs = 250;
 
-class Turns implements HeavyWork {
+/** Schedules work that would block the event loop for too long. */
+export class HeavyWork {
   readonly #options: Required<HeavyWorkOptions>;
   /** By key, in round-robin order. */
   readonly #lines = new Map<string, (() => void)[]>();
@@ -78,6 +67,11 @@ class Turns implements HeavyWork {
     this.#options = { ...defaults, ...options };
   }
 
+  /**
+   * Runs `job` when it is the key's turn: one job at a time, keys round-robin, and after each job a
+   * pause as long as the job took. Rejects with the signal's reason if that fires first, or with the
+   * error of `tooLate` after `maxWaitMs`.
+   */
   run<T>(who: HeavyWorker, job: () => T): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const { signal, key } = who;
@@ -110,6 +104,7 @@ class Turns implements HeavyWork {
     return promise;
   }
 
+  /** The same for work in steps; each turn runs steps for a few milliseconds. */
   async runSteps<T>(who: HeavyWorker, steps: Steps<T>): Promise<T> {
     const { clock } = this.#options;
     for (;;) {

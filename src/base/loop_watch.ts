@@ -1,16 +1,6 @@
 import { type Clock, systemClock } from "./clock.ts";
 import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
-/**
- * Detects a blocked event loop. Work is noted when it starts (`begins`); if the loop was blocked, the
- * longest-running work is reported. Work is not timed otherwise.
- */
-export interface LoopWatch<Work> {
-  /** `work` runs from now on, until other work is noted. */
-  begins(work: Work): void;
-  stop(): void;
-}
-
 export interface LoopWatchOptions<Work> {
   /** Called at each check with how late it was. */
   lag: (ms: number) => void;
@@ -21,7 +11,7 @@ export interface LoopWatchOptions<Work> {
 }
 
 export function createLoopWatch<Work>(options: LoopWatchOptions<Work>): LoopWatch<Work> {
-  return new Watching(options);
+  return new LoopWatch(options);
 }
 
 const lookMs = 50;
@@ -30,7 +20,11 @@ const blockedMs = 200;
 /** Shorter work has not blocked it. */
 const leastMs = blockedMs / 2;
 
-class Watching<Work> implements LoopWatch<Work> {
+/**
+ * Detects a blocked event loop. Work is noted when it starts (`begins`); if the loop was blocked, the
+ * longest-running work is reported. Work is not timed otherwise.
+ */
+export class LoopWatch<Work> {
   readonly #options: LoopWatchOptions<Work>;
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #setTimer: SetTimer;
@@ -51,6 +45,7 @@ class Watching<Work> implements LoopWatch<Work> {
     this.#cancel = this.#setTimer(lookMs, () => this.#look());
   }
 
+  /** `work` runs from now on, until other work is noted. */
   begins(work: Work): void {
     this.#ends();
     this.#current = work;

@@ -1,17 +1,5 @@
 import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
-/** A weighted semaphore over JSON values: parsed, they take many times the memory of their text. */
-export interface ValueGate {
-  /**
-   * Waits for room for `values`; resolves with an idempotent function that releases it. Each key has
-   * its own line, and lines are served round-robin. More than the capacity counts as the capacity.
-   * Rejects with the signal's reason if that fires first.
-   */
-  enter(values: number, who: { key: string; signal?: AbortSignal }): Promise<() => void>;
-  /** Values admitted. */
-  readonly inside: number;
-}
-
 /**
  * Room is released after this time even if its owner still waits for a vendor. Chat calls release it
  * earlier, as soon as they hold no parsed values; other operations don't.
@@ -19,7 +7,7 @@ export interface ValueGate {
 const maxHoldMs = 10_000;
 
 export function createValueGate(capacity: number, setTimer: SetTimer = systemSetTimer): ValueGate {
-  return new Gate(capacity, setTimer);
+  return new ValueGate(capacity, setTimer);
 }
 
 interface Waiter {
@@ -27,7 +15,8 @@ interface Waiter {
   admit: () => void;
 }
 
-class Gate implements ValueGate {
+/** A weighted semaphore over JSON values: parsed, they take many times the memory of their text. */
+export class ValueGate {
   readonly #capacity: number;
   readonly #setTimer: SetTimer;
   /** By key, in round-robin order. */
@@ -39,10 +28,16 @@ class Gate implements ValueGate {
     this.#setTimer = setTimer;
   }
 
+  /** Values admitted. */
   get inside(): number {
     return this.#inside;
   }
 
+  /**
+   * Waits for room for so many values; resolves with an idempotent function that releases it. Each
+   * key has its own line, and lines are served round-robin. More than the capacity counts as the
+   * capacity. Rejects with the signal's reason if that fires first.
+   */
   async enter(
     asked: number,
     { key, signal }: { key: string; signal?: AbortSignal },

@@ -8,22 +8,6 @@ import { errorReply } from "./errors.ts";
 import { pathOf } from "./http_request.ts";
 import { securityHeaders } from "./respond.ts";
 
-/**
- * Load shedding in front of the application: excess requests are refused before any processing, at a
- * fraction of the cost of a call.
- */
-export interface FrontDoor {
-  guard(listener: RequestListener): RequestListener;
-  /**
-   * Runs a call that comes over an open connection, whose first request was `incoming`, once there is
-   * room for it; or says when to come again. `ended` follows.
-   */
-  enter(incoming: IncomingMessage, call: object, begin: () => void): Overloaded | undefined;
-  ended(call: object): void;
-  /** Maps a credential to its account, so that the account's calls are counted together. */
-  knows(credential: Credential, accountId: number): void;
-}
-
 export type Credential = (name: "authorization" | "x-api-key" | "x-goog-api-key") =>
   | string
   | undefined;
@@ -36,7 +20,7 @@ export interface FrontDoorDeps {
 }
 
 export function createFrontDoor(deps: FrontDoorDeps): FrontDoor {
-  return new Door(deps);
+  return new FrontDoor(deps);
 }
 
 /**
@@ -57,7 +41,11 @@ const maxSentAtOnce = 64;
 const maxHeld = 2_000;
 const maxKnown = 20_000;
 
-class Door implements FrontDoor {
+/**
+ * Load shedding in front of the application: excess requests are refused before any processing, at a
+ * fraction of the cost of a call.
+ */
+export class FrontDoor {
   readonly #deps: FrontDoorDeps;
   readonly #setTimer: SetTimer;
   readonly #seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
@@ -78,6 +66,7 @@ class Door implements FrontDoor {
     this.#clock = deps.clock ?? systemClock;
   }
 
+  /** Maps a credential to its account, so that the account's calls are counted together. */
   knows(credential: Credential, accountId: number): void {
     const hash = this.#hashOf(credential);
     if (hash === undefined || this.#accounts.has(hash)) return;
@@ -98,6 +87,10 @@ class Door implements FrontDoor {
     };
   }
 
+  /**
+   * Runs a call that comes over an open connection, whose first request was `incoming`, once there is
+   * room for it; or says when to come again. `ended` follows.
+   */
   enter(incoming: IncomingMessage, call: object, begin: () => void): Overloaded | undefined {
     return this.#deps.admission.enter(this.#whoOf(incoming), call, begin);
   }
