@@ -340,11 +340,12 @@ function tlsSettings(read: EnvironmentReader): Config["tls"] {
     }
     return undefined;
   }
-  if (certFile === undefined || keyFile === undefined) {
-    const missing = certFile === undefined ? "TLS_CERT_FILE" : "TLS_KEY_FILE";
-    throw new ConfigError(`${missing} is missing: TLS takes a certificate and its key, set both.`);
-  }
-  return { certFile, keyFile, httpPort };
+  const why = "TLS takes a certificate and its key, set both";
+  return {
+    certFile: needed("TLS_CERT_FILE", certFile, why),
+    keyFile: needed("TLS_KEY_FILE", keyFile, why),
+    httpPort,
+  };
 }
 
 function oauthSettings(read: EnvironmentReader): OAuthConfig | undefined {
@@ -379,15 +380,9 @@ function oauthSettings(read: EnvironmentReader): OAuthConfig | undefined {
       "OAUTH_ISSUER is missing: sign-in takes an OpenID issuer, or all three of OAUTH_AUTHORIZE_URL, OAUTH_TOKEN_URL and OAUTH_USERINFO_URL.",
     );
   }
-  if (clientId === undefined) {
-    throw new ConfigError("OAUTH_CLIENT_ID is missing: sign-in needs it.");
-  }
-  if (clientSecret === undefined) {
-    throw new ConfigError("OAUTH_CLIENT_SECRET is missing: sign-in needs it.");
-  }
   return {
-    clientId,
-    clientSecret,
+    clientId: needed("OAUTH_CLIENT_ID", clientId, "sign-in needs it"),
+    clientSecret: needed("OAUTH_CLIENT_SECRET", clientSecret, "sign-in needs it"),
     issuer,
     authorizeUrl,
     tokenUrl,
@@ -399,15 +394,12 @@ function oauthSettings(read: EnvironmentReader): OAuthConfig | undefined {
 }
 
 function roleSettings(read: EnvironmentReader): RoleSettings | undefined {
-  const claim = read.text("OAUTH_ROLE_CLAIM");
+  const named = read.text("OAUTH_ROLE_CLAIM");
   const listed = read.list("OAUTH_ROLE_MAP");
-  if (claim === undefined && listed.length === 0) return undefined;
-  if (claim === undefined || listed.length === 0) {
-    const missing = claim === undefined ? "OAUTH_ROLE_CLAIM" : "OAUTH_ROLE_MAP";
-    throw new ConfigError(
-      `${missing} is missing: roles take the claim that names a person's groups and the role of each, set both.`,
-    );
-  }
+  if (named === undefined && listed.length === 0) return undefined;
+  const why = "roles take the claim that names a person's groups and the role of each, set both";
+  const claim = needed("OAUTH_ROLE_CLAIM", named, why);
+  needed("OAUTH_ROLE_MAP", listed[0], why);
   const byGroup = new Map<string, Role>();
   for (const one of listed) {
     const at = one.lastIndexOf("=");
@@ -436,18 +428,19 @@ function bucketSettings(read: EnvironmentReader): BucketSettings | undefined {
       `EXPORT_BUCKET_URL=${shown} is not valid: expected s3://bucket/prefix, with 3 to 63 lower-case letters, digits, dots and hyphens as the bucket's name.`,
     );
   }
-  const accessKeyId = read.secret("AWS_ACCESS_KEY_ID");
-  const secretAccessKey = read.secret("AWS_SECRET_ACCESS_KEY");
-  if (!accessKeyId || !secretAccessKey) {
-    const missing = accessKeyId ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID";
-    throw new ConfigError(`${missing} is missing: EXPORT_BUCKET_URL needs it.`);
-  }
+  const secret = (name: string) => needed(name, read.secret(name), "EXPORT_BUCKET_URL needs it");
   return {
     bucket: match[1]!,
     prefix: withoutEnd(match[2] ?? "", "/"),
     endpoint,
     region: read.text("AWS_REGION") ?? "us-east-1",
-    accessKeyId,
-    secretAccessKey,
+    accessKeyId: secret("AWS_ACCESS_KEY_ID"),
+    secretAccessKey: secret("AWS_SECRET_ACCESS_KEY"),
   };
+}
+
+/** Throws a `ConfigError` for a variable that another one needs. */
+function needed<T>(variable: string, value: T | undefined, why: string): T {
+  if (value !== undefined) return value;
+  throw new ConfigError(`${variable} is missing: ${why}.`);
 }
