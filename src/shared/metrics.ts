@@ -48,12 +48,9 @@ export function readMeasures(
 }
 
 /** The same with labels, by whose values it has several lines. */
-export interface LabelledMeasure {
-  help: string;
+export interface LabelledMeasure extends Omit<ReadMeasure, "read"> {
   labels: readonly string[];
   readAll: () => readonly { labels: Readonly<Record<string, string>>; value: number }[];
-  kind?: "gauge" | "counter";
-  overWorkers?: "sum" | "max";
 }
 
 export type Measures = Readonly<Record<string, ReadMeasure | LabelledMeasure>>;
@@ -73,18 +70,6 @@ export function createMetrics(measures: Measures, families: readonly MetricFamil
       buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5],
       registers,
     }),
-    ...connectionMeasures(registers),
-    ...loopMeasures(registers),
-    backgroundJobRuns: backgroundJobRuns(registers),
-    text: () => registry.metrics(),
-    snapshot: () => snapshotOf(registry),
-  };
-}
-
-function connectionMeasures(
-  registers: Registry[],
-): Pick<Metrics, "connections" | "connectionsEnded"> {
-  return {
     connections: new Gauge({
       name: "gateway_connections",
       help: "Callers' connections that are open",
@@ -96,11 +81,6 @@ function connectionMeasures(
       labelNames: ["reason"],
       registers,
     }),
-  };
-}
-
-function loopMeasures(registers: Registry[]): Pick<Metrics, "loopLagSeconds" | "loopBlocked"> {
-  return {
     loopLagSeconds: new Histogram({
       name: "gateway_event_loop_lag_seconds",
       help: "Lag of the event loop, sampled 20 times a second",
@@ -113,16 +93,15 @@ function loopMeasures(registers: Registry[]): Pick<Metrics, "loopLagSeconds" | "
       labelNames: ["route"],
       registers,
     }),
+    backgroundJobRuns: new Counter({
+      name: "gateway_background_job_runs_total",
+      help: "Runs of background jobs by how they ended (outcome=done or failed)",
+      labelNames: ["job", "outcome"],
+      registers,
+    }),
+    text: () => registry.metrics(),
+    snapshot: () => snapshotOf(registry),
   };
-}
-
-function backgroundJobRuns(registers: Registry[]): Metrics["backgroundJobRuns"] {
-  return new Counter({
-    name: "gateway_background_job_runs_total",
-    help: "Runs of background jobs by how they ended (outcome=done or failed)",
-    labelNames: ["job", "outcome"],
-    registers,
-  });
 }
 
 /** The registry asks only for `get`; its own classes make text for every value they count. */
