@@ -2,13 +2,7 @@ import { createAccount as makeAccount } from "../administration/account_administ
 import { OptionError } from "../administration/administration.ts";
 import { apiKeyJson, createApiKey, revokeApiKey } from "../administration/key_administration.ts";
 import type { Account, AccountStore, Tier } from "../keys/account.ts";
-import type {
-  ApiKey,
-  ApiKeyStore,
-  NewApiKey,
-  OnDisconnect,
-  TranslationMode,
-} from "../keys/api_key.ts";
+import type { ApiKey, NewApiKey } from "../keys/api_key.ts";
 import { didYouMean } from "../base/nearest_names.ts";
 import { scopeNamed } from "./deps.ts";
 import { shownVendor } from "../vendors/shown_vendor.ts";
@@ -43,7 +37,7 @@ import type { PriceCommandDeps } from "./price_commands_deps.ts";
 import { journalCommands, type JournalDeps } from "./journal_command.ts";
 import { inviteCommands, type InviteDeps } from "./invite_command.ts";
 import { signInCommands, type SignInDeps } from "./sign_in_command.ts";
-import { tierCommands } from "./tier_command.ts";
+import { tierCommands, type TierDeps } from "./tier_command.ts";
 import { type BudgetCommandDeps, budgetCommands } from "./budget_commands.ts";
 import { type ModelCommandDeps, modelCommands } from "./model_commands.ts";
 import { type WebhookCommandDeps, webhookCommands } from "./webhook_commands.ts";
@@ -56,6 +50,7 @@ export interface AdminDeps
   extends
     VendorKeyDeps,
     CreditDeps,
+    TierDeps,
     PriceCommandDeps,
     ScrubDeps,
     JournalDeps,
@@ -65,13 +60,10 @@ export interface AdminDeps
     BudgetCommandDeps,
     WebhookCommandDeps {
   accounts: AccountStore;
-  apiKeys: ApiKeyStore;
   scopes: readonly string[];
   clock: Clock;
   /** Whether a name of the unified family leads to a model for the account. */
   isModel: (accountId: number, name: string) => Promise<boolean>;
-  /** Told which keys changed, so that a cache forgets them at once. */
-  keysChanged: (ids: readonly string[]) => void;
 }
 
 const commands: Readonly<Record<string, Command<AdminDeps>>> = {
@@ -239,12 +231,8 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
     name,
     scopes,
     models: many(values, "models"),
-    onDisconnect:
-      choice(values, "on-disconnect", ["cancel", "drain"]) as OnDisconnect | undefined ??
-        "cancel",
-    translationMode: choice(values, "translation-mode", ["strict", "lenient"]) as
-      | TranslationMode
-      | undefined ?? "default",
+    onDisconnect: choice(values, "on-disconnect", ["cancel", "drain"]) ?? "cancel",
+    translationMode: choice(values, "translation-mode", ["strict", "lenient"]) ?? "default",
     promptCache: choice(values, "prompt-cache", ["on", "off"]) !== "off",
     ...cacheTtl(values),
     ...(choice(values, "record", ["full", "metadata"]) === "metadata"
@@ -339,9 +327,14 @@ function many(values: Values, name: string): string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-function choice(values: Values, name: string, allowed: readonly string[]): string | undefined {
+function choice<Value extends string>(
+  values: Values,
+  name: string,
+  allowed: readonly Value[],
+): Value | undefined {
   const value = optional(values, name);
-  if (value === undefined || allowed.includes(value)) return value;
+  const found = allowed.find((one) => one === value);
+  if (value === undefined || found !== undefined) return found;
   throw new UsageError(`--${name} ${value}: expected ${allowed.join(" or ")}`);
 }
 

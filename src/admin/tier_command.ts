@@ -22,7 +22,7 @@ export interface TierDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   clock: Clock;
-  /** Told which keys now mean something else. */
+  /** Told which keys changed, so that a cache forgets them at once. */
   keysChanged: (ids: readonly string[]) => void;
 }
 
