@@ -216,6 +216,33 @@ Deno.test("system texts in the middle follow the user's turn beside them, where 
   );
 });
 
+Deno.test("system texts after the assistant's turn ask for a new one", () => {
+  const says = (value: string): Turn => ({ role: "system", parts: [text(value)], path: "s" });
+  const asked = [user(text("u1")), assistant(text("a1")), says("S")];
+  const sentTo = (model: string, ...turns: Turn[]) => {
+    const { system, messages } = sent({ turns }, model) as Record<string, Json[]>;
+    return [...system ?? [], ...messages!].map(({ role, text, content }) =>
+      [role ?? "front", text ?? (content as Json[]).map((block) => block.text ?? block.type)].join()
+    );
+  };
+  const inPlace = ["user,u1", "assistant,a1", "user,(continue)", "system,S"];
+  assert.deepEqual(sentTo("claude-opus-5-5", ...asked), inPlace);
+  const inFront = ["front,S", "user,u1", "assistant,a1", "user,(continue)"];
+  assert.deepEqual(sentTo("claude-sonnet-5", ...asked), inFront);
+  const next = [...asked, assistant(text("a2")), user(text("u2"))];
+  assert.deepEqual(sentTo("claude-opus-5-5", ...next), [...inPlace, "assistant,a2", "user,u2"]);
+  // What is blank asks for nothing, and a call is followed by its result.
+  const prefill = sentTo("claude-haiku-4-5", user(text("u")), assistant(text("a")), says(" "));
+  assert.deepEqual(prefill, ["user,u", "assistant,a"]);
+  const called = [user(text("u")), assistant(call("a", "{}")), says("S"), assistant(text("a"))];
+  assert.deepEqual(sentTo("claude-opus-5-5", ...called, user(result("a", "1"))), [
+    "user,u",
+    "assistant,tool_use,a",
+    "user,tool_result",
+    "system,S",
+  ]);
+});
+
 Deno.test("a server that refuses system turns gets their texts in front", () => {
   const news: Turn = { role: "system", parts: [text("B")], path: "s" };
   const system = [{ text: "A", path: "system" }];

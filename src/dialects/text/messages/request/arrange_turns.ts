@@ -19,7 +19,9 @@ export interface ArrangedTurn {
  * Arranges a conversation as the dialect requires: no empty parts, turns of the same role merged,
  * tool results at the head of a turn, a user turn first. System texts between the turns go to the
  * front, or with `systemTurns` behind the user's turn beside them, the only place where the vendor
- * takes them, so that the next round's request begins with this one's.
+ * takes them, so that the next round's request begins with this one's. After an assistant's turn
+ * they ask for a new one: the turn before them is no beginning of the answer, which newest models
+ * refuse.
  */
 export function* arrangeTurns(
   request: CanonicalRequest,
@@ -37,12 +39,15 @@ export function* arrangeTurns(
     } else addTurn(turns, turn.role, turn, waiting);
     yield;
   }
+  const asking = request.turns.at(-1);
+  const isAsked = asking?.role === "system" && textsOf(asking).length > 0;
+  if (isAsked && turns.at(-1)?.role === "assistant") turns.push(continuing(asking.path));
   if (turns.at(-1)?.role === "user") addSystemTurn(turns, waiting);
   for (const text of waiting) system.push(text);
   if (!turns.some((turn) => turn.role === "user")) {
     throw invalidValue("messages", "at least one user message is required");
   }
-  if (turns[0]?.role === "assistant") turns.unshift(opening(turns[0].path));
+  if (turns[0]?.role === "assistant") turns.unshift(continuing(turns[0].path));
   for (const turn of turns) if (turn.role === "user") turn.parts = resultsFirst(turn.parts);
   trimEnd(turns.at(-1));
   return { system, turns };
@@ -61,10 +66,12 @@ function addTurn(
     throw invalidValue(turn.path, "expected a message that is not empty");
   }
   const last = turns.at(-1);
-  if (last?.role === role) {
+  const isBetween = role === "assistant" && waiting.length > 0 && !last?.parts.some(isCall);
+  if (last?.role === role && !isBetween) {
     for (const part of parts) last.parts.push(part);
     return;
   }
+  if (last?.role === "assistant" && isBetween) turns.push(continuing(waiting[0]!.path));
   if (role === "assistant") addSystemTurn(turns, waiting);
   turns.push({ role, parts, path: turn.path });
 }
@@ -75,9 +82,10 @@ function addSystemTurn(turns: ArrangedTurn[], waiting: SystemText[]): void {
 }
 
 /**
- * Conversations must begin with the user; chat clients may begin with a greeting by the assistant.
+ * Conversations must begin with the user, and chat clients may begin with a greeting by the
+ * assistant; system texts may ask for a turn that follows the assistant's own.
  */
-function opening(path: string): ArrangedTurn {
+function continuing(path: string): ArrangedTurn {
   return { role: "user", parts: [{ type: "text", text: "(continue)", path }], path };
 }
 
@@ -85,6 +93,10 @@ function opening(path: string): ArrangedTurn {
 function isWritable(part: Part): boolean {
   if (part.type === "text" || part.type === "refusal") return !isBlank(part.text);
   return part.type !== "reasoning" || part.opaque?.dialect === "messages";
+}
+
+function isCall(part: Part): boolean {
+  return part.type === "tool-call";
 }
 
 function isBlank(text: string): boolean {
