@@ -8,9 +8,9 @@ const content = { role: "model", parts: [{ text: "second" }] };
 const message = { role: "assistant", content: "second" };
 const answers: [what: string, vendor: Name, stream: Payload, whole: Payload][] = [
   [
-    "an unreadable first candidate",
+    "its only candidate numbered from 1",
     "generate",
-    { candidates: [7, { index: 1, content, finishReason: "STOP" }] },
+    { candidates: [{ index: 1, content, finishReason: "STOP" }] },
     { candidates: [{ index: 1, content, finishReason: "STOP" }] },
   ],
   [

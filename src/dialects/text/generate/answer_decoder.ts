@@ -2,7 +2,7 @@ import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { isRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
-import { AnswerReader } from "./answer/answer_reader.ts";
+import { AnswerReader, areReadable } from "./answer/answer_reader.ts";
 
 /**
  * Events of a whole answer. A server that doesn't know `alt=sse` returns a stream's elements in one
@@ -17,9 +17,7 @@ export function decodeAnswer(json: unknown): CanonicalEvent[] {
     if (carriesError(element)) {
       return [...events, { type: "error", error: readVendorError(element, undefined) }];
     }
-    if (Array.isArray(element.candidates) && !element.candidates.every(isRecord)) {
-      throw unreadableAnswer("a candidate is no object");
-    }
+    if (!areReadable(element)) throw unreadableAnswer("a candidate is no object");
     reader.read(element, events);
     if (events.some(({ type }) => type === "error")) return events;
   }

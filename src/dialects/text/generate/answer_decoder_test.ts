@@ -210,6 +210,13 @@ Deno.test("candidates are kept apart, each with its own ending (80)", () => {
   ]);
 });
 
+Deno.test("an answer with a candidate that can't be read fails, streamed as whole", () => {
+  const element = { candidates: [candidate([{ text: "a" }], "STOP"), null] };
+  assert.throws(() => decodeAnswer(element), Fault);
+  assert.equal(stream([element]).complete, false);
+  assert.ok(stream([element]).events.some(({ type }) => type === "error"));
+});
+
 Deno.test("arguments in pieces: strings go on, other values stand, paths nest", () => {
   const piece = (functionCall: unknown) => ({ candidates: [candidate([{ functionCall }])] });
   const string = (jsonPath: string, stringValue: string, willContinue = false) => ({

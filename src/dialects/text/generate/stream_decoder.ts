@@ -3,7 +3,7 @@ import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
 import { isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
-import { AnswerReader } from "./answer/answer_reader.ts";
+import { AnswerReader, areReadable } from "./answer/answer_reader.ts";
 import { noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
 
 export function createStreamDecoder(_quirks?: DialectQuirks, choices = 1): StreamDecoder {
@@ -39,6 +39,7 @@ class GenerateStreamDecoder implements StreamDecoder {
     for (const element of Array.isArray(json) ? json : [json]) {
       if (!isRecord(element)) continue;
       if (carriesError(element)) return this.#fail(element, events);
+      if (!areReadable(element)) return this.#fail(unreadableEvent("A candidate can't be read."));
       this.#reader.read(element, events);
     }
     if (events.some(({ type }) => type === "error")) this.#failed = true;

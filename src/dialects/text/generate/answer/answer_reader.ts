@@ -25,13 +25,12 @@ export class AnswerReader {
   #blockReason: string | undefined;
   #model: string | undefined;
 
-  /** One GenerateContentResponse that carries no error. */
+  /** One GenerateContentResponse that carries no error, and whose candidates can be read. */
   read(json: JsonRecord, events: CanonicalEvent[]): void {
     this.#start(json, events);
     this.#own.add(json);
     const candidates = Array.isArray(json.candidates) ? json.candidates : [];
-    for (const [position, candidate] of candidates.entries()) {
-      if (!isRecord(candidate)) continue;
+    for (const [position, candidate] of (candidates as JsonRecord[]).entries()) {
       const index = choiceIndex(candidate.index, position);
       this.#candidate(index).read(candidate, events);
       const searches = searchCount(candidate);
@@ -97,6 +96,11 @@ export class AnswerReader {
     if (modelTraits(this.#model ?? "").generation < 3) return 1;
     return [...queries.values()].reduce((total, one) => total + one, 0);
   }
+}
+
+/** Whether all candidates are objects: without one of them the caller would lack a choice. */
+export function areReadable({ candidates }: JsonRecord): boolean {
+  return !Array.isArray(candidates) || candidates.every(isRecord);
 }
 
 function unixSeconds(time: unknown): number | undefined {
