@@ -1,4 +1,4 @@
-/** An answer to a request for one choice that lacks it, for callers of another dialect. */
+/** Answers whose choices are numbered wrong, for callers of another dialect. */
 import assert from "@std/assert";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import { framesOf, type Payload } from "./recordings.ts";
@@ -37,4 +37,20 @@ for (const [what, vendor, stream, whole] of answers) {
       for (const act of read(2)) act();
     });
   }
+}
+
+for (
+  const [vendor, whole] of [
+    ["chat", { choices: [0, 0].map((index) => ({ index, message, finish_reason: "stop" })) }],
+    ["generate", { candidates: [0, 0].map((index) => ({ index, content, finishReason: "STOP" })) }],
+  ] as const
+) {
+  Deno.test(`choices of a ${vendor} answer that are all numbered 0 stay apart`, () => {
+    const caller = vendor === "chat" ? "generate" : "chat";
+    const { choices } = foldEvents(readWhole({ vendor, caller, choices: 2 }, whole));
+    assert.deepEqual(choices.map(({ parts }) => parts.map((part) => part.text)), [
+      ["second"],
+      ["second"],
+    ]);
+  });
 }

@@ -66,6 +66,16 @@ export function choiceIndex(value: unknown, position: number): number {
   return isIndex ? value as number : position;
 }
 
+/**
+ * The indexes of choices that came together. Some servers number all of them 0: where two have the
+ * same, their positions are meant.
+ */
+export function choiceIndexes(choices: readonly JsonRecord[]): number[] {
+  const indexes = choices.map(({ index }, position) => choiceIndex(index, position));
+  if (choices.length < 2 || new Set(indexes).size === choices.length) return indexes;
+  return [...choices.keys()];
+}
+
 /** Most choices that a request may ask for. */
 const maxChoices = 128;
 

@@ -1,7 +1,7 @@
 import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { CanonicalEvent, UsageEvent } from "../../kernel/canonical.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
-import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
+import { asString, choiceIndexes, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
 import { ownAnswer } from "./answer/own_choice.ts";
@@ -29,9 +29,9 @@ export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalE
     created: unixTime(json.created),
   }];
   const nextBlock = { value: 0 };
-  for (const [position, choice] of choices.entries()) {
-    const reader = new ChoiceReader(choiceIndex(choice.index, position), nextBlock);
-    reader.read(choice, events);
+  for (const [position, index] of choiceIndexes(choices).entries()) {
+    const reader = new ChoiceReader(index, nextBlock);
+    reader.read(choices[position]!, events);
     // A whole answer has ended, even if the server omits the reason.
     if (!reader.finished) reader.read({ finish_reason: "stop" }, events);
     reader.close(events);

@@ -2,7 +2,7 @@ import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import {
   asRecord,
   asString,
-  choiceIndex,
+  choiceIndexes,
   isRecord,
   type JsonRecord,
   unixTime,
@@ -29,9 +29,9 @@ export class AnswerReader {
   read(json: JsonRecord, events: CanonicalEvent[]): void {
     this.#start(json, events);
     this.#own.add(json);
-    const candidates = Array.isArray(json.candidates) ? json.candidates : [];
-    for (const [position, candidate] of (candidates as JsonRecord[]).entries()) {
-      const index = choiceIndex(candidate.index, position);
+    const candidates: JsonRecord[] = Array.isArray(json.candidates) ? json.candidates : [];
+    for (const [position, index] of choiceIndexes(candidates).entries()) {
+      const candidate = candidates[position]!;
       this.#candidate(index).read(candidate, events);
       const searches = searchCount(candidate);
       if (searches !== undefined) this.#searches.set(index, searches);
