@@ -1,5 +1,6 @@
 import { nanosToUsd } from "../base/money.ts";
-import { finish } from "../base/steps.ts";
+import { runAtOnce } from "../base/heavy_work.ts";
+import { writeJson } from "../base/write_json.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
 import { promptTokens } from "../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
@@ -27,7 +28,7 @@ import type { CallContext } from "./call_context.ts";
 import { continueConversation } from "./conversation/conversation.ts";
 import { candidatesOf, type RoutingDeps } from "./candidates.ts";
 import { eachPossible, mayAnotherAnswer } from "./pipeline.ts";
-import { type PlanDeps, readEndpointRefusal, unsignedThinking } from "./plan/plan_call.ts";
+import { parsing, type PlanDeps, readEndpointRefusal, unsignedThinking } from "./plan/plan_call.ts";
 import { modelHeader, type Reply, serverTiming } from "./reply.ts";
 import type { Counting, Dialect } from "../dialects/kernel/dialect.ts";
 
@@ -99,9 +100,12 @@ interface Count extends Pick<Counted, "caller" | "dialect" | "plain"> {
 
 async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Promise<Count> {
   const { caller, dialect } = of;
+  const { step = runAtOnce } = caller;
   const { state } = dialect.hostedWork(of.counted);
   const same = target.vendor.dialects.includes(dialect.name);
-  const upstream = same ? dialect : deps.dialects[target.vendor.dialects[0]!];
+  // Of another dialect as a call is translated.
+  const { translateTo, dialects: [first] } = target.vendor;
+  const upstream = same ? dialect : deps.dialects[translateTo ?? first!];
   const { counting } = upstream;
   const access = counting && await accessVendor(deps, caller, target);
   if (!same) dialect.conversation?.requireInput?.(of.body);
@@ -113,19 +117,15 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
     return { caller, dialect, plain, target };
   }
   const request = same
-    ? asSent({ ...of, plain }, target)
-    : upstream.encodeRequest(dialect.decodeRequest(plain), {
-      model: target.model,
-      maxOutputTokens: undefined,
-      quirks: target.vendor.quirks,
-    }).body;
+    ? await asSent({ ...of, plain }, target)
+    : await translated({ ...of, plain }, upstream, target);
   if (access.isManaged) {
     refuseState(state);
     // Of the conversation that is continued a vendor of this dialect may have its own.
     if (!same) refuseState(upstream.hostedWork(request).state);
   }
   const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
-  const body = JSON.stringify(counting.requestBody(rest, target.model));
+  const body = await step.inSteps(() => writeJson(counting.requestBody(rest, target.model)));
   return { caller, dialect, plain, target, ask: { access, counting, body, sameDialect: same } };
 }
 
@@ -145,12 +145,26 @@ async function withConversation(
 }
 
 /** The body as a call would be sent: what the vendor didn't sign it doesn't count either. */
-function asSent({ caller, dialect, plain }: Counted, target: ResolvedModel): unknown {
+async function asSent({ caller, dialect, plain }: Counted, target: ResolvedModel) {
   const unsigned = unsignedThinking({ caller, dialect, body: plain, target });
   if (!unsigned) return plain;
+  const { step = runAtOnce } = caller;
   const changes = { model: target.model, askStreamUsage: false, unsigned };
   const facts = dialect.readRequest(plain);
-  return JSON.parse(dialect.spliceRequest(JSON.stringify(plain), facts, changes));
+  const text = await step.inSteps(() => writeJson(plain));
+  const sent = await step.inSteps(() => dialect.spliceRequestSteps(text, facts, changes));
+  return await step.inSteps(() => parsing(sent));
+}
+
+/** The body as a call would be sent in the vendor's dialect. */
+async function translated(
+  { caller: { step = runAtOnce }, dialect, plain }: Counted,
+  upstream: Dialect,
+  { model, vendor: { quirks } }: ResolvedModel,
+) {
+  const request = await step.inSteps(() => dialect.decodeRequestSteps(plain));
+  const target = { model, maxOutputTokens: undefined, quirks };
+  return (await step.inSteps(() => upstream.encodeRequestSteps(request, target))).body;
 }
 
 async function countAt(
@@ -158,7 +172,7 @@ async function countAt(
   { caller, dialect, plain, target, ask }: Count,
   budget: RequestBudget,
 ): Promise<Reply> {
-  if (!ask) return estimate(dialect, plain, target, caller);
+  if (!ask) return await estimate(dialect, plain, target, caller);
   const { access, counting, body, sameDialect } = ask;
   const answer = await postToVendor(deps, access, {
     path: counting.path(target.model),
@@ -169,7 +183,7 @@ async function countAt(
   if (answer.status !== 200) {
     const refusal = await readRefusal(answer);
     if (isMissing({ status: answer.status, ...refusal }, target.model)) {
-      return estimate(dialect, plain, target, caller);
+      return await estimate(dialect, plain, target, caller);
     }
     throw refusalFault(deps, access, answer, refusal.json);
   }
@@ -197,14 +211,15 @@ function isMissing(refusal: { status: number; json: unknown; text: string }, mod
   return status === 405 || status === 404 && readEndpointRefusal(refusal, model) !== undefined;
 }
 
-function estimate(
+async function estimate(
   dialect: Dialect,
   body: unknown,
   target: ResolvedModel,
   caller: CallContext,
-): Reply {
-  const headers = { "x-token-count": "estimated" };
-  return reply(dialect, finish(promptTokens(body)), target, caller, headers);
+): Promise<Reply> {
+  const { step = runAtOnce } = caller;
+  const tokens = await step.inSteps(() => promptTokens(body));
+  return reply(dialect, tokens, target, caller, { "x-token-count": "estimated" });
 }
 
 function reply(

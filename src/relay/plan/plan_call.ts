@@ -368,7 +368,8 @@ async function readAgain(
   return dialect.asking.modelInPath && isRecord(body) ? { ...body, model, stream } : body;
 }
 
-function* parsing(text: string): Steps<unknown> {
+/** Parses a text that was a caller's body before. */
+export function* parsing(text: string): Steps<unknown> {
   const count = new JsonCount(wideLimits);
   yield* countInSteps(count, text);
   return yield* parseInSteps(text, count);
