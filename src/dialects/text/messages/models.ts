@@ -28,15 +28,21 @@ export function withoutRefused(
 
 /**
  * What a model accepts: the entry with the longest name that the model's contains. Dots in names
- * count as hyphens (`sonnet-4.5`).
+ * count as hyphens (`sonnet-4.5`); a Mythos takes what the Fable of its version does.
  */
 export function modelFacts(model: string): ModelFacts {
-  const name = model.toLowerCase().replaceAll(".", "-");
+  const name = model.toLowerCase().replaceAll(".", "-").replace("mythos", "fable");
   let best: { part: string; facts: ModelFacts } | undefined;
   for (const [part, facts] of messagesModels) {
-    if (name.includes(part) && part.length > (best?.part.length ?? 0)) best = { part, facts };
+    if (holds(name, part) && part.length > (best?.part.length ?? 0)) best = { part, facts };
   }
   return best?.facts ?? (name.includes("claude") ? unknownClaude : unknownModel);
+}
+
+/** `fable-5-20260609` is no `fable-5-2`. */
+function holds(name: string, part: string): boolean {
+  const at = name.indexOf(part);
+  return at >= 0 && !/\d/.test(name.charAt(at + part.length));
 }
 
 export interface ModelFacts {
@@ -102,6 +108,7 @@ const messagesModels: readonly (readonly [string, ModelFacts])[] = [
   ["opus-5-5", { ...newest, forcedTools: false }],
   ["haiku-5-5", { ...newest, off: "disabled" }],
   ["opus-5", { ...fifth, systemTurns: true, leastCached: 512 }],
+  ["fable-5-2", { ...newest, forcedTools: false, leastCached: 512 }],
   ["fable-5-1", { ...newest, forcedTools: false, leastCached: 512 }],
   ["fable-5", { ...newest, leastCached: 512 }],
   ["opus-4-7", { ...fifth, leastCached: 2048 }],
