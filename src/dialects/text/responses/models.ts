@@ -7,8 +7,8 @@ export function upstreamPath(): string {
 
 const sealed = "reasoning.encrypted_content";
 
-/** Models without reasoning that refuse the request for sealed reasoning. */
-const isPlain = /^(?:ft:)?(?:gpt-[34]|chatgpt-)/;
+/** OpenAI's models without reasoning, which refuse the request for sealed reasoning. */
+export const neverReasons = /^(?:openai\/|ft:)?(?:gpt-[34]|chatgpt-|gpt-[\d.]+-chat)/;
 
 /** The encoded request without fields that its model is known to refuse. */
 export function fitToModel(
@@ -16,7 +16,7 @@ export function fitToModel(
   model: string,
 ): Record<string, unknown> {
   const { include, ...rest } = request;
-  if (!isPlain.test(model) || !Array.isArray(include)) return { ...request };
+  if (!neverReasons.test(model) || !Array.isArray(include)) return { ...request };
   const others = include.filter((name) => name !== sealed);
   return others.length > 0 ? { ...rest, include: others } : rest;
 }

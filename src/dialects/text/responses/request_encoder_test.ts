@@ -1,5 +1,7 @@
 import assert from "@std/assert";
 import type { CanonicalRequest, Part } from "../../kernel/canonical_request.ts";
+import { stateless } from "./conversation/stateless.ts";
+import { fitToModel } from "./models.ts";
 import { encodeRequest } from "./request_encoder.ts";
 
 const hi: Part = { type: "text", text: "hi", path: "messages[0].content" };
@@ -44,6 +46,15 @@ Deno.test("a plain request: nothing stored, reasoning asked for sealed, nothing 
   });
   assert.deepEqual(losses, []);
   assert.deepEqual(reversal.toolNames, {});
+});
+
+Deno.test("reasoning is asked for sealed where the model has it, translated or passed through", () => {
+  const cases = [["gpt-5.6-sol", true], ["o4-mini", true], ["grok-4.3", true]] as const;
+  const plain = ["gpt-4.1", "openai/gpt-4o", "ft:gpt-4.1-mini:acme", "gpt-5-chat-latest"];
+  for (const [model, reasons] of [...cases, ...plain.map((name) => [name, false] as const)]) {
+    assert.equal("include" in fitToModel(encode({}).body, model), reasons, model);
+    assert.equal(stateless({ input: "hi" }, model)!.sealReasoning, reasons, model);
+  }
 });
 
 Deno.test("a function that doesn't say strict is sent as not strict (pitfall 92)", () => {

@@ -13,6 +13,7 @@ import {
 import { pushAll } from "../../../../base/lists.ts";
 import type { StatelessCall } from "../../../kernel/dialect.ts";
 import { isRecord } from "../../../kernel/json.ts";
+import { neverReasons } from "../models.ts";
 
 const sealed = "reasoning.encrypted_content";
 
@@ -27,9 +28,6 @@ export function stateless(body: unknown, model: string): StatelessCall | undefin
   const sealReasoning = !asked && !neverReasons.test(model);
   return { sealReasoning, show: (text) => showAnswer(text, sealReasoning) };
 }
-
-/** OpenAI's models without reasoning, which refuse the request for sealed reasoning. */
-const neverReasons = /^(?:openai\/)?(?:gpt-[34]|chatgpt-|gpt-[\d.]+-chat)/;
 
 /** Sets `store: false`, and requests sealed reasoning beside what the caller includes. */
 export function statelessEdits(text: string, members: Members, sealReasoning: boolean): Edit[] {
