@@ -34,11 +34,11 @@ function withItems(schema: JsonRecord, depth: number): JsonRecord {
     ]),
   );
   if (!lacksItems(schema)) return written;
-  // Up to draft 2019-09 the places of a tuple are listed in `items`.
+  // Up to draft 2019-09 the places of a tuple are listed in `items`; `prefixItems` can't be empty.
   const { items, additionalItems, ...rest } = written;
   return {
     ...rest,
-    ...(Array.isArray(items) ? { prefixItems: items } : {}),
+    ...(Array.isArray(items) && items.length > 0 ? { prefixItems: items } : {}),
     items: isRecord(additionalItems) ? additionalItems : {},
   };
 }
