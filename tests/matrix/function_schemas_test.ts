@@ -1,4 +1,4 @@
-/** Tools as MCP servers describe them, towards OpenAI, which refuses what other vendors take. */
+/** Schemas of tools and answers towards OpenAI, which refuses what other vendors take. */
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
 import { shared, simulatedEnvironment, startTestService } from "../support/service.ts";
@@ -69,4 +69,15 @@ for (const model of ["openai/gpt-5.6-sol", "acme/gpt-4.1"]) {
       assert.equal(generate.status, 200, await generate.text());
     });
   }
+
+  Deno.test(`arrays of anything: ${model} takes the answer's schema of a generate caller`, async () => {
+    const answer = await world().service.post(`/chat/v1/models/${model}:generateContent`, {
+      contents: [{ parts: [{ text: "Go" }] }],
+      generationConfig: {
+        responseMimeType: "application/json",
+        responseJsonSchema: schemas["arrays of anything"],
+      },
+    });
+    assert.equal(answer.status, 200, await answer.text());
+  });
 }

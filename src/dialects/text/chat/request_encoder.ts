@@ -8,7 +8,7 @@ import type {
 } from "../../kernel/canonical_request.ts";
 import { Breakpoints } from "../../kernel/breakpoints.ts";
 import { defined } from "../../../base/defined.ts";
-import { functionSchema } from "../../kernel/function_schema.ts";
+import { formatSchema, functionSchema } from "../../kernel/function_schema.ts";
 import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { SchemaBudget } from "../../kernel/schema_refs.ts";
@@ -153,7 +153,7 @@ function writeFormat(format: OutputFormat | undefined): unknown {
     type: "json_schema",
     json_schema: {
       name: format.name,
-      schema: format.schema,
+      schema: formatSchema(format),
       ...defined({ description: format.description, strict: format.strict }),
     },
   };

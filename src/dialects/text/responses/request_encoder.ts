@@ -1,6 +1,7 @@
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { CanonicalRequest, OutputFormat, Reasoning } from "../../kernel/canonical_request.ts";
 import { defined } from "../../../base/defined.ts";
+import { formatSchema } from "../../kernel/function_schema.ts";
 import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { aliasToolNames, plainToolName, toolNamesOf } from "../../kernel/tool_names.ts";
@@ -79,8 +80,13 @@ function writeText(format: OutputFormat | undefined, verbosity: string | undefin
 function writeFormat(format: OutputFormat | undefined): unknown {
   if (format === undefined || format.type === "text") return format;
   if (format.type === "json") return { type: "json_object" };
-  const { name, schema, description, strict } = format;
-  return { type: "json_schema", name, schema, ...defined({ description, strict }) };
+  const { name, description, strict } = format;
+  return {
+    type: "json_schema",
+    name,
+    schema: formatSchema(format),
+    ...defined({ description, strict }),
+  };
 }
 
 function writeReasoning(reasoning: Reasoning | undefined): unknown {
