@@ -3,7 +3,7 @@ import { BODY, FUNCTION, MESSAGES, PARTS, PARTS_OF_ROLE, TOOL_CALL } from "./cha
 import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
 import { type Medium, mediumFromBase64, mediumFromUrl } from "./media.ts";
 import { type OfferedTool, type Prompt } from "./model.ts";
-import { invalid, join, require, requireFunction, requireSchema } from "./openai_problems.ts";
+import { invalid, join, require, requireAnswerSchema, requireFunction } from "./openai_problems.ts";
 import { type ToolOutcome } from "./prose.ts";
 import { type OfferedSearch } from "./web_search.ts";
 
@@ -244,10 +244,7 @@ function checkFormat(body: JsonObject, isStrict: boolean): void {
       "Missing required parameter: 'response_format.json_schema.name'.",
     );
   }
-  if (isStrict && schema) {
-    const subject = `response_format '${asText(wrapper?.name)}'`;
-    requireSchema(schema, wrapper?.strict === true, "response_format", subject, []);
-  }
+  if (isStrict && schema) requireAnswerSchema(schema, wrapper ?? {}, "response_format");
 }
 
 function offeredTools(body: JsonObject): OfferedTool[] {

@@ -91,8 +91,22 @@ export function requireFunction(definition: JsonObject, path: string): void {
   requireSchema(schema, definition.strict === true, path, subject, []);
 }
 
+/** Checks the schema of an answer, whose root must be an object. */
+export function requireAnswerSchema(
+  schema: JsonObject,
+  { name, strict }: JsonObject,
+  path: string,
+): void {
+  const subject = `response_format '${asText(name)}'`;
+  if (schema.type !== undefined && schema.type !== "object") {
+    const rule = `schema must be a JSON Schema of 'type: "object"', got 'type: "${schema.type}"'.`;
+    throw invalidSchema(path, subject, rule);
+  }
+  requireSchema(schema, strict === true, path, subject, []);
+}
+
 /** Throws unless the schema is one the vendor takes; strict ones must be closed everywhere. */
-export function requireSchema(
+function requireSchema(
   node: JsonObject,
   isStrict: boolean,
   path: string,

@@ -2,7 +2,7 @@
 import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
 import { type Medium, mediumFromBase64, mediumFromUrl } from "./media.ts";
 import { type OfferedTool, type Prompt } from "./model.ts";
-import { invalid, require, requireFunction, requireSchema } from "./openai_problems.ts";
+import { invalid, require, requireAnswerSchema, requireFunction } from "./openai_problems.ts";
 import { Problem } from "./problem.ts";
 import {
   BODY,
@@ -40,10 +40,7 @@ export function checkResponsesRequest(body: JsonObject, isStrict: boolean): void
       "Missing required parameter: 'text.format.name'.",
     );
   }
-  if (isStrict && schema) {
-    const subject = `response_format '${asText(format?.name)}'`;
-    requireSchema(schema, format?.strict === true, "text.format.schema", subject, []);
-  }
+  if (isStrict && schema) requireAnswerSchema(schema, format ?? {}, "text.format.schema");
   if (isStrict && format?.type === "json_object" && !/json/i.test(JSON.stringify(body.input))) {
     throw invalid(
       "input",

@@ -70,14 +70,30 @@ for (const model of ["openai/gpt-5.6-sol", "acme/gpt-4.1"]) {
     });
   }
 
-  Deno.test(`arrays of anything: ${model} takes the answer's schema of a generate caller`, async () => {
-    const answer = await world().service.post(`/chat/v1/models/${model}:generateContent`, {
-      contents: [{ parts: [{ text: "Go" }] }],
-      generationConfig: {
-        responseMimeType: "application/json",
-        responseJsonSchema: schemas["arrays of anything"],
-      },
+  const answerSchemas = [
+    ["arrays of anything", schemas["arrays of anything"]!],
+    ["a list", { type: "array", items: branch("name"), minItems: 1 }],
+  ] as const;
+  for (const [name, schema] of answerSchemas) {
+    Deno.test(`${name}: ${model} takes the answer's schema of a generate caller`, async () => {
+      const { service } = world();
+      const path = `/chat/v1/models/${model}`;
+      const body = {
+        contents: [{ parts: [{ text: "Go" }] }],
+        generationConfig: { responseMimeType: "application/json", responseJsonSchema: schema },
+      };
+      const whole = await service.post(`${path}:generateContent`, body);
+      assert.equal(whole.status, 200, await whole.clone().text());
+      const streamed = await service.post(`${path}:streamGenerateContent`, body);
+      const elements: Answer[] = [await whole.json(), ...await streamed.json()];
+      const texts = elements.map(({ candidates }) => candidates[0]!.content.parts[0]?.text ?? "");
+      for (const text of [texts[0]!, texts.slice(1).join("")]) {
+        assert.equal(Array.isArray(JSON.parse(text)), schema.type === "array", text);
+      }
     });
-    assert.equal(answer.status, 200, await answer.text());
-  });
+  }
+}
+
+interface Answer {
+  candidates: { content: { parts: { text?: string }[] } }[];
 }

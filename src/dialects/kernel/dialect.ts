@@ -436,7 +436,10 @@ export interface Reversal {
   customTools: readonly string[];
   /** Tool whose arguments are the answer's text (emulated JSON schema); finish becomes `stop`. */
   jsonTool: string | undefined;
-  /** The member of that JSON that holds the answer, if the schema's root had to be wrapped. */
+  /**
+   * The member of that JSON, or without such a tool of the text, that holds the answer, if the
+   * schema's root had to be wrapped.
+   */
   jsonUnwrap: string | undefined;
   /** Whether to remove a code fence around the text (emulated JSON mode). */
   stripFence: boolean;

@@ -1,4 +1,4 @@
-import type { OutputFormat, Tool } from "./canonical_request.ts";
+import type { Tool } from "./canonical_request.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 import { mapSchemas, type SchemaBudget, schemasIn } from "./schema_refs.ts";
 import { toolSchema } from "./tool_schema.ts";
@@ -16,14 +16,8 @@ export function functionSchema(tool: Tool, room: SchemaBudget): JsonRecord | und
   return itemsInArrays(schema, tool.strict);
 }
 
-/** The schema of an answer as OpenAI takes it: with `items` in every array. */
-export function formatSchema(
-  { schema, strict }: Extract<OutputFormat, { type: "json-schema" }>,
-): JsonRecord {
-  return itemsInArrays(schema, strict);
-}
-
-function itemsInArrays(schema: JsonRecord, strict: boolean | undefined): JsonRecord {
+/** The schema with `items` in every array, unless it is strict. */
+export function itemsInArrays(schema: JsonRecord, strict: boolean | undefined): JsonRecord {
   // Strict ones have rules of their own: they may not hold a schema that allows any value.
   const isConcerned = strict !== true && schemasIn(schema).some(lacksItems);
   return isConcerned ? withItems(schema, 0) : schema;

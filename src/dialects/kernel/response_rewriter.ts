@@ -103,14 +103,18 @@ export class ResponseRewriter {
 
   #start(event: BlockStartEvent): BlockStartEvent {
     const { content } = event;
-    if (content.kind === "text" && this.#reversal.stripFence) {
+    const { jsonTool, jsonUnwrap: member, stripFence: isFenced } = this.#reversal;
+    if (content.kind === "text" && isFenced) {
       this.#gather(event.block, stripFence);
       return event;
     }
+    if (content.kind === "text" && member !== undefined && jsonTool === undefined) {
+      this.#gather(event.block, (whole) => unwrap(whole, member));
+      return event;
+    }
     if (content.kind !== "tool-call") return event;
-    if (content.name === this.#reversal.jsonTool) {
+    if (content.name === jsonTool) {
       this.#jsonChoices.add(event.choice);
-      const member = this.#reversal.jsonUnwrap;
       if (member !== undefined) this.#gather(event.block, (whole) => unwrap(whole, member));
       return { ...event, content: { kind: "text" } };
     }

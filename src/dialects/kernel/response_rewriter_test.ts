@@ -40,6 +40,14 @@ Deno.test("an alias becomes the caller's tool name again", () => {
   assert.equal(reason, "tool_calls");
 });
 
+Deno.test("an answer whose schema was wrapped is unwrapped, and any other text stays", () => {
+  const text = { kind: "text" } as const;
+  const list = undone({ jsonUnwrap: "result" }, text, ['{"result":', " [1]}"]);
+  assert.deepEqual(list.part, { ...text, text: "[1]" });
+  const cut = undone({ jsonUnwrap: "result" }, text, ['{"result":', " [1"]);
+  assert.deepEqual(cut.part, { ...text, text: '{"result": [1' });
+});
+
 Deno.test("a tool call without an id gets one", () => {
   const { part } = undone({}, call("f", ""), ["{}"]);
   assert.equal(part.kind === "tool-call" && part.id, "call_minted");

@@ -8,7 +8,8 @@ import type {
 } from "../../kernel/canonical_request.ts";
 import { Breakpoints } from "../../kernel/breakpoints.ts";
 import { defined } from "../../../base/defined.ts";
-import { formatSchema, functionSchema } from "../../kernel/function_schema.ts";
+import { formatSchema } from "../../kernel/format_schema.ts";
+import { functionSchema } from "../../kernel/function_schema.ts";
 import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { SchemaBudget } from "../../kernel/schema_refs.ts";
@@ -36,6 +37,8 @@ export function* encodeRequestSteps(
   const marks = new Breakpoints(request, target, losses);
   const search = searchFor(request, target, losses);
   const limit = target.quirks?.olderTokenLimit ? "max_tokens" : "max_completion_tokens";
+  const { format } = request;
+  const answer = format?.type === "json-schema" ? formatSchema(format) : undefined;
   const body: Record<string, unknown> = {
     model: target.model,
     messages: yield* writeMessages(request, { aliasOf, marks, losses }),
@@ -51,7 +54,7 @@ export function* encodeRequestSteps(
       logprobs: request.logprobs ? true : undefined,
       top_logprobs: request.logprobs?.top || undefined,
       logit_bias: request.logitBias,
-      response_format: writeFormat(request.format),
+      response_format: writeFormat(request.format, answer?.schema),
       reasoning_effort: request.reasoning && effortOf(request.reasoning),
       verbosity: request.verbosity,
       user: request.user,
@@ -65,7 +68,7 @@ export function* encodeRequestSteps(
     ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
   if (request.metadata) loseSetting(request, "metadata", "hint", losses);
-  return { body, losses, reversal: { ...noReversal, toolNames } };
+  return { body, losses, reversal: { ...noReversal, toolNames, jsonUnwrap: answer?.unwrap } };
 }
 
 /** The dialect's own form, for models that search before every answer. */
@@ -146,14 +149,14 @@ function writeToolName(
   return { type, [type]: { name: aliasOf(name) } };
 }
 
-function writeFormat(format: OutputFormat | undefined): unknown {
+function writeFormat(format: OutputFormat | undefined, schema: unknown): unknown {
   if (format === undefined || format.type === "text") return undefined;
   if (format.type === "json") return { type: "json_object" };
   return {
     type: "json_schema",
     json_schema: {
       name: format.name,
-      schema: formatSchema(format),
+      schema,
       ...defined({ description: format.description, strict: format.strict }),
     },
   };

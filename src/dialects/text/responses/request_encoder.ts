@@ -1,7 +1,7 @@
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { CanonicalRequest, OutputFormat, Reasoning } from "../../kernel/canonical_request.ts";
 import { defined } from "../../../base/defined.ts";
-import { formatSchema } from "../../kernel/function_schema.ts";
+import { formatSchema } from "../../kernel/format_schema.ts";
 import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { aliasToolNames, plainToolName, toolNamesOf } from "../../kernel/tool_names.ts";
@@ -36,6 +36,8 @@ export function* encodeRequestSteps(
     ...(request.logprobs ? ["message.output_text.logprobs"] : []),
     ...(search ? ["web_search_call.action.sources"] : []),
   ];
+  const { format } = request;
+  const answer = format?.type === "json-schema" ? formatSchema(format) : undefined;
   const body: Record<string, unknown> = {
     model: target.model,
     input: yield* writeItems(request, { aliasOf, marks, losses }),
@@ -48,7 +50,7 @@ export function* encodeRequestSteps(
       temperature: request.temperature,
       top_p: request.topP,
       top_logprobs: request.logprobs?.top || undefined,
-      text: writeText(request.format, request.verbosity),
+      text: writeText(request, answer?.schema),
       reasoning: writeReasoning(request.reasoning),
       user: request.user,
       service_tier: request.serviceTier,
@@ -58,7 +60,7 @@ export function* encodeRequestSteps(
     ...writeTools(request, search, aliasOf, losses),
     ...(request.stream ? { stream: true } : {}),
   };
-  return { body, losses, reversal: { ...noReversal, toolNames } };
+  return { body, losses, reversal: { ...noReversal, toolNames, jsonUnwrap: answer?.unwrap } };
 }
 
 /** Settings without a field in this dialect. */
@@ -72,19 +74,19 @@ const lost = [
   "logitBias",
 ] as const;
 
-function writeText(format: OutputFormat | undefined, verbosity: string | undefined): unknown {
+function writeText({ format, verbosity }: CanonicalRequest, schema: unknown): unknown {
   if (format === undefined && verbosity === undefined) return undefined;
-  return defined({ format: writeFormat(format), verbosity });
+  return defined({ format: writeFormat(format, schema), verbosity });
 }
 
-function writeFormat(format: OutputFormat | undefined): unknown {
+function writeFormat(format: OutputFormat | undefined, schema: unknown): unknown {
   if (format === undefined || format.type === "text") return format;
   if (format.type === "json") return { type: "json_object" };
   const { name, description, strict } = format;
   return {
     type: "json_schema",
     name,
-    schema: formatSchema(format),
+    schema,
     ...defined({ description, strict }),
   };
 }

@@ -1,6 +1,7 @@
 import type { CanonicalRequest, Loss } from "../../../kernel/canonical_request.ts";
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { inlineRefs, type SchemaBudget } from "../../../kernel/schema_refs.ts";
+import type { JsonRecord } from "../../../kernel/json.ts";
+import { wrappedMember, wrappedRoot } from "../../../kernel/format_schema.ts";
+import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import type { ModelFacts } from "../models.ts";
 import { strictSchema } from "./strict_schema.ts";
 import { toolSchema } from "../../../kernel/tool_schema.ts";
@@ -48,10 +49,13 @@ export function planFormat(
   } else if (forcesCall(request)) {
     return { stripFence: false };
   }
+  // A tool's input must be an object.
+  const wrapped = wrappedRoot(format.schema, room);
   return {
     tool: {
       description: format.description ?? "Gives the answer. Call this tool with the whole answer.",
-      ...objectRoot(format.schema, room, settingPath(request, "format")),
+      schema: wrapped ?? toolSchema(format.schema, room, settingPath(request, "format")),
+      unwrap: wrapped && wrappedMember,
     },
     stripFence: false,
   };
@@ -63,42 +67,4 @@ export function planFormat(
  */
 function forcesCall({ toolChoice, tools }: CanonicalRequest): boolean {
   return toolChoice?.mode === "required" && tools.length > 0;
-}
-
-/** A tool's input must be an object: any other root becomes a member of one. */
-function objectRoot(
-  schema: JsonRecord,
-  room: SchemaBudget,
-  path: string,
-): { schema: JsonRecord; unwrap: string | undefined } {
-  const inlined = inlineRefs(schema, room);
-  const root = inlined.schema ?? schema;
-  const isObject = root.type === "object" || (root.type === undefined && !hasOtherRoot(root));
-  if (isObject) return { schema: toolSchema(schema, room, path), unwrap: undefined };
-  // References are relative to the root, which moves: they are inlined, or their targets move
-  // along.
-  const { $defs, definitions, ...rest } = root;
-  return {
-    schema: {
-      type: "object",
-      properties: { result: rest },
-      required: ["result"],
-      additionalProperties: false,
-      ...($defs === undefined ? {} : { $defs }),
-      ...(definitions === undefined ? {} : { definitions }),
-    },
-    unwrap: "result",
-  };
-}
-
-/** Without a type the branches decide; a schema without properties may allow any value. */
-function hasOtherRoot(root: JsonRecord): boolean {
-  if (isRecord(root.properties)) return false;
-  const branches = [root.anyOf, root.oneOf, root.allOf].flatMap((one) =>
-    Array.isArray(one) ? one : []
-  );
-  if (branches.length === 0) return root.enum !== undefined || root.const !== undefined;
-  return branches.some((one) =>
-    !isRecord(one) || (one.type !== "object" && !isRecord(one.properties))
-  );
 }
