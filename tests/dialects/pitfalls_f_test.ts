@@ -25,7 +25,10 @@ import {
 import { names, type Passage } from "./translated.ts";
 import type { Payload } from "./recordings.ts";
 
-const schema = objectSchema({ a: { type: "string" } });
+const schema = objectSchema({ a: { type: "string" } }, {
+  required: ["a"],
+  additionalProperties: false,
+});
 
 const rows: Crossing[] = [
   {

@@ -92,6 +92,21 @@ for (const model of ["openai/gpt-5.6-sol", "acme/gpt-4.1"]) {
       }
     });
   }
+
+  Deno.test(`an optional property: ${model} takes what a messages caller has strict`, async () => {
+    const schema = { type: "object", ...branch("id"), additionalProperties: false };
+    const optional = { ...schema, properties: { ...schema.properties, name: { type: "string" } } };
+    const losses = "output_config.format,tools[0].strict";
+    for (const [one, lost] of [[schema, null], [optional, losses]] as const) {
+      const answer = await world().service.post("/chat/v1/messages", {
+        ...{ model, max_tokens: 100, messages: [{ role: "user", content: "Go" }] },
+        output_config: { format: { type: "json_schema", schema: one } },
+        tools: [{ name: "f", strict: true, input_schema: one }],
+      });
+      assert.equal(answer.status, 200, await answer.text());
+      assert.equal(answer.headers.get("x-translation-loss"), lost);
+    }
+  });
 }
 
 interface Answer {

@@ -1,23 +1,27 @@
-import type { OutputFormat } from "./canonical_request.ts";
-import { itemsInArrays } from "./function_schema.ts";
+import type { CanonicalRequest, Loss } from "./canonical_request.ts";
+import { writtenFor } from "./function_schema.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 import { inlineRefs, SchemaBudget } from "./schema_refs.ts";
+import { loseSetting } from "./setting_losses.ts";
 
 /** The member that holds the answer where its schema was wrapped. */
 export const wrappedMember = "result";
 
 /**
- * The schema of an answer as OpenAI takes it: an object, with `items` in every array. `unwrap`: the
- * member that it was wrapped in.
+ * The schema of an answer as OpenAI takes it: an object, with `items` in every array, and strict
+ * where it can be. `unwrap`: the member that it was wrapped in.
  */
-export function formatSchema(
-  { schema, strict }: Extract<OutputFormat, { type: "json-schema" }>,
-): { schema: JsonRecord; unwrap: string | undefined } {
-  const wrapped = wrappedRoot(schema, new SchemaBudget());
-  return {
-    schema: itemsInArrays(wrapped ?? schema, strict),
-    unwrap: wrapped && wrappedMember,
-  };
+export function formatSchema(request: CanonicalRequest, losses: Loss[]): {
+  schema?: JsonRecord;
+  strict?: boolean | undefined;
+  unwrap?: string | undefined;
+} {
+  const { format } = request;
+  if (format?.type !== "json-schema") return {};
+  const wrapped = wrappedRoot(format.schema, new SchemaBudget());
+  const written = writtenFor(wrapped ?? format.schema, format.strict);
+  if (written.strict !== format.strict) loseSetting(request, "format", "hint", losses);
+  return { ...written, unwrap: wrapped && wrappedMember };
 }
 
 /** A schema of anything but an object as a member of one; undefined for an object's. */

@@ -12,7 +12,7 @@ Deno.test("a tuple's list becomes prefixItems, unless it is empty", () => {
     },
   };
   const tool = { type: "function" as const, name: "f", parameters, path: "p" };
-  assert.deepEqual(functionSchema(tool, new SchemaBudget()), {
+  assert.deepEqual(functionSchema(tool, new SchemaBudget(), []).parameters, {
     type: "object",
     properties: {
       pair: { type: "array", prefixItems: [places], items: { type: "number" } },

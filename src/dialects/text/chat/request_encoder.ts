@@ -37,8 +37,7 @@ export function* encodeRequestSteps(
   const marks = new Breakpoints(request, target, losses);
   const search = searchFor(request, target, losses);
   const limit = target.quirks?.olderTokenLimit ? "max_tokens" : "max_completion_tokens";
-  const { format } = request;
-  const answer = format?.type === "json-schema" ? formatSchema(format) : undefined;
+  const { unwrap: jsonUnwrap, ...answer } = formatSchema(request, losses);
   const body: Record<string, unknown> = {
     model: target.model,
     messages: yield* writeMessages(request, { aliasOf, marks, losses }),
@@ -54,7 +53,7 @@ export function* encodeRequestSteps(
       logprobs: request.logprobs ? true : undefined,
       top_logprobs: request.logprobs?.top || undefined,
       logit_bias: request.logitBias,
-      response_format: writeFormat(request.format, answer?.schema),
+      response_format: writeFormat(request.format, answer),
       reasoning_effort: request.reasoning && effortOf(request.reasoning),
       verbosity: request.verbosity,
       user: request.user,
@@ -68,7 +67,7 @@ export function* encodeRequestSteps(
     ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
   if (request.metadata) loseSetting(request, "metadata", "hint", losses);
-  return { body, losses, reversal: { ...noReversal, toolNames, jsonUnwrap: answer?.unwrap } };
+  return { body, losses, reversal: { ...noReversal, toolNames, jsonUnwrap } };
 }
 
 /** The dialect's own form, for models that search before every answer. */
@@ -103,7 +102,7 @@ function writeTools(
   // Several vendors refuse these fields without tools.
   if (request.tools.length === 0 && !search) return {};
   const room = new SchemaBudget();
-  const tools = request.tools.map((tool) => writeTool(tool, aliasOf, room));
+  const tools = request.tools.map((tool) => writeTool(tool, { aliasOf, room, losses }));
   if (search?.demanded && request.tools.length > 0) {
     losses.push({ path: search.paths.demanded ?? search.path, weight: "hint" });
   }
@@ -118,18 +117,17 @@ function writeTools(
 
 function writeTool(
   tool: Tool,
-  aliasOf: (name: string) => string,
-  room: SchemaBudget,
+  { aliasOf, room, losses }: {
+    aliasOf: (name: string) => string;
+    room: SchemaBudget;
+    losses: Loss[];
+  },
 ): Record<string, unknown> {
   const named = { name: aliasOf(tool.name), ...defined({ description: tool.description }) };
   if (tool.type === "custom") {
     return { type: "custom", custom: { ...named, ...defined({ format: tool.format }) } };
   }
-  const parameters = functionSchema(tool, room);
-  return {
-    type: "function",
-    function: { ...named, ...defined({ parameters, strict: tool.strict }) },
-  };
+  return { type: "function", function: { ...named, ...functionSchema(tool, room, losses) } };
 }
 
 function writeToolChoice(request: CanonicalRequest, aliasOf: (name: string) => string): unknown {
@@ -149,15 +147,12 @@ function writeToolName(
   return { type, [type]: { name: aliasOf(name) } };
 }
 
-function writeFormat(format: OutputFormat | undefined, schema: unknown): unknown {
+function writeFormat(
+  format: OutputFormat | undefined,
+  answer: Pick<ReturnType<typeof formatSchema>, "schema" | "strict">,
+): unknown {
   if (format === undefined || format.type === "text") return undefined;
   if (format.type === "json") return { type: "json_object" };
-  return {
-    type: "json_schema",
-    json_schema: {
-      name: format.name,
-      schema,
-      ...defined({ description: format.description, strict: format.strict }),
-    },
-  };
+  const { name, description } = format;
+  return { type: "json_schema", json_schema: { name, ...defined({ ...answer, description }) } };
 }

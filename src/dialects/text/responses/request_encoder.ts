@@ -36,8 +36,7 @@ export function* encodeRequestSteps(
     ...(request.logprobs ? ["message.output_text.logprobs"] : []),
     ...(search ? ["web_search_call.action.sources"] : []),
   ];
-  const { format } = request;
-  const answer = format?.type === "json-schema" ? formatSchema(format) : undefined;
+  const { unwrap: jsonUnwrap, ...answer } = formatSchema(request, losses);
   const body: Record<string, unknown> = {
     model: target.model,
     input: yield* writeItems(request, { aliasOf, marks, losses }),
@@ -50,7 +49,7 @@ export function* encodeRequestSteps(
       temperature: request.temperature,
       top_p: request.topP,
       top_logprobs: request.logprobs?.top || undefined,
-      text: writeText(request, answer?.schema),
+      text: writeText(request, answer),
       reasoning: writeReasoning(request.reasoning),
       user: request.user,
       service_tier: request.serviceTier,
@@ -60,7 +59,7 @@ export function* encodeRequestSteps(
     ...writeTools(request, search, aliasOf, losses),
     ...(request.stream ? { stream: true } : {}),
   };
-  return { body, losses, reversal: { ...noReversal, toolNames, jsonUnwrap: answer?.unwrap } };
+  return { body, losses, reversal: { ...noReversal, toolNames, jsonUnwrap } };
 }
 
 /** Settings without a field in this dialect. */
@@ -74,21 +73,18 @@ const lost = [
   "logitBias",
 ] as const;
 
-function writeText({ format, verbosity }: CanonicalRequest, schema: unknown): unknown {
+type Answer = Pick<ReturnType<typeof formatSchema>, "schema" | "strict">;
+
+function writeText({ format, verbosity }: CanonicalRequest, answer: Answer): unknown {
   if (format === undefined && verbosity === undefined) return undefined;
-  return defined({ format: writeFormat(format, schema), verbosity });
+  return defined({ format: writeFormat(format, answer), verbosity });
 }
 
-function writeFormat(format: OutputFormat | undefined, schema: unknown): unknown {
+function writeFormat(format: OutputFormat | undefined, answer: Answer): unknown {
   if (format === undefined || format.type === "text") return format;
   if (format.type === "json") return { type: "json_object" };
-  const { name, description, strict } = format;
-  return {
-    type: "json_schema",
-    name,
-    schema,
-    ...defined({ description, strict }),
-  };
+  const { name, description } = format;
+  return { type: "json_schema", name, ...defined({ ...answer, description }) };
 }
 
 function writeReasoning(reasoning: Reasoning | undefined): unknown {

@@ -58,7 +58,7 @@ Deno.test("reasoning is asked for sealed where the model has it, translated or p
 });
 
 Deno.test("a function that doesn't say strict is sent as not strict (pitfall 92)", () => {
-  const parameters = { type: "object", properties: {} };
+  const parameters = { type: "object", properties: {}, additionalProperties: false };
   const { body } = encode({
     tools: [
       { type: "function", name: "f", path: "tools[0]" },
@@ -86,11 +86,11 @@ Deno.test("a JSON schema is flat and keeps its name (pitfall 106)", () => {
   const format = {
     type: "json-schema",
     name: "n",
-    schema: { type: "object" },
+    schema: { type: "object", additionalProperties: false },
     strict: true,
   } as const;
   assert.deepEqual(encode({ format }).body.text, {
-    format: { type: "json_schema", name: "n", schema: { type: "object" }, strict: true },
+    format: { type: "json_schema", name: "n", schema: format.schema, strict: true },
   });
   assert.deepEqual(encode({ format: { type: "json" }, verbosity: "low" }).body.text, {
     format: { type: "json_object" },

@@ -33,6 +33,9 @@ class Random extends Choices {
   }
 }
 
+/** As OpenAI takes it strict. */
+const closed = { type: "object", properties: {}, additionalProperties: false };
+
 /** A request in the form that decoding gives: paths aside, what this dialect can carry. */
 function requestOf(random: Random): CanonicalRequest {
   const tools = random.many(
@@ -45,7 +48,7 @@ function requestOf(random: Random): CanonicalRequest {
           name: `f${index}`,
           strict: random.chance(50),
           ...random.maybe(50, () => ({ description: random.text() })),
-          ...random.maybe(70, () => ({ parameters: { type: "object", properties: {} } })),
+          ...random.maybe(70, () => ({ parameters: closed })),
           path: "",
         }
         : {
@@ -107,7 +110,7 @@ function formatOf(random: Random): NonNullable<CanonicalRequest["format"]> {
   return random.pick<NonNullable<CanonicalRequest["format"]>>([
     { type: "text" },
     { type: "json" },
-    { type: "json-schema", name: "n", schema: { type: "object" }, strict: true },
+    { type: "json-schema", name: "n", schema: closed, strict: true },
     { type: "json-schema", name: "n", schema: {}, description: "d" },
   ]);
 }

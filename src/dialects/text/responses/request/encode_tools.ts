@@ -14,7 +14,7 @@ export function writeTools(
 ): Record<string, unknown> {
   if (request.tools.length === 0 && !search) return {};
   const room = new SchemaBudget();
-  const tools = request.tools.map((tool) => writeTool(tool, aliasOf, room));
+  const tools = request.tools.map((tool) => writeTool(tool, { aliasOf, room, losses }));
   return {
     tools: search ? [...tools, writeSearch(search, losses)] : tools,
     ...defined({
@@ -40,20 +40,19 @@ function writeSearch(search: WebSearch, losses: Loss[]): Record<string, unknown>
 
 function writeTool(
   tool: Tool,
-  aliasOf: (name: string) => string,
-  room: SchemaBudget,
+  { aliasOf, room, losses }: {
+    aliasOf: (name: string) => string;
+    room: SchemaBudget;
+    losses: Loss[];
+  },
 ): Record<string, unknown> {
   const named = { name: aliasOf(tool.name), ...defined({ description: tool.description }) };
   if (tool.type === "custom") {
     return { type: "custom", ...named, ...defined({ format: writeToolFormat(tool.format) }) };
   }
-  return {
-    type: "function",
-    ...named,
-    parameters: functionSchema(tool, room) ?? null,
-    // The default is true here and false in other dialects.
-    strict: tool.strict ?? false,
-  };
+  // The default of strict is true here and false in other dialects.
+  const { parameters = null, strict = false } = functionSchema(tool, room, losses);
+  return { type: "function", ...named, parameters, strict };
 }
 
 function writeToolFormat(format: unknown): unknown {
