@@ -1,5 +1,5 @@
 import type { Loss, Tool } from "./canonical_request.ts";
-import { defined } from "./fields.ts";
+import { defined } from "../../base/defined.ts";
 import { asRecord, isRecord, type JsonRecord } from "./json.ts";
 import { mapSchemas, type SchemaBudget, schemasIn } from "./schema_refs.ts";
 import { toolSchema } from "./tool_schema.ts";
