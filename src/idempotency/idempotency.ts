@@ -330,6 +330,10 @@ class Gate implements Idempotency {
     const original = existing.answer.transactionId;
     // An attempt to store it seemed to fail, and was carried out after the store was erased.
     if (original === transactionId) return { state: "stored" };
+    // This process answered again once this one was erased: that is a call of its own.
+    if (this.#memory.find(claim.key)?.answer.transactionId === original) {
+      return { state: "conflict" };
+    }
     return { state: "duplicate", transactionId: original };
   }
 

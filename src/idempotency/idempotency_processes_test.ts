@@ -140,6 +140,36 @@ Deno.test("what two processes answered is reported also if the second answer was
   assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
 });
 
+Deno.test("an erased second answer still gives its charge back when the request was answered a third time", async () => {
+  const processes = setUp(["a", "b"]);
+  const { one, two, store } = processes;
+  await answerTwice(processes);
+  await one.maintain();
+  await two.erase(["t2"]);
+  store.isAway = true;
+  const third = request();
+  await two.idempotent(third, () => Promise.resolve(wholeRun(third.trace, "t3")));
+  store.isAway = false;
+  await two.maintain();
+  const returned = two.duplicates.map(({ transactionId }) => transactionId);
+  assert.deepEqual(returned.toSorted(), ["t2", "t3"]);
+  assert.equal(two.unsaved, 0);
+});
+
+Deno.test("a repeat of an erased answer is a call of its own: nothing is given back for it", async () => {
+  const { one, store } = setUp();
+  store.isAway = true;
+  const first = request();
+  await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
+  store.isAway = false;
+  await one.erase(["t1"]);
+  const second = request();
+  await one.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2")));
+  await one.maintain();
+  assert.deepEqual(one.duplicates, []);
+  assert.equal(one.unsaved, 0);
+});
+
 Deno.test("an erased answer that the store lacks is never stored, nor given again", async () => {
   const { one, two, store } = setUp(["a", "b"]);
   store.isAway = true;

@@ -25,8 +25,10 @@ const maxBytes = 64 * 1024 * 1024;
 /** Answers that this process gave: those that the store lacks, and recent ones. */
 export class ReplayMemory {
   readonly #clock: Pick<Clock, "monotonicMs">;
-  /** Oldest first. */
+  /** By key, oldest first. */
   readonly #remembered = new Map<string, RememberedAnswer>();
+  /** Erased before the store had them; a later answer may have their key. */
+  readonly #erased = new Set<RememberedAnswer>();
   #bytes = 0;
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
@@ -52,12 +54,12 @@ export class ReplayMemory {
 
   find(key: string): RememberedAnswer | undefined {
     this.trim();
-    const remembered = this.#remembered.get(key);
-    return remembered?.isErased ? undefined : remembered;
+    return this.#remembered.get(key);
   }
 
   /** Forgets this answer, unless another one took its place. */
   forget(remembered: RememberedAnswer): void {
+    this.#erased.delete(remembered);
     if (this.#remembered.get(remembered.claim.key) === remembered) this.#drop(remembered.claim.key);
   }
 
@@ -65,19 +67,17 @@ export class ReplayMemory {
     for (const [key, remembered] of this.#remembered) {
       const { answer, isSaved } = remembered;
       if (answer.transactionId === null || !transactionIds.has(answer.transactionId)) continue;
+      this.#drop(key);
       remembered.isErased = true;
-      if (isSaved) {
-        this.#drop(key);
-        continue;
-      }
-      // Another process may have answered the same request: this call's charge is then given back.
-      this.#bytes -= answer.body.length;
       remembered.answer = { ...answer, headers: {}, body: new Uint8Array() };
+      // Another process may have answered the same request: this call's charge is then given back.
+      if (!isSaved) this.#erased.add(remembered);
     }
   }
 
   unsaved(): RememberedAnswer[] {
-    return [...this.#remembered.values()].filter((remembered) => !remembered.isSaved);
+    const unsaved = [...this.#remembered.values()].filter((remembered) => !remembered.isSaved);
+    return [...this.#erased, ...unsaved];
   }
 
   /** Forgets what is old, and when too much is held the oldest: first what the store has. */
@@ -85,6 +85,9 @@ export class ReplayMemory {
     const nowMs = this.#clock.monotonicMs();
     for (const [key, { atMs, isSaved }] of this.#remembered) {
       if (nowMs - atMs >= (isSaved ? savedMs : unsavedMs)) this.#drop(key);
+    }
+    for (const remembered of this.#erased) {
+      if (nowMs - remembered.atMs >= unsavedMs) this.#erased.delete(remembered);
     }
     for (const savedOnly of [true, false]) {
       for (const [key, { isSaved }] of this.#remembered) {
