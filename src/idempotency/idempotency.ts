@@ -324,7 +324,10 @@ class Gate implements Idempotency {
 
   /** What storing the answer would find, of one that is erased and must not be stored. */
   async #compare(claim: Claim, { transactionId }: StoredAnswer): Promise<Finished> {
-    const existing = await this.#deps.store.look(claim);
+    const { store } = this.#deps;
+    // Else it would be taken for another process at work until it expires.
+    await store.release(claim);
+    const existing = await store.look(claim);
     if (existing.state === "running") return { state: "held" };
     if (existing.state !== "done") return { state: "conflict" };
     const original = existing.answer.transactionId;

@@ -170,6 +170,25 @@ Deno.test("a repeat of an erased answer is a call of its own: nothing is given b
   assert.equal(one.unsaved, 0);
 });
 
+Deno.test("an erased answer that the store lacks gives its claim back at once", async () => {
+  const { one, two, store } = setUp(["a", "b"]);
+  const first = request();
+  await one.idempotent(first, () => {
+    store.isAway = true;
+    return Promise.resolve(wholeRun(first.trace, "t1"));
+  });
+  store.isAway = false;
+  await one.erase(["t1"]);
+  await one.maintain();
+  assert.equal(one.unsaved, 0);
+  const repeat = request();
+  const reply = two.idempotent(repeat, () => Promise.resolve(wholeRun(repeat.trace, "t2")));
+  let text: string | undefined;
+  void reply.then(seen).then((answer) => text = answer.text);
+  await settleDown();
+  assert.equal(text, "answer t2", "it doesn't wait for the claim to expire");
+});
+
 Deno.test("an erased answer that the store lacks is never stored, nor given again", async () => {
   const { one, two, store } = setUp(["a", "b"]);
   store.isAway = true;
