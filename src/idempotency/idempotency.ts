@@ -252,7 +252,7 @@ class Gate implements Idempotency {
     trace: CallTrace,
     streamed: boolean,
   ): Promise<void> {
-    if (!bytes || !isCompleted(trace) || this.#isErased(trace)) return this.#free(attempt);
+    if (!bytes || !isCompleted(trace)) return this.#free(attempt);
     try {
       await this.#keep(attempt, { status, headers }, bytes, trace, streamed);
     } catch (thrown) {
@@ -272,7 +272,10 @@ class Gate implements Idempotency {
     const transactionId = trace.transactionId ?? null;
     const answer = { status, headers, body: bytes, streamed, transactionId };
     const remembered = this.#memory.put(attempt.claim, answer, trace.settled);
-    this.#end(attempt, answer);
+    // Given to nobody; its charge may still be given back.
+    const isErased = transactionId !== null && this.#isErased(trace);
+    if (isErased) this.#memory.erase(new Set([transactionId]));
+    this.#end(attempt, isErased ? undefined : answer);
     const saved = this.#inBackground(this.#save(remembered));
     // The last byte leaves when a restart can't lose the answer; a store that is slow or away holds
     // nobody up for long.

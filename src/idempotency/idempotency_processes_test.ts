@@ -189,6 +189,33 @@ Deno.test("an erased answer that the store lacks gives its claim back at once", 
   assert.equal(text, "answer t2", "it doesn't wait for the claim to expire");
 });
 
+Deno.test("a second answer that was erased while it was made gives its charge back", async () => {
+  const { timers, store, one } = setUp();
+  const two = testProcess({
+    ...{ store: store.for("b"), clock: timers.clock, setTimer: timers.later },
+    isErased: ({ transactionId }) => transactionId === "t2",
+  });
+  await answerTwice({ one, two, store });
+  await one.maintain();
+  await two.maintain();
+  assert.deepEqual(two.duplicates.map(({ transactionId }) => transactionId), ["t2"]);
+  assert.equal(two.unsaved, 0);
+  assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
+});
+
+Deno.test("an answer that was erased while it was made is kept by nobody, and its claim is given back", async () => {
+  const { timers, store } = setUp();
+  const one = testProcess({
+    ...{ store: store.for("a"), clock: timers.clock, setTimer: timers.later },
+    isErased: () => true,
+  });
+  const first = request();
+  await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
+  await one.drain();
+  assert.equal(store.rows.size, 0);
+  assert.deepEqual([one.unsaved, one.duplicates.length], [0, 0]);
+});
+
 Deno.test("an erased answer that the store lacks is never stored, nor given again", async () => {
   const { one, two, store } = setUp(["a", "b"]);
   store.isAway = true;
@@ -257,7 +284,9 @@ Deno.test("an erased answer is given by nobody again, wherever it was kept", asy
 });
 
 /** Two processes that don't see each other answer one request, as `t1` and `t2`. */
-async function answerTwice({ one, two, store }: ReturnType<typeof setUp>): Promise<void> {
+async function answerTwice(
+  { one, two, store }: Pick<ReturnType<typeof setUp>, "one" | "two" | "store">,
+): Promise<void> {
   store.isAway = true;
   for (const [where, id] of [[one, "t1"], [two, "t2"]] as const) {
     const asked = request();

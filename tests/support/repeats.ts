@@ -4,6 +4,7 @@ import {
   createIdempotency,
   type Duplicate,
   type Idempotency,
+  type IdempotencyDeps,
   type IdempotentRequest,
 } from "../../src/idempotency/idempotency.ts";
 import type { Reply } from "../../src/relay/reply.ts";
@@ -26,6 +27,7 @@ export function testProcess(
     store: ReplayStore;
     clock: Pick<Clock, "monotonicMs">;
     setTimer?: (ms: number, run: () => void) => () => void;
+    isErased?: IdempotencyDeps["isErased"];
   },
 ): TestProcess {
   const duplicates: Duplicate[] = [];
