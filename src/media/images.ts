@@ -156,7 +156,13 @@ async function askAll(ctx: OperationContext, drawing: Drawing): Promise<ImageAns
   await Promise.all(Array.from({ length: Math.min(maxAtOnce, left.length) }, worker));
   const made = answers.filter((answer) => answer !== undefined);
   const [failure] = failures;
-  if (made.length > 0 || !failure) return made;
+  if (made.length > 0 || !failure) {
+    for (const { thrown, key } of failures) {
+      ctx.vendorCall.answeringKey = key;
+      if (thrown instanceof Fault) ctx.vendorCall.restAnsweringKey(thrown);
+    }
+    return made;
+  }
   // Another request may have been answered last, by another key.
   ctx.vendorCall.answeringKey = failure.key;
   throw failure.thrown;

@@ -42,6 +42,12 @@ async function start(behaviour: Behaviour, env: Environment = {}) {
   return { ...service, seen, call, [Symbol.asyncDispose]: stop };
 }
 
+async function restingKeys(service: { fetch: (path: string) => Promise<Response> }) {
+  const metrics = await (await service.fetch("/metrics")).text();
+  const resting = metrics.matchAll(/key_resting\{vendor="vendor-b",key="(#\d)"\} 1/g);
+  return [...resting].map(([, key]) => key);
+}
+
 const limited: Act = (exchange) =>
   exchange.answer(429, { error: { message: "Slow down." } }, { "retry-after": "60" });
 const refused: Act = (exchange) =>
@@ -157,9 +163,21 @@ Deno.test("of several pictures asked for at once, the key of the failed answer r
     ...{ provider: "vendor-b", model: "dall-e-3", prompt: "Five boats", n: 5 },
   });
   await response.text();
-  const metrics = await (await service.fetch("/metrics")).text();
-  const resting = metrics.matchAll(/key_resting\{vendor="vendor-b",key="(#\d)"\} 1/g);
-  assert.deepEqual([...resting].map(([, key]) => key), ["#1"]);
+  assert.deepEqual(await restingKeys(service), ["#1"]);
+});
+
+Deno.test("where other pictures of the call came, the key of the failed answer rests too", async () => {
+  const drawn: Act = (exchange) => exchange.answer(200, { data: [{ b64_json: "AAAA" }] });
+  await using service = await start({
+    "key-number-one": (exchange) =>
+      exchange.answer(200, { error: { message: "Slow down.", code: 429 } }),
+    ...{ "key-number-two": drawn, "key-number-three": drawn },
+  });
+  const response = await service.post("/imagen/v1/generate", {
+    ...{ provider: "vendor-b", model: "dall-e-3", prompt: "Three boats", n: 3 },
+  });
+  assert.equal(response.status, 200, await response.text());
+  assert.deepEqual(await restingKeys(service), ["#1"]);
 });
 
 Deno.test("what a vendor reported before its error is not charged a second time", async () => {
