@@ -143,9 +143,13 @@ const aacFrame = 1024;
 export const aacRates = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000]
   .concat([12_000, 11_025, 8_000, 7_350]);
 
+/** A description of a codec has a few hundred bytes. */
+const mostFormatBytes = 64 * 1024;
+
 /** The rate that its decoder reads; undefined where the description of the codec can't be read. */
 function aacRate(bytes: Buffer, format: Box): number | undefined {
-  const found = bytes.subarray(format.start, format.end).indexOf("esds", 0, "latin1");
+  const end = Math.min(format.end, format.start + mostFormatBytes);
+  const found = bytes.subarray(format.start, end).indexOf("esds", 0, "latin1");
   if (found < 0) return undefined;
   // The version of the box; then one descriptor in the other, after the fields of each.
   let at = format.start + found + 8;
@@ -155,6 +159,6 @@ function aacRate(bytes: Buffer, format: Box): number | undefined {
     do at++; while (bytes[at]! >= 128);
     at += 1 + fields;
   }
-  if (at + 2 > format.end) return undefined;
+  if (at + 2 > end) return undefined;
   return aacRates[bytes.readUInt16BE(at) >>> 7 & 15];
 }

@@ -248,6 +248,27 @@ Deno.test("Ogg files last as long as their packets, whatever their pages count",
   assert.ok(Math.abs(seconds - 6) < 0.5, `${seconds}`);
 });
 
+Deno.test("an Ogg file of more pages than any recording has is measured by its bytes", () => {
+  const opusHead = [...letters("OpusHead"), 1, 1, ...Array(9).fill(0)];
+  const first = [
+    ...letters("OggS"),
+    0,
+    2,
+    ...words(0, 0, 7, 0, 0),
+    1,
+    opusHead.length,
+    ...opusHead,
+  ];
+  // Each begins a stream of an unknown kind.
+  const page = [...letters("OggS"), 0, 2, ...Array(21).fill(0)];
+  const file = new Uint8Array(first.length + page.length * 1_000_000);
+  file.set([...first, ...page]);
+  for (let end = first.length + page.length; end < file.length; end += end - first.length) {
+    file.copyWithin(end, first.length, end);
+  }
+  assert.equal(secondsOf(file), file.length / 4000);
+});
+
 Deno.test("a recording whose head doesn't state its length is neither free nor endless", () => {
   const seconds = (file: Uint8Array<ArrayBuffer>) => {
     const one = reader(file);
