@@ -299,6 +299,26 @@ Deno.test("a thread goes on at another vendor, from any of its answers, and with
   );
 });
 
+Deno.test("a count of a message that continues a thread counts the conversation too", async () => {
+  world().play(callingTool(() => undefined));
+  const messages = [{ role: "user", content: `One? ${"Because. ".repeat(200)}` }];
+  const { json: { id } } = await ask({ messages, thread: create });
+  const next = { messages: [{ role: "user", content: "Two?" }], thread: goOn(id) };
+  world().play((exchange) => exchange.answer(200, { input_tokens: 9 }));
+  const path = "/chat/v1/messages/count_tokens";
+  const counted = await world().post(path, { model: models[0], ...next });
+  assert.deepEqual(await counted.json(), { input_tokens: 9 });
+  const { messages: sent, thread } = JSON.parse(world().last().body);
+  assert.deepEqual([sent.length, thread], [3, undefined]);
+  const estimated = await world().post(path, { model: "acme/acme-1", ...next });
+  const { input_tokens: tokens } = await estimated.json();
+  assert.ok(tokens > 200, `${tokens}`);
+  const first = await world().post(path, { model: models[0], messages, thread: create });
+  assert.equal(first.status, 200, await first.text());
+  assert.equal(JSON.parse(world().last().body).thread, undefined);
+  world().play();
+});
+
 Deno.test("nobody else continues a thread, no other endpoint reads it, and it is erased with its call", async () => {
   world().play(callingTool(() => undefined));
   const first = await ask({ messages: [{ role: "user", content: "Secret?" }], thread: create });

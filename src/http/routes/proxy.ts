@@ -61,8 +61,8 @@ function mountFamily(
   if (family.messages) relayed(app, deps, family.messages.create, dialects.messages, vendor);
   if (family.generate) generated(app, deps, family.generate, dialects.generate, vendor);
   if (family.messages) {
-    app.bind(family.messages.count, ({ caller, body }) => {
-      return counted({ caller, dialect: dialects.messages, vendor, body });
+    app.bind(family.messages.count, ({ caller, body, bodyText }) => {
+      return counted({ caller, dialect: dialects.messages, vendor, body, bodyText });
     });
   }
 }

@@ -13,7 +13,7 @@ export const counting: Counting = {
   write: (tokens) => ({ input_tokens: tokens }),
 };
 
-/** Fields that bound or shape an answer; the endpoint refuses them. */
+/** Fields that bound, shape or keep an answer; the endpoint refuses them. */
 const ofAnswers: ReadonlySet<string> = new Set([
   "max_tokens",
   "metadata",
@@ -21,6 +21,7 @@ const ofAnswers: ReadonlySet<string> = new Set([
   "stop_sequences",
   "stream",
   "temperature",
+  "thread",
   "top_k",
   "top_p",
 ]);
