@@ -247,6 +247,7 @@ function createCore(
     lookups: createLookupTurns(),
     telemetry: createTelemetry(config, {
       ...{ vendors, dialects, clock, log, version, processId: opened.processId },
+      isErased: (call) => erasureIndex.covers(call),
     }),
   };
 }

@@ -3,6 +3,7 @@ import type { Log } from "../base/log.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 import { readTranscript } from "../records/transcript.ts";
 import { CallMetrics, type MetricFamily } from "../shared/call_metrics.ts";
+import type { SelectableCall } from "../shared/interaction.ts";
 import type { Metrics } from "../shared/metrics.ts";
 import type { CallDeps } from "../relay/call.ts";
 import { providerName } from "../telemetry/call_spans.ts";
@@ -24,7 +25,7 @@ export interface Telemetry extends Required<Pick<CallDeps, "observe" | "traceIdO
 /** Metrics of calls; they and traces are exported where `OTEL_…` says where to send them. */
 export function createTelemetry(
   { telemetry: { traces, metrics, ...settings } }: Config,
-  { vendors, dialects, clock, log, version, processId }: {
+  { vendors, dialects, clock, log, version, processId, isErased }: {
     vendors: Vendors;
     dialects: Readonly<Record<string, Dialect>>;
     clock: Clock;
@@ -32,6 +33,8 @@ export function createTelemetry(
     version: string;
     /** Names this process among those that send to the same collector. */
     processId: string;
+    /** Whether a call was erased before its span was sent. */
+    isErased: (call: SelectableCall) => boolean;
   },
 ): Telemetry {
   const callMetrics = new CallMetrics();
@@ -42,7 +45,7 @@ export function createTelemetry(
   const collector = { ...settings, resource };
   const post = createPost(vendors.upstream);
   const tracing = traces === undefined ? noTracing : createTracing({ ...collector, ...traces }, {
-    ...{ post, log, version, providerOf: (label) => names.get(label) ?? label },
+    ...{ post, log, version, isErased, providerOf: (label) => names.get(label) ?? label },
     readContent: ({ dialect, ...payloads }) => readTranscript(dialects[dialect], payloads),
   });
   return {

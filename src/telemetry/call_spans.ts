@@ -2,6 +2,7 @@ import { nanosToUsd } from "../base/money.ts";
 import type {
   CallTiming,
   InteractionStatus,
+  SelectableCall,
   SettledCall,
   VendorRequestTime,
 } from "../shared/interaction.ts";
@@ -28,6 +29,7 @@ export interface Span {
 
 /** The payloads of a call, as they are recorded. */
 export interface CallContent {
+  readonly call: SelectableCall;
   readonly dialect: string;
   readonly request: string | null;
   readonly response: string | null;
@@ -158,12 +160,14 @@ function answerAttributes({ call, responseModel }: EndedCall): Record<string, Sp
 }
 
 /** Nothing of a call whose content is not recorded. */
-function contentOf(
-  { dialect, status, requestText: request, responseText: response }: SettledCall,
-): Pick<Span, "content"> {
+function contentOf(settled: SettledCall): Pick<Span, "content"> {
+  const { dialect, status, requestText: request, responseText: response } = settled;
   const units = (request?.length ?? 0) + (response?.length ?? 0);
   if (units === 0 || units > contentMaxUnits) return {};
-  return { content: { dialect, status, request, response } };
+  // Not the whole call, whose media would wait with it.
+  const { accountId, transactionId, createdAt, sessionId, userId } = settled;
+  const call = { accountId, transactionId, createdAt, sessionId, userId };
+  return { content: { call, dialect, status, request, response } };
 }
 
 function errorTypeOf({ status, errorCode }: SettledCall): string | undefined {

@@ -2,6 +2,7 @@ import { systemSetTimer } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
 import type { Transcript } from "../records/transcript.ts";
 import { messageOf } from "../shared/fault.ts";
+import type { SelectableCall } from "../shared/interaction.ts";
 import type { Measures } from "../shared/metrics.ts";
 import { type CallContent, callSpans, type EndedCall, type Span } from "./call_spans.ts";
 import {
@@ -42,7 +43,7 @@ export const noTracing: Tracing = {
 /** Exports the spans of calls. Loads OpenTelemetry's packages when the first ones are sent. */
 export function createTracing(
   { endpoint, capturesContent, ...collector }: TracingSettings,
-  { post, log, version, providerOf, readContent }: {
+  { post, log, version, providerOf, readContent, isErased }: {
     post: PostToCollector;
     log: Log;
     version: string;
@@ -50,11 +51,13 @@ export function createTracing(
     providerOf: (label: string) => string;
     /** What was said, whatever the dialect. */
     readContent: (content: CallContent) => Promise<Transcript>;
+    /** Whether a call was erased before its span was sent. */
+    isErased: (call: SelectableCall) => boolean;
   },
 ): Tracing {
   const { protocol, resource: attributes } = collector;
   const withContent = async ({ content, ...span }: Span): Promise<Span> => {
-    if (!content) return span;
+    if (!content || isErased(content.call)) return span;
     const messages = messageAttributes(await readContent(content));
     return { ...span, attributes: { ...span.attributes, ...messages } };
   };

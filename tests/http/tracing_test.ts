@@ -304,3 +304,21 @@ Deno.test("a call of which only usage is recorded has no content in its span, no
   const withContent = spans.filter(({ attributes }) => attributes["gen_ai.input.messages"]);
   assert.deepEqual(withContent.map(({ kind }) => kind), [2], "the third alone");
 });
+
+Deno.test("a call that is erased before its span is sent has no content in it", async () => {
+  await using collector = startCollector();
+  await using service = await start(collector, {
+    OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT,
+  });
+  const { response } = await service.call(async (exchange) => {
+    const erased = await service.fetch("/api/v1/data", {
+      method: "DELETE",
+      body: JSON.stringify({ confirm: true, session_ids: ["s1"] }),
+    });
+    assert.equal(erased.status, 200, await erased.text());
+    exchange.answer(200, wholeAnswer);
+  }, { headers: { "x-session-id": "s1" } });
+  await response.text();
+  const { server } = byKind(await collector.received(2));
+  assert.deepEqual(Object.keys(server.attributes).filter((name) => /messages/.test(name)), []);
+});
