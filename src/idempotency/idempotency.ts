@@ -44,7 +44,7 @@ export interface Idempotency {
   maintain(): Promise<void>;
   /** Erases the answers of these calls, here and in the store; returns how many were stored. */
   erase(transactionIds: readonly string[]): Promise<number>;
-  /** Resolves when nothing is being written any more; for the end. */
+  /** Resolves when nothing is being written or given back any more; for the end. */
   drain(): Promise<void>;
   /** Answers that the store has not taken yet. */
   readonly unsaved: number;
@@ -71,8 +71,8 @@ export interface IdempotencyDeps {
   log: Pick<Log, "warn" | "error">;
   /** Whether a call was erased while it was under way: its answer is not kept. */
   isErased?: (call: Interaction) => boolean;
-  /** Told of a call whose charge is to be given back. */
-  onDuplicate?: (duplicate: Duplicate) => void;
+  /** Gives a call's charge back. */
+  onDuplicate?: (duplicate: Duplicate) => Promise<void>;
 }
 
 /** How often a process asks whether another one has answered. */
@@ -81,6 +81,8 @@ const pollMs = 100;
 const believeMs = 30_000;
 /** How long the end of an answer may wait for the store. */
 const holdMs = 1000;
+/** How long the end of the process may wait for charges that are given back. */
+const longestReturnMs = 5000;
 
 export function createIdempotency(deps: IdempotencyDeps): Idempotency {
   return new Gate(deps);
@@ -94,6 +96,8 @@ class Gate implements Idempotency {
   /** By key; one at a time for each. */
   readonly #attempts = new Map<string, InFlightRequest>();
   readonly #writing = new Set<Promise<void>>();
+  /** Charges that are being given back: nothing else knows of them. */
+  readonly #returning = new Set<Promise<void>>();
 
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps;
@@ -139,8 +143,11 @@ class Gate implements Idempotency {
   }
 
   async drain(): Promise<void> {
-    for (const remembered of this.#memory.unsaved()) this.#inBackground(this.#save(remembered));
+    for (const remembered of this.#memory.unsaved()) {
+      inBackground(this.#writing, this.#save(remembered));
+    }
     while (this.#writing.size > 0) await Promise.all(this.#writing);
+    await this.#within(longestReturnMs, Promise.all(this.#returning));
   }
 
   async #attempt(
@@ -276,12 +283,10 @@ class Gate implements Idempotency {
     const isErased = transactionId !== null && this.#isErased(trace);
     if (isErased) this.#memory.erase(new Set([transactionId]));
     this.#end(attempt, isErased ? undefined : answer);
-    const saved = this.#inBackground(this.#save(remembered));
+    const saved = inBackground(this.#writing, this.#save(remembered));
     // The last byte leaves when a restart can't lose the answer; a store that is slow or away holds
     // nobody up for long.
-    const limit = new AbortController();
-    await Promise.race([saved, this.#sleep(holdMs, limit.signal)]);
-    limit.abort();
+    await this.#within(holdMs, saved);
   }
 
   #isErased({ settled }: CallTrace): boolean {
@@ -304,7 +309,8 @@ class Gate implements Idempotency {
       const { transactionId } = answer;
       const tell = (originalId: string | null) => {
         if (transactionId === null) return;
-        onDuplicate?.({ accountId, transactionId, claim, originalId, settled });
+        const returned = onDuplicate?.({ accountId, transactionId, claim, originalId, settled });
+        if (returned) void inBackground(this.#returning, returned);
       };
       if (finished.state === "stored") {
         if (finished.isChargedElsewhere) tell(null);
@@ -354,7 +360,7 @@ class Gate implements Idempotency {
   #free(attempt: InFlightRequest): void {
     if (attempt.hasEnded) return;
     this.#end(attempt);
-    if (attempt.isClaimed) this.#inBackground(this.#release(attempt.claim));
+    if (attempt.isClaimed) inBackground(this.#writing, this.#release(attempt.claim));
   }
 
   #end(attempt: InFlightRequest, answer?: StoredAnswer): void {
@@ -369,10 +375,11 @@ class Gate implements Idempotency {
     );
   }
 
-  #inBackground(work: Promise<void>): Promise<void> {
-    const tracked = work.finally(() => this.#writing.delete(tracked));
-    this.#writing.add(tracked);
-    return tracked;
+  /** Waits for the work, for so long at most. */
+  async #within(ms: number, work: Promise<unknown>): Promise<void> {
+    const limit = new AbortController();
+    await Promise.race([work, this.#sleep(ms, limit.signal)]);
+    limit.abort();
   }
 
   #sleep(ms: number, signal: AbortSignal): Promise<void> {
@@ -380,6 +387,12 @@ class Gate implements Idempotency {
     const cancel = this.#deps.setTimer(ms, resolve);
     return orLeft(promise, signal).finally(cancel);
   }
+}
+
+function inBackground(all: Set<Promise<void>>, work: Promise<void>): Promise<void> {
+  const tracked = work.finally(() => all.delete(tracked));
+  all.add(tracked);
+  return tracked;
 }
 
 function isCompleted({ settled, transactionId, isLeft }: CallTrace): boolean {

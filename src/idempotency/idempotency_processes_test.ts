@@ -203,6 +203,26 @@ Deno.test("a second answer that was erased while it was made gives its charge ba
   assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
 });
 
+Deno.test("a process ends once a second charge is given back, or five seconds later", async () => {
+  const { timers, store, one, pass } = setUp();
+  const given = Promise.withResolvers<void>();
+  const two = testProcess({
+    ...{ store: store.for("b"), clock: timers.clock, setTimer: timers.later },
+    onDuplicate: () => given.promise,
+  });
+  await answerTwice({ one, two, store });
+  await one.maintain();
+  let hasEnded = false;
+  void two.drain().then(() => hasEnded = true);
+  await pass(4900);
+  assert.equal(hasEnded, false);
+  await pass(200);
+  assert.equal(hasEnded, true);
+  const later = two.drain();
+  given.resolve();
+  await later;
+});
+
 Deno.test("an answer that was erased while it was made is kept by nobody, and its claim is given back", async () => {
   const { timers, store } = setUp();
   const one = testProcess({

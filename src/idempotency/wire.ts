@@ -43,7 +43,7 @@ export function createIdempotencyServices(options: IdempotencyOptions): Idempote
       setTimer: systemSetTimer,
       log,
       isErased,
-      onDuplicate: (duplicate) => void refund(options, duplicate),
+      onDuplicate: (duplicate) => refund(options, duplicate),
     }),
     sweepReplays: async () => void await store.sweep(),
   };

@@ -27,8 +27,7 @@ export function testProcess(
     store: ReplayStore;
     clock: Pick<Clock, "monotonicMs">;
     setTimer?: (ms: number, run: () => void) => () => void;
-    isErased?: IdempotencyDeps["isErased"];
-  },
+  } & Pick<IdempotencyDeps, "isErased" | "onDuplicate">,
 ): TestProcess {
   const duplicates: Duplicate[] = [];
   const complaints: string[] = [];
@@ -37,7 +36,10 @@ export function testProcess(
     newId: () => crypto.randomUUID(),
     setTimer: realLater,
     log: { warn: note, error: note },
-    onDuplicate: (duplicate) => duplicates.push(duplicate),
+    onDuplicate(duplicate) {
+      duplicates.push(duplicate);
+      return Promise.resolve();
+    },
     ...parts,
   });
   return {
