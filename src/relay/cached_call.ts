@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { AnswerBytes, bytesOf, maxStoredBytes, streamOf } from "../base/answer_bytes.ts";
 import { tapStream } from "../base/stream_tap.ts";
 import type { CachedAnswer, StoredCachedAnswer } from "../response_cache/cached_answer.ts";
@@ -169,8 +170,7 @@ class Filling {
 /** The text for records; undefined where the body is that text. */
 function recordOf(text: string, body: Uint8Array): Uint8Array | undefined {
   const record = new TextEncoder().encode(text);
-  const isBody = record.length === body.length && record.every((byte, at) => byte === body[at]);
-  return isBody ? undefined : record;
+  return Buffer.compare(record, body) === 0 ? undefined : record;
 }
 
 /** What is true of the answer whoever gets it: nothing of the vendor's request or the first call. */
