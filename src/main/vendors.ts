@@ -40,7 +40,7 @@ export function createVendors(config: Config, clock: Clock): Vendors {
     maxConnectionsPerHost: config.callsInFlightMax,
   });
   const catalogue = createCatalogue({ clock, upstream, prices });
-  return { registry, prices, upstream, catalogue, learned: createLearnedEndpoints() };
+  return { registry, prices, upstream, catalogue, learned: createLearnedEndpoints({ clock }) };
 }
 
 /** Registry and prices as configured now, with their own client. Throws `ConfigError`. */

@@ -3,7 +3,7 @@ import type { Log } from "../base/log.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { RequestFacts } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
-import type { LearnedEndpoints } from "../vendors/learned_endpoints.ts";
+import type { LearnedEndpoints, RefusedCalls } from "../vendors/learned_endpoints.ts";
 import {
   type AttemptLogEntry,
   isAbort,
@@ -170,15 +170,34 @@ function lessonOf(
   return () => learned.learnChatRefusal(vendor.label, model, demand);
 }
 
+/** Of a call, what decides whether a vendor takes our additions to it. */
+function additionsOf({ plan, vendorCall }: TextExchange): RefusedCalls {
+  const { target: { vendor, model }, caller, mode } = vendorCall;
+  const accountId = caller.principal.account.id;
+  return { label: vendor.label, model, dialect: plan.upstream.name, accountId, mode };
+}
+
+/** The request without an addition of ours that was refused lately. */
+function requestTextOf(learned: LearnedEndpoints, exchange: TextExchange): string {
+  const { plan: { upstream, sameDialect, requestText } } = exchange;
+  if (sameDialect || !upstream.withoutRefused) return requestText;
+  const cause = learned.refusedAddition(additionsOf(exchange));
+  const plain = cause === undefined
+    ? undefined
+    : upstream.withoutRefused(JSON.parse(requestText), cause);
+  return plain ? JSON.stringify(plain.request) : requestText;
+}
+
 /**
  * The request without a refused addition of ours; undefined where the refusal is about the caller's
- * part.
+ * part. One with a `cause` is remembered.
  */
 function withoutRefused(
   { plan, facts }: TextExchange,
+  requestText: string,
   refusal: string,
-): { text: string; stream?: boolean } | undefined {
-  const { upstream, sameDialect, requestText } = plan;
+): { text: string; stream?: boolean; cause?: string } | undefined {
+  const { upstream, sameDialect } = plan;
   // A server that doesn't know the usage flag: leave it out and count tokens here.
   if (facts.stream && upstream.usageFlag?.isRefusedIn(refusal)) {
     const text = plan.plainRequestText();
@@ -191,7 +210,7 @@ function withoutRefused(
   }
   if (sameDialect || !upstream.withoutRefused) return undefined;
   const plain = upstream.withoutRefused(JSON.parse(requestText), refusal);
-  return plain && { text: JSON.stringify(plain) };
+  return plain && { text: JSON.stringify(plain.request), cause: plain.cause };
 }
 
 /** Sends the plan's request; once more without additions of ours that the vendor refuses. */
@@ -199,14 +218,17 @@ async function askOnce(
   deps: VendorCallDeps,
   exchange: TextExchange,
 ): Promise<{ answer: UpstreamAnswer } | Refused> {
-  const answer = await post(deps, exchange, exchange.plan.requestText);
+  const requestText = requestTextOf(deps.learned, exchange);
+  const answer = await post(deps, exchange, requestText);
   if (isGood(answer)) return { answer };
   const refusal = await readRefusal(answer);
   const mayAskAgain = answer.status === 400 && budgetOf(exchange.call, exchange.isLast).left > 0;
-  const plain = mayAskAgain ? withoutRefused(exchange, refusal.text) : undefined;
+  const plain = mayAskAgain ? withoutRefused(exchange, requestText, refusal.text) : undefined;
   if (plain === undefined) return { answer, ...refusal };
   const again = await post(deps, exchange, plain.text, plain.stream);
-  return isGood(again) ? { answer: again } : { answer: again, ...await readRefusal(again) };
+  if (!isGood(again)) return { answer: again, ...await readRefusal(again) };
+  if (plain.cause) deps.learned.learnRefusedAddition(additionsOf(exchange), plain.cause);
+  return { answer: again };
 }
 
 function post(

@@ -366,4 +366,13 @@ Deno.test("what we ask for on our own and the vendor refuses is left out, and th
   }
   const sealed = world.vendor.requests.at(-3)!.body;
   assert.ok(sealed.includes("reasoning.encrypted_content"), "only what was refused is left out");
+  for (const model of ["x/m-1", "x/m-2"]) {
+    const answered = await ask(world, "messages", {
+      model,
+      max_tokens: 4000,
+      thinking: { type: "adaptive", display: "summarized" },
+    });
+    assert.equal(answerText("messages", await answered.text(), false), spokenText);
+    assert.deepEqual(world.asked(), ["responses"], "the next one is asked without it");
+  }
 });

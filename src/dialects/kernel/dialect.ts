@@ -128,7 +128,7 @@ interface OptionalForms {
    * A translated request without what its vendor refuses for this model or account, given the
    * refusal's text; undefined if the refusal has another cause.
    */
-  withoutRefused?(request: JsonRecord, refusal: string): Record<string, unknown> | undefined;
+  withoutRefused?(request: JsonRecord, refusal: string): PlainRequest | undefined;
   /** For a dialect with background calls: the caller disconnects and fetches the answer later. */
   readonly background?: BackgroundForm;
   /** For a dialect whose clients compare the answer's model with the requested one. */
@@ -295,6 +295,13 @@ export interface StreamReframer {
   end(): string;
   /** Ends the stream with an error. */
   fail(fault: Fault): string;
+}
+
+/** A request without what its vendor refused. */
+export interface PlainRequest {
+  readonly request: Record<string, unknown>;
+  /** The part of the refusal that names it; given as a refusal it has the same effect. */
+  readonly cause: string;
 }
 
 /** What a vendor does differently within a dialect; a field of its row. */

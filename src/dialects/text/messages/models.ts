@@ -1,3 +1,4 @@
+import type { PlainRequest } from "../../kernel/dialect.ts";
 import { asList, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /** The same path for every model. */
@@ -12,18 +13,17 @@ export function upstreamPath(): string {
 export function withoutRefused(
   request: JsonRecord,
   refusal: string,
-): Record<string, unknown> | undefined {
+): PlainRequest | undefined {
   const isBetween = (turn: unknown) => isRecord(turn) && turn.role === "system";
   const messages = asList(request.messages);
   const between = messages.filter(isBetween).flatMap((turn) =>
     asList((turn as JsonRecord).content)
   );
-  if (between.length === 0 || !/\b(role|system)\b/i.test(refusal)) return undefined;
-  return {
-    ...request,
-    system: [...asList(request.system), ...between],
-    messages: messages.filter((turn) => !isBetween(turn)),
-  };
+  const cause = /\b(role|system)\b/i.exec(refusal)?.[0];
+  if (between.length === 0 || cause === undefined) return undefined;
+  const system = [...asList(request.system), ...between];
+  const plain = { ...request, system, messages: messages.filter((turn) => !isBetween(turn)) };
+  return { request: plain, cause };
 }
 
 /**

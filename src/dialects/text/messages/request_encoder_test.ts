@@ -253,7 +253,8 @@ Deno.test("a server that refuses system turns gets their texts in front", () => 
   };
   const refusal = "messages.1: role 'system' is not supported on this model";
   assert.throws(() => acceptedByMessagesVendor(body), { message: refusal });
-  const again = messages.withoutRefused!(body, refusal)!;
+  const { request: again, cause } = messages.withoutRefused!(body, refusal)!;
+  assert.deepEqual(messages.withoutRefused!(body, cause)!.request, again);
   acceptedByMessagesVendor(again);
   assert.deepEqual((again.system as Json[]).map((block) => block.text), ["A", "B", "B"]);
   assert.deepEqual((again.messages as Json[]).map(({ role }) => role), [

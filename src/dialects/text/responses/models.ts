@@ -1,3 +1,4 @@
+import type { PlainRequest } from "../../kernel/dialect.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /** The same path for every model. */
@@ -29,14 +30,17 @@ export function fitToModel(
 export function withoutRefused(
   request: JsonRecord,
   refusal: string,
-): Record<string, unknown> | undefined {
+): PlainRequest | undefined {
   const { include, reasoning } = request;
-  if (/"reasoning\.summary"/.test(refusal) && isRecord(reasoning)) {
+  const ofSummary = /"reasoning\.summary"/.exec(refusal)?.[0];
+  if (ofSummary !== undefined && isRecord(reasoning)) {
     const { summary: _, ...rest } = reasoning;
-    return { ...request, reasoning: rest };
+    return { request: { ...request, reasoning: rest }, cause: ofSummary };
   }
-  if (/encrypted.content is not supported/i.test(refusal) && Array.isArray(include)) {
-    return { ...request, include: include.filter((name) => name !== sealed) };
+  const ofSealed = /encrypted.content is not supported/i.exec(refusal)?.[0];
+  if (ofSealed !== undefined && Array.isArray(include)) {
+    const others = include.filter((name) => name !== sealed);
+    return { request: { ...request, include: others }, cause: ofSealed };
   }
   return undefined;
 }
