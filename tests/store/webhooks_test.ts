@@ -4,7 +4,6 @@ import { commandLine } from "../../src/audit/audit.ts";
 import { FakeClock } from "../../src/base/clock.ts";
 import { createUuidv7 } from "../../src/base/ids.ts";
 import { createLog } from "../../src/base/log.ts";
-import { Secret } from "../../src/base/secret.ts";
 import { readBudgetScope } from "../../src/budgets/budget.ts";
 import { createBudgets } from "../../src/budgets/wire.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
@@ -232,32 +231,6 @@ eachDatabase(
     assert.equal(one.types()[0], "vendor.down");
   },
 );
-
-eachDatabase("of thousands of events for one receiver each is looked at once", async (database) => {
-  const hook = await processOf(database).add(await newAccount(database));
-  const waiting = 2_000;
-  await database.query(
-    `insert into webhook_deliveries
-       (id, webhook_id, event_key, type, data, at, next_at, ends_at)
-     select 'm' || n, $1, 'k' || n, 'export.ready', '{}', $2, $2, $2
-     from generate_series(1, ${waiting}) n`,
-    [hook.id, noon],
-  );
-  const read = await database.transaction(async (tx) => {
-    const deliveries = createDeliveries({ ...database, query: tx.query.bind(tx) }, {
-      sealer: { seal: () => Promise.reject(), unseal: () => Promise.resolve(new Secret("s")) },
-      workerId: "one/1",
-    });
-    const first = await deliveries.claim(noon, []);
-    assert.equal(await deliveries.claim(noon, [first!.id]), undefined, "one at a time");
-    const [row] = await tx.query(
-      `select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as n
-       from pg_stat_xact_user_tables where relname = 'webhook_deliveries'`,
-    );
-    return Number(row!.n);
-  });
-  assert.ok(read > 0 && read < 10 * waiting, `${read} rows`);
-});
 
 eachDatabase("what waits for a receiver isn't counted for each event", async (database) => {
   const accountId = await newAccount(database);

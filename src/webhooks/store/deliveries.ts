@@ -37,6 +37,22 @@ const work: WorkTable = {
   claimMs: 60_000,
 };
 
+/** Key of the advisory lock under which an event is claimed. */
+const claimLock = 7_305_112_604_919;
+
+const nextEvent = {
+  // A receiver is sent one event at a time. Not a look per event: of ten thousand for one receiver
+  // each would look at all the others.
+  where: `work.next_at <= $3 and work.webhook_id not in (
+      select other.webhook_id from webhook_deliveries other where other.state = 'waiting'
+        and (other.claimed_until > clock_timestamp() or other.id = any($2::text[])))`,
+  // Receivers that hang would else take all turns for as long as anything waits for them.
+  orderBy: `work.webhook_id in (
+      select id from webhooks where last_failed_at > coalesce(last_sent_at, '-infinity')
+    ), work.next_at, work.seq`,
+  returning: "id, webhook_id, type, data, at, attempts, ends_at",
+};
+
 /** Events on their way. Claims run by the database's clock, pauses by the processes'. */
 export function createDeliveries(
   database: Database,
@@ -57,20 +73,13 @@ export function createDeliveries(
   };
   return {
     async claim(now, except) {
-      for (;;) {
-        const [row] = await claims.claim({
-          except,
-          // A receiver is sent one event at a time. Not a look per event: of ten thousand for one
-          // receiver each would look at all the others.
-          where: `work.next_at <= $3 and work.webhook_id not in (
-              select other.webhook_id from webhook_deliveries other where other.state = 'waiting'
-                and (other.claimed_until > clock_timestamp() or other.id = any($2::text[])))`,
-          // Receivers that hang would else take all turns for as long as anything waits for them.
-          orderBy: `work.webhook_id in (
-              select id from webhooks where last_failed_at > coalesce(last_sent_at, '-infinity')
-            ), work.next_at, work.seq`,
-          returning: "id, webhook_id, type, data, at, attempts, ends_at",
-          params: [now],
+      const query = { ...nextEvent, except, params: [now] };
+      // Most looks find nothing, and need no lock.
+      while (await claims.canClaim(query)) {
+        const [row] = await database.transaction(async (tx) => {
+          // Two claims at once don't see each other: they would be of two events for one receiver.
+          await tx.query("select pg_advisory_xact_lock($1)", [claimLock]);
+          return await claims.claim(query, tx);
         });
         if (!row) return undefined;
         const delivery = await complete(database, sealer, row);
@@ -78,6 +87,7 @@ export function createDeliveries(
         else if (delivery === "unreadable") await postpone(String(row.id), now);
         else return delivery;
       }
+      return undefined;
     },
     async renew(deliveries) {
       return new Set((await claims.renew(deliveries.map(({ id }) => id))).keys());

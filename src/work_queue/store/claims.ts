@@ -1,4 +1,4 @@
-import type { Database, SqlRow, SqlValue } from "../../database/database.ts";
+import type { Database, Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 
 /** A table whose rows are work, and its columns that say who works on a row and until when. */
 export interface WorkTable {
@@ -59,8 +59,11 @@ export class Claims {
   }
 
   /** Claims rows that nobody holds: each goes to one process only. */
-  async claim({ except, params = [], ...query }: ClaimQuery): Promise<SqlRow[]> {
-    return await this.#database.query(this.#claimSql(query), [this.#workerId, except, ...params]);
+  async claim(
+    { except, params = [], ...query }: ClaimQuery,
+    database: Queryable = this.#database,
+  ): Promise<SqlRow[]> {
+    return await database.query(this.#claimSql(query), [this.#workerId, except, ...params]);
   }
 
   /** Whether there are rows to claim; `except`, `where` and `params` as in `claim`. */

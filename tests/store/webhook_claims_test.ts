@@ -1,0 +1,73 @@
+/** Which event a process takes next, of those that wait for webhooks. */
+import assert from "@std/assert";
+import { Secret } from "../../src/base/secret.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
+import { createWebhookStore } from "../../src/webhooks/store/webhooks.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { newAccount } from "./samples.ts";
+
+const noon = new Date("2026-11-21T12:00:00Z");
+const secret = new Secret("s");
+const sealer = {
+  seal: () => Promise.resolve({ sealed: "sealed", keyVersion: 1n }),
+  unseal: () => Promise.resolve(secret),
+};
+
+/** A webhook for all events; its id. */
+async function addHook(database: Database): Promise<string> {
+  const accountId = await newAccount(database);
+  const hook = { accountId, url: "https://hooks.example", events: [], creditLowNanos: null };
+  const store = createWebhookStore(database, { sealer, workerId: "one/1" });
+  return (await store.add("hook", hook, secret))!.id;
+}
+
+eachDatabase("of thousands of events for one receiver each is looked at once", async (database) => {
+  const hook = await addHook(database);
+  const waiting = 2_000;
+  await database.query(
+    `insert into webhook_deliveries
+       (id, webhook_id, event_key, type, data, at, next_at, ends_at)
+     select 'm' || n, $1, 'k' || n, 'export.ready', '{}', $2, $2, $2
+     from generate_series(1, ${waiting}) n`,
+    [hook, noon],
+  );
+  const read = await database.transaction(async (tx) => {
+    const within = {
+      query: tx.query.bind(tx),
+      transaction: (run: (one: typeof tx) => unknown) => run(tx),
+    };
+    const deliveries = createDeliveries({ ...database, ...within } as Database, {
+      sealer,
+      workerId: "one/1",
+    });
+    const first = await deliveries.claim(noon, []);
+    assert.equal(await deliveries.claim(noon, [first!.id]), undefined, "one at a time");
+    const [row] = await tx.query(
+      `select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as n
+       from pg_stat_xact_user_tables where relname = 'webhook_deliveries'`,
+    );
+    return Number(row!.n);
+  });
+  assert.ok(read > 0 && read < 10 * waiting, `${read} rows`);
+});
+
+onPostgres("replicas that claim at once send a receiver one event at a time", async (database) => {
+  const hook = await addHook(database);
+  const processes = ["one", "two", "three", "four"].map((name) =>
+    createDeliveries(database, {
+      sealer,
+      workerId: `${name}/1`,
+    })
+  );
+  for (let round = 0; round < 20; round++) {
+    await database.query(
+      `insert into webhook_deliveries (id, webhook_id, event_key, type, data, at, next_at, ends_at)
+       select n, $1, n, 'export.ready', '{}', $2, $2, $2 from unnest($3::text[]) n`,
+      [hook, noon, ["a", "b", "c", "d"].map((name) => `${name}${round}`)],
+    );
+    const claimed = await Promise.all(processes.map((one) => one.claim(noon, [])));
+    assert.equal(claimed.filter((one) => one !== undefined).length, 1, `round ${round}`);
+    await database.query("delete from webhook_deliveries");
+  }
+});
