@@ -72,6 +72,8 @@ export interface Vendor {
   /** Reads prices out of the vendor's own model list, where it gives them there. */
   readonly listedPrices: ((label: string, body: unknown) => PriceRow[]) | undefined;
   readonly quirks: DialectQuirks;
+  /** It sums up a conversation that asks for it itself; others' models are asked for a summary. */
+  readonly compacts?: true;
   /** Its models' own names may begin with another vendor's, as an aggregator's do. */
   readonly hasNestedNames: boolean;
   /**
@@ -223,6 +225,7 @@ const rows: readonly VendorRow[] = [
     translateTo: "responses",
     dialectHeaders: ["openai-*", ...agentHeaders],
     ownKeyHeaders: ["openai-organization", "openai-project"],
+    compacts: true,
     quirks: { refuses: refusedByVendorB, newerTokenLimit: reasoningOfVendorB },
     ...mediaRouteTable["vendor-b"],
     keyForm: /^sk-(?!ant-|or-)/,

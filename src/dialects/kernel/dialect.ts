@@ -112,6 +112,11 @@ interface OptionalForms {
    * refuse, since it is not signed; undefined where there is nothing.
    */
   unsignedThinking?(body: unknown, model: string): UnsignedThinking | undefined;
+  /**
+   * For a dialect whose callers may have the vendor sum up their conversation: whether a request asks
+   * for that.
+   */
+  asksForSummary?(body: unknown): boolean;
   /** For the dialect of chat endpoints: the tool use in a request that some of them refuse. */
   toolDemand?(body: unknown): ToolDemand;
   /** For a dialect with an endpoint that counts a request's tokens. */
@@ -472,7 +477,7 @@ export interface AnswerContext {
   /** Model to show whatever the vendor names. */
   shownModel?: string | undefined;
   /** Only what is needed of the caller's request, which may be large. */
-  request: Pick<CanonicalRequest, "reasoning" | "namespaces" | "choices">;
+  request: Pick<CanonicalRequest, "reasoning" | "namespaces" | "choices" | "asksForSummary">;
   /** The caller's body, for the fields that are echoed. */
   body: unknown;
   /** Whether the caller asked to see usage in its stream. */

@@ -81,7 +81,8 @@ export async function planCall(
   const { step = runAtOnce } = caller;
   const demand = dialect.toolDemand?.(request.body);
   const first = upstream ?? dialectsFor(deps, dialectCall(request, demand ?? "none"))[0];
-  if (first === dialect.name) {
+  const isEmulated = !request.target.vendor.compacts && dialect.asksForSummary?.(request.body);
+  if (first === dialect.name && !isEmulated) {
     const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
     return await step.inSteps(() => passThrough(request, changes));
   }
@@ -205,6 +206,7 @@ async function encodeFor(
       reasoning: recalled.reasoning,
       namespaces: recalled.namespaces,
       choices: recalled.choices,
+      asksForSummary: recalled.asksForSummary,
     }),
     encoded: { losses: encoded.losses, reversal: encoded.reversal },
     losses: encoded.losses,

@@ -3,6 +3,7 @@ import type { Loss } from "../../dialects/kernel/canonical_request.ts";
 import { foldEvents } from "../../dialects/kernel/fold.ts";
 import type { HostedWork } from "../../dialects/kernel/hosted.ts";
 import type { AnswerContext, Dialect, EncodedRequest } from "../../dialects/kernel/dialect.ts";
+import { requireSummary } from "../../dialects/kernel/summary.ts";
 import { ResponseRewriter } from "../../dialects/kernel/response_rewriter.ts";
 import { Fault, unreadableAnswer } from "../../shared/fault.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
@@ -75,6 +76,7 @@ export function translate(options: TranslationCall): TextPlan {
       const undone = events.flatMap((event) => rewriter.apply(event));
       const answer = foldEvents(undone);
       requireOnlyChoice(call, new Set(answer.choices.map(({ index }) => index)));
+      if (call.request.asksForSummary) requireSummary(answer);
       const text = JSON.stringify(encodeWhole(answer));
       const sent = call.streams ? asStream(call, undone) : { body: text };
       return { contentType: "application/json", ...sent, text, events: undone };

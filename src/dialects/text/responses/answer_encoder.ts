@@ -1,8 +1,10 @@
 import { sha256Hex } from "../../../base/hash.ts";
-import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts";
+import type { CanonicalAnswer, CanonicalChoice, CanonicalEvent } from "../../kernel/canonical.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
 import { estimatedUsage } from "../../kernel/estimated_usage.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
+import { summaryIn } from "../../kernel/summary.ts";
+import { writeSummary } from "./conversation/summary.ts";
 import { OutputWriter } from "./answer/output_writer.ts";
 import { responseObject } from "./answer/response_object.ts";
 import { writeFinishReason } from "./finish_reason.ts";
@@ -37,7 +39,8 @@ function writeAnswer(
   const choice = answer.choices.find((one) => one.index === 0);
   const reason = choice?.finish?.reason;
   const writer = new OutputWriter(context.id, () => {}, context.request?.namespaces);
-  for (const event of blockEvents(choice)) writer.add(event);
+  const isSummary = context.request?.asksForSummary === true;
+  for (const event of blockEvents(choice, isSummary, context.id)) writer.add(event);
   const { status } = writeFinishReason(reason);
   writer.close(status);
   writer.requireContent(status);
@@ -55,7 +58,20 @@ function writeAnswer(
   });
 }
 
-function blockEvents(choice: CanonicalAnswer["choices"][number] | undefined): CanonicalEvent[] {
+/** An answer that was to be a summary and is none is written as any other. */
+export function blockEvents(
+  choice: CanonicalChoice | undefined,
+  isSummary: boolean,
+  mint: (prefix: string) => string,
+): CanonicalEvent[] {
+  const summary = isSummary && choice ? summaryIn(choice) : undefined;
+  if (summary !== undefined) {
+    const value = writeSummary(mint("cmp_"), summary);
+    return [{
+      ...{ type: "block-start", choice: 0, block: 0 },
+      content: { kind: "vendor", dialect: "responses", value },
+    }];
+  }
   // A folded answer has one list of log-probabilities for all texts: the first text gets it.
   const spoken = choice?.parts.findIndex((part) => part.kind === "text");
   return (choice?.parts ?? []).flatMap((part, block): CanonicalEvent[] => {

@@ -1,6 +1,7 @@
 import type { Counting } from "../../kernel/dialect.ts";
 import { asString, count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { isEnvelope } from "./conversation/envelope.ts";
+import { readSummary, summaryMessage } from "./conversation/summary.ts";
 
 /** `POST /responses/input_tokens` takes a request without the fields of its answer. */
 export const counting: Counting = {
@@ -9,7 +10,7 @@ export const counting: Counting = {
     ...Object.fromEntries(
       Object.entries(request).filter(([name]) => !ofAnswers.has(name)).map(([name, value]) => [
         name,
-        name === "input" && Array.isArray(value) ? value.filter(isVendors) : value,
+        name === "input" && Array.isArray(value) ? value.filter(isVendors).map(readable) : value,
       ]),
     ),
     model,
@@ -23,6 +24,12 @@ export const counting: Counting = {
 function isVendors(item: unknown): boolean {
   if (!isRecord(item) || item.type !== "reasoning") return true;
   return !isEnvelope(asString(item.encrypted_content) ?? "");
+}
+
+/** A summary that the gateway wrote reaches the vendor as a message. */
+function readable(item: unknown): unknown {
+  const summary = readSummary(item);
+  return summary === undefined ? item : summaryMessage(summary);
 }
 
 /**

@@ -46,6 +46,8 @@ const ofItem: Readonly<Record<string, KnownFieldSet>> = {
   function_call_output: output,
   custom_tool_call_output: output,
   additional_tools: { ...itemFields, role: true, tools: (record) => tool(record) },
+  compaction: { ...itemFields, encrypted_content: true, created_by: true },
+  compaction_trigger: itemFields,
   reasoning: { ...itemFields, summary: textFields, content: textFields, encrypted_content: true },
 };
 

@@ -7,6 +7,7 @@ import { background } from "./background.ts";
 import { conversation } from "./conversation.ts";
 import { counting } from "./counting.ts";
 import { socket } from "./socket.ts";
+import { asksForSummary } from "./conversation/summary.ts";
 import { stateless } from "./conversation/stateless.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
@@ -29,6 +30,7 @@ export const responses: Dialect = {
   encodeRequest,
   encodeRequestSteps,
   hostedWork,
+  asksForSummary,
   countHosted: (work) => readHostedUsage({ output: work }, {}),
   upstreamPath,
   mediaFields,

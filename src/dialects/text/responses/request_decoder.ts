@@ -15,6 +15,7 @@ import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { effortLevels } from "../../kernel/reasoning.ts";
 import { readItems } from "./request/decode_items.ts";
+import { asksForSummary } from "./conversation/summary.ts";
 import { flatNames, offeredTools } from "./request/offered_tools.ts";
 import { readTools } from "./request/decode_tools.ts";
 import { unsupportedFields } from "./request/unsupported_fields.ts";
@@ -41,23 +42,36 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
     names,
   );
   const webSearch = limitSearches(searching.webSearch, request);
-  const settings = { ...readSettings(request, unsupported), ...defined({ toolChoice, webSearch }) };
+  const read = { ...readSettings(request, unsupported), ...defined({ toolChoice, webSearch }) };
+  const isSummary = asksForSummary(request);
+  const settings = isSummary ? ofSummary(read, tools.length > 0) : read;
   return {
     model: String(request.model),
     stream: request.stream === true,
     system,
     turns,
     tools,
+    ...(isSummary ? { asksForSummary: true as const } : {}),
     ...(Object.keys(names.namespaces).length > 0 ? { namespaces: names.namespaces } : {}),
     unsupported: [
       ...unsupported,
-      ...unsupportedTools,
+      // A summary is written without tools.
+      ...(isSummary ? [] : unsupportedTools),
       ...unsupportedFields(request, webSearch?.maxUses !== undefined),
       ...(yield* otherFields(request, knownFields)),
     ],
     ...settings,
     paths: pathsOf(request, settings),
   };
+}
+
+/**
+ * The settings of a request for a summary, which is plain text. No tool may be called, since models
+ * in the middle of their work go on with it; the tools stay, as the conversation has calls of them.
+ */
+function ofSummary(settings: RequestSettings, hasTools: boolean): RequestSettings {
+  const { toolChoice: _, webSearch: __, format: ___, logprobs: ____, ...rest } = settings;
+  return hasTools ? { ...rest, toolChoice: { mode: "none" } } : rest;
 }
 
 /** The web search is the only vendor-side tool that is carried: the limit of all is its limit. */

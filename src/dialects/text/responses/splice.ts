@@ -13,11 +13,13 @@ import { missingField } from "../../../shared/fault.ts";
 import { modelAndTagEdits, requestMembers } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import { envelopeMark, isEnvelope } from "./conversation/envelope.ts";
+import { readSummary, summaryMessage } from "./conversation/summary.ts";
 import { statelessEdits } from "./conversation/stateless.ts";
 
 /**
- * The request's text for a vendor of this dialect: the model replaced, tag lines cut, and reasoning
- * removed that the gateway sealed for a vendor of another dialect, which this one would refuse.
+ * The request's text for a vendor of this dialect: the model replaced, tag lines cut, reasoning
+ * removed that the gateway sealed for a vendor of another dialect, which this one would refuse, and
+ * summaries that the gateway wrote in plain text.
  */
 export const spliceRequest = atOnce(spliceRequestSteps);
 
@@ -35,27 +37,36 @@ export function* spliceRequestSteps(
   const input = members.members.get("input");
   if (input && bodyText.includes(envelopeMark)) {
     const range = { start: input.valueStart, end: input.valueEnd };
-    pushAll(edits, yield* removeSealedItems(bodyText, range));
+    pushAll(edits, yield* withoutEnvelopes(bodyText, range));
   }
   return splice(bodyText, edits);
 }
 
-function* removeSealedItems(bodyText: string, input: TextRange): Steps<Edit[]> {
+/** Another vendor's reasoning goes; a summary that the gateway wrote becomes a message. */
+function* withoutEnvelopes(bodyText: string, input: TextRange): Steps<Edit[]> {
   const ranges = yield* itemsAt(bodyText, input);
-  const sealed = yield* mapInSteps(ranges, (range) => isSealed(bodyText, range), sealedEach);
-  return removeItems(ranges, sealed);
+  const edits: Edit[] = [];
+  const sealed = yield* mapInSteps(ranges, (range) => {
+    const item = enveloped(bodyText, range);
+    const summary = readSummary(item);
+    if (summary !== undefined) {
+      edits.push({ ...range, text: JSON.stringify(summaryMessage(summary)) });
+    }
+    return item?.type === "reasoning";
+  }, sealedEach);
+  return [...edits, ...removeItems(ranges, sealed)];
 }
 
 /** Items per step: reasoning may be as large as an answer. */
 const sealedEach = 8;
 
-/** Only items with the prefix are parsed. */
-function isSealed(bodyText: string, { start, end }: TextRange): boolean {
+/** An item that holds an envelope. Only items with the prefix are parsed. */
+function enveloped(bodyText: string, { start, end }: TextRange): JsonRecord | undefined {
   const text = bodyText.slice(start, end);
-  if (!text.includes(envelopeMark)) return false;
+  if (!text.includes(envelopeMark)) return undefined;
   const item: unknown = JSON.parse(text);
-  return isRecord(item) && item.type === "reasoning" &&
-    typeof item.encrypted_content === "string" && isEnvelope(item.encrypted_content);
+  if (!isRecord(item) || typeof item.encrypted_content !== "string") return undefined;
+  return isEnvelope(item.encrypted_content) ? item : undefined;
 }
 
 /** What the gateway must know of a responses request; `body` has passed the contract. */

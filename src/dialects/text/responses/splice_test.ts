@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { writeEnvelope } from "./conversation/envelope.ts";
+import { summaryMessage, writeSummary } from "./conversation/summary.ts";
 import { readRequest } from "./splice.ts";
 import { spliceRequest } from "./splice.ts";
 
@@ -140,4 +141,21 @@ Deno.test("reasoning sealed for another dialect is taken out wherever it stands"
       });
     }
   }
+});
+
+Deno.test("a summary of ours is a message to the vendor; its own and a damaged one stay as they are", () => {
+  const ours = writeSummary("cmp_1", "So \u{1f642} far.");
+  const user = { role: "user", content: "gwenv1." };
+  const others = [
+    user,
+    { type: "compaction", encrypted_content: "gAAA" },
+    { type: "compaction", encrypted_content: "gwenv1.x" },
+    { type: "compaction_trigger" },
+  ];
+  const text = JSON.stringify({ model: "up", input: [ours, ...others, ours], last: 1.5 });
+  const message = summaryMessage("So \u{1f642} far.");
+  assert.equal(
+    spliced(text),
+    JSON.stringify({ model: "up", input: [message, ...others, message], last: 1.5 }),
+  );
 });

@@ -1,13 +1,16 @@
-import type { Fault } from "../../../shared/fault.ts";
+import { type Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { FinishReason } from "../../../shared/interaction.ts";
 import type { Usage } from "../../../shared/usage.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
 import { sseComment } from "../../kernel/sse_comment.ts";
 import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
+import { Fold } from "../../kernel/fold.ts";
+import { requireSummary } from "../../kernel/summary.ts";
+import { blockEvents } from "./answer_encoder.ts";
 import { writeFailure } from "./answer/failure.ts";
 import { writeFinishReason } from "./finish_reason.ts";
-import { OutputWriter } from "./answer/output_writer.ts";
+import { maxChars, OutputWriter } from "./answer/output_writer.ts";
 import { responseObject, type ResponseState } from "./answer/response_object.ts";
 
 export function createStreamEncoder(context: AnswerContext): StreamEncoder {
@@ -23,6 +26,8 @@ class ResponsesStreamEncoder implements StreamEncoder {
   readonly #id: string;
   readonly #writer: OutputWriter;
   readonly #estimate: EstimatedUsage;
+  /** The answer so far, where it is to become one item of its own. */
+  readonly #summary: Fold | undefined;
   #frames: string[] = [];
   #sequence = 0;
   #opened = false;
@@ -35,6 +40,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
     this.#id = context.id("resp_");
     this.#model = context.model;
     this.#estimate = new EstimatedUsage(context.inputTokens);
+    this.#summary = context.request.asksForSummary ? new Fold(maxChars) : undefined;
     this.#writer = new OutputWriter(
       context.id,
       (type, fields) => this.#tell(type, fields),
@@ -44,6 +50,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
 
   encode(event: CanonicalEvent): string {
     this.#estimate.listen(event);
+    this.#summary?.add(event);
     switch (event.type) {
       case "start":
         this.#model = event.model ?? this.#model;
@@ -63,13 +70,14 @@ class ResponsesStreamEncoder implements StreamEncoder {
         break;
       default:
         this.#open();
-        this.#writer.add(event);
+        if (!this.#summary) this.#writer.add(event);
     }
     return this.#flush();
   }
 
   end(): string {
     this.#open();
+    if (this.#summary) this.#writeSummary(this.#summary);
     this.#end(this.#finish);
     const { status } = writeFinishReason(this.#finish);
     this.#writer.requireContent(status);
@@ -89,6 +97,14 @@ class ResponsesStreamEncoder implements StreamEncoder {
 
   keepAlive(): string {
     return sseComment;
+  }
+
+  #writeSummary(gathered: Fold): void {
+    const answer = gathered.answer();
+    if (answer.truncated) throw unreadableAnswer("summary is larger than the cap");
+    requireSummary(answer);
+    const choice = answer.choices.find(({ index }) => index === 0);
+    for (const event of blockEvents(choice, true, this.#context.id)) this.#writer.add(event);
   }
 
   /** Items that are open at the end were cut short if the answer was. */

@@ -13,7 +13,7 @@ import { type Item, newItem, type OpenBlock, openBlock } from "./output_blocks.t
 export type Emit = (type: string, fields: Record<string, unknown>) => void;
 
 /** Most text of one answer in UTF-16 units: all of it is held until the end. */
-const maxChars = 64 * 1024 * 1024;
+export const maxChars = 64 * 1024 * 1024;
 
 /**
  * Builds output items from canonical events and emits each step in the dialect's order: one item

@@ -1,12 +1,13 @@
 import type { CanonicalEvent, SearchWork } from "../../../kernel/canonical.ts";
 import { asString, innerJson, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import { standardBase64 } from "../../../kernel/media_source.ts";
+import { readSummary } from "../conversation/summary.ts";
 import type { Blocks } from "./blocks.ts";
 import type { ItemReader } from "./item_reader.ts";
 
 /**
  * Reads an item of vendor-side work: an image is media, anything else a block for this dialect
- * only. It is emitted whole; its stream events are of no use to callers of other dialects.
+ * only, except for a summary that the gateway wrote, which records hold. It is emitted whole; its stream events are of no use to callers of other dialects.
  */
 export class VendorItemReader implements ItemReader {
   readonly #blocks: Blocks;
@@ -23,6 +24,12 @@ export class VendorItemReader implements ItemReader {
   finish(item: JsonRecord, events: CanonicalEvent[]): void {
     if (this.#finished) return;
     this.#finished = true;
+    const summary = readSummary(item);
+    if (summary !== undefined) {
+      const block = this.#blocks.start({ kind: "text" }, events);
+      events.push({ type: "block-delta", choice: 0, block, text: summary });
+      return this.#blocks.end(block, events);
+    }
     const picture = item.type === "image_generation_call"
       ? standardBase64(asString(item.result) ?? "") || undefined
       : undefined;

@@ -29,7 +29,7 @@ export function inputItems(body: unknown): Item[] {
  */
 export function continueFrom(turns: readonly StoredTurn[], body: JsonRecord): JsonRecord {
   const earlier = withoutUnsealedReasoning(
-    turns.flatMap((turn) => [...turn.input, ...turn.output]),
+    sinceSummary(turns.flatMap((turn) => [...turn.input, ...turn.output])),
   );
   const earlierIds = new Set(earlier.map((item) => asString(item.id)));
   // An item that is referred to is in the conversation already.
@@ -39,6 +39,17 @@ export function continueFrom(turns: readonly StoredTurn[], body: JsonRecord): Js
   });
   const { previous_response_id: _, ...rest } = body;
   return { ...rest, input: [...earlier, ...own] };
+}
+
+/**
+ * The items without those that a `compaction` stands for, which a `compaction_trigger` behind them
+ * asked for. A trigger without one is no part of the conversation.
+ */
+function sinceSummary(items: readonly Item[]): readonly Item[] {
+  const isTrigger = ({ type }: Item) => type === "compaction_trigger";
+  const summary = items.findLastIndex(({ type }) => type === "compaction");
+  const trigger = items.findLastIndex((item, index) => index < summary && isTrigger(item));
+  return items.slice(trigger + 1).filter((item) => !isTrigger(item));
 }
 
 /** The items, with each reference replaced by the item that `find` returns for its id. */

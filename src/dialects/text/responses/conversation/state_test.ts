@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { decodeRequest } from "../request_decoder.ts";
-import { continueFrom, inputItems, resolveReferences, storedOutput } from "./state.ts";
+import { continueFrom, inputItems, type Item, resolveReferences, storedOutput } from "./state.ts";
 
 const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "f", arguments: "{}" };
 const output = { type: "function_call_output", call_id: "call_1", output: "42" };
@@ -106,4 +106,31 @@ Deno.test("an item is referred to once: each reference is as long as what it nam
     () => resolveReferences([reference, { id: "fc_1" }], () => call),
     /input\[1\]\.id: the item 'fc_1' is referred to twice/,
   );
+});
+
+Deno.test("what a summary was asked for stands for all before it", () => {
+  const message = (text: string) => ({ role: "user", content: text });
+  const trigger = { type: "compaction_trigger" };
+  const summary = { type: "compaction", id: "cmp_1", encrypted_content: "gAAA" };
+  const reasoning = { type: "reasoning", encrypted_content: "gAAA" };
+  const continued = (input: object[], output: object[]) =>
+    continueFrom([{ input: input as Item[], output: output as Item[] }], {
+      ...{ model: "m", input: [message("new")] },
+    }).input;
+  assert.deepEqual(continued([message("old"), trigger], [reasoning, summary]), [
+    reasoning,
+    summary,
+    message("new"),
+  ]);
+  const later = [message("old"), trigger, summary, message("q")];
+  assert.deepEqual(continued(later, [call]), [summary, message("q"), call, message("new")]);
+  // None came of it.
+  assert.deepEqual(continued([message("old"), trigger], []), [message("old"), message("new")]);
+  // One that nobody asked for stands behind messages that are kept.
+  assert.deepEqual(continued([message("old"), summary], [call]), [
+    message("old"),
+    summary,
+    call,
+    message("new"),
+  ]);
 });

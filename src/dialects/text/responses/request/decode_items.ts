@@ -16,6 +16,7 @@ import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import type { FlatNames } from "../../../kernel/namespaces.ts";
 import { type ContentPart, readContent } from "./decode_content.ts";
 import { readEnvelope } from "../conversation/envelope.ts";
+import { isSummary, readSummary, summaryQuestion, summaryText } from "../conversation/summary.ts";
 import { requirePairs } from "./pairing.ts";
 import { requireTexts } from "../../../kernel/read_content.ts";
 
@@ -42,11 +43,7 @@ export function* readItems(
   const into: Reading = { system: [], turns: [], unsupported: [], names };
   if (instructions !== undefined) into.system.push({ text: instructions, path: "instructions" });
   if (typeof input === "string") {
-    into.turns.push({
-      role: "user",
-      parts: [{ type: "text", text: input, path: "input" }],
-      path: "input",
-    });
+    addUserText(input, "input", into);
     return into;
   }
   if (input === undefined || input === null) throw missingField("input");
@@ -54,6 +51,9 @@ export function* readItems(
   for (const [index, item] of input.entries()) {
     const path = `input[${index}]`;
     if (!isRecord(item)) throw invalidValue(path, "expected an object");
+    if (item.type === "compaction_trigger" && index < input.length - 1) {
+      throw invalidValue(path, "expected 'compaction_trigger' as the last item only");
+    }
     readItem(item, path, into);
     yield;
   }
@@ -73,20 +73,41 @@ function readItem(item: JsonRecord, path: string, into: Reading): void {
       return addPart(into.turns, "user", readOutput(item, path, into), path);
     case "reasoning":
       return addPart(into.turns, "assistant", readReasoning(item, path), path);
+    case "compaction_trigger":
+      return addUserText(summaryQuestion, path, into);
+    case "compaction":
+      return readCompaction(item, path, into);
     case "additional_tools":
       // Read with `tools`.
       return;
     case "item_reference":
       // The gateway has replaced references to stored items already.
       throw invalidValue(`${path}.id`, `no stored item has the id '${String(item.id)}'`);
-    default: {
-      if (typeof item.type !== "string") {
-        throw invalidValue(`${path}.type`, "expected the type of an item");
-      }
-      const weight = vendorRecords.has(item.type) ? "hint" : "meaning";
-      into.unsupported.push({ path, value: item, weight });
-    }
+    default:
+      return addUnsupported(item, path, into);
   }
+}
+
+function addUnsupported(item: JsonRecord, path: string, into: Conversation): void {
+  if (typeof item.type !== "string") {
+    throw invalidValue(`${path}.type`, "expected the type of an item");
+  }
+  const weight = vendorRecords.has(item.type) ? "hint" : "meaning";
+  into.unsupported.push({ path, value: item, weight });
+}
+
+/** A vendor's own summary stays its secret: without it the conversation has another meaning. */
+function readCompaction(item: JsonRecord, path: string, into: Conversation): void {
+  if (!isSummary(item)) return addUnsupported(item, path, into);
+  const summary = readSummary(item);
+  if (summary === undefined) {
+    throw invalidValue(`${path}.encrypted_content`, "expected the summary as it was answered");
+  }
+  addUserText(summaryText(summary), path, into);
+}
+
+function addUserText(text: string, path: string, into: Conversation): void {
+  into.turns.push({ role: "user", parts: [{ type: "text", text, path }], path });
 }
 
 function readMessage(item: JsonRecord, path: string, into: Conversation): void {

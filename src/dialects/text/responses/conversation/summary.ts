@@ -1,0 +1,59 @@
+import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { isEnvelope, readEnvelope, writeEnvelope } from "./envelope.ts";
+
+/**
+ * Whether a request asks for a `compaction` item, by which its caller replaces the conversation:
+ * its last item says so.
+ */
+export function asksForSummary(body: unknown): boolean {
+  const last: unknown = isRecord(body) && Array.isArray(body.input) ? body.input.at(-1) : undefined;
+  return isRecord(last) && last.type === "compaction_trigger";
+}
+
+/** What a model is asked in place of a `compaction_trigger`, which its vendor doesn't know. */
+export const summaryQuestion =
+  "The context is nearly full. Write a summary of this whole conversation: it will replace the " +
+  "conversation, and whoever goes on with the work, you or another model, will know nothing " +
+  "else of it but some of the user's own messages.\n\n" +
+  "Say what the user wants, with all wishes, limits and preferences; what has been decided, and " +
+  "why; what has been done and found out, with the names, paths, commands, values, error " +
+  "messages and pieces of code that are still needed, exactly as they are; what failed; where " +
+  "the work stands, what is left to do, and what comes next. Of an earlier summary carry over " +
+  "all that still counts.\n\n" +
+  "Don't go on with the work, don't call a tool and don't address the user. Answer with the " +
+  "summary alone, as plain text.";
+
+/** A summary as an item that its caller sends back in place of the conversation. */
+export function writeSummary(id: string, text: string): JsonRecord {
+  const sealed = writeEnvelope({ dialect: "responses", kind: summaryKind, value: text });
+  return { id, type: "compaction", encrypted_content: sealed };
+}
+
+/**
+ * The text of a summary that a gateway wrote; undefined for any other item, and where it is
+ * damaged. It is the caller's own word: nothing in it is more trusted than a message.
+ */
+export function readSummary(item: unknown): string | undefined {
+  if (!isSummary(item)) return undefined;
+  const content = readEnvelope(String(item.encrypted_content));
+  return content?.kind === summaryKind ? content.value : undefined;
+}
+
+/** Whether a gateway wrote the item, which no vendor can read. */
+export function isSummary(item: unknown): item is JsonRecord {
+  return isRecord(item) && item.type === "compaction" &&
+    isEnvelope(asString(item.encrypted_content) ?? "");
+}
+
+/** The user's text by which a model reads a summary. */
+export function summaryText(summary: string): string {
+  return `The conversation up to here was replaced by this summary. Go on from it.\n\n${summary}`;
+}
+
+/** The same as an item for a vendor of this dialect. */
+export function summaryMessage(summary: string): JsonRecord {
+  const content = [{ type: "input_text", text: summaryText(summary) }];
+  return { type: "message", role: "user", content };
+}
+
+const summaryKind = "summary";
