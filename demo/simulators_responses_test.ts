@@ -144,6 +144,28 @@ Deno.test("encrypted reasoning must come back as it was issued", async () => {
   });
 });
 
+Deno.test("a conversation is summed up as one item, which must come back as it was issued", async () => {
+  const user = { role: "user", content: "Hello" } as const;
+  const trigger = { type: "compaction_trigger" } as const;
+  await withClient("vendor-b", async (client, model) => {
+    const ask = (...input: OpenAI.Responses.ResponseInput) =>
+      client.responses.create({ model, store: false, input });
+    const { output } = await ask(user, trigger);
+    const [item] = output;
+    assert.deepEqual(output.map(({ type }) => type), ["compaction"]);
+    const { output_text } = await ask(user, item as OpenAI.Responses.ResponseInputItem, user);
+    assert.notEqual(output_text, "");
+    await assert.rejects(ask({ type: "compaction", encrypted_content: "gwenv1.AAAA" }, user), {
+      code: "invalid_encrypted_content",
+    });
+  });
+  await withClient("vendor-a", async (client, model) => {
+    await assert.rejects(client.responses.create({ model, input: [user, trigger] }), {
+      status: 400,
+    });
+  });
+});
+
 Deno.test("a token limit ends in an incomplete response", async () => {
   await withClient("vendor-b", async (client) => {
     const stream = client.responses.stream({

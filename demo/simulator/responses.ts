@@ -142,6 +142,7 @@ function outputOptions(
       asObject(body.reasoning)?.generate_summary != null,
     hasRawReasoning: vendor.hasRawReasoning === true,
     hasSources: include.includes("web_search_call.action.sources"),
+    isCompaction: asObject(asArray(body.input).at(-1))?.type === "compaction_trigger",
     topLogprobs: include.includes("message.output_text.logprobs") || body.top_logprobs != null
       ? asNumber(body.top_logprobs) ?? 0
       : null,

@@ -18,11 +18,16 @@ export interface OutputOptions {
   topLogprobs: number | null;
   /** The pages that a search found. */
   hasSources: boolean;
+  /** The conversation is to be replaced by one item that stands for it. */
+  isCompaction: boolean;
   nextId(prefix: string): string;
 }
 
 /** The finished items: reasoning, searches, message, calls. */
 export function outputItems(output: Output, options: OutputOptions): ResponseOutputItem[] {
+  if (options.isCompaction) {
+    return [{ type: "compaction", id: options.nextId("cmp_"), encrypted_content: COMPACTED }];
+  }
   const items: ResponseOutputItem[] = [];
   if (output.reasoning.tokens > 0) items.push(reasoningItem(output, options));
   for (const { query, pages } of output.searches) {
@@ -55,6 +60,9 @@ export function outputItems(output: Output, options: OutputOptions): ResponseOut
   }
   return items;
 }
+
+/** What stands for a conversation. Clients may send it back without its id. */
+export const COMPACTED = seal("compaction", "");
 
 /** Places count in characters, not in units of the client's strings. */
 function annotationsOf({ text, passages }: Output): ResponseOutputText["annotations"] {

@@ -15,6 +15,7 @@ import {
   PARTS,
   SEARCH,
 } from "./responses_rules.ts";
+import { COMPACTED } from "./responses_output.ts";
 import { isSealOf } from "./seals.ts";
 import { type OfferedSearch } from "./web_search.ts";
 
@@ -69,7 +70,13 @@ function checkItem(value: unknown, path: string, isStrict: boolean): JsonObject 
   const type = asText(item?.type) || (item?.role === undefined ? "item_reference" : "message");
   const rules = ITEMS[type];
   if (rules === undefined) {
-    if (/_(call|call_output)$|^mcp_|^compaction/.test(type)) return item ?? {};
+    if (type === "compaction" && isStrict && item?.encrypted_content !== COMPACTED) {
+      const problem = "The encrypted content of the compaction item could not be verified.";
+      throw invalid(path, "invalid_encrypted_content", problem);
+    }
+    if (/_(call|call_output)$|^mcp_/.test(type)) return item ?? {};
+    // Servers of open models don't sum up conversations.
+    if (isStrict && /^compaction/.test(type)) return item ?? {};
     throw invalid(`${path}.type`, "invalid_value", `Invalid value: '${type}'.`);
   }
   const checked = require(value, rules, path, isStrict);
