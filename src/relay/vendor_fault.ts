@@ -184,15 +184,20 @@ const quotaMessages = [
 ];
 
 function badRequestCode(message: string): ErrorCode {
-  if (
-    /context_length_exceeded|prompt is too long|exceeds the maximum number of tokens|input token count/
-      .test(message)
-  ) return "context_length_exceeded";
+  if (tooLong.some((form) => form.test(message))) return "context_length_exceeded";
   if (/content_policy|content_filter|moderation|safety system/.test(message)) {
     return "content_policy_violation";
   }
   return "invalid_request";
 }
+
+/** Agents shorten their conversation on this error; most servers of the chat dialect name no code. */
+const tooLong = [
+  /context_length_exceeded|prompt is too long|input token count/,
+  /maximum (?:context|prompt|model|allowed input) length/,
+  /exceeds the (?:maximum number of tokens|context window|available context size)/,
+  /exceed context limit|exceeded model token limit/,
+];
 
 /** Larger details are not passed on. */
 const maxText = 4_096;

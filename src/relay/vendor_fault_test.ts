@@ -206,6 +206,26 @@ const withoutStatus: Row[] = [
   { name: "not_found_error", error: { type: "not_found_error" }, managed: "model_not_found" },
 ];
 
+/** What servers of the chat dialect say of a prompt that is too long, without a code for it. */
+const tooLong = [
+  "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+  "This endpoint's maximum context length is 131072 tokens. However, you requested about 140000.",
+  "This model's maximum context length is 262144 tokens. However, you requested 0 output tokens.",
+  "The decoder prompt (length 40000) is longer than the maximum model length of 32768.",
+  "Input length (265330) exceeds model's maximum context length (262144).",
+  "Input length 131393 exceeds the maximum allowed input length of 131040 tokens.",
+  "Your input exceeds the context window of this model. Please adjust your input and try again.",
+  "the request exceeds the available context size, try increasing it",
+  "input length and `max_tokens` exceed context limit: 195000 + 21333 > 200000",
+  "Invalid request: Your request exceeded model token limit: 262144",
+];
+
+for (const message of tooLong) {
+  Deno.test(`context_length_exceeded: ${message}`, () => {
+    assert.equal(faultOf({ status: 400, message }).code, "context_length_exceeded");
+  });
+}
+
 for (const { name, error, managed, own = managed } of [...byStatus, ...byWords]) {
   Deno.test(`${name}: ${managed} with the service's key, ${own} with the caller's`, () => {
     assert.equal(faultOf(error, "managed").code, managed);
