@@ -66,7 +66,14 @@ const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = 
   ],
   "gemini-cli": ({ baseUrl, key, model = "gemini-3.8-flash" }) => [
     "# ~/.gemini/settings.json",
-    '{"security": {"auth": {"selectedType": "gemini-api-key"}}}',
+    JSON.stringify({
+      security: { auth: { selectedType: "gemini-api-key" } },
+      modelConfigs: {
+        customAliases: Object.fromEntries(
+          geminiSummarizers.map((name) => [name, { modelConfig: { model } }]),
+        ),
+      },
+    }),
     "# in the shell",
     `export GOOGLE_GEMINI_BASE_URL=${word(`${baseUrl}/chat`)}`,
     `export GEMINI_API_KEY=${word(key)}`,
@@ -116,6 +123,13 @@ const claudeModels = [
   "ANTHROPIC_DEFAULT_SONNET_MODEL",
   "ANTHROPIC_DEFAULT_OPUS_MODEL",
 ] as const;
+
+/**
+ * What Gemini CLI has sessions summed up by, depending on their model: else models of its own choice,
+ * which may have no price here, and whose 404 ends it.
+ */
+const geminiSummarizers = ["default", "3-pro", "3-flash", "3.1-flash-lite"]
+  .map((name) => `chat-compression-${name}`);
 
 /** The client in the dialect of the model's vendor, which carries the most; else chat's. */
 function aiSdkPackage(model: string): string {
