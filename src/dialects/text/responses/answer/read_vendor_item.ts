@@ -7,7 +7,8 @@ import type { ItemReader } from "./item_reader.ts";
 
 /**
  * Reads an item of vendor-side work: an image is media, anything else a block for this dialect
- * only, except for a summary that the gateway wrote, which records hold. It is emitted whole; its stream events are of no use to callers of other dialects.
+ * only, except for a summary that the gateway wrote, which records hold. It is emitted whole; its
+ * stream events are of no use to callers of other dialects.
  */
 export class VendorItemReader implements ItemReader {
   readonly #blocks: Blocks;
