@@ -42,25 +42,10 @@ export interface Principal {
   account: Account;
 }
 
-export interface NewApiKey {
-  id: string;
-  accountId: number;
-  name: string;
-  prefix: string;
+export interface NewApiKey extends Omit<ApiKey, "promptCache" | "createdAt" | "revokedAt"> {
   hash: string;
-  scopes: readonly string[];
-  models: readonly string[];
-  onDisconnect: OnDisconnect;
-  translationMode: TranslationMode;
   /** True when absent. */
   promptCache?: boolean;
-  cacheTtlSeconds?: number;
-  /** `full` when absent. */
-  recording?: RecordMode;
-  defaults?: KeyDefaults | undefined;
-  capDayNanos: bigint | null;
-  capMonthNanos: bigint | null;
-  expiresAt: Date | null;
 }
 
 /** What may be changed of a key; what is absent stays, null takes a cap away. */

@@ -78,7 +78,7 @@ export function parseCredential(
     // An empty vendor key is an unset variable of the caller; going on without one would charge
     // the credit that the dual form was meant to spare.
     const vendorKey = value.slice(semicolon + 1).trim();
-    if (!isHeaderSafe(vendorKey)) return { kind: "malformed" };
+    if (!isVendorKeyForm(vendorKey)) return { kind: "malformed" };
     return { kind: "key", value: key, vendorKey: new Secret(vendorKey) };
   }
   return fields.length === 0 ? { kind: "missing" } : { kind: "malformed" };
@@ -89,7 +89,7 @@ const bodyLength = 43;
 const checksumLength = 6;
 const shownLength = 12;
 /** Longest vendor key that is sent on; some vendors' keys are tokens of 2–3 KB. */
-const maxVendorKeyLength = 4096;
+export const maxVendorKeyLength = 4096;
 
 function checksum(body: string): string {
   return base62Number(crc32(body), checksumLength);
@@ -100,7 +100,7 @@ function bearerValue(header: string): string {
   return /^\s*bearer\s+(\S.*)$/i.exec(header)?.[1]?.trim() ?? "";
 }
 
-/** Printable ASCII without spaces: nothing that could end a header line or be read as two values. */
-function isHeaderSafe(value: string): boolean {
+/** Printable ASCII without spaces: nothing that could end a header or be read as two values. */
+export function isVendorKeyForm(value: string): boolean {
   return value.length <= maxVendorKeyLength && /^[\x21-\x7e]+$/.test(value);
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { chunksOf } from "../base/lists.ts";
 import type { Account } from "./account.ts";
 import type { ApiKeyStore, Principal } from "./api_key.ts";
 import type { ChangeList, Held, KeyChangeStore } from "./key_changes.ts";
@@ -212,14 +213,9 @@ class CachedKeys implements KeyCache {
   }
 }
 
-function* heldChunks<Id>(
-  ids: readonly Id[],
-  times: ReadonlyMap<Id, number>,
-): Generator<Held<Id>[]> {
-  for (let from = 0; from < ids.length; from += readAtOnce) {
-    const some = ids.slice(from, from + readAtOnce);
-    yield some.map((id) => ({ id, changedAt: times.get(id) ?? null }));
-  }
+function heldChunks<Id>(ids: readonly Id[], times: ReadonlyMap<Id, number>): Held<Id>[][] {
+  const held = ids.map((id) => ({ id, changedAt: times.get(id) ?? null }));
+  return chunksOf(held, readAtOnce);
 }
 
 /** Neither revoked nor expired. */

@@ -1,4 +1,5 @@
 import { Fault } from "../shared/fault.ts";
+import type { ApiKey } from "./api_key.ts";
 
 /** What a key says for its calls, since coding agents send no headers and no tags of their own. */
 export interface KeyDefaults {
@@ -36,7 +37,7 @@ export class KeyDefaultsError extends Error {
  */
 export function checkKeyDefaults(
   defaults: KeyDefaults,
-  { capDayNanos, capMonthNanos }: { capDayNanos: bigint | null; capMonthNanos: bigint | null },
+  { capDayNanos, capMonthNanos }: Omit<CappedKey, "defaults">,
   isModel: (name: string) => boolean,
 ): void {
   const { app, defaultModel, models = {}, expectedOutputTokens } = defaults;
@@ -77,11 +78,7 @@ export function checkKeyDefaults(
   if (lack !== undefined) throw new KeyDefaultsError("expectedOutputTokens", `needs ${lack}`);
 }
 
-interface CappedKey {
-  defaults?: KeyDefaults | undefined;
-  capDayNanos: bigint | null;
-  capMonthNanos: bigint | null;
-}
+type CappedKey = Pick<ApiKey, "defaults" | "capDayNanos" | "capMonthNanos">;
 
 /** What the key's defaults need and it has not; undefined where it has all. */
 export function missingCap(

@@ -1,6 +1,6 @@
 import { Secret } from "../base/secret.ts";
 import type { AuditNote } from "../audit/audit.ts";
-import { looksLikeKey } from "./credential.ts";
+import { isVendorKeyForm, looksLikeKey, maxVendorKeyLength } from "./credential.ts";
 import type { MasterKey } from "./sealing.ts";
 
 /** A stored vendor key as people see it; the value is never shown again. */
@@ -81,10 +81,9 @@ export function parseVendorKey(text: string): Secret {
   if (looksLikeKey(value)) {
     throw new Error("this is a key of this service; expected one that the vendor issued");
   }
-  // It is sent in a header (the rule of the dual-key form, credential.ts).
-  if (value.length > 4096 || !/^[\x21-\x7e]+$/.test(value)) {
+  if (!isVendorKeyForm(value)) {
     throw new Error(
-      "a vendor key has at most 4096 printable ASCII characters, without spaces or line breaks",
+      `a vendor key has at most ${maxVendorKeyLength} printable ASCII characters, without spaces or line breaks`,
     );
   }
   return new Secret(value);

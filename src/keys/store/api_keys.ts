@@ -52,13 +52,9 @@ export function createApiKeys(database: Database): ApiKeyStore {
       }),
     revoke: (id, audit) =>
       database.transaction(async (tx) => {
-        const [row] = await tx.query(
-          `update api_keys set revoked_at = clock_timestamp(), changed_at = clock_timestamp()
-           where id = $1 and revoked_at is null returning ${keyColumns}`,
-          [id],
-        );
-        if (row) await writeAudit(tx, audit?.(readKey(row)));
-        return row !== undefined;
+        const revoked = await revokeKey(tx, id);
+        if (revoked) await writeAudit(tx, audit?.(revoked));
+        return revoked !== undefined;
       }),
   };
 }
@@ -93,6 +89,21 @@ export async function changeKey(
   return changed;
 }
 
+/** Undefined where there is none to revoke; with an account only a key of that account. */
+export async function revokeKey(
+  tx: Queryable,
+  id: string,
+  accountId: number | null = null,
+): Promise<ApiKey | undefined> {
+  const [row] = await tx.query(
+    `update api_keys set revoked_at = clock_timestamp(), changed_at = clock_timestamp()
+     where id = $1 and revoked_at is null and ($2::bigint is null or account_id = $2)
+     returning ${keyColumns}`,
+    [id, accountId],
+  );
+  return row && readKey(row);
+}
+
 export async function usableHashes(database: Queryable): Promise<string[]> {
   const rows = await database.query(
     `select hash from api_keys where revoked_at is null
@@ -115,8 +126,11 @@ async function findPrincipal(
   return row && readPrincipal(row);
 }
 
+/** `keyColumns` of `api_keys k`. */
+export const keyColumnsOfK = keyColumns.split(", ").map((one) => `k.${one}`).join(", ");
+
 /** Of `api_keys k` and its `accounts a`. */
-export const principalColumns = `${keyColumns.split(", ").map((one) => `k.${one}`).join(", ")},
+export const principalColumns = `${keyColumnsOfK},
   a.name as account_name, a.tier as account_tier,
   a.requests_per_minute as account_requests_per_minute,
   a.burst as account_burst, a.created_at as account_created_at`;

@@ -1,7 +1,7 @@
 import type { ApiKey } from "../api_key.ts";
 import type { AuditNote } from "../../audit/audit.ts";
 import type { KeyRow, KeyService } from "../key_service.ts";
-import { changeKey, insertKey, keyColumns, readKey } from "./api_keys.ts";
+import { changeKey, insertKey, keyColumns, keyColumnsOfK, readKey, revokeKey } from "./api_keys.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
@@ -32,12 +32,7 @@ export function createKeyService(
       }),
     revoke: (accountId, id, audit) =>
       database.transaction(async (tx) => {
-        const rows = await tx.query(
-          `update api_keys set revoked_at = clock_timestamp(), changed_at = clock_timestamp()
-           where id = $1 and account_id = $2 and revoked_at is null returning id`,
-          [id, accountId],
-        );
-        if (rows.length === 0) return false;
+        if (!await revokeKey(tx, id, accountId)) return false;
         await writeAudit(tx, audit);
         return true;
       }),
@@ -107,7 +102,7 @@ async function read(
   id: string | null,
 ): Promise<KeyRow[]> {
   const rows = await database.query(
-    `select ${keyColumns.split(", ").map((one) => `k.${one}`).join(", ")},
+    `select ${keyColumnsOfK},
        n.environment, n.replaces, n.made_by, coalesce(p.email, p.name) as maker,
        exists (select 1 from api_key_notes o where o.replaces = k.id) as is_replaced
      from api_keys k left join api_key_notes n on n.api_key_id = k.id

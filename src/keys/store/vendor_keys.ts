@@ -1,3 +1,4 @@
+import { chunksOf } from "../../base/lists.ts";
 import type { Secret } from "../../base/secret.ts";
 import { messageOf } from "../../shared/fault.ts";
 import { type MasterKey, type SealedFor, UnsealError } from "../sealing.ts";
@@ -13,7 +14,6 @@ import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import type { MasterKeySource } from "./master_key.ts";
 import { claimMasterKey, lockVendorKeys, masterKeyLine, readClaim } from "./master_key_claim.ts";
-import { chunks } from "../../database/chunks.ts";
 
 const shown = "account_id, vendor, last_four, created_at, changed_at";
 
@@ -155,7 +155,7 @@ async function rotate(
     if (rows.length > 0) checkCurrent();
     const version = (claim?.version ?? 0n) + 1n;
     const resealed = rows.map((row) => reseal(row, masterKeys.current(), next, version));
-    for (const chunk of chunks(resealed, () => 1, chunkRows)) {
+    for (const chunk of chunksOf(resealed, chunkRows)) {
       await tx.query(updateSealed, [JSON.stringify(chunk), version]);
     }
     const others = await resealOthers(tx, (sealed, slot) => {
