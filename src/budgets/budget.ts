@@ -1,7 +1,13 @@
 import type { AuditNote } from "../audit/audit.ts";
 import { nanosToUsd } from "../base/money.ts";
-import type { LeaseRequest, LeaseReturn, LeasesReturned, LeaseTaken } from "../credit/ledger.ts";
-import type { OpenLease } from "../credit/ledger.ts";
+import type {
+  LeaseRequest,
+  LeaseReturn,
+  LeasesReturned,
+  LeaseTaken,
+  OpenLease,
+} from "../credit/ledger.ts";
+import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 
 export const budgetLimits = { perAccount: 10_000, nameLength: 512 } as const;
 
@@ -149,22 +155,19 @@ export function readBudgetSpan(text: string): BudgetSpan {
 
 /** The first moment of the day or month of UTC that `at` is in. */
 export function periodStart(per: BudgetSpan, at: Date): Date {
-  const day = per === "day" ? at.getUTCDate() : 1;
-  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), day));
+  return per === "day" ? startOfDay(at) : startOfMonth(at);
 }
 
 export function limitAt({ limitNanos, raised }: Pick<Budget, "limitNanos" | "raised">, at: Date) {
   return raised && at < raised.until ? raised.nanos : limitNanos;
 }
 
-const dayMs = 24 * 60 * 60_000;
-
 /**
  * Charges and periods before this are of no use any more: a month longer than any budget looks back,
  * for processes whose clocks differ.
  */
 export function oldestPeriod(now: Date): Date {
-  return periodStart("month", new Date(periodStart("month", now).getTime() - dayMs));
+  return startOfMonth(now, -1);
 }
 
 /** What an account's stored calls in a scope were charged since a time. */

@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
 import type { ApiKey } from "../keys/api_key.ts";
+import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 import type { Credit } from "./ledger.ts";
 import type { SpendStore } from "./spend_cap.ts";
 
@@ -54,15 +55,14 @@ async function readSummary(
   { id, accountId, capDayNanos, capMonthNanos }: SummaryKey,
 ): Promise<CreditSummary> {
   const now = clock.now();
-  const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
   const isCapped = capDayNanos !== null || capMonthNanos !== null;
   const [{ balanceNanos }, sums] = await Promise.all([
     credit(accountId),
     isCapped
       ? spent({
         keyIds: [id],
-        since: new Date(Date.UTC(year, month, 1)),
-        day: new Date(Date.UTC(year, month, now.getUTCDate())),
+        since: startOfMonth(now),
+        day: startOfDay(now),
         transactionIds: [],
       })
       : undefined,

@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { ApiKey } from "../keys/api_key.ts";
 import { Fault, isStoreAway } from "../shared/fault.ts";
+import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 
 /** What capped keys may spend in a day and a month of UTC. Amounts in nano-dollars. */
 export interface SpendCaps {
@@ -192,7 +193,7 @@ class Caps implements SpendCaps {
     ]);
     const keyIds = ledgers.map(({ keyId }) => keyId);
     const { spent, stored } = await this.#store.read({ keyIds, since, day, transactionIds });
-    const hasPast = since < day || isFirst(day);
+    const hasPast = since < day || day.getUTCDate() === 1;
     for (const ledger of ledgers) {
       const sums = spent.get(ledger.keyId);
       ledger.day = day.getTime();
@@ -258,16 +259,4 @@ function permit({ key, upperBoundNanos }: CappedCall, spend: Spend): void {
 
 function usd(nanos: bigint): string {
   return `${nanosToUsd(nanos)} USD`;
-}
-
-function startOfDay(at: Date): Date {
-  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate()));
-}
-
-function startOfMonth(at: Date): Date {
-  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), 1));
-}
-
-function isFirst(day: Date): boolean {
-  return day.getUTCDate() === 1;
 }

@@ -28,7 +28,18 @@ export function timeSpan(
   return assertStorableTime({ start, end });
 }
 
-const dayMs = 86_400_000;
+export const hourMs = 3_600_000;
+export const dayMs = 24 * hourMs;
+
+/** The first moment of the day of UTC. */
+export function startOfDay(at: Date): Date {
+  return new Date(Math.floor(at.getTime() / dayMs) * dayMs);
+}
+
+/** The first moment of the month of UTC, or of one that is so many months later. */
+export function startOfMonth(at: Date, monthsLater = 0): Date {
+  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + monthsLater));
+}
 
 function isDay(text: string): boolean {
   return !text.includes("T");

@@ -1,3 +1,4 @@
+import { dayMs, hourMs } from "../shared/time_span.ts";
 import type { UsageQuery } from "./usage_sums.ts";
 
 /** What callers name calls by, and no table of sums has: summed up from the rows of calls. */
@@ -33,6 +34,9 @@ export interface StoredStep {
   at: Date;
   state: string;
 }
+
+/** How long an hour or day is. */
+export const stepMs = { hour: hourMs, day: dayMs } as const;
 
 export type StoredSteps = (query: UsageQuery) => Promise<StoredStep[]>;
 

@@ -1,3 +1,4 @@
+import { dayMs, hourMs, startOfDay } from "../shared/time_span.ts";
 import type { StepsOf, StoredStep } from "./label_step.ts";
 import type { PackedStep, Ranks } from "./packed_step.ts";
 import type { UsageQuery } from "./usage_sums.ts";
@@ -46,8 +47,6 @@ export interface LabelSumsJobDeps {
   now: () => Date;
 }
 
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 /** The longest span that the overview offers, with the month before. */
 const storedDays = 400;
 /** More than the three that it shows by hour; of today alone it needs them for every span. */
@@ -67,12 +66,12 @@ export function createLabelSumsJob({ keeper, now }: LabelSumsJobDeps): () => Pro
   let after = 0;
   let isDone = false;
   const keepAccount = async (accountId: number, isTimeUp: () => boolean): Promise<boolean> => {
-    const ms = now().getTime();
-    const [hour, today] = [hourMs, dayMs].map((span) => Math.floor(ms / span) * span);
-    const firstHour = new Date(today! - (daysWithHours - 1) * dayMs);
+    const time = now();
+    const today = startOfDay(time);
+    const firstHour = new Date(today.getTime() - (daysWithHours - 1) * dayMs);
     const spans = {
-      hour: { from: firstHour, to: new Date(hour!) },
-      day: { from: new Date(today! - storedDays * dayMs), to: new Date(today!) },
+      hour: { from: firstHour, to: new Date(Math.floor(time.getTime() / hourMs) * hourMs) },
+      day: { from: new Date(today.getTime() - storedDays * dayMs), to: today },
     };
     await keeper.dropHours(accountId, firstHour);
     for (const span of ["hour", "day"] as const) {

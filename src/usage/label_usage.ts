@@ -1,11 +1,12 @@
 import { chunksOf, pushAll } from "../base/lists.ts";
-import type {
-  LabelStep,
-  LabelSum,
-  StepsOf,
-  StoredStep,
-  StoredSteps,
-  UsageLabel,
+import {
+  type LabelStep,
+  type LabelSum,
+  stepMs,
+  type StepsOf,
+  type StoredStep,
+  type StoredSteps,
+  type UsageLabel,
 } from "./label_step.ts";
 import type { LabelSumStore } from "./label_sums.ts";
 import { halvesOf, rankSums, recordSums } from "./packed_step.ts";
@@ -32,7 +33,6 @@ export interface LabelUsage {
   ): Promise<{ values: UsageValue[]; all: number }>;
 }
 
-const stepMs = { hour: 3_600_000, day: 86_400_000 };
 /** Read in one statement, so that others get their turns between. */
 const stepsAtOnce = { hour: 7 * 24, day: 7 };
 /** Steps whose stored sums one statement reads: calls get their turns between. */
@@ -81,8 +81,7 @@ class HeldUsage implements LabelUsage {
 
   async values(query: UsageQuery, label: UsageLabel, limit: number) {
     const group = `${query.accountId} ${label}`;
-    const slots = this.#slots.get(group) ?? new ValueSlots();
-    this.#slots.set(group, slots);
+    const slots = this.#slots.getOrInsertComputed(group, () => new ValueSlots());
     const of = { accountId: query.accountId, label, span: query.span };
     try {
       return await slots.reading(
@@ -108,8 +107,7 @@ class HeldUsage implements LabelUsage {
   }
 
   #totalsOf(slots: ValueSlots, steps: readonly HeldSums[], { span }: UsageQuery): RankTotals {
-    const totals = this.#totals.get(slots) ?? new HeldTotals();
-    this.#totals.set(slots, totals);
+    const totals = this.#totals.getOrInsertComputed(slots, () => new HeldTotals());
     // Of the newest day there are hours, in objects of this look alone.
     return totals.of(slots.length, steps, ({ rest }) => rest.isStored && rest.span === span);
   }

@@ -1,8 +1,14 @@
 import type { UsageGroup } from "../../contracts/data/usage.ts";
 import { Fault } from "../shared/fault.ts";
 import type { GroupedCalls, GroupedCallsQuery, GroupSums } from "../shared/interaction.ts";
-import type { TimeSpan } from "../shared/time_span.ts";
-import type { UsageGroupSums, UsagePart, UsageQuery, UsageStore } from "./usage_sums.ts";
+import { dayMs, hourMs, startOfDay, type TimeSpan } from "../shared/time_span.ts";
+import {
+  isWholeDays,
+  type UsageGroupSums,
+  type UsagePart,
+  type UsageQuery,
+  type UsageStore,
+} from "./usage_sums.ts";
 
 export interface UsageReportDeps {
   usage: Pick<UsageStore, "steps" | "groups">;
@@ -33,8 +39,6 @@ export interface UsageReport {
 const mostGroups = 50_000;
 /** Calls that one statement reads, as far as hours can be told apart. */
 const callsAtOnce = 25_000;
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 
 /**
  * Sums of an account's calls by one or several labels. From the sums that are written with each call
@@ -81,8 +85,9 @@ function partOf(groups: readonly UsageGroup[]): UsagePart | "all" | undefined {
   return more.length === 0 && (first === "app" || first === "api_key") ? first : undefined;
 }
 
-function spanOf({ from, to }: Span): UsageQuery["span"] {
-  return from.getTime() % dayMs === 0 && to.getTime() % dayMs === 0 ? "day" : "hour";
+/** By days where the span is of whole ones: they are fewer. */
+function withSpan(query: Span): UsageQuery {
+  return { ...query, span: isWholeDays(query) ? "day" : "hour" };
 }
 
 async function fromSums(
@@ -92,7 +97,7 @@ async function fromSums(
   part: UsagePart | "all",
 ): Promise<UsageReportRow[]> {
   const by = { part, byDay: groups.includes("day") };
-  const found = await usage.groups({ ...query, span: spanOf(query) }, by, mostGroups);
+  const found = await usage.groups(withSpan(query), by, mostGroups);
   return enough(found).map((sums) => ({
     ...sumsOf(sums),
     values: valuesOf(groups, part, sums),
@@ -136,7 +141,7 @@ async function readSlice(
   groups: readonly UsageGroup[],
   part: UsagePart | "all",
 ): Promise<{ calls: GroupedCalls[]; erased: UsageGroupSums[] }> {
-  const query = { accountId, from, to, span: spanOf({ accountId, from, to }) };
+  const query = withSpan({ accountId, from, to });
   const by = { part, byDay: groups.includes("day"), erasedOnly: true };
   const readErased = async () => enough(await usage.groups(query, by, mostGroups));
   // Sums of erased calls only grow.
@@ -158,9 +163,8 @@ async function slices(
   query: Span,
 ): Promise<{ from: Date; to: Date }[]> {
   const { accountId } = query;
-  const floor = (time: Date) => new Date(Math.floor(time.getTime() / dayMs) * dayMs);
   const to = new Date(Math.ceil(query.to.getTime() / dayMs) * dayMs);
-  const days = await usage.steps({ accountId, span: "day", from: floor(query.from), to });
+  const days = await usage.steps({ accountId, span: "day", from: startOfDay(query.from), to });
   const steps: { at: Date; ms: number; calls: number }[] = [];
   for (const { at, calls } of days) {
     if (calls <= callsAtOnce) {

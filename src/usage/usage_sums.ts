@@ -1,4 +1,5 @@
 import type { GroupSums } from "../shared/interaction.ts";
+import { dayMs } from "../shared/time_span.ts";
 import type { StoredSteps } from "./label_step.ts";
 import { LatencyHistogram } from "./latency_histogram.ts";
 
@@ -53,6 +54,10 @@ export interface UsageQuery {
   to: Date;
   /** Whether `values` leaves out erased calls, which have no app any more. */
   storedOnly?: boolean;
+}
+
+export function isWholeDays({ from, to }: Pick<UsageQuery, "from" | "to">): boolean {
+  return from.getTime() % dayMs === 0 && to.getTime() % dayMs === 0;
 }
 
 /** Sums of calls, kept as they are written. Implemented in `src/usage/store/usage_sums.ts`. */

@@ -1,4 +1,5 @@
 import type { Interaction } from "../../shared/interaction.ts";
+import { startOfMonth } from "../../shared/time_span.ts";
 import type { SpendStore } from "../spend_cap.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 
@@ -88,7 +89,7 @@ export async function carrySpend(
 /** Removes charges of months that no cap looks at any more; returns how many. */
 export async function sweepKeyCharges(database: Database, now: Date): Promise<number> {
   // A month more than any cap needs, for processes whose clocks differ.
-  const before = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1));
+  const before = startOfMonth(now, -1);
   // By key, since charges have no index on time alone; mostly there is none.
   const old = await database.query("select distinct api_key_id from key_spend where day < $1", [
     before,

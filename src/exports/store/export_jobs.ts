@@ -8,6 +8,7 @@ import type {
 } from "../export_job.ts";
 import type { ExportSpec } from "../export_spec.ts";
 import { overLimit } from "../../shared/fault.ts";
+import { dayMs } from "../../shared/time_span.ts";
 import type { AuditNote } from "../../audit/audit.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
@@ -36,7 +37,6 @@ const work: WorkTable = {
   claimMs: 30_000,
 };
 
-const dayMs = 24 * 60 * 60 * 1000;
 /** A job has failed after this many attempts; an absent store is no failure. */
 const maxFailures = 3;
 const retryMs = 1000;

@@ -8,6 +8,7 @@ import {
   type PriceRow,
   type Rates,
 } from "../pricing.ts";
+import { dayMs } from "../../shared/time_span.ts";
 import { type Dimension, millionNames, pieceNames } from "../usage_parts.ts";
 
 /**
@@ -107,7 +108,6 @@ export function priceRow(
   return { ...origin, ...prices, version: sha256Hex(canonicalText(content)).slice(0, 12) };
 }
 
-const dayMs = 86_400_000;
 /** Digits by which USD per million units become pico-dollars per unit. */
 const perMillionDigits = picoDigits - 6;
 

@@ -1,5 +1,6 @@
 import { withoutEnd } from "../../base/trim.ts";
 import type { Fraction, PriceRow, Rates } from "../pricing.ts";
+import { dayMs } from "../../shared/time_span.ts";
 import { type Dimension, millionNames, pieceNames } from "../usage_parts.ts";
 import type { ContextTierFields, PriceFields, RateFields } from "./price_row.ts";
 
@@ -56,5 +57,5 @@ function decimal(units: bigint, digits: number): string {
 }
 
 function day(at: Date, addedDays: number): string {
-  return new Date(at.getTime() + addedDays * 86_400_000).toISOString().slice(0, 10);
+  return new Date(at.getTime() + addedDays * dayMs).toISOString().slice(0, 10);
 }

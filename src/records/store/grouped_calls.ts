@@ -1,6 +1,7 @@
 import type { Queryable } from "../../database/database.ts";
 import type { UsageGroup } from "../../../contracts/data/usage.ts";
 import type { GroupedCalls, GroupedCallsQuery } from "../../shared/interaction.ts";
+import { readGroupSums } from "../../usage/store/usage_sums.ts";
 
 /** The same values as `usage_sums` has for models, cut alike. */
 const expressions: Readonly<Record<UsageGroup, string>> = {
@@ -34,12 +35,7 @@ export async function groupedCalls(
   if (rows.length > most) return undefined;
   return rows.map((row) => ({
     values: labels.map((_, at) => row[`label_${at}`] as string | null),
-    calls: whole(row.calls),
-    failed: whole(row.failed),
-    inputTokens: whole(row.input_tokens),
-    outputTokens: whole(row.output_tokens),
-    costNanos: whole(row.cost_nanos),
-    chargedNanos: whole(row.charged_nanos),
+    ...readGroupSums(row),
   }));
 }
 
@@ -49,8 +45,3 @@ const sums = `count(*) as calls,
   coalesce(sum(i.output_tokens), 0) as output_tokens,
   coalesce(sum(i.cost_nanos), 0) as cost_nanos,
   coalesce(sum(i.charged_nanos), 0) as charged_nanos`;
-
-/** Sums of bigints come as `numeric`, whose text is a whole number. */
-function whole(value: unknown): bigint {
-  return BigInt(String(value));
-}

@@ -3,6 +3,7 @@ import type { ErasedPartitions } from "../analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import { codeOf } from "../../database/postgres/faults.ts";
 import { eraseAlone } from "../../database/retention_lock.ts";
+import { startOfMonth } from "../../shared/time_span.ts";
 import { countedColumns, countErased, countMonthErased } from "../../usage/store/count_usage.ts";
 
 /**
@@ -55,7 +56,7 @@ async function openMonth(database: Queryable, month: Date): Promise<void> {
 
 export async function ensurePartitions(database: Queryable, now: Date): Promise<void> {
   for (const ahead of [0, 1, 2]) {
-    await openMonth(database, new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead)));
+    await openMonth(database, startOfMonth(now, ahead));
   }
 }
 
@@ -71,9 +72,8 @@ export async function partitionsInUse(database: Queryable): Promise<StoredMonth[
   for (const { parent, name, bytes } of rows) {
     const month = monthOf(String(name));
     if (!month) continue;
-    const sizes = months.get(month.getTime()) ?? { month, usageBytes: 0, payloadBytes: 0 };
+    const sizes = months.getOrInsert(month.getTime(), { month, usageBytes: 0, payloadBytes: 0 });
     sizes[parent === "interactions" ? "usageBytes" : "payloadBytes"] = Number(bytes);
-    months.set(month.getTime(), sizes);
   }
   return [...months.values()].sort((a, b) => b.month.getTime() - a.month.getTime());
 }
@@ -174,8 +174,8 @@ function partitionOf(table: Partitioned, at: Date): string {
 }
 
 function spanOf(partition: string): [Date, Date] {
-  const [year, month] = partition.slice(-"2026_11".length).split("_").map(Number);
-  return [new Date(Date.UTC(year!, month! - 1)), new Date(Date.UTC(year!, month!))];
+  const month = monthOf(partition)!;
+  return [month, startOfMonth(month, 1)];
 }
 
 async function partitionsOf(database: Queryable, table: Partitioned): Promise<string[]> {

@@ -1,6 +1,7 @@
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import type { Interaction } from "../../shared/interaction.ts";
+import { dayMs, hourMs } from "../../shared/time_span.ts";
 import { LatencyHistogram } from "../latency_histogram.ts";
 
 /**
@@ -261,9 +262,6 @@ type UsageKey = Record<typeof keyColumns[number], string | boolean>;
 function nameOf({ account_id, span, part, at, value, erased }: UsageKey): string {
   return `${account_id} ${span} ${part} ${at} ${erased} ${value}`;
 }
-
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 
 /** When the call's hour of UTC begins; hours before 1970 too. */
 function hourOf(call: CountedCall): number {

@@ -1,5 +1,5 @@
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
-import { type LabelStep, type StepsOf, usageLabels } from "../label_step.ts";
+import { type LabelStep, stepMs, type StepsOf, usageLabels } from "../label_step.ts";
 import type { LabelSumKeeper, LabelSumStore, StoredSums } from "../label_sums.ts";
 import type { LabelRows } from "../label_usage.ts";
 import { packStep, unpackRanks } from "../packed_step.ts";
@@ -150,8 +150,6 @@ async function keepStep(
     [...keyOf(of), at, state, ranks, layout, records, names],
   );
 }
-
-const stepMs = { hour: 3_600_000, day: 86_400_000 };
 
 /** Of a step whose calls are all erased. */
 function emptyStep(at: Date): LabelStep {

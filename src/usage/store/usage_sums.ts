@@ -1,6 +1,12 @@
 import { LatencyHistogram } from "../latency_histogram.ts";
-import type { UsageGroupSums, UsageQuery, UsageStore, UsageSums } from "../usage_sums.ts";
-import type { Interaction } from "../../shared/interaction.ts";
+import {
+  isWholeDays,
+  type UsageGroupSums,
+  type UsageQuery,
+  type UsageStore,
+  type UsageSums,
+} from "../usage_sums.ts";
+import type { GroupSums, Interaction } from "../../shared/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { countedCall, sumColumns, type UsageChange } from "./count_usage.ts";
 
@@ -103,13 +109,19 @@ async function groupSums(
     value: String(row.value),
     day: row.day as string | null,
     erased: row.erased === true,
+    ...readGroupSums(row),
+  }));
+}
+
+export function readGroupSums(row: SqlRow): GroupSums {
+  return {
     calls: whole(row.calls),
     failed: whole(row.failed),
     inputTokens: whole(row.input_tokens),
     outputTokens: whole(row.output_tokens),
     costNanos: whole(row.cost_nanos),
     chargedNanos: whole(row.charged_nanos),
-  }));
+  };
 }
 
 /**
@@ -139,12 +151,6 @@ const stepOfHour = "($5::timestamptz[])[width_bucket(at, $5::timestamptz[])]";
 function boundaries({ accountId, span, from, to }: UsageQuery): SqlValue[] {
   return [accountId, span, from, to];
 }
-
-function isWholeDays({ from, to }: UsageQuery): boolean {
-  return from.getTime() % dayMs === 0 && to.getTime() % dayMs === 0;
-}
-
-const dayMs = 86_400_000;
 
 const summed = sumColumns.map((name) => `sum(${name}) as ${name}`).join(", ");
 
