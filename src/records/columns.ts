@@ -1,12 +1,7 @@
 import type { InteractionColumn } from "../../contracts/data/export_tables.ts";
 import { copyLine } from "../database/copy_text.ts";
 import { sanitizeText } from "../database/sanitize_text.ts";
-import type {
-  CacheResult,
-  InteractionSummary,
-  SettledCall,
-  VendorAttempt,
-} from "../shared/interaction.ts";
+import type { InteractionSummary, SettledCall, VendorAttempt } from "../shared/interaction.ts";
 
 export interface StoredColumn {
   readonly field: keyof SettledCall;
@@ -86,36 +81,16 @@ export const columnTable = {
     read: (value) =>
       value === null ? undefined : JSON.parse(String(value)) as readonly VendorAttempt[],
   },
-  cache: {
-    field: "cache",
-    sqlType: "text",
-    write: (row) => row.cache ?? null,
-    read: (value) => value === null ? undefined : value as CacheResult,
-  },
-  client: {
-    field: "client",
-    sqlType: "text",
-    write: (row) => row.client === undefined ? null : sanitizeText(row.client),
-    read: (value) => value === null ? undefined : value,
-  },
-  trace_id: {
-    field: "traceId",
-    sqlType: "text",
-    write: (row) => row.traceId ?? null,
-    read: (value) => value === null ? undefined : value,
-  },
+  cache: optional("cache"),
+  client: optional("client"),
+  trace_id: optional("traceId"),
 } as const satisfies Readonly<Record<InteractionColumn, StoredColumn | PayloadColumn>>;
 
 /** Stored with the row and not exported; of these only `recording` is part of a summary. */
 const privateColumns = {
   priced_usage: text("pricedUsageText"),
-  recording: {
-    field: "recording",
-    sqlType: "text",
-    write: (row: SettledCall) => row.recording ?? null,
-    // Absent where the content was recorded.
-    read: (value: unknown) => value === null ? undefined : value,
-  },
+  // Absent where the content was recorded.
+  recording: optional("recording"),
 } as const satisfies Readonly<Record<string, StoredColumn>>;
 
 type StoredPublicColumn = {
@@ -170,20 +145,33 @@ const summaryColumns = [
   ...privateNamed.filter(({ name }) => name === "recording"),
 ];
 
-/** `i.transaction_id, i.created_at, …`: what `readSummary` reads, with `i` for `interactions`. */
-export const selectedColumns = columns.map(({ name }) => `i.${name}`).join(", ");
+/** `i.transaction_id, i.created_at, …`, with `i` for `interactions`: what `readFields` reads. */
+export function selected(some: readonly NamedColumn[]): string {
+  return some.map(({ name }) => `i.${name}`).join(", ");
+}
+
+/** What `readSummary` reads. */
+export const selectedColumns = selected(columns);
 
 export function sqlNameOf(column: InteractionColumn): string {
   return (columnTable[column] as Partial<StoredColumn>).sqlName ?? column;
 }
 
 export function readSummary(row: Readonly<Record<string, unknown>>): InteractionSummary {
-  const summary: Record<string, unknown> = {};
-  for (const { field, name, read } of summaryColumns) {
+  return readFields(row, summaryColumns) as InteractionSummary;
+}
+
+/** The fields of a record that these columns hold. */
+export function readFields(
+  row: Readonly<Record<string, unknown>>,
+  some: readonly NamedColumn[],
+): Partial<InteractionSummary> {
+  const fields: Record<string, unknown> = {};
+  for (const { field, name, read } of some) {
     const value = read ? read(row[name]) : row[name];
-    if (value !== undefined) summary[field] = value;
+    if (value !== undefined) fields[field] = value;
   }
-  return summary as unknown as InteractionSummary;
+  return fields;
 }
 
 /** A record's values in the order of `columns`, for `Transaction.copyIn`. */
@@ -208,6 +196,11 @@ function text<F extends FieldOf<string | null>>(field: F) {
     sqlType: "text",
     write: (row: SettledCall) => sanitizeText((row[field] ?? null) as string | null),
   } as const;
+}
+
+/** Text that a record has only where there is some. */
+function optional<F extends FieldOf<string>>(field: F) {
+  return { ...text(field), read: (value: unknown) => value ?? undefined } as const;
 }
 
 /** Text that the gateway itself writes. */

@@ -9,6 +9,7 @@ import {
   type ColumnName,
   columnTable,
   type FieldOf,
+  type NamedColumn,
   type PayloadColumn,
   publicColumns,
   type StoredColumn,
@@ -57,9 +58,9 @@ const cellReaders = Object.entries<StoredColumn | PayloadColumn>(columnTable).ma
   ([publicName, column]) => {
     const kind = columnKinds.interactions[publicName as InteractionColumn];
     if ("payload" in column) return { payload: column.payload, at: -1, isNumber: false, kind };
-    const name = column.sqlName ?? publicName;
-    const isNumber = numberColumns.some((one) => one.name === name);
-    const at = (isNumber ? numberColumns : textColumns).findIndex((one) => one.name === name);
+    const isThis = ({ name }: NamedColumn) => name === (column.sqlName ?? publicName);
+    const isNumber = numberColumns.some(isThis);
+    const at = (isNumber ? numberColumns : textColumns).findIndex(isThis);
     return { payload: undefined, at, isNumber, kind };
   },
 );

@@ -35,22 +35,13 @@ export interface CallTexts {
 }
 
 /** What a call of a session used and how it ended: few fields, since a page has them of a thousand. */
-export type SessionCall = Pick<
-  InteractionSummary,
-  | "transactionId"
-  | "createdAt"
-  | "model"
-  | "status"
-  | "errorCode"
-  | "latencyMs"
-  | "inputTokens"
-  | "cacheReadTokens"
-  | "cacheWriteTokens"
-  | "outputTokens"
-  | "costNanos"
-  | "priceVersion"
-  | "translationLoss"
->;
+export const sessionFields = [
+  ...["transactionId", "createdAt", "model", "status", "errorCode", "latencyMs"] as const,
+  ...["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"] as const,
+  ...["costNanos", "priceVersion", "translationLoss"] as const,
+] as const;
+
+export type SessionCall = Pick<InteractionSummary, typeof sessionFields[number]>;
 
 /** Which rows a page of the dashboard shows. */
 export interface InteractionPageQuery extends InteractionListQuery {

@@ -5,10 +5,11 @@ import type {
   SampleQuery,
   StoredCall,
 } from "../analytics_store.ts";
-import { chunksOf, greatest, least, pushAll } from "../../base/lists.ts";
+import { chunksOf, pushAll } from "../../base/lists.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import { timesOf } from "./partitions.ts";
 
 export async function sampleCalls(
   database: Queryable,
@@ -126,7 +127,6 @@ export async function sessionsEndingWith(
   before: Date,
 ): Promise<string[]> {
   if (calls.length === 0) return [];
-  const times = calls.map(({ createdAt }) => createdAt.getTime());
   const rows = await database.query(
     `with ours as (
        select distinct session_id as id from interactions
@@ -137,13 +137,7 @@ export async function sessionsEndingWith(
        where other.account_id = $1 and other.session_id = ours.id and other.created_at <= $3
          and other.transaction_id <> all($2::text[])
      )`,
-    [
-      accountId,
-      calls.map(({ transactionId }) => transactionId),
-      before,
-      new Date(least(times)),
-      new Date(greatest(times)),
-    ],
+    [accountId, calls.map(({ transactionId }) => transactionId), before, ...timesOf(calls)],
   );
   return rows.map(({ id }) => String(id));
 }

@@ -40,10 +40,13 @@ function columnSums(name: string, column: string, of = "true"): string {
 
 const completed = "status = 'completed'";
 
-const allCalls = "interactions where account_id = $1 and cohort_id = any($2::text[])";
+/** Calls of the cohorts $2. */
+export const allCalls = "interactions where account_id = $1 and cohort_id = any($2::text[])";
 
-const latestCalls = `unnest($2::text[]) as wanted(id) cross join lateral (
-    select cohort_id, created_at, status, cost_nanos, input_tokens, output_tokens, latency_ms
+/** The latest $4 of each since $3. */
+export const latestCalls = `unnest($2::text[]) as wanted(id) cross join lateral (
+    select cohort_id, vendor, model, created_at, status, cost_nanos, input_tokens, output_tokens,
+      latency_ms
     from interactions where account_id = $1 and cohort_id = wanted.id
       and created_at >= coalesce($3::timestamptz, '-infinity')
     order by created_at desc limit $4

@@ -1,6 +1,6 @@
 import type { CallBounds, CohortByModel, ModelName, OutcomeReference } from "../analytics_store.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
-import { readCallSums, sumsOf } from "./cohort_calls.ts";
+import { allCalls, latestCalls, readCallSums, sumsOf } from "./cohort_calls.ts";
 
 /** Sums of a cohort's calls by model, those with the most calls first, and over all models. */
 export async function cohortModels(
@@ -25,16 +25,6 @@ export async function cohortModels(
     firstAt: rows[0]?.all_first_at as Date | undefined ?? null,
   };
 }
-
-const allCalls = "interactions where account_id = $1 and cohort_id = any($2::text[])";
-
-const latestCalls = `unnest($2::text[]) as wanted(id) cross join lateral (
-    select cohort_id, vendor, model, created_at, status, cost_nanos, input_tokens, output_tokens,
-      latency_ms
-    from interactions where account_id = $1 and cohort_id = wanted.id
-      and created_at >= coalesce($3::timestamptz, '-infinity')
-    order by created_at desc limit $4
-  ) as latest`;
 
 const modelSums = (from: string, limit: string) =>
   `${

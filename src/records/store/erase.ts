@@ -2,11 +2,11 @@ import type { ErasureScope, Tombstone } from "../../erasure/tombstone.ts";
 import { Bound, condition } from "../../erasure/store/erasure_sql.ts";
 import { insertTombstone, noteErased } from "../../erasure/store/tombstones.ts";
 import { countedColumns, countErased } from "../../usage/store/count_usage.ts";
-import { greatest, least, pushAll } from "../../base/lists.ts";
 import type { CallKey, ErasedCalls } from "../analytics_store.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 import { readCallKey } from "./calls.ts";
+import { timesOf } from "./partitions.ts";
 
 /** Once this has returned, rows that the tombstone covers are no longer written. */
 export async function addTombstone(database: Database, tombstone: Tombstone): Promise<void> {
@@ -102,44 +102,33 @@ export async function eraseAndRefuse(
  * the last reference.
  */
 export async function eraseCalls(tx: Queryable, calls: readonly CallKey[]): Promise<ErasedCalls> {
+  if (calls.length === 0) return { interactions: 0, relations: [] };
   const [media] = await tx.query(
     "select exists (select from media_refs where transaction_id = any($1::text[])) as named",
     [calls.map(({ transactionId }) => transactionId)],
   );
-  const relations: string[] = [];
-  let interactions = 0;
-  if (calls.length > 0) {
-    for (const table of ["interaction_payloads", "interactions"] as const) {
-      const rows = await eraseFrom(tx, table, calls);
-      pushAll(relations, new Set(rows.map((row) => String(row.relation))));
-      if (table === "interactions") {
-        interactions = rows.length;
-        await countErased(tx, rows);
-      }
-    }
-  }
-  if (media!.named === true) relations.push("media");
-  // They held the names of the calls' apps, users, flows and cohorts.
-  if (calls.length > 0) relations.push("usage_sums", "label_steps", "label_sums");
-  return { interactions, relations };
+  const payloads = await eraseFrom(tx, "interaction_payloads", calls);
+  const rows = await eraseFrom(tx, "interactions", calls, countedColumns);
+  await countErased(tx, rows);
+  const relations = new Set([...payloads, ...rows].map((row) => String(row.relation)));
+  if (media!.named === true) relations.add("media");
+  return {
+    interactions: rows.length,
+    // The sums held the names of the calls' apps, users, flows and cohorts.
+    relations: [...relations, "usage_sums", "label_steps", "label_sums"],
+  };
 }
 
-/** The calls' span of time lets the planner skip partitions. */
 async function eraseFrom(
   tx: Queryable,
   table: "interaction_payloads" | "interactions",
   calls: readonly CallKey[],
+  returned: readonly string[] = [],
 ): Promise<SqlRow[]> {
-  const times = calls.map(({ createdAt }) => createdAt.getTime());
-  const counted = table === "interactions" ? countedColumns : [];
   return await tx.query(
     `delete from ${table} where transaction_id = any($1::text[]) and created_at between $2 and $3
-     returning ${["tableoid::regclass::text as relation", ...counted].join(", ")}`,
-    [
-      calls.map(({ transactionId }) => transactionId),
-      new Date(least(times)),
-      new Date(greatest(times)),
-    ],
+     returning ${["tableoid::regclass::text as relation", ...returned].join(", ")}`,
+    [calls.map(({ transactionId }) => transactionId), ...timesOf(calls)],
   );
 }
 

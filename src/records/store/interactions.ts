@@ -1,5 +1,4 @@
 import type { SettledCall } from "../../shared/interaction.ts";
-import { greatest, least } from "../../base/lists.ts";
 import { Turns } from "../../base/turns.ts";
 import { searchKeys } from "../search_tokens.ts";
 import type { Queryable, Transaction } from "../../database/database.ts";
@@ -10,6 +9,7 @@ import {
   insertStoredResponses,
 } from "../../relay/conversation/store/stored_responses.ts";
 import { insertMedia } from "./media.ts";
+import { timesOf } from "./partitions.ts";
 import { copyLine } from "../../database/copy_text.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { noteErased, withoutErased } from "../../erasure/store/tombstones.ts";
@@ -114,7 +114,6 @@ async function unwritten(
   // Of a call that comes twice the first one is written, as it is the one that is charged.
   for (const call of calls) if (!rows.has(call.transactionId)) rows.set(call.transactionId, call);
   const payloads = new Map(rows);
-  const times = calls.map(({ createdAt }) => createdAt.getTime());
   const there = await tx.query(
     ["interactions", "interaction_payloads"].map((table) =>
       `select one.id, '${table}' as table from unnest($1::text[]) as one (id)
@@ -123,7 +122,7 @@ async function unwritten(
          offset 0
        ) found`
     ).join(" union all "),
-    [[...rows.keys()], new Date(least(times)), new Date(greatest(times))],
+    [[...rows.keys()], ...timesOf(calls)],
     // Planned for the tables as they are, and without the partitions of other months.
     { forceCustomPlan: true },
   );

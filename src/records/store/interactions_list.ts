@@ -1,11 +1,19 @@
-import type {
-  InteractionListPage,
-  InteractionPageQuery,
-  SessionCall,
+import {
+  type InteractionListPage,
+  type InteractionPageQuery,
+  type SessionCall,
+  sessionFields,
 } from "../interaction_repository.ts";
 import type { InteractionListQuery, InteractionPage } from "../../shared/interaction.ts";
-import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
-import { type ColumnName, readSummary, selectedColumns } from "../columns.ts";
+import type { Queryable, SqlValue } from "../../database/database.ts";
+import {
+  type ColumnName,
+  columns,
+  readFields,
+  readSummary,
+  selected,
+  selectedColumns,
+} from "../columns.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import type { CallKey } from "../analytics_store.ts";
@@ -65,34 +73,13 @@ export async function listSessionCalls(
     filters: { session_id: [sessionId] },
     order: "oldest",
     limit,
-  }, sessionColumns);
+  }, selected(sessionColumns));
   const rows = await database.query(text, values, { forceCustomPlan: true });
-  return { calls: rows.slice(0, limit).map(readSessionCall), isAll: rows.length <= limit };
+  const calls = rows.slice(0, limit).map((row) => readFields(row, sessionColumns) as SessionCall);
+  return { calls, isAll: rows.length <= limit };
 }
 
-const sessionColumns =
-  `i.transaction_id, i.created_at, i.model, i.status, i.error_code, i.latency_ms, i.input_tokens,
-  i.cache_read_tokens, i.cache_write_tokens, i.output_tokens, i.cost_nanos, i.price_version,
-  i.translation_loss`;
-
-function readSessionCall(row: SqlRow): SessionCall {
-  const tokens = (value: unknown) => value === null ? null : Number(value);
-  return {
-    transactionId: String(row.transaction_id),
-    createdAt: row.created_at as Date,
-    model: String(row.model),
-    status: row.status as SessionCall["status"],
-    errorCode: row.error_code as SessionCall["errorCode"],
-    latencyMs: Number(row.latency_ms),
-    inputTokens: tokens(row.input_tokens),
-    cacheReadTokens: tokens(row.cache_read_tokens),
-    cacheWriteTokens: tokens(row.cache_write_tokens),
-    outputTokens: tokens(row.output_tokens),
-    costNanos: row.cost_nanos as bigint | null,
-    priceVersion: row.price_version as string | null,
-    translationLoss: row.translation_loss as string[],
-  };
-}
+const sessionColumns = columns.filter(({ field }) => sessionFields.some((one) => one === field));
 
 /** Columns with an index of their own, the most selective first. */
 const indexed: readonly ColumnName[] = [
@@ -120,7 +107,7 @@ const maxIndexValues = 20;
 
 function pageSql(
   query: InteractionListQuery,
-  selected = selectedColumns,
+  what = selectedColumns,
 ): { text: string; values: SqlValue[] } {
   const indexColumn = chooseIndexColumn(query);
   const filters = Object.entries(query.filters ?? {}).filter(([column]) =>
@@ -136,7 +123,7 @@ function pageSql(
   addFilters(query, conditions, bind);
   const direction = query.order === "newest" ? "desc" : "asc";
   const select = (more: readonly string[]) =>
-    `select ${selected} from interactions i
+    `select ${what} from interactions i
      where ${[...conditions, ...more].join(" and ")}
      order by i.created_at ${direction}, i.transaction_id ${direction} limit ${limit}`;
   // One extra row shows whether there is another page.

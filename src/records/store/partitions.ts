@@ -1,3 +1,4 @@
+import { greatest, least } from "../../base/lists.ts";
 import type { StoredMonth } from "../../erasure/retention.ts";
 import type { ErasedPartitions } from "../analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
@@ -42,6 +43,12 @@ export class Partitions {
       this.#existing.add(month);
     }
   }
+}
+
+/** The first and the last of their times, by which the planner skips partitions. */
+export function timesOf(calls: readonly { createdAt: Date }[]): [Date, Date] {
+  const times = calls.map(({ createdAt }) => createdAt.getTime());
+  return [new Date(least(times)), new Date(greatest(times))];
 }
 
 /** More than the months that one pass of retention drops while somebody writes to them. */
