@@ -35,6 +35,29 @@ export function createFairReads(database: Database): FairReads {
   return { of: among(quick, reads), inBulk: among(bulk, database) };
 }
 
+/** Names of methods whose first argument is an account, or says whose it is. */
+type OfAccounts<T> = {
+  [K in keyof T]: T[K] extends (first: infer First, ...rest: never[]) => unknown
+    ? First extends number | { accountId: number } ? K : never
+    : never;
+}[keyof T];
+
+/** These methods of what `create` makes, each with the reads of the account that it is asked for. */
+export function readsByAccount<T extends object, Name extends OfAccounts<T>>(
+  of: (accountId: number) => Queryable,
+  create: (database: Queryable) => T,
+  names: readonly Name[],
+): Pick<T, Name> {
+  const methods = names.map((name) => [
+    name,
+    (first: number | { accountId: number }, ...rest: unknown[]) => {
+      const made = create(of(typeof first === "number" ? first : first.accountId));
+      return (made[name] as (...args: unknown[]) => unknown)(first, ...rest);
+    },
+  ]);
+  return Object.fromEntries(methods);
+}
+
 function manyReads(): Fault {
   return overLimit(
     `This account has ${waitingPerAccount} reads waiting; try again when some are done.`,

@@ -1,8 +1,8 @@
 import type { Clock } from "../base/clock.ts";
 import { systemSetTimer } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
-import type { Database } from "../database/database.ts";
-import type { FairReads } from "../database/fair_reads.ts";
+import type { Database, Queryable } from "../database/database.ts";
+import { type FairReads, readsByAccount } from "../database/fair_reads.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { createAnalyticsReads } from "../records/store/analytics_store.ts";
 import type { ExportSource } from "./export_source.ts";
@@ -50,15 +50,14 @@ export function createExportService(
 /** What exports read, in bulk; `database` holds the evaluations. */
 function fairSource(analytics: AnalyticsStore, reads: FairReads, database: Database): ExportSource {
   const { sharesMain } = analytics;
-  const of = (accountId: number) =>
+  const create = (inBulk: Queryable) =>
     createExportSource({
-      analytics: createAnalyticsReads(reads.inBulk(accountId)),
-      evals: sharesMain ? reads.inBulk(accountId) : database,
+      analytics: createAnalyticsReads(inBulk),
+      evals: sharesMain ? inBulk : database,
       sharesMain,
     });
   return {
     snapshot: createExportSource({ analytics, evals: database, sharesMain }).snapshot,
-    read: (query, form) => of(query.accountId).read(query, form),
-    count: (query) => of(query.accountId).count(query),
+    ...readsByAccount(reads.inBulk, create, ["read", "count"]),
   };
 }

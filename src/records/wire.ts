@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { createGcHint } from "../base/gc_hint.ts";
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
-import { createFairReads, type FairReads } from "../database/fair_reads.ts";
+import { createFairReads, type FairReads, readsByAccount } from "../database/fair_reads.ts";
 import type { MasterKeySource } from "../keys/store/master_key.ts";
 import type { AnalyticsReads, AnalyticsStore } from "./analytics_store.ts";
 import type { RecordedForm } from "../relay/recorded_request.ts";
@@ -99,44 +99,19 @@ export function createRecordServices(options: RecordOptions): RecordServices {
 }
 
 /** Reads of interactions whose cost accounts choose. */
-export type FairAnalytics = Pick<
-  AnalyticsReads,
-  | "page"
-  | "find"
-  | "texts"
-  | "totals"
-  | "sessionCalls"
-  | "sample"
-  | "cohortSums"
-  | "cohortModels"
-  | "modelsOfOutcomes"
-  | "cohortNames"
-  | "cohortCosts"
-  | "groupedCalls"
->;
+const fairReads = [
+  ...["page", "find", "texts", "totals", "sessionCalls", "sample", "groupedCalls"] as const,
+  ...["cohortSums", "cohortModels", "modelsOfOutcomes", "cohortNames", "cohortCosts"] as const,
+] as const;
 
-/** Sums by the labels of calls, read in turns by account. */
-export function createFairLabelRows(reads: FairReads): LabelRows {
-  return {
-    read: (query, label) => createLabelRows(reads.of(query.accountId)).read(query, label),
-  };
-}
+export type FairAnalytics = Pick<AnalyticsReads, typeof fairReads[number]>;
 
 /** Reads of interactions, scheduled by account. */
 export function createFairAnalytics(reads: FairReads): FairAnalytics {
-  const of = (accountId: number) => createAnalyticsReads(reads.of(accountId));
-  return {
-    page: (query) => of(query.accountId).page(query),
-    find: (accountId, ...args) => of(accountId).find(accountId, ...args),
-    sessionCalls: (accountId, ...args) => of(accountId).sessionCalls(accountId, ...args),
-    totals: (query) => of(query.accountId).totals(query),
-    texts: (accountId, ...args) => of(accountId).texts(accountId, ...args),
-    sample: (query) => of(query.accountId).sample(query),
-    cohortSums: (accountId, ...args) => of(accountId).cohortSums(accountId, ...args),
-    cohortModels: (accountId, ...args) => of(accountId).cohortModels(accountId, ...args),
-    modelsOfOutcomes: (accountId, ...args) => of(accountId).modelsOfOutcomes(accountId, ...args),
-    cohortNames: (accountId, ...args) => of(accountId).cohortNames(accountId, ...args),
-    cohortCosts: (accountId, ...args) => of(accountId).cohortCosts(accountId, ...args),
-    groupedCalls: (query) => of(query.accountId).groupedCalls(query),
-  };
+  return readsByAccount(reads.of, createAnalyticsReads, fairReads);
+}
+
+/** Sums by the labels of calls, read in turns by account. */
+export function createFairLabelRows(reads: FairReads): LabelRows {
+  return readsByAccount(reads.of, createLabelRows, ["read"]);
 }
