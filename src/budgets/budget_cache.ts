@@ -1,3 +1,4 @@
+import { ChangeFeed } from "../shared/change_feed.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Budget, BudgetChange, BudgetStore } from "./budget.ts";
 
@@ -17,25 +18,23 @@ export interface BudgetedCaller {
   readonly userId: string | null;
 }
 
-/** How long rows of removed budgets are seen by `changedSince`, in minutes. */
-export const removedBudgetMinutes = 60;
-
 export function createBudgetCache(store: Pick<BudgetStore, "changedSince">): BudgetCache {
   return new CachedBudgets(store);
 }
 
 class CachedBudgets implements BudgetCache {
-  readonly #store: Pick<BudgetStore, "changedSince">;
+  readonly #feed: ChangeFeed<BudgetChange>;
   /** By account, kind and name. */
   #byScope = new Map<string, readonly Budget[]>();
   /** Accounts → how many budgets they have. */
   #accounts = new Map<number, number>();
   #byId = new Map<string, Budget>();
-  #since: Date | null = null;
-  #turn: Promise<void> = Promise.resolve();
 
   constructor(store: Pick<BudgetStore, "changedSince">) {
-    this.#store = store;
+    this.#feed = new ChangeFeed(
+      (since) => store.changedSince(since),
+      (...found) => this.#take(...found),
+    );
   }
 
   get size(): number {
@@ -44,7 +43,7 @@ class CachedBudgets implements BudgetCache {
 
   covering({ accountId, app, userId }: BudgetedCaller): readonly Budget[] {
     // Whether the account has a budget isn't known.
-    if (this.#since === null) throw new Fault("store_unavailable");
+    if (!this.#feed.isRead) throw new Fault("store_unavailable");
     if (!this.#accounts.has(accountId)) return [];
     return [
       ...this.#at(accountId, "account", ""),
@@ -57,23 +56,16 @@ class CachedBudgets implements BudgetCache {
     return this.#byId.get(id);
   }
 
-  /** One look after the other: the later one has the later rows. */
   refresh(): Promise<void> {
-    const turn = this.#turn.then(() => this.#look());
-    this.#turn = turn.catch(() => {});
-    return turn;
+    return this.#feed.poll();
   }
 
-  async #look(): Promise<void> {
-    let { now, changes } = await this.#store.changedSince(this.#since);
-    if (this.#since !== null && now.getTime() - this.#since.getTime() > longestGapMs) {
-      // Rows of removed budgets may be gone by now.
-      ({ now, changes } = await this.#store.changedSince(null));
-      const listed = new Set(changes.map(({ id }) => id));
-      for (const budget of [...this.#byId.values()]) if (!listed.has(budget.id)) this.#drop(budget);
+  #take(changes: readonly BudgetChange[], isAll: boolean): void {
+    const listed = new Set(changes.map(({ id }) => id));
+    for (const budget of [...this.#byId.values()]) {
+      if (isAll && !listed.has(budget.id)) this.#drop(budget);
     }
     for (const change of changes) this.#apply(change);
-    this.#since = new Date(now.getTime() - overlapMs);
   }
 
   #apply(change: BudgetChange): void {
@@ -105,8 +97,3 @@ class CachedBudgets implements BudgetCache {
 function keyOf({ accountId, scope: { kind, name } }: Budget): string {
   return `${accountId} ${kind} ${name}`;
 }
-
-/** Rows become visible a little after the time that they carry, so each look goes back a minute. */
-const overlapMs = 60_000;
-/** After a longer gap between two looks everything is read again. */
-const longestGapMs = removedBudgetMinutes * 60_000 / 2;

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import type { Budget, BudgetChange } from "./budget.ts";
-import { createBudgetCache, removedBudgetMinutes } from "./budget_cache.ts";
+import { removedMinutes } from "../shared/change_feed.ts";
+import { createBudgetCache } from "./budget_cache.ts";
 
 function budget(id: string, name: string): Budget {
   const scope = { kind: "app", name } as const;
@@ -13,8 +14,8 @@ Deno.test("after a long gap a budget that is not listed any more covers nothing"
     // Within the time that removed budgets stay in the table.
     { minutes: 1, since: -1, changes: [budget("c", "shop")] },
     // After it the row of `a` may be gone, so all are read.
-    { minutes: 1 + removedBudgetMinutes, since: 0, changes: [] },
-    { minutes: 1 + removedBudgetMinutes, since: null, changes: [budget("b", "shop")] },
+    { minutes: 1 + removedMinutes, since: 0, changes: [] },
+    { minutes: 1 + removedMinutes, since: null, changes: [budget("b", "shop")] },
   ];
   const cache = createBudgetCache({
     changedSince(since) {

@@ -2,9 +2,9 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
-import type { BudgetScope } from "./budget.ts";
-import { oldestPeriod } from "./budget.ts";
-import { type BudgetCache, createBudgetCache, removedBudgetMinutes } from "./budget_cache.ts";
+import { removedMinutes } from "../shared/change_feed.ts";
+import { type BudgetScope, oldestPeriod } from "./budget.ts";
+import { type BudgetCache, createBudgetCache } from "./budget_cache.ts";
 import { type BudgetGauges, createBudgetGauges } from "./budget_gauges.ts";
 import { type BudgetHolds, createBudgetHolds } from "./budget_holds.ts";
 import { type BudgetService, createBudgetService } from "./budget_service.ts";
@@ -52,6 +52,6 @@ export function createBudgets(
     ...{ budgetCache, budgetHolds, budgetGauges: createBudgetGauges({ store, clock }) },
     takeBackBudgets: async (id) => void await store.takeBack(id),
     sweepBudgetLeases: async () => void await store.sweepExpired(),
-    sweepBudgets: () => store.sweep(removedBudgetMinutes, oldestPeriod(clock.now())),
+    sweepBudgets: () => store.sweep(removedMinutes, oldestPeriod(clock.now())),
   };
 }

@@ -1,4 +1,5 @@
 import type { Log } from "../base/log.ts";
+import { ChangeFeed } from "../shared/change_feed.ts";
 import { Fault } from "../shared/fault.ts";
 import type { RealModels } from "./real_models.ts";
 import type { ListedVirtualModel, Route, VirtualRoutes } from "./route.ts";
@@ -16,9 +17,6 @@ export interface VirtualModelCacheDeps {
   log: Pick<Log, "warn">;
 }
 
-/** How long rows of removed models are seen by `changedSince`, in minutes. */
-export const removedMinutes = 60;
-
 export function createVirtualModelCache(deps: VirtualModelCacheDeps): VirtualModelCache {
   return new CachedVirtualModels(deps);
 }
@@ -29,19 +27,22 @@ interface CachedModel extends ListedVirtualModel {
 
 class CachedVirtualModels implements VirtualModelCache {
   readonly #deps: VirtualModelCacheDeps;
+  readonly #feed: ChangeFeed<VirtualModelChange>;
   #byAccount = new Map<number, Map<string, CachedModel>>();
   /** The rows that `#byAccount` was made of, so that a row that is seen again costs nothing. */
   readonly #seen = new Map<string, string>();
-  #since: Date | null = null;
-  #turn: Promise<void> = Promise.resolve();
 
   constructor(deps: VirtualModelCacheDeps) {
     this.#deps = deps;
+    this.#feed = new ChangeFeed(
+      (since) => deps.store.changedSince(since),
+      (...found) => this.#take(...found),
+    );
   }
 
   find(accountId: number, name: string): Route | "no-targets" | undefined {
     // Whether the account has a model of this name isn't known, and another one may not answer for it.
-    if (this.#since === null) throw new Fault("store_unavailable");
+    if (!this.#feed.isRead) throw new Fault("store_unavailable");
     return this.#byAccount.get(accountId)?.get(name)?.route;
   }
 
@@ -49,26 +50,16 @@ class CachedVirtualModels implements VirtualModelCache {
     return [...this.#byAccount.get(accountId)?.values() ?? []];
   }
 
-  /** One look after the other: the later one has the later rows. */
   refresh(): Promise<void> {
-    const turn = this.#turn.then(() => this.#look());
-    this.#turn = turn.catch(() => {});
-    return turn;
+    return this.#feed.poll();
   }
 
-  async #look(): Promise<void> {
-    const { now, changes } = await this.#deps.store.changedSince(this.#since);
-    if (this.#since !== null && now.getTime() - this.#since.getTime() > longestGapMs) {
-      // Rows of removed models may be gone by now.
-      const all = await this.#deps.store.changedSince(null);
+  #take(changes: readonly VirtualModelChange[], isAll: boolean): void {
+    if (isAll) {
       this.#byAccount = new Map();
       this.#seen.clear();
-      for (const change of all.changes) this.#apply(change);
-      this.#since = new Date(all.now.getTime() - overlapMs);
-      return;
     }
     for (const change of changes) this.#apply(change);
-    this.#since = new Date(now.getTime() - overlapMs);
   }
 
   #apply({ accountId, name, definition, createdAt }: VirtualModelChange): void {
@@ -94,11 +85,3 @@ class CachedVirtualModels implements VirtualModelCache {
     models.set(name, { name, createdAt, route: route ?? "no-targets" });
   }
 }
-
-/**
- * Rows become visible when their transaction commits, a little after the time that they carry, so
- * each look goes back a minute.
- */
-const overlapMs = 60_000;
-/** After a longer gap between two looks everything is read again. */
-const longestGapMs = removedMinutes * 60_000 / 2;

@@ -2,16 +2,13 @@
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import type { Prices } from "../pricing/table/prices.ts";
+import { removedMinutes } from "../shared/change_feed.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { type ModelsFile, openModelsFile } from "./models_file.ts";
 import { createRealModels } from "./real_models.ts";
 import { createRouteTable, type RouteTable } from "./route.ts";
 import { createVirtualModelStore } from "./store/virtual_models.ts";
-import {
-  createVirtualModelCache,
-  removedMinutes,
-  type VirtualModelCache,
-} from "./virtual_model_cache.ts";
+import { createVirtualModelCache, type VirtualModelCache } from "./virtual_model_cache.ts";
 import { createVirtualModels, type VirtualModels } from "./virtual_models.ts";
 
 /** Which models a name leads to. */
