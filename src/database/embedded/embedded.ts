@@ -1,7 +1,8 @@
 import { programFile, programModule } from "../../base/program_files.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
-import type { Database, Queryable, SqlRow, Transaction } from "../database.ts";
+import type { Database, SqlRow, Transaction } from "../database.ts";
 import { strayFilesIn } from "../file_owners.ts";
+import type { Statement } from "./protocol.ts";
 import { embeddedAway, EmbeddedThread } from "./thread.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
@@ -62,8 +63,6 @@ export async function openEmbedded(
   };
 }
 
-type Statement = Parameters<Queryable["query"]>;
-
 /** The current thread; replaced when it has died. */
 class Threads {
   #live: EmbeddedThread | undefined;
@@ -102,9 +101,9 @@ class Threads {
 async function runOn<Row extends SqlRow>(
   thread: EmbeddedThread,
   tx: number | undefined,
-  ...[text, values, { forceCustomPlan = false } = {}]: Statement
+  ...statement: Statement
 ): Promise<Row[]> {
-  return (await thread.ask({ kind: "query", tx, text, values, forceCustomPlan })).rows as Row[];
+  return (await thread.ask({ kind: "query", tx, statement })).rows as Row[];
 }
 
 async function begin(thread: EmbeddedThread): Promise<OpenTransaction> {

@@ -1,18 +1,13 @@
-import type { SqlRow, SqlValue, Transaction } from "../database.ts";
+import type { Queryable, SqlRow, Transaction } from "../database.ts";
 
-/** The arguments of `Transaction.copyIn`. */
+/** The arguments of `Queryable.query`, and of `Transaction.copyIn`. */
+export type Statement = Parameters<Queryable["query"]>;
 export type CopyStatement = Parameters<Transaction["copyIn"]>;
 
 /** A question to the embedded database's thread. `tx` is the id of an open transaction. */
 export type Ask =
   | { kind: "open"; directory: string; image: string }
-  | {
-    kind: "query";
-    tx: number | undefined;
-    text: string;
-    values: readonly SqlValue[] | undefined;
-    forceCustomPlan: boolean;
-  }
+  | { kind: "query"; tx: number | undefined; statement: Statement }
   | { kind: "copy"; tx: number; statement: CopyStatement }
   | { kind: "begin" }
   | { kind: "commit"; tx: number }

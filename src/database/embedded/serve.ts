@@ -2,16 +2,15 @@ import type { PGlite, Transaction } from "@electric-sql/pglite";
 import { answerQuestions } from "../../base/request_thread.ts";
 import { messageOf } from "../../shared/fault.ts";
 import { parseArray } from "../arrays.ts";
-import type { Database, Queryable, QueryOptions, SqlRow, SqlValue } from "../database.ts";
-import { transact } from "../transaction.ts";
+import type { Database, SqlRow } from "../database.ts";
+import { codeOf } from "../postgres/faults.ts";
+import { type OpenTransaction, transact } from "../transaction.ts";
 import { chunks } from "../chunks.ts";
 import { GuardedPGlite } from "./guarded.ts";
 import { syncFolder, unpackImage } from "./image.ts";
 import { mayChangeTables, PreparedStatements } from "./prepared.ts";
-import type { Ask, CopyStatement, EmbeddedMessage } from "./protocol.ts";
+import type { Ask, CopyStatement, EmbeddedMessage, Statement } from "./protocol.ts";
 import { synced, SyncedFiles } from "./synced_files.ts";
-
-type Statement = Pick<Extract<Ask, { kind: "query" }>, "text" | "values" | "forceCustomPlan">;
 
 /** Work that is done in the database's thread: what it is given, and what comes of it, are plain values. */
 export type EmbeddedWork = (input: unknown) => Promise<unknown>;
@@ -39,12 +38,12 @@ export function serveEmbedded(createWork?: (database: Database) => EmbeddedWork)
         return { rows: [] };
       case "query": {
         const rows = ask.tx === undefined
-          ? await open().query(ask)
-          : await transactionOf(transactions, ask.tx).query(ask);
+          ? await open().query(...ask.statement)
+          : await transactionOf(transactions, ask.tx).query(...ask.statement);
         return { rows };
       }
       case "copy":
-        await transactionOf(transactions, ask.tx).copyIn(ask.statement);
+        await transactionOf(transactions, ask.tx).copyIn(...ask.statement);
         return { rows: [] };
       case "begin": {
         const tx = next++;
@@ -55,7 +54,7 @@ export function serveEmbedded(createWork?: (database: Database) => EmbeddedWork)
       case "rollback": {
         const transaction = transactionOf(transactions, ask.tx);
         transactions.delete(ask.tx);
-        await transaction.end(ask.kind === "commit");
+        await transaction[ask.kind]();
         return { rows: [] };
       }
       case "work": {
@@ -83,22 +82,15 @@ export function serveEmbedded(createWork?: (database: Database) => EmbeddedWork)
 
 /** The open database, for what runs in its own thread. */
 function databaseOf(open: OpenDatabase): Database {
-  const query = async <Row extends SqlRow>(...[text, values, options]: QueryArguments) =>
-    await open.query(statementOf(text, values, options)) as Row[];
+  const query: Database["query"] = (...statement) => open.query(...statement);
   return {
     kind: "embedded",
     sendsBytes: true,
     query,
     async transaction(work) {
-      const { query, copyIn, end } = await open.begin();
-      return await transact({
-        sendsBytes: true,
-        query: async <Row extends SqlRow>(...[text, values, options]: QueryArguments) =>
-          await query(statementOf(text, values, options)) as Row[],
-        copyIn: (...statement) => copyIn(statement),
-        commit: () => end(true),
-        rollback: () => end(false).catch(() => {}),
-      }, work);
+      const transaction = await open.begin();
+      const rollback = () => transaction.rollback().catch(() => {});
+      return await transact({ ...transaction, rollback }, work);
     },
     async ping() {
       await query("select 1", []);
@@ -106,23 +98,6 @@ function databaseOf(open: OpenDatabase): Database {
     // It belongs to who has opened it.
     close: () => Promise.resolve(),
   };
-}
-
-type QueryArguments = Parameters<Queryable["query"]>;
-
-function statementOf(
-  text: string,
-  values: readonly SqlValue[] | undefined,
-  { forceCustomPlan = false }: QueryOptions = {},
-): Statement {
-  return { text, values, forceCustomPlan };
-}
-
-/** An open transaction; `end` commits or rolls back. */
-interface OpenTransaction {
-  query(statement: Statement): Promise<SqlRow[]>;
-  copyIn(statement: CopyStatement): Promise<void>;
-  end(commit: boolean): Promise<void>;
 }
 
 /**
@@ -168,24 +143,30 @@ class OpenDatabase {
   }
 
   /** Waits until no transaction is open. */
-  async query(statement: Statement): Promise<SqlRow[]> {
+  async query<Row extends SqlRow>(...statement: Statement): Promise<Row[]> {
     await this.#database._checkReady();
     return await this.#run(statement);
   }
 
-  /** A transaction that stays open between messages. Other queries wait until it has ended. */
+  /**
+   * A transaction that stays open between messages, whose `rollback` throws where the database is
+   * broken. Other queries wait until it has ended.
+   */
   begin(): Promise<OpenTransaction> {
     return new Promise((opened, failed) => {
       const ending = Promise.withResolvers<boolean>();
+      const end = (commit: boolean) =>
+        this.#watched(async () => {
+          ending.resolve(commit);
+          await done;
+        });
       const done = this.#database.transaction(async (tx) => {
         opened({
-          query: (statement) => this.#run(statement, tx),
-          copyIn: (statement) => this.#watched(() => this.#copyIn(statement, tx)),
-          end: (commit) =>
-            this.#watched(async () => {
-              ending.resolve(commit);
-              await done;
-            }),
+          sendsBytes: true,
+          query: (...statement) => this.#run(statement, tx),
+          copyIn: (...statement) => this.#watched(() => this.#copyIn(statement, tx)),
+          commit: () => end(true),
+          rollback: () => end(false),
         });
         if (!await ending.promise) await tx.rollback();
       });
@@ -197,8 +178,8 @@ class OpenDatabase {
     await this.#database.close();
   }
 
-  #run(statement: Statement, tx?: Transaction): Promise<SqlRow[]> {
-    return this.#watched(() => this.#runOn(statement, tx));
+  #run<Row extends SqlRow>(statement: Statement, tx?: Transaction): Promise<Row[]> {
+    return this.#watched(() => this.#runOn(statement, tx)) as Promise<Row[]>;
   }
 
   /** After the error that breaks it nothing more is asked. */
@@ -213,7 +194,7 @@ class OpenDatabase {
   }
 
   async #runOn(
-    { text, values, forceCustomPlan }: Statement,
+    [text, values, { forceCustomPlan = false } = {}]: Statement,
     tx: Transaction | undefined,
   ): Promise<SqlRow[]> {
     const runner = tx ?? this.#database;
@@ -294,11 +275,6 @@ function isBroken(thrown: unknown): boolean {
   const isAfterEffect = code === "24000" && messageOf(thrown).includes("active portal");
   // System errors, internal errors, disk full (PostgreSQL's manual, "Error Codes").
   return /^(58|XX|53100)/.test(code) || isAfterEffect;
-}
-
-function codeOf(thrown: unknown): string | undefined {
-  if (typeof thrown !== "object" || thrown === null || !("code" in thrown)) return undefined;
-  return String(thrown.code);
 }
 
 function transactionOf(open: ReadonlyMap<number, OpenTransaction>, tx: number): OpenTransaction {
