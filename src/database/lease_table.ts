@@ -73,3 +73,12 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
     takeBack: (processId: string) => takeBack("process_id = $1", [processId]),
   };
 }
+
+/** What was taken of an owner's sum, and what is left of that. */
+export function readTaken(row: SqlRow) {
+  return {
+    grantedNanos: row.granted as bigint,
+    availableNanos: row.available as bigint,
+    isNew: row.is_new as boolean,
+  };
+}

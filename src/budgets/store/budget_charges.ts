@@ -2,7 +2,7 @@ import type { Queryable } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import { periodStart } from "../budget.ts";
-import { lockPeriods } from "./budget_leases.ts";
+import { lockPeriods, readPeriod } from "./budget_leases.ts";
 
 /** A call as its charge is posted; `fromLeaseNanos` is what its process took out of its leases for it. */
 export type BudgetedCall =
@@ -39,10 +39,7 @@ export async function postBudgetCharges(
   const sent = JSON.stringify(rows);
   const periods = await tx.query(createPeriods, [sent]);
   if (periods.length === 0) return;
-  await lockPeriods(
-    tx,
-    periods.map((row) => ({ budgetId: String(row.budget_id), startsAt: row.starts_at as Date })),
-  );
+  await lockPeriods(tx, periods.map(readPeriod));
   await tx.query(postCharges, [sent]);
 }
 
@@ -128,10 +125,7 @@ export async function correctBudgetCharges(
     [sent],
   );
   if (periods.length === 0) return;
-  await lockPeriods(
-    tx,
-    periods.map((row) => ({ budgetId: String(row.budget_id), startsAt: row.starts_at as Date })),
-  );
+  await lockPeriods(tx, periods.map(readPeriod));
   await tx.query(
     `with corrected as (
        select c.transaction_id, c.budget_id, c.starts_at, r.charged_nanos,

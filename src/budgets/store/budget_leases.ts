@@ -1,6 +1,6 @@
 import type { LeaseRequest, LeaseReturn, LeaseTaken } from "../../credit/ledger.ts";
-import type { Database, Queryable } from "../../database/database.ts";
-import { createLeaseKeeper, type LeaseTable } from "../../database/lease_table.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { createLeaseKeeper, type LeaseTable, readTaken } from "../../database/lease_table.ts";
 import type { BudgetPeriod, BudgetStore } from "../budget.ts";
 
 type LeaseOperations = Pick<
@@ -40,11 +40,7 @@ async function takeBudgetLease(
   if (row?.is_there !== true) {
     return { grantedNanos: request.aheadNanos, availableNanos: unlimited, isNew: true };
   }
-  return {
-    grantedNanos: row.granted as bigint,
-    availableNanos: row.available as bigint,
-    isNew: row.is_new as boolean,
-  };
+  return readTaken(row);
 }
 
 async function releaseBudgetLease(
@@ -123,8 +119,16 @@ export async function lockPeriods(tx: Queryable, periods: readonly BudgetPeriod[
     `select 1 as one from budget_periods
      where (budget_id, starts_at) in (select * from unnest($1::text[], $2::timestamptz[]))
      order by budget_id, starts_at for update`,
-    [periods.map(({ budgetId }) => budgetId), periods.map(({ startsAt }) => startsAt)],
+    columnsOf(periods),
   );
+}
+
+function columnsOf(periods: readonly BudgetPeriod[]): [string[], Date[]] {
+  return [periods.map(({ budgetId }) => budgetId), periods.map(({ startsAt }) => startsAt)];
+}
+
+export function readPeriod(row: SqlRow): BudgetPeriod {
+  return { budgetId: String(row.budget_id), startsAt: row.starts_at as Date };
 }
 
 async function readAvailable(
@@ -137,11 +141,7 @@ async function readAvailable(
      from unnest($1::text[], $2::timestamptz[]) with ordinality as w (budget_id, starts_at, at)
      join budgets b on b.id = w.budget_id
      join budget_periods p on p.budget_id = w.budget_id and p.starts_at = w.starts_at`,
-    [
-      periods.map(({ budgetId }) => budgetId),
-      periods.map(({ startsAt }) => startsAt),
-      now,
-    ],
+    [...columnsOf(periods), now],
   );
   const found = new Map(rows.map((row) => [Number(row.at), row.available as bigint]));
   return periods.map((_, at) => found.get(at + 1) ?? 0n);
@@ -150,7 +150,7 @@ async function readAvailable(
 const budgetLeases: LeaseTable<BudgetPeriod> = {
   name: "budget_leases",
   ownerColumns: "budget_id, starts_at",
-  ownerOf: (row) => ({ budgetId: String(row.budget_id), startsAt: row.starts_at as Date }),
+  ownerOf: readPeriod,
   lock: lockPeriods,
   // A lease of another period may have run out meanwhile: who holds that period waits for the lease.
   remove: (tx, which, values, periods) =>
@@ -169,10 +169,6 @@ const budgetLeases: LeaseTable<BudgetPeriod> = {
          from sums s where p.budget_id = s.budget_id and p.starts_at = s.starts_at
        )
        select amount_nanos from gone`,
-      [
-        ...values,
-        periods.map(({ budgetId }) => budgetId),
-        periods.map(({ startsAt }) => startsAt),
-      ],
+      [...values, ...columnsOf(periods)],
     ),
 };

@@ -9,7 +9,7 @@ import type {
   Settlement,
 } from "../ledger.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
-import { createLeaseKeeper, type LeaseTable } from "../../database/lease_table.ts";
+import { createLeaseKeeper, type LeaseTable, readTaken } from "../../database/lease_table.ts";
 import { codeOf } from "../../database/postgres/faults.ts";
 import { addCredit, checkSums, postSettlements, returnLeases, takeLease } from "./ledger_sql.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -166,11 +166,7 @@ async function take(database: Database, request: LeaseRequest): Promise<LeaseTak
     request.processId,
     request.leaseSeconds,
   ]);
-  return {
-    grantedNanos: row!.granted as bigint,
-    availableNanos: row!.available as bigint,
-    isNew: row!.is_new as boolean,
-  };
+  return readTaken(row!);
 }
 
 /** Gives back part of a lease, once; as part of a transaction. Gives what is available then. */
