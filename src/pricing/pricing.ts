@@ -102,7 +102,10 @@ export interface Cost {
 export function costOf(usage: BillableUsage, row: PriceRow): Cost {
   const parts = partsOf(usage);
   const rates = ratesFor(row, promptTokens(parts));
-  const factor = times(tierFactor(row, usage.serviceTier), regionFactor(row, usage.region));
+  const factor = times(
+    factorOf(row.serviceTiers, usage.serviceTier),
+    factorOf(row.regions, usage.region),
+  );
   const charges = parts.map((part) => tokenCharge(part, rates, factor))
     .filter((charge) => charge.units > 0n)
     .concat(otherCharges(usage, rates, factor.denominator));
@@ -133,7 +136,7 @@ export function rateAt(row: PriceRow, dimension: Dimension, promptTokens: number
 }
 
 /** What a request can cost at most, as far as is known before it is sent. */
-export interface BoundInput {
+export interface BoundInput extends OtherUsage {
   /** No fewer than the vendor will count. */
   inputTokens: number;
   /** For one choice; see `outputLimit`. */
@@ -146,14 +149,6 @@ export interface BoundInput {
   textOnly?: boolean;
   /** The region asked for; as with tiers, a discount isn't counted on. */
   region?: string;
-  webSearches?: number;
-  xSearches?: number;
-  fileSearches?: number;
-  codeSessions?: number;
-  mapsQueries?: number;
-  images?: readonly ImageCount[];
-  characters?: number;
-  seconds?: number;
 }
 
 /**
@@ -170,8 +165,8 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
   const inputRate = dearest(reachable, input.textOnly === true ? textInput : inputDimensions);
   const outputRate = dearest(reachable, outputDimensions);
   const { numerator, denominator } = times(
-    atLeastOnce(tierFactor(row, input.serviceTier)),
-    atLeastOnce(regionFactor(row, input.region)),
+    atLeastOnce(factorOf(row.serviceTiers, input.serviceTier)),
+    atLeastOnce(factorOf(row.regions, input.region)),
   );
   const tokens = whole(input.inputTokens) * inputRate +
     whole(input.maxOutputTokens) * whole(input.choices ?? 1) * outputRate;
@@ -356,18 +351,14 @@ function rateOf(rates: Rates, dimension: Dimension): bigint {
 
 /** Whether a tier costs more than the row's price. */
 export function isDearerTier(row: PriceRow, tier: string | undefined): boolean {
-  const { numerator, denominator } = tierFactor(row, tier);
+  const { numerator, denominator } = factorOf(row.serviceTiers, tier);
   return numerator > denominator;
 }
 
-function tierFactor(row: PriceRow, serviceTier: string | undefined): Fraction {
-  if (serviceTier === undefined || !Object.hasOwn(row.serviceTiers, serviceTier)) return once;
-  return row.serviceTiers[serviceTier] ?? once;
-}
-
-function regionFactor(row: PriceRow, region: string | undefined): Fraction {
-  if (region === undefined || !row.regions || !Object.hasOwn(row.regions, region)) return once;
-  return row.regions[region] ?? once;
+/** The factor of a service tier or region; one that the row doesn't name changes nothing. */
+function factorOf(factors: PriceRow["regions"], name: string | undefined): Fraction {
+  if (name === undefined || !factors || !Object.hasOwn(factors, name)) return once;
+  return factors[name]!;
 }
 
 function times(one: Fraction, other: Fraction): Fraction {
