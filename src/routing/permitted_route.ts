@@ -5,7 +5,7 @@ import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import { Fault, invalidValue } from "../shared/fault.ts";
 import { type ResolvedModel, resolveOnFamily, shorten } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
-import type { Route, RouteTable, WeightedTarget } from "./route.ts";
+import { modelsOf, type Route, type RouteTable, type WeightedTarget } from "./route.ts";
 
 export interface RouteDeps {
   routes: RouteTable;
@@ -98,16 +98,8 @@ export function permittedBy(
 ): (target: Pick<ResolvedModel, "id" | "through">) => boolean {
   if (key.models.length === 0) return () => true;
   const ids = listedIds(routes, key);
-  return (target) => isListed(key, ids, target);
-}
-
-/** A virtual model on the key's list allows its targets to calls that name it, and to no others. */
-function isListed(
-  { models }: ApiKey,
-  ids: ReadonlySet<string>,
-  target: Pick<ResolvedModel, "id" | "through">,
-): boolean {
-  return ids.has(target.id) || target.through !== undefined && models.includes(target.through);
+  // A virtual model on the list allows its targets to calls that name it, and to no others.
+  return ({ id, through }) => ids.has(id) || through !== undefined && key.models.includes(through);
 }
 
 function listedIds(routes: RouteTable, { models, accountId }: ApiKey): ReadonlySet<string> {
@@ -145,8 +137,8 @@ function withOwnKey(route: Route, vendorKey: Secret, isVendorNamed: boolean): Ro
   if (owners.size === 1 && isVendorNamed) return route;
   const value = vendorKey.reveal();
   const fitting = new Set(
-    [...route.targets.map(({ target }) => target), ...route.fallbacks]
-      .filter(({ vendor }) => vendor.keyForm?.test(value)).map(({ vendor }) => vendor.sharesWith),
+    modelsOf(route).filter(({ vendor }) => vendor.keyForm?.test(value))
+      .map(({ vendor }) => vendor.sharesWith),
   );
   const own = fitting.size === 1
     ? only(route, ({ vendor }) => fitting.has(vendor.sharesWith))
@@ -172,9 +164,8 @@ async function withStoredKeys(
 }
 
 /** Labels of the vendors whose keys the route's models are called with. */
-function ownersOf({ targets, fallbacks }: Route): Set<string> {
-  const models = [...targets.map(({ target }) => target), ...fallbacks];
-  return new Set(models.map(({ vendor }) => vendor.sharesWith));
+function ownersOf(route: Route): Set<string> {
+  return new Set(modelsOf(route).map(({ vendor }) => vendor.sharesWith));
 }
 
 /**
