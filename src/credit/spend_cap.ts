@@ -125,25 +125,19 @@ class Caps implements SpendCaps {
   }
 
   #ledgerOf(keyId: string): CapLedger {
-    const existing = this.#ledgers.get(keyId);
-    const usedMs = this.#clock.monotonicMs();
-    if (existing) {
-      existing.usedMs = usedMs;
-      return existing;
-    }
-    const ledger: CapLedger = {
+    const ledger = this.#ledgers.getOrInsertComputed(keyId, () => ({
       keyId,
       day: -1,
       dayNanos: 0n,
       beforeNanos: 0n,
       readMs: -Infinity,
       beforeReadMs: -Infinity,
-      usedMs,
+      usedMs: 0,
       held: new Map(),
       charged: new Map(),
       reading: undefined,
-    };
-    this.#ledgers.set(keyId, ledger);
+    }));
+    ledger.usedMs = this.#clock.monotonicMs();
     return ledger;
   }
 

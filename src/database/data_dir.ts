@@ -47,11 +47,7 @@ export async function claimDataDir(path: string): Promise<DataDirClaim> {
 }
 
 export async function hasDatabase(path: string): Promise<boolean> {
-  try {
-    return (await Deno.stat(embeddedDatabaseIn(path))).isDirectory;
-  } catch {
-    return false;
-  }
+  return await Deno.stat(embeddedDatabaseIn(path)).then((file) => file.isDirectory, () => false);
 }
 
 export function embeddedDatabaseIn(path: string): string {

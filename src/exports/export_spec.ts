@@ -67,7 +67,7 @@ export function readExportSpec(
 ): { order: ExportSpec; delivery: Delivery } {
   const tables = [...new Set(request.tables)];
   if (request.format !== "json" && tables.length > 1) {
-    throw invalidFilter(
+    throw invalidValue(
       "tables",
       `${request.format} takes exactly one table; ask for the others in exports of their own`,
     );
@@ -107,24 +107,24 @@ function columnsOfRequest(
   const existing = new Set(tables.flatMap(columnNamesOf));
   for (const [at, name] of columns.entries()) {
     if (!existing.has(name)) {
-      throw invalidFilter(`columns[${at}]`, `expected one of ${[...existing].join(", ")}`);
+      throw invalidValue(`columns[${at}]`, `expected one of ${[...existing].join(", ")}`);
     }
     if (payloads === false && payloadColumns.includes(name)) {
-      throw invalidFilter(`columns[${at}]`, `${name} is a payload, and payloads is false`);
+      throw invalidValue(`columns[${at}]`, `${name} is a payload, and payloads is false`);
     }
   }
   const empty = tables.find((table) =>
     !columnNamesOf(table).some((name) => columns.includes(name))
   );
   if (empty === undefined) return [...new Set(columns)];
-  throw invalidFilter("columns", `expected at least one column of ${empty}`);
+  throw invalidValue("columns", `expected at least one column of ${empty}`);
 }
 
 function span(request: ExportRequest): TimeSpan {
   const { range, start_date, end_date } = request;
   const hasTimes = start_date !== undefined || end_date !== undefined;
   if (range && hasTimes) {
-    throw invalidFilter("range", "give either range, or start_date and end_date, not both");
+    throw invalidValue("range", "give either range, or start_date and end_date, not both");
   }
   if (range) {
     const names = { start: "range.start", end: "range.end" };
@@ -148,10 +148,10 @@ function checkFilters(
   const knownFilters = new Set(tables.flatMap(filterColumns));
   for (const [column, value] of Object.entries(filters)) {
     if (!knownFilters.has(column)) {
-      throw invalidFilter(`filters.${column}`, `expected one of ${[...knownFilters].join(", ")}`);
+      throw invalidValue(`filters.${column}`, `expected one of ${[...knownFilters].join(", ")}`);
     }
     if (column === "account_id" && [value].flat().some((one) => one !== accountId)) {
-      throw invalidFilter(
+      throw invalidValue(
         "filters.account_id",
         "expected the account of this key; there is no other",
       );
@@ -163,14 +163,10 @@ function checkFilters(
 
 function deliveryOf({ delivery, range }: ExportRequest, hasBucket: boolean): Delivery {
   if (delivery === "bucket" && !hasBucket) {
-    throw invalidFilter(
+    throw invalidValue(
       "delivery",
       "no bucket is configured on this service; expected job or stream",
     );
   }
   return delivery ?? (range ? "job" : hasBucket ? "bucket" : "stream");
-}
-
-function invalidFilter(param: string, message: string): Fault {
-  return invalidValue(param, `${message}`);
 }

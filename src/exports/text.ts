@@ -119,13 +119,8 @@ async function* jsonArray(
   table: ExportTable,
 ): AsyncGenerator<Chunks> {
   yield between("[");
-  const { columns } = work;
-  const form = {
-    format: "json",
-    before: ",\n",
-    after: "",
-    ...(columns ? { columns } : {}),
-  } as const;
+  const chosen = work.columns ? { columns: work.columns } : {};
+  const form = { format: "json", before: ",\n", after: "", ...chosen } as const;
   let isFirst = true;
   for await (const chunks of rowsOf(source, work, table, form)) {
     // No comma before the first row.

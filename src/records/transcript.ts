@@ -159,8 +159,11 @@ function requestPart(
     case "reasoning":
     case "refusal":
       return { type: part.type, text: part.text };
-    case "media":
-      return mediaPart(part, mediaOf);
+    case "media": {
+      const { kind, source } = part;
+      const { mimeType } = source;
+      return { type: "media", kind, mimeType, source: shownSource(source, mediaOf) };
+    }
     case "tool-call":
       return { type: "tool-call", id: part.id, name: part.name, arguments: part.arguments };
     case "tool-result":
@@ -172,11 +175,6 @@ function requestPart(
         parts: part.parts.map((one) => requestPart(one, names, mediaOf)),
       };
   }
-}
-
-function mediaPart({ kind, source }: MediaPart, mediaOf: (data: string) => ShownMedia): ShownPart {
-  const { mimeType } = source;
-  return { type: "media", kind, mimeType, source: shownSource(source, mediaOf) };
 }
 
 function shownSource(

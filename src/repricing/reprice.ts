@@ -57,8 +57,7 @@ function priceAgain(
 }
 
 function sumOf(sums: Map<string, ModelCorrection>, { vendor, model }: PricedCall): ModelCorrection {
-  const key = JSON.stringify([vendor, model]);
-  const sum = sums.get(key) ?? {
+  return sums.getOrInsertComputed(JSON.stringify([vendor, model]), () => ({
     vendor,
     model,
     calls: 0,
@@ -67,9 +66,7 @@ function sumOf(sums: Map<string, ModelCorrection>, { vendor, model }: PricedCall
     newCostNanos: 0n,
     chargedNanos: 0n,
     unchanged: { vendor_cost: 0, disputed: 0, no_usage: 0, no_price: 0, list_price: 0 },
-  };
-  sums.set(key, sum);
-  return sum;
+  }));
 }
 
 function add(

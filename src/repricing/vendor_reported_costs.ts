@@ -28,9 +28,10 @@ export async function vendorReportedCosts(
       for (const call of calls) {
         const { vendor, model } = call;
         const key = JSON.stringify([vendor, model]);
-        const sum = sums.get(key) ??
-          { vendor, model, calls: 0, reportedNanos: 0n, listNanos: 0n, comparedNanos: 0n };
-        sums.set(key, sum);
+        const sum = sums.getOrInsert(
+          key,
+          { vendor, model, calls: 0, reportedNanos: 0n, listNanos: 0n, comparedNanos: 0n },
+        );
         const usage = storedUsage(call, deps.registry);
         const reported = (usage && vendorCostNanos(usage)) ?? call.costNanos ?? 0n;
         const priceOf = (name: string) => deps.prices.find(vendor, name, call.createdAt);

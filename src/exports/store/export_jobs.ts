@@ -307,11 +307,7 @@ function readClaimed(row: SqlRow): ClaimedExport {
   return {
     job,
     work: {
-      accountId: job.accountId,
-      format: job.format,
-      tables: job.tables,
-      ...(job.start ? { start: job.start } : {}),
-      ...(job.end ? { end: job.end } : {}),
+      ...job,
       filters,
       rawCells,
       ...(chosen ? { columns: chosen } : {}),

@@ -309,7 +309,7 @@ export class FileJournal implements Journal {
   /** Oldest first: see `#prune`. */
   async #compact(): Promise<void> {
     const written = this.#segments.filter(({ bytes }) => bytes > 0);
-    for (const segment of written) segment.seal();
+    for (const segment of written) segment.isSealed = true;
     for (const segment of written) {
       // It may have been removed in the meantime.
       if (this.#closed || !this.#segments.includes(segment)) continue;

@@ -56,6 +56,13 @@ export async function readSegmentFile(path: string): Promise<SegmentContents> {
 /** Writes and syncs a file; an existing file is overwritten. */
 export async function writeDurably(path: string, pieces: readonly Uint8Array[]): Promise<void> {
   using file = await Deno.open(path, { write: true, create: true, truncate: true, mode: 0o600 });
+  await writeSynced(file, ...pieces);
+}
+
+export async function writeSynced(
+  file: Deno.FsFile,
+  ...pieces: readonly Uint8Array[]
+): Promise<void> {
   for (const piece of pieces) {
     for (let at = 0; at < piece.length;) at += await file.write(piece.subarray(at));
   }

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { Turns } from "../../base/turns.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
-import { damagedNames, rejectedName, writeDurably } from "./files.ts";
+import { damagedNames, rejectedName, writeDurably, writeSynced } from "./files.ts";
 
 /** `rejected.jsonl` and the files of unreadable bytes; one change at a time. */
 export class RejectedRecords {
@@ -52,9 +52,7 @@ async function keepRejected(
   const { size } = await file.stat();
   const json = interactionToJson(size < wholeBytes ? interaction : withoutPayload(interaction));
   const line = `{"reason":${JSON.stringify(reason)},"interaction":${json}}\n`;
-  const bytes = Buffer.from(line);
-  for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
-  await file.sync();
+  await writeSynced(file, Buffer.from(line));
 }
 
 /** In a larger file payloads are left out: rows and charges, which exist nowhere else, matter more. */
@@ -104,8 +102,7 @@ export async function moveAside(from: string, to: string): Promise<void> {
     using file = await Deno.open(`${to}/${rejectedName}`, {
       ...{ create: true, append: true, mode: 0o600 },
     });
-    for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
-    await file.sync();
+    await writeSynced(file, bytes);
     await Deno.remove(`${from}/${rejectedName}`);
   }
   // Files of ours are numbered from 1.

@@ -8,12 +8,13 @@ export class Segment {
   readonly path: string;
   #file: SegmentFile;
   #bytes = 0;
-  #sealed = false;
   #isRewriting = false;
   #syncs = 0;
   /** Whether the folder's entry for the file is synced. */
   #isNamed = false;
   isDirty = false;
+  /** No record is appended any more. */
+  isSealed = false;
   /** A sync has failed: appended records may be lost. */
   hasFailed = false;
   /** Calls that need this file: begun here and in flight, or ended here and not in the store. */
@@ -37,15 +38,6 @@ export class Segment {
     return this.isDirty || this.#syncs > 0;
   }
 
-  /** No record is appended any more. */
-  get isSealed(): boolean {
-    return this.#sealed;
-  }
-
-  seal(): void {
-    this.#sealed = true;
-  }
-
   append(record: Uint8Array): void {
     try {
       for (let written = 0; written < record.length;) {
@@ -64,7 +56,7 @@ export class Segment {
     try {
       this.#file.truncateSync(this.#bytes);
     } catch {
-      this.#sealed = true;
+      this.isSealed = true;
     }
   }
 
@@ -76,7 +68,7 @@ export class Segment {
       await Promise.all([this.#file.syncData(), this.#syncName()]);
     } catch (thrown) {
       // The system may have dropped unwritten pages: never append to this file again.
-      this.#sealed = true;
+      this.isSealed = true;
       this.hasFailed = true;
       throw thrown;
     } finally {
