@@ -27,3 +27,11 @@ export function chunksOf<T>(all: readonly T[], length: number): T[][] {
     (_, nth) => all.slice(nth * length, (nth + 1) * length),
   );
 }
+
+/** A value for each name. */
+export function valuesByName<Name extends string, Value>(
+  names: readonly Name[],
+  valueOf: (name: Name) => Value,
+): Record<Name, Value> {
+  return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Record<Name, Value>;
+}

@@ -1,16 +1,12 @@
 import { dayMs, hourMs } from "../shared/time_span.ts";
-import type { UsageQuery } from "./usage_sums.ts";
+import { callCounts, usageAmounts, type UsageQuery } from "./usage_sums.ts";
 
 /** What callers name calls by, and no table of sums has: summed up from the rows of calls. */
 export type UsageLabel = "user" | "flow" | "cohort";
 export const usageLabels: readonly UsageLabel[] = ["user", "flow", "cohort"];
 
 /** The sums of one value: those of `UsageSums` but for latencies. */
-export const labelSums = [
-  ...["calls", "failed", "truncated", "cancelled", "interrupted", "unpriced"] as const,
-  ...["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"] as const,
-  ...["reasoningTokens", "costNanos", "chargedNanos", "ownKeyNanos"] as const,
-] as const;
+export const labelSums = [...callCounts, ...usageAmounts] as const;
 
 export type LabelSum = typeof labelSums[number];
 

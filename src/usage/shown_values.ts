@@ -1,4 +1,4 @@
-import { chunksOf } from "../base/lists.ts";
+import { chunksOf, valuesByName } from "../base/lists.ts";
 import {
   type LabelStep,
   type LabelSum,
@@ -14,7 +14,7 @@ import {
   recordBytes,
   recordSums,
 } from "./packed_step.ts";
-import { noUsage, type UsageSums, type UsageValue } from "./usage_sums.ts";
+import { noUsage, usageBy, type UsageValue } from "./usage_sums.ts";
 import type { ValueSlots } from "./value_slots.ts";
 
 /** Sums of one hour or day: a number for each slot. */
@@ -75,8 +75,7 @@ export class ShownValues {
     readonly steps: readonly HeldSums[],
     readonly shown: readonly number[],
   ) {
-    const zeros = labelSums.map((sum) => [sum, new Float64Array(shown.length)]);
-    this.#sums = Object.fromEntries(zeros);
+    this.#sums = valuesByName(labelSums, () => new Float64Array(shown.length));
     this.#columns = recordSums.map((sum) => this.#sums[sum]);
     this.#costs = shown.map(() => new Map());
     this.#names = shown.map(() => undefined);
@@ -224,24 +223,20 @@ export class ShownValues {
   }
 
   #values(): ShownValue[] {
-    const values = this.shown.map((_, rank): ShownValue => {
-      const value: ShownValue = {
-        ...noUsage,
-        value: this.#names[rank]!,
-        costs: this.#costs[rank]!,
-      };
-      for (const sum of labelSums) setSum(value, sum, this.#sums[sum][rank]!);
-      return value;
-    });
+    const sumOf = (name: LabelSum, rank: number) => this.#sums[name][rank]!;
+    const values = this.shown.map((_, rank): ShownValue => ({
+      ...usageBy(
+        (name) => sumOf(name, rank),
+        (name) => BigInt(sumOf(name, rank)),
+        noUsage.latency,
+      ),
+      ...{ value: this.#names[rank]!, costs: this.#costs[rank]! },
+    }));
     // Equal ones by name, as a person looks for them.
     return values.sort((a, b) =>
       Number(b.costNanos - a.costNanos) || b.calls - a.calls || (a.value < b.value ? -1 : 1)
     );
   }
-}
-
-function setSum(shown: UsageSums, name: LabelSum, sum: number): void {
-  Object.assign(shown, { [name]: typeof noUsage[name] === "bigint" ? BigInt(sum) : sum });
 }
 
 /** Undefined where it is still to be read. */

@@ -1,3 +1,4 @@
+import { valuesByName } from "../base/lists.ts";
 import type { GroupSums } from "../shared/interaction.ts";
 import { dayMs } from "../shared/time_span.ts";
 import type { StoredSteps } from "./label_step.ts";
@@ -98,33 +99,32 @@ export interface UsageGroupSums extends GroupSums {
   erased: boolean;
 }
 
+/** The sums that count calls, and those of tokens and nano-dollars; latencies apart. */
+export const callCounts = [
+  ...["calls", "failed", "truncated", "cancelled", "interrupted", "unpriced"] as const,
+] as const;
+export const usageAmounts = [
+  ...["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"] as const,
+  ...["reasoningTokens", "costNanos", "chargedNanos", "ownKeyNanos"] as const,
+] as const;
+
+export function usageBy(
+  count: (name: typeof callCounts[number]) => number,
+  amount: (name: typeof usageAmounts[number]) => bigint,
+  latency: LatencyHistogram,
+): UsageSums {
+  return { ...valuesByName(callCounts, count), ...valuesByName(usageAmounts, amount), latency };
+}
+
 /** Sums over no calls. */
-export const noUsage: UsageSums = {
-  ...{ calls: 0, failed: 0, truncated: 0, cancelled: 0, interrupted: 0, unpriced: 0 },
-  ...{ inputTokens: 0n, cacheReadTokens: 0n, cacheWriteTokens: 0n },
-  ...{ outputTokens: 0n, reasoningTokens: 0n },
-  ...{ costNanos: 0n, chargedNanos: 0n, ownKeyNanos: 0n },
-  latency: new LatencyHistogram([]),
-};
+export const noUsage: UsageSums = usageBy(() => 0, () => 0n, new LatencyHistogram([]));
 
 export function addUsage(one: UsageSums, other: UsageSums): UsageSums {
-  return {
-    calls: one.calls + other.calls,
-    failed: one.failed + other.failed,
-    truncated: one.truncated + other.truncated,
-    cancelled: one.cancelled + other.cancelled,
-    interrupted: one.interrupted + other.interrupted,
-    inputTokens: one.inputTokens + other.inputTokens,
-    cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
-    cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
-    outputTokens: one.outputTokens + other.outputTokens,
-    reasoningTokens: one.reasoningTokens + other.reasoningTokens,
-    costNanos: one.costNanos + other.costNanos,
-    chargedNanos: one.chargedNanos + other.chargedNanos,
-    ownKeyNanos: one.ownKeyNanos + other.ownKeyNanos,
-    unpriced: one.unpriced + other.unpriced,
-    latency: one.latency.plus(other.latency),
-  };
+  return usageBy(
+    (name) => one[name] + other[name],
+    (name) => one[name] + other[name],
+    one.latency.plus(other.latency),
+  );
 }
 
 /** Calls that ended in an error; cancelled calls don't count. */

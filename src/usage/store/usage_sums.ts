@@ -1,6 +1,9 @@
+import { valuesByName } from "../../base/lists.ts";
+import { labelSums } from "../label_step.ts";
 import { LatencyHistogram } from "../latency_histogram.ts";
 import {
   isWholeDays,
+  usageBy,
   type UsageGroupSums,
   type UsageQuery,
   type UsageStore,
@@ -163,25 +166,18 @@ const statesSql = `select at, left(encode(sha256(convert_to(string_agg(
   ), 'UTF8')), 'hex'), 32) as state
   from usage_sums where ${within} and part = 'all' group by at order by at`;
 
+/** The columns of sums, by the names of `UsageSums`. */
+const columnOf = valuesByName(
+  labelSums,
+  (name) => name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`),
+);
+
 function readSums(row: SqlRow): UsageSums {
-  const count = (name: string) => Number(row[name]);
-  return {
-    calls: count("calls"),
-    failed: count("failed"),
-    truncated: count("truncated"),
-    cancelled: count("cancelled"),
-    interrupted: count("interrupted"),
-    inputTokens: whole(row.input_tokens),
-    cacheReadTokens: whole(row.cache_read_tokens),
-    cacheWriteTokens: whole(row.cache_write_tokens),
-    outputTokens: whole(row.output_tokens),
-    reasoningTokens: whole(row.reasoning_tokens),
-    costNanos: whole(row.cost_nanos),
-    chargedNanos: whole(row.charged_nanos),
-    ownKeyNanos: whole(row.own_key_nanos),
-    unpriced: count("unpriced"),
-    latency: LatencyHistogram.parse(String(row.latencies)),
-  };
+  return usageBy(
+    (name) => Number(row[columnOf[name]]),
+    (name) => whole(row[columnOf[name]]),
+    LatencyHistogram.parse(String(row.latencies)),
+  );
 }
 
 /** JSON of pairs of time and nano-dollars; those of one time belong together. */
