@@ -386,3 +386,16 @@ export function seekQuote(text: string, from: number, until: number): number {
 
 /** Units to scan after an escaped quote before searching again. */
 const walkedUnits = 1024;
+
+/** The JSON object of a file that people write. Throws an Error of one line; `example` is shown. */
+export function parseObject(text: string, example: string): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new Error(`expected JSON: ${reason.replaceAll(/\s+/g, " ")}`);
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new Error(`expected a JSON object such as ${example}`);
+}

@@ -1,3 +1,4 @@
+import { parseObject } from "../base/json_text.ts";
 import type { Log } from "../base/log.ts";
 import { messageOf } from "../shared/fault.ts";
 import type { RealModels } from "./real_models.ts";
@@ -81,7 +82,7 @@ export function openModelsFile(deps: ModelsFileDeps): ModelsFile {
  */
 export function readModelsFile(text: string, models: RealModels): FileModel[] {
   if (text.length > maxBytes) throw new Error(`expected at most ${maxBytes} bytes`);
-  const file = parseObject(text);
+  const file = parseObject(text, '{"fast": {"targets": ["gpt-5-mini"]}}');
   return Object.entries(file).map(([name, json]) => {
     try {
       return { name: checkVirtualName(name), definition: readVirtualModel(json, models) };
@@ -91,15 +92,4 @@ export function readModelsFile(text: string, models: RealModels): FileModel[] {
       throw new Error(`${name}${thrown.field === "" ? ": " : "."}${thrown.message}`);
     }
   });
-}
-
-function parseObject(text: string): object {
-  let file: unknown;
-  try {
-    file = JSON.parse(text);
-  } catch (thrown) {
-    throw new Error(`expected JSON: ${messageOf(thrown).replaceAll(/\s+/g, " ")}`);
-  }
-  if (typeof file === "object" && file !== null && !Array.isArray(file)) return file;
-  throw new Error('expected a JSON object such as {"fast": {"targets": ["gpt-5-mini"]}}');
 }

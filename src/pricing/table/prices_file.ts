@@ -1,4 +1,4 @@
-import { topLevelMembers } from "../../base/json_text.ts";
+import { parseObject, topLevelMembers } from "../../base/json_text.ts";
 import type { PriceRow } from "../pricing.ts";
 import { readPriceRow } from "./price_row.ts";
 
@@ -11,10 +11,7 @@ export const operatorSource = "PRICES_FILE";
  * with a one-line message that begins with the path of what is wrong.
  */
 export function parsePricesFile(text: string): PriceRow[] {
-  const file = parseJson(text);
-  if (typeof file !== "object" || file === null || Array.isArray(file)) {
-    throw new Error('expected a JSON object such as {"vendor-b/gpt-x": {"input": "0.25"}}');
-  }
+  const file = parseObject(text, '{"vendor-b/gpt-x": {"input": "0.25"}}');
   // JSON keeps the last of them alone: a model's prices until a day would give way to those from it.
   const [twice] = topLevelMembers(text)?.duplicates ?? [];
   if (twice !== undefined) throw new Error(`${JSON.stringify(twice)}: the file has this key twice`);
@@ -27,13 +24,4 @@ export function parsePricesFile(text: string): PriceRow[] {
     }
     return readPriceRow({ label, model, source: operatorSource }, fields, key);
   });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message.replaceAll(/\s+/g, " ") : String(error);
-    throw new Error(`expected JSON: ${reason}`);
-  }
 }
