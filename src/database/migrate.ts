@@ -42,12 +42,7 @@ export async function migrate(
   if ((await run.missing()).length === 0) return [];
   return await run.inTurn(async () => {
     const missing = await run.missing();
-    // A new database is made, not migrated: nobody waits for news of that.
-    const isNew = missing.length === migrations.length;
-    for (const step of missing) {
-      if (!isNew) run.announce(step);
-      await run.apply(step);
-    }
+    for (const step of missing) await run.apply(step, missing.length === migrations.length);
     return missing.map(({ name }) => name);
   });
 }
@@ -103,13 +98,12 @@ class MigrationRun {
     }
   }
 
-  announce({ version, name }: Migration): void {
-    this.#log.info("migrating the database", { step: version, name });
-  }
-
-  async apply(step: Migration): Promise<void> {
+  /** `isNew`: the database is made, not migrated, and nobody waits for news of that. */
+  async apply(step: Migration, isNew: boolean): Promise<void> {
+    const { version, name } = step;
+    if (!isNew) this.#log.info("migrating the database", { step: version, name });
     if (step.phase === "contract") {
-      const earlier = this.migrations.filter((other) => other.version < step.version);
+      const earlier = this.migrations.filter((other) => other.version < version);
       await completeBackfills(this.database, earlier);
     }
     if (step.indexes && this.database.kind === "postgres") {

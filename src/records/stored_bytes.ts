@@ -27,9 +27,7 @@ export function worthStoring(row: SettledCall): SettledCall {
 /** The row with at most `maxBytes` of each payload and no media, marked if anything was cut. */
 function withoutMedia({ media, ...row }: SettledCall, maxBytes: number): SettledCall {
   const cap = (text: string | null) =>
-    text === null || maxBytes === Infinity
-      ? { text, truncated: false }
-      : capPayload(text, maxBytes);
+    text === null ? { text, truncated: false } : capPayload(text, maxBytes);
   const [request, response] = [cap(row.requestText), cap(row.responseText)];
   const isLess = media !== undefined || request.truncated || response.truncated;
   return {

@@ -44,7 +44,8 @@ export async function findGaps(
   return await Promise.all(parts.registry.all.map(async (vendor): Promise<VendorGaps> => {
     const none = { vendor: vendor.label, models: 0, withoutPrice: [], fallbackPrice: [] };
     try {
-      return gapsOf(parts, vendor, await modelsOf(parts.catalogue, vendor), now);
+      const models = await parts.catalogue.models(vendor);
+      return gapsOf(parts, vendor, models.map(({ id }) => id), now);
     } catch (thrown) {
       const isMissing = thrown instanceof Fault && thrown.code === "vendor_not_configured";
       return isMissing
@@ -73,10 +74,6 @@ export function compareTable(
     }
   }
   return result;
-}
-
-async function modelsOf(catalogue: Catalogue, vendor: Vendor): Promise<string[]> {
-  return (await catalogue.models(vendor)).map((model) => model.id);
 }
 
 function gapsOf(

@@ -10,7 +10,7 @@ import { removeReplayed, type Replayed, replayFiles, type WriteReplayed } from "
 import { encodeRecord } from "./records.ts";
 import { RejectedRecords } from "./rejected.ts";
 import { refuseCrowding, Relief } from "./relief.ts";
-import { OpenCalls, type PendingEnd, refused, silentObserver, SpilledRecords } from "./state.ts";
+import { OpenCalls, type PendingEnd, refused, SpilledRecords } from "./state.ts";
 import { Segment } from "./segment.ts";
 
 /**
@@ -28,7 +28,7 @@ export class FileJournal implements Journal {
   readonly #rejected: RejectedRecords;
   readonly #maxBytes: number;
   readonly #segmentBytes: number;
-  #observer: JournalObserver = silentObserver;
+  #observer: JournalObserver | undefined;
   #left: readonly string[];
   #next: number;
   /** Oldest first; records are appended to the last one. */
@@ -170,7 +170,7 @@ export class FileJournal implements Journal {
       this.#openCalls.set(transactionId, { segment, accountId, bytes, request: undefined });
     }
     if (missing > 0) {
-      this.#observer.lost(missing);
+      this.#observer?.lost(missing);
       // The file stays for the next start, or until relief needs the space.
       segment.open = Infinity;
     }
@@ -303,7 +303,7 @@ export class FileJournal implements Journal {
 
   async #removeReplayed(path: string): Promise<void> {
     const unreadable = await removeReplayed(path);
-    if (unreadable) this.#observer.unreadable(unreadable);
+    if (unreadable) this.#observer?.unreadable(unreadable);
   }
 
   /** Oldest first: see `#prune`. */
@@ -344,7 +344,7 @@ export class FileJournal implements Journal {
   #failed(thrown: unknown): void {
     // Syncing lets finished files be removed, which frees space.
     this.#startSync();
-    if (!this.#isFailing) this.#observer.failing(messageOf(thrown));
+    if (!this.#isFailing) this.#observer?.failing(messageOf(thrown));
     this.#isFailing = true;
   }
 
@@ -366,7 +366,7 @@ export class FileJournal implements Journal {
         await this.#sync();
         for (const { resolve } of group) resolve();
         if (this.#isFailing && this.#unwritten.length === 0 && !this.#lastAppendFailed) {
-          this.#observer.mended();
+          this.#observer?.mended();
           this.#isFailing = false;
         }
         this.#isConfirming = false;
@@ -396,7 +396,7 @@ export class FileJournal implements Journal {
     }
     for (const segment of leaving) segment.open--;
     if (dirty.length === 0) return;
-    this.#observer.synced((this.#clock.monotonicMs() - startedMs) / 1000);
+    this.#observer?.synced((this.#clock.monotonicMs() - startedMs) / 1000);
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { SettledCall } from "../../shared/interaction.ts";
 import { CallReader } from "./calls.ts";
-import { readSegmentFile, type SegmentContents, writeDurably } from "./files.ts";
+import { readSegmentFile, writeDurably } from "./files.ts";
 
 /** Number of calls that a replay found. */
 export interface Replayed {
@@ -62,20 +62,11 @@ export async function replayFiles(
 
 /** Removes a replayed file; saves its unreadable bytes beside it. */
 export async function removeReplayed(path: string): Promise<Unreadable | undefined> {
-  const contents = await readSegmentFile(path);
-  const unreadable = await saveUnreadable(path, contents);
-  await Deno.remove(path);
-  return unreadable;
-}
-
-async function saveUnreadable(
-  path: string,
-  { unreadable, isTorn }: SegmentContents,
-): Promise<Unreadable | undefined> {
-  if (unreadable.length === 0) return undefined;
+  const { unreadable, isTorn } = await readSegmentFile(path);
   const damagedPath = `${path}.damaged`;
-  await writeDurably(damagedPath, unreadable);
-  return {
+  if (unreadable.length > 0) await writeDurably(damagedPath, unreadable);
+  await Deno.remove(path);
+  return unreadable.length === 0 ? undefined : {
     savedAs: damagedPath.slice(damagedPath.lastIndexOf("/") + 1),
     bytes: unreadable.reduce((sum, { length }) => sum + length, 0),
     isTorn,

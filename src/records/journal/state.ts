@@ -2,7 +2,6 @@ import { released } from "../../base/gc_hint.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Media } from "../../shared/media.ts";
-import type { JournalObserver } from "./journal.ts";
 import type { Segment } from "./segment.ts";
 import { CallReader } from "./calls.ts";
 import { readSegment } from "./files.ts";
@@ -83,15 +82,6 @@ export class OpenCalls {
     else this.#underWay.delete(accountId);
   }
 }
-
-/** Ignores everything. */
-export const silentObserver: JournalObserver = {
-  synced() {},
-  failing() {},
-  mended() {},
-  lost() {},
-  unreadable() {},
-};
 
 /** Where in the journal the spilled records are: they are nowhere else. */
 export class SpilledRecords {
