@@ -5,16 +5,11 @@ import { checksumOf, type Migration } from "./migration_file.ts";
 /** The schema version of a database. */
 export interface SchemaVersion {
   /** The applied steps, by number. */
-  readonly applied: ReadonlyMap<number, AppliedStep>;
+  readonly applied: ReadonlyMap<number, { readonly name: string; readonly checksum: string }>;
   /** The last of them; 0 in an empty database. */
   readonly version: number;
   /** The oldest schema version whose programs work with it. */
   readonly minCompatible: number;
-}
-
-interface AppliedStep {
-  readonly name: string;
-  readonly checksum: string;
 }
 
 const createTable = `create table if not exists schema_migrations (

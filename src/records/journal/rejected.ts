@@ -19,12 +19,18 @@ export class RejectedRecords {
    * that only its owner can read. Resolves when it is synced.
    */
   keep(interaction: SettledCall, reason: string): Promise<void> {
-    return this.#next(() => keepRejected(this.#directory, interaction, reason));
+    return this.#next(async () => {
+      using file = await Deno.open(this.#path, { create: true, append: true, mode: 0o600 });
+      const { size } = await file.stat();
+      const json = interactionToJson(size < wholeBytes ? interaction : withoutPayload(interaction));
+      const line = `{"reason":${JSON.stringify(reason)},"interaction":${json}}\n`;
+      await writeSynced(file, Buffer.from(line));
+    });
   }
 
   /** Removes the lines of erased calls; returns their number. */
   erase(isErased: (interaction: SettledCall) => boolean): Promise<number> {
-    return this.#next(() => eraseRejected(this.#directory, isErased));
+    return this.#next(() => eraseLines(this.#path, isErased));
   }
 
   removeUnreadable(): Promise<void> {
@@ -35,24 +41,15 @@ export class RejectedRecords {
     });
   }
 
+  get #path(): string {
+    return `${this.#directory}/${rejectedName}`;
+  }
+
   #next<T>(act: () => Promise<T>): Promise<T> {
     const done = this.settled.then(act);
     this.settled = done.then(() => {}, () => {});
     return done;
   }
-}
-
-async function keepRejected(
-  directory: string,
-  interaction: SettledCall,
-  reason: string,
-): Promise<void> {
-  const path = `${directory}/${rejectedName}`;
-  using file = await Deno.open(path, { create: true, append: true, mode: 0o600 });
-  const { size } = await file.stat();
-  const json = interactionToJson(size < wholeBytes ? interaction : withoutPayload(interaction));
-  const line = `{"reason":${JSON.stringify(reason)},"interaction":${json}}\n`;
-  await writeSynced(file, Buffer.from(line));
 }
 
 /** In a larger file payloads are left out: rows and charges, which exist nowhere else, matter more. */
@@ -68,11 +65,10 @@ export async function countRejected(directory: string): Promise<number> {
   return bytes?.reduce((lines, byte) => byte === 0x0a ? lines + 1 : lines, 0) ?? 0;
 }
 
-async function eraseRejected(
-  directory: string,
+async function eraseLines(
+  path: string,
   isErased: (interaction: SettledCall) => boolean,
 ): Promise<number> {
-  const path = `${directory}/${rejectedName}`;
   const bytes = await Deno.readFile(path).catch(onlyMissing);
   if (bytes === undefined) return 0;
   const lines = new TextDecoder().decode(bytes).split("\n").filter((line) => line !== "");

@@ -1,3 +1,4 @@
+import { valuesByName } from "../../base/lists.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import {
   type LabelStep,
@@ -54,10 +55,10 @@ const sums: Readonly<Record<LabelSum, string>> = {
 const sumsSql = (column: string) =>
   `select at, json_agg(value)::text as labels,
     string_agg(substr(sha256(convert_to(value, 'UTF8')), 1, ${idBytes}), ''::bytea) as ids,
-    ${labelSums.map((_, at) => `json_agg(sum${at})::text as sum${at}`).join(", ")}
+    ${labelSums.map((name) => `json_agg("${name}")::text as "${name}"`).join(", ")}
   from (
     select date_trunc($2, created_at, 'UTC') as at, coalesce(${column}, '') as value,
-      ${labelSums.map((name, at) => `${sums[name]} as sum${at}`).join(", ")},
+      ${labelSums.map((name) => `${sums[name]} as "${name}"`).join(", ")},
       row_number() over (partition by date_trunc($2, created_at, 'UTC')
         order by sum(cost_nanos) desc nulls last, count(*) desc) as place
     from interactions where account_id = $1 and created_at >= $3 and created_at < $4
@@ -65,11 +66,10 @@ const sumsSql = (column: string) =>
   ) as sums where place <= $5 group by at`;
 
 function readStep(row: SqlRow): LabelStep {
-  const numbers = labelSums.map((name, at) => [name, JSON.parse(String(row[`sum${at}`]))]);
   return {
     at: row.at as Date,
     ids: row.ids as Uint8Array,
     values: JSON.parse(String(row.labels)),
-    sums: Object.fromEntries(numbers),
+    sums: valuesByName(labelSums, (name) => JSON.parse(String(row[name]))),
   };
 }
