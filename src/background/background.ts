@@ -11,7 +11,7 @@ import type { BackgroundForm, Dialect } from "../dialects/kernel/dialect.ts";
 import { answerIds, lossHeader, replayHeader, type Reply } from "../relay/reply.ts";
 import type { BackgroundRunner } from "./runner.ts";
 import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
-import { type CallContext, sentRequestId } from "../relay/call_context.ts";
+import { type CallContext, repeatableId } from "../relay/call_context.ts";
 import { refuseUnrecorded } from "../relay/record_mode.ts";
 import {
   type InputItemPage,
@@ -258,9 +258,9 @@ function mostOf({ tier }: Pick<Account, "tier">, perAccount: number): number {
 }
 
 function repeatableOf(caller: CallContext, bodyText: string) {
-  const { requestId, path, principal } = caller;
-  // An id of ours is new each time.
-  if (sentRequestId(caller.header) !== requestId) return undefined;
+  const requestId = repeatableId(caller);
+  if (requestId === undefined) return undefined;
+  const { path, principal } = caller;
   const accountId = principal.account.id;
   const { key, fingerprint } = replayIdOf({ accountId, method: "POST", path, requestId, bodyText });
   return { requestId: key, requestHash: fingerprint };

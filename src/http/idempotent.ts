@@ -1,4 +1,4 @@
-import { type CallContext, sentRequestId } from "../relay/call_context.ts";
+import { type CallContext, repeatableId } from "../relay/call_context.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
 import { replayIdOf } from "../idempotency/request_fingerprint.ts";
 import { recordModeOf } from "../relay/record_mode.ts";
@@ -21,9 +21,9 @@ export async function idempotent(
   },
   run: () => Promise<Reply>,
 ): Promise<ReplyOutput> {
-  const { requestId, path, signal, trace } = caller;
-  // Ids that we generate never repeat.
-  if (sentRequestId(caller.header) !== requestId) return { reply: await run() };
+  const requestId = repeatableId(caller);
+  if (requestId === undefined) return { reply: await run() };
+  const { path, signal, trace } = caller;
   permit?.();
   // Of calls to models alone: what else is repeated holds no content.
   const keepsNothing = permit !== undefined && recordModeOf(caller) === "metadata";
@@ -38,8 +38,9 @@ export async function idempotent(
  * work that must be done once even if the process ends before the answer of the first is stored.
  */
 export function repeatableHash(caller: CallContext, bodyText: string): string | undefined {
-  const { requestId, path, header, principal } = caller;
-  if (sentRequestId(header) !== requestId) return undefined;
+  const requestId = repeatableId(caller);
+  if (requestId === undefined) return undefined;
+  const { path, principal } = caller;
   const accountId = principal.account.id;
   return replayIdOf({ accountId, method: "POST", path, requestId, bodyText }).fingerprint;
 }

@@ -1,12 +1,30 @@
 import type { Step } from "../base/heavy_work.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
+import { invalidValue } from "../shared/fault.ts";
 import type { CallTiming, SettledCall, VendorRequestTime } from "../shared/interaction.ts";
 import type { Clock } from "../base/clock.ts";
 
-/** The id that a caller gave a request: `X-Request-ID`, where that is absent `Idempotency-Key`. */
+/**
+ * The id that a caller gave a request: `X-Request-ID`, where that is absent or empty
+ * `Idempotency-Key`.
+ */
 export function sentRequestId(header: (name: string) => string | undefined): string | undefined {
-  return header("x-request-id") ?? header("idempotency-key");
+  return header("x-request-id") || header("idempotency-key") || undefined;
+}
+
+/**
+ * The caller's id of a request that is done once per id; undefined without one, since ids that we
+ * generate never repeat. Throws where the caller's id can't be used: its repeat would be done, and
+ * charged, again.
+ */
+export function repeatableId(
+  { header, requestId }: Pick<CallContext, "header" | "requestId">,
+): string | undefined {
+  const sent = sentRequestId(header);
+  if (sent === undefined || sent === requestId) return sent;
+  const name = header("x-request-id") ? "X-Request-ID" : "Idempotency-Key";
+  throw invalidValue(name, "expected 1 to 200 characters of ASCII, without spaces");
 }
 
 /** The program that calls, as the first product of its `User-Agent` names it. */

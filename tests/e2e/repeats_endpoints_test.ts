@@ -113,6 +113,42 @@ Deno.test("after an error or a cut the id is free, and the next answer is kept",
   }
 });
 
+Deno.test("an id that can't be used is refused by its header's name, and nothing is done", async () => {
+  const asked = {
+    "/chat/v1/chat/completions": {
+      model: "vendor-b/gpt-4.1",
+      messages: [{ role: "user", content: "Hello." }],
+    },
+    "/chat/v1/responses": { model: "vendor-b/gpt-4.1", input: "Hello.", background: true },
+    "/imagen/v1/generate": { provider: "vendor-b", prompt: "A door" },
+    "/api/v1/data": { user_id: "nobody", reason: "test" },
+  };
+  const [called, had] = [modelCalls("vendor-b"), await balance()];
+  for (const [path, body] of Object.entries(asked)) {
+    for (const name of ["X-Request-ID", "Idempotency-Key"]) {
+      for (const id of ["invoice 17", "x".repeat(201), "é"]) {
+        const answer = await service().post(path, body, { [name]: id });
+        const { error } = await answer.json();
+        assert.deepEqual([answer.status, error.code], [400, "invalid_value"], `${path} ${id}`);
+        assert.equal(
+          error.message,
+          `${name}: expected 1 to 200 characters of ASCII, without spaces.`,
+        );
+      }
+    }
+  }
+  assert.deepEqual([modelCalls("vendor-b"), await balance()], [called, had]);
+});
+
+Deno.test("where X-Request-ID is empty, Idempotency-Key names the repeat", async () => {
+  const headers = { "idempotency-key": "behind-an-empty-one" };
+  const answers = [];
+  for (let time = 0; time < 2; time++) {
+    answers.push(await send({ ...chat, requestId: "", headers }));
+  }
+  assert.deepEqual(answers.map(({ replay }) => replay), [null, "true"]);
+});
+
 Deno.test("an id is one account's, one endpoint's and one method's own", async () => {
   const first = await send({ ...chat, requestId: "shared" });
   assert.equal(first.replay, null);
