@@ -97,8 +97,9 @@ export class Background {
     const answer = await ended();
     if (answer) return answer.answerText;
     const call = await store.find(key);
+    if (!call) return (await this.#storedElsewhere(key))?.answerText;
     // It may have ended between the two.
-    if (!call || call.answerText === null) return call && (await ended())?.answerText;
+    if (call.answerText === null) return (await ended())?.answerText;
     return call.state === "in_progress"
       ? this.#form.moved(call.answerText, "in_progress")
       : call.answerText;
@@ -155,7 +156,8 @@ export class Background {
     if (removedId !== undefined) runner.stop(key, "cancelled");
     // A record that isn't written yet can't be removed.
     await recorder.drain();
-    const stored = await this.#stored(key);
+    const stored = await this.#stored(key) ??
+      (removedId === undefined ? await this.#storedElsewhere(key) : undefined);
     const transactionId = stored?.transactionId ?? removedId;
     if (transactionId === undefined) return false;
     // A replayed answer would have an id that can't be retrieved or continued.
@@ -175,10 +177,16 @@ export class Background {
     return dialects.responses.conversation?.answerId(answer) === responseId ? stored : undefined;
   }
 
+  /** One that another process answered just now. */
+  async #storedElsewhere(key: BackgroundKey): Promise<StoredResponse | undefined> {
+    return await this.#deps.storedResponses.lookAgain?.(() => this.#stored(key));
+  }
+
   /** The answer of a background call that ended since; throws `invalid_value` where it has none. */
   async #justStored(key: BackgroundKey): Promise<StoredResponse | undefined> {
     const call = await this.#deps.store.find(key);
-    if (!call || call.answerText === null) return call && await this.#stored(key);
+    if (!call) return await this.#storedElsewhere(key);
+    if (call.answerText === null) return await this.#stored(key);
     throw invalidValue(
       "response_id",
       `the response is ${call.state}; the input of a background response is kept with its answer`,

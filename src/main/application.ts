@@ -319,6 +319,7 @@ function createRecording(
   const { flushRecords, reads } = records;
   const storedResponses = createStoredResponseCache({
     ...{ store: createStoredResponses(database), clock, isErased },
+    waits: database.kind === "embedded" ? [] : waitsForOthers(core.siblings),
   });
   const socketTurns = createSocketTurns({ maxChars: socketTurnsChars, isErased });
   const forget = (transactionIds: readonly string[]) => {
@@ -501,6 +502,15 @@ function closeInOrder(
   stack.defer(() => services.refusalRecorder.flush().catch(() => {}));
   stack.defer(() => services.loopWatch.stop());
   stack.defer(() => jobs.stop());
+}
+
+/**
+ * Other workers are asked to write what they have answered. Replicas can't be: they write it by
+ * themselves, a quarter of a second later where they aren't busy.
+ */
+function waitsForOthers(siblings: Siblings): (() => Promise<void>)[] {
+  const aMoment = () => pause(200);
+  return [async () => void await siblings.ask("flush"), aMoment, aMoment, aMoment];
 }
 
 function pause(ms: number): Promise<void> {

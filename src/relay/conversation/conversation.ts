@@ -1,7 +1,7 @@
 import { finish, type Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
 import type { Conversation, Dialect } from "../../dialects/kernel/dialect.ts";
-import { Fault } from "../../shared/fault.ts";
+import { Fault, invalidValue } from "../../shared/fault.ts";
 import type {
   StoredResponse,
   StoredResponseFields,
@@ -88,8 +88,10 @@ async function withPrevious(
     if (isVendors || !own?.isAsked(body)) return unchanged;
     return { ...own.start({ body, bodyText }), sources: [] };
   }
-  const previous = await store.findResponse(account, previousId) ??
-    await unlessUnfinished(conversation.previousField, account, previousId, store);
+  const find = () => store.findResponse(account, previousId);
+  const previous = await find() ??
+    await unlessUnfinished(conversation.previousField, account, previousId, store) ??
+    (isVendors ? undefined : await store.lookAgain?.(find));
   const answer: unknown = previous && JSON.parse(previous.answerText);
   // An answer of another dialect can't be continued in this one.
   if (!previous || conversation.answerId(answer) !== previousId) {
@@ -104,12 +106,12 @@ async function withPrevious(
   }
   const inputItems: unknown = JSON.parse(previous.inputItemsText);
   const unsealed = [inputItems, answer].flatMap((one) => conversation.unsealedIds(one));
-  const find = await seals(unsealed);
+  const sealOf = await seals(unsealed);
   const continued = conversation.continueFrom({
     body,
     bodyText,
-    inputItems: conversation.sealItems(inputItems, find) as unknown[],
-    answer: conversation.sealItems(answer, find),
+    inputItems: conversation.sealItems(inputItems, sealOf) as unknown[],
+    answer: conversation.sealItems(answer, sealOf),
   });
   return { ...continued, sources: textsOf([previous]) };
 }
@@ -161,14 +163,16 @@ async function withItems(
 ): Promise<ContinuedRequest> {
   const wanted = conversation.referencedIds(request.body);
   if (wanted.length === 0) return request;
-  const found = await store.findByItems(account, wanted);
-  const stored = new Set(found.flatMap(({ itemIds }) => itemIds));
-  const missing = wanted.find((id) => !stored.has(id));
-  if (missing !== undefined) {
-    throw new Fault("invalid_value", {
-      param: "input",
-      message: `input: no stored item has the id '${missing.slice(0, 100)}'.`,
-    });
+  let missing: string | undefined;
+  const findAll = async () => {
+    const some = await store.findByItems(account, wanted);
+    const stored = new Set(some.flatMap(({ itemIds }) => itemIds));
+    missing = wanted.find((id) => !stored.has(id));
+    return missing === undefined ? some : undefined;
+  };
+  const found = await findAll() ?? await store.lookAgain?.(findAll);
+  if (found === undefined) {
+    throw invalidValue("input", `no stored item has the id '${missing?.slice(0, 100)}'`);
   }
   const answers = found.map((response): unknown => JSON.parse(response.answerText));
   const find = await seals(answers.flatMap((answer) => conversation.unsealedIds(answer)));

@@ -29,6 +29,8 @@ interface StoredResponseCacheDeps {
   store: StoredResponseStore;
   clock: Pick<Clock, "monotonicMs">;
   isErased: (call: SelectableCall) => boolean;
+  /** What is waited for, one after the other, before what isn't there counts as missing. */
+  waits?: readonly (() => Promise<void>)[];
 }
 
 export function createStoredResponseCache(deps: StoredResponseCacheDeps): StoredResponseCache {
@@ -47,16 +49,18 @@ class CachedResponses implements StoredResponseCache {
   readonly #store: StoredResponseStore;
   readonly #clock: StoredResponseCacheDeps["clock"];
   readonly #isErased: StoredResponseCacheDeps["isErased"];
+  readonly #waits: readonly (() => Promise<void>)[];
   /** Oldest first. */
   readonly #entries = new Map<string, Remembered>();
   /** Recently forgotten calls, for running calls that continue them. */
   readonly #gone = new Set<string>();
   #chars = 0;
 
-  constructor({ store, clock, isErased }: StoredResponseCacheDeps) {
+  constructor({ store, clock, isErased, waits = [] }: StoredResponseCacheDeps) {
     this.#store = store;
     this.#clock = clock;
     this.#isErased = isErased;
+    this.#waits = waits;
   }
 
   remember(interaction: SettledCall): void {
@@ -92,6 +96,15 @@ class CachedResponses implements StoredResponseCache {
     const remembered = this.#get(responseKey(accountId, responseId));
     return remembered as StoredResponse | undefined ??
       await this.#store.findResponse(accountId, responseId);
+  }
+
+  async lookAgain<T>(find: () => Promise<T | undefined>): Promise<T | undefined> {
+    for (const wait of this.#waits) {
+      await wait();
+      const found = await find();
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   async backgroundState(accountId: number, responseId: string): Promise<string | undefined> {

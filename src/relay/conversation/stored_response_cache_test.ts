@@ -23,7 +23,7 @@ function callWith(retained: Partial<Retained>, transactionId = "t1") {
 }
 
 /** An empty store that counts how often it is asked. */
-function setUp() {
+function setUp(more: { waits?: (() => Promise<void>)[] } = {}) {
   const asked: string[] = [];
   const store: StoredResponseStore = {
     findResponse: (_account, id) => (asked.push(id), Promise.resolve(undefined)),
@@ -34,7 +34,8 @@ function setUp() {
   const clock = new FakeClock();
   const erased = new Set<string>();
   const isErased = ({ transactionId }: { transactionId: string }) => erased.has(transactionId);
-  return { asked, clock, erased, memory: createStoredResponseCache({ store, clock, isErased }) };
+  const memory = createStoredResponseCache({ store, clock, isErased, ...more });
+  return { asked, clock, erased, memory };
 }
 
 Deno.test("what was just kept is found before its row is written", async () => {
@@ -91,4 +92,15 @@ Deno.test("a forgotten call takes the responses with it that continue it, later 
     assert.equal(await memory.findResponse(1, id), undefined, id);
   }
   assert.notEqual(await memory.findResponse(1, "resp_9"), undefined);
+});
+
+Deno.test("what isn't there is looked for after each wait, and no longer than it is missing", async () => {
+  const steps: string[] = [];
+  const wait = (name: string) => () => (steps.push(name), Promise.resolve());
+  const { memory } = setUp({ waits: [wait("workers"), wait("replicas"), wait("longer")] });
+  const find = (found?: string) => () => (steps.push("look"), Promise.resolve(found));
+  assert.equal(await memory.lookAgain?.(find("it")), "it");
+  assert.deepEqual(steps.splice(0), ["workers", "look"]);
+  assert.equal(await memory.lookAgain?.(find()), undefined);
+  assert.deepEqual(steps, ["workers", "look", "replicas", "look", "longer", "look"]);
 });
