@@ -207,3 +207,15 @@ Deno.test("who made a key stands in the table of keys with a whole e-mail addres
   });
   assert.equal(lines, 1);
 });
+
+Deno.test("a key's page doesn't scroll sideways on a phone, however large its cap is", async () => {
+  await using world = await startAsOwner();
+  const { service, page } = world;
+  const { id } = await service.createKey("--name", "all", "--cap-month-usd", "100000000");
+  await page.setViewportSize({ width: 375, height: 812 });
+  for (const path of ["/dashboard/keys", `/dashboard/keys/${id}`]) {
+    await page.goto(service.baseUrl + path);
+    assert.match(await page.textContent("main .cap") ?? "", /of \$100,000,000\.00 a month/);
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 375, path);
+  }
+});
