@@ -219,3 +219,26 @@ Deno.test("a key's page doesn't scroll sideways on a phone, however large its ca
     assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 375, path);
   }
 });
+
+Deno.test("a long name in the settings leaves its table's other columns in sight", async () => {
+  await using world = await startAsOwner();
+  const { service, page } = world;
+  const url = `https://hooks.example.com/${"p".repeat(400)}`;
+  await service.admin("webhook", "add", "--url", url);
+  const on = `app:${"a".repeat(256)}`;
+  await service.admin("budget", "set", "--on", on, "--per", "day", "--usd", "5");
+  const owner = await service.owner();
+  const models = "/dashboard/settings/models/new";
+  const fields = { name: "v".repeat(100), targets: "openai/gpt-4.1" };
+  const made = await owner.submit(models, models, fields);
+  assert.equal(made.status, 303, made.text);
+  await page.setViewportSize(desktop);
+  for (const name of ["webhooks", "budgets", "models"]) {
+    await page.goto(`${service.baseUrl}/dashboard/settings/${name}`);
+    const [table, shown] = await page.$eval(
+      "main .table",
+      (one) => [one.scrollWidth, one.clientWidth],
+    );
+    assert.equal(table, shown, name);
+  }
+});

@@ -146,7 +146,7 @@ function BudgetTable(
     >
       {budgets.map((budget) => (
         <tr>
-          <td>
+          <td class="name">
             <code>{nameText(budgetScopeText(budget.scope))}</code>
           </td>
           <td>{budget.per}</td>

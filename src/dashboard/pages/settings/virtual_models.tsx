@@ -179,7 +179,7 @@ function ModelTable({ models, request }: { models: readonly ShownModel[]; reques
     >
       {models.map(({ name, definition, updatedAt }) => (
         <tr>
-          <td>
+          <td class="name">
             <code>{name}</code>
           </td>
           <td>

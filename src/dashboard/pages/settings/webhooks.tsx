@@ -132,7 +132,7 @@ function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string })
     >
       {hooks.map((hook) => (
         <tr>
-          <td>
+          <td class="name">
             <code>{hook.url}</code>
           </td>
           <td>{hook.events.length === 0 ? "All" : hook.events.map((one) => <div>{one}</div>)}</td>
