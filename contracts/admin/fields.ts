@@ -43,6 +43,6 @@ export function pageOf<Row extends z.ZodType>(row: Row, about: string) {
 
 /** An amount in USD that a caller names: money is no floating point number. */
 export const usdAmount = z.string().regex(
-  /^\d{1,9}(\.\d{1,9})?$/,
-  'expected an amount in US dollars such as "2.50"',
+  /^(\d{1,9}(\.\d{1,9})?|1000000000(\.0{1,9})?)$/,
+  'expected an amount in US dollars such as "2.50", at most "1000000000"',
 ).openapi({ example: "2.50" });

@@ -65,7 +65,7 @@ export const dayOrTimeSchema = z.union(
 
 /** An amount in US dollars with nine decimals. */
 export const usdSchema = z.string().regex(
-  /^-?\d{1,9}\.\d{9}$/,
+  /^-?\d{1,10}\.\d{9}$/,
   "expected an amount such as 0.000054399",
 ).openapi({ example: "0.000054399" });
 

@@ -2,7 +2,7 @@ import type { ParseArgsConfig } from "node:util";
 import type { Administrator, OptionError } from "../administration/administration.ts";
 import { commandLine } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
-import { parseUsd } from "../base/money.ts";
+import { parseStatedUsd, statedUsdForm } from "../base/money.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 import { momentOf } from "../shared/time_span.ts";
 
@@ -104,9 +104,9 @@ export function usdOption(values: Values, name: string): bigint | null {
 
 export function readUsd(name: string, value: string): bigint {
   try {
-    return parseUsd(value, 9);
+    return parseStatedUsd(value);
   } catch {
-    throw new UsageError(`--${name} ${value}: expected an amount in US dollars such as 2.50`);
+    throw new UsageError(`--${name} ${value}: expected ${statedUsdForm}`);
   }
 }
 

@@ -1,20 +1,17 @@
-import { nanosToUsd, parseUsd } from "../base/money.ts";
+import { nanosToUsd, parseStatedUsd } from "../base/money.ts";
 import type { Credit, Ledger } from "../credit/ledger.ts";
 import type { Account } from "../keys/account.ts";
 import { type Administrator, noteBy, OptionError } from "./administration.ts";
-
-/** More than any account will hold, far below what the ledger's columns do. */
-const maxGrantNanos = 1_000_000_000n * 1_000_000_000n;
 
 /** The amount of a grant in nano-dollars, of a text such as `2.50`. Throws `OptionError`. */
 export function grantAmount(text: string): bigint {
   let nanos = 0n;
   try {
-    nanos = parseUsd(text, 9);
+    nanos = parseStatedUsd(text);
   } catch {
     // Said below.
   }
-  if (nanos > 0n && nanos <= maxGrantNanos) return nanos;
+  if (nanos > 0n) return nanos;
   throw new OptionError(
     "usd",
     "expected an amount above 0 in US dollars such as 2.50, at most 1000000000",

@@ -37,6 +37,17 @@ export function parseUsd(text: string, scale: number, options: ParseUsdOptions =
   return sign === "-" ? -units : units;
 }
 
+/** What is asked of people and programs that name an amount; contracts say the same. */
+export const statedUsdForm = "an amount in US dollars such as 2.50, at most 1000000000";
+
+/** An amount that somebody names, in nano-dollars. Throws a RangeError unless it has that form. */
+export function parseStatedUsd(text: string): bigint {
+  const nanos = parseUsd(text, nanoDigits);
+  // More than any account will hold, and far below what a column holds.
+  if (nanos > 1_000_000_000n * 1_000_000_000n) throw new RangeError(`expected ${statedUsdForm}`);
+  return nanos;
+}
+
 /** Nano-dollars as a decimal string in USD with nine decimals and a sign only when negative. */
 export function nanosToUsd(nanos: bigint): string {
   const digits = (nanos < 0n ? -nanos : nanos).toString().padStart(nanoDigits + 1, "0");

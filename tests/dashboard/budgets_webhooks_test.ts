@@ -80,3 +80,39 @@ Deno.test("an owner adds a webhook, whose secret is shown once, tests and remove
   assert.equal((await owner.submit(remove, `${webhooks}/remove`, { id })).location, webhooks);
   assert.deepEqual(await list("webhook"), []);
 });
+
+Deno.test("the largest amount is the same on the command line, by API and at the dashboard", async () => {
+  const owner = await world().owner();
+  const made = await world().admin("key", "create", "--name", "amounts", "--scope", "admin");
+  const { key } = made.json as { key: string };
+  const doors: Record<string, (usd: string) => Promise<[boolean, string]>> = {
+    "command line": async (usd) => {
+      const set = ["budget", "set", "--on", "app:edge", "--per", "day", "--usd", usd];
+      const { exitCode, lines } = await world().admin(...set);
+      return [exitCode === 0, lines.join("\n")];
+    },
+    API: async (usd) => {
+      const answer = await world().post("/api/v1/admin/budgets", {
+        on: "app:edge",
+        per: "day",
+        usd,
+      }, {
+        authorization: `Bearer ${key}`,
+      });
+      return [answer.status === 200, await answer.text()];
+    },
+    dashboard: async (usd) => {
+      const form = { kind: "app", name: "edge", per: "day", usd };
+      const { status, text } = await owner.submit(`${budgets}/new`, `${budgets}/new`, form);
+      return [status === 303, text];
+    },
+  };
+  for (const [door, set] of Object.entries(doors)) {
+    assert.equal((await set("1000000000"))[0], true, door);
+    for (const usd of ["1000000000.000000001", "10000000000"]) {
+      const [isSet, text] = await set(usd);
+      assert.equal(isSet, false, `${door} ${usd}`);
+      assert.match(text, /xpected an amount in US dollars .*, at most \D*1000000000/, door);
+    }
+  }
+});

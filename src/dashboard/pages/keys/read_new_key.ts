@@ -1,4 +1,4 @@
-import { parseUsd } from "../../../base/money.ts";
+import { parseStatedUsd, statedUsdForm } from "../../../base/money.ts";
 import type {
   ApiKey,
   ApiKeyChange,
@@ -151,14 +151,9 @@ function cacheTtlOf(text: string): Pick<WantedKey, "cacheTtlSeconds"> {
 
 function capOf(text: string): bigint | null {
   if (text === "") return null;
-  let nanos = -1n;
   try {
-    nanos = parseUsd(text, 9);
+    return parseStatedUsd(text);
   } catch {
-    // Said below.
+    throw new Error(`Expected ${statedUsdForm}.`);
   }
-  if (nanos >= 0n && nanos <= maxCapNanos) return nanos;
-  throw new Error("Expected an amount in US dollars such as 2.50.");
 }
-
-const maxCapNanos = 1_000_000_000n * 1_000_000_000n;

@@ -1,4 +1,4 @@
-import { parseUsd } from "../../../base/money.ts";
+import { parseStatedUsd, statedUsdForm } from "../../../base/money.ts";
 import {
   BudgetError,
   budgetLimits,
@@ -91,9 +91,9 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
 
 function amountOf(text: string): bigint {
   try {
-    return parseUsd(text, 9);
+    return parseStatedUsd(text);
   } catch {
-    throw new BudgetError("usd", "expected an amount in US dollars such as 2.50");
+    throw new BudgetError("usd", `expected ${statedUsdForm}`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { webhookEvents } from "../../../../contracts/admin/webhooks.ts";
-import { parseUsd } from "../../../base/money.ts";
+import { parseStatedUsd, statedUsdForm } from "../../../base/money.ts";
 import { type Webhook, WebhookError, webhookLimits } from "../../../webhooks/webhook.ts";
 import {
   NotFound,
@@ -92,9 +92,9 @@ async function add(ctx: PageContext, form: Form, request: PageRequest): Promise<
 function amountOf(text: string): bigint | null {
   if (text === "") return null;
   try {
-    return parseUsd(text, 9);
+    return parseStatedUsd(text);
   } catch {
-    throw new WebhookError("credit_low_usd", "expected an amount in US dollars such as 2.50");
+    throw new WebhookError("credit_low_usd", `expected ${statedUsdForm}`);
   }
 }
 
