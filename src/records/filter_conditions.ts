@@ -3,6 +3,7 @@ import {
   type ExportTable,
   type InteractionColumn,
 } from "../../contracts/data/export_tables.ts";
+import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import { filterColumns } from "../../contracts/data/export_filters.ts";
 import { pushAll } from "../base/lists.ts";
 import { parseUsd } from "../base/money.ts";
@@ -40,12 +41,18 @@ export function filterConditions(
       const nanos = wanted.map((one) => parseUsd(String(one), 9, { allowNegative: true }));
       return `${alias}.${sqlNameOf(column as InteractionColumn)} = any(${bind(nanos)}::bigint[])`;
     }
-    const texts = wanted.map((one) => sanitizeText(String(one)));
+    const texts = wanted.map((one) => sanitizeText(String(one)))
+      .map((text) => column === "vendor" ? labelsByAlias.get(text) ?? text : text);
     // An index returns the rows of a single value in order of time.
     if (texts.length === 1) return `${alias}.${column}::text = ${bind(texts[0]!)}`;
     return `${alias}.${column}::text = any(${bind(texts)}::text[])`;
   });
 }
+
+/** Records hold labels, and callers name vendors as they please. */
+const labelsByAlias: ReadonlyMap<string, string> = new Map(
+  vendorFamilies.flatMap(({ label, aliases }) => aliases.map((alias) => [alias, label])),
+);
 
 function isColumn(table: ExportTable, column: string): boolean {
   return column !== "account_id" && filterColumns(table).includes(column);

@@ -96,6 +96,17 @@ Deno.test("pages through cursors hold what an export of the same filter holds, n
   assert.equal((await listed("", 1000)).length, 14);
 });
 
+Deno.test("a vendor is found by its usual name as by its label, in lists and in exports", async () => {
+  for (const [alias, label] of [["openai", "vendor-b"], ["anthropic", "vendor-c"]]) {
+    const rows = await listed(`vendor=${label}`, 50);
+    assert.ok(rows.length > 0, label);
+    assert.deepEqual(await listed(`vendor=${alias}`, 50), rows);
+    assert.equal((await service().rows({ vendor: alias })).length, rows.length);
+  }
+  const both = await service().rows({ vendor: ["openai", "vendor-c"] });
+  assert.deepEqual(new Set(both.map(({ vendor }) => vendor)), new Set(["vendor-b", "vendor-c"]));
+});
+
 Deno.test("a call that comes between two pages changes neither", async () => {
   const { all, post } = service();
   const before = all.map((row) => row.transaction_id).reverse();
