@@ -116,6 +116,12 @@ Deno.test("a strict caller, or key, gets its bytes through as they are, and the 
     assert.match(await answer.text(), /'max_tokens' is not supported/);
     assert.equal(world().last().body, body);
   }
+  const plain = body.replace('"max_tokens":1.6e4,', "");
+  const slip = await world().post("/vendor-b/v1/chat/completions", plain, {
+    "x-translation-mode": "Strict",
+  });
+  assert.equal(slip.status, 400);
+  assert.match(await slip.text(), /X-Translation-Mode: expected 'strict' or 'lenient'/);
   const renamed = { authorization: `Bearer ${strictKey}`, "x-translation-mode": "default" };
   const answer = await world().post("/vendor-b/v1/chat/completions", body, renamed);
   assert.equal(answer.status, 200, await answer.text());

@@ -79,6 +79,8 @@ export async function planCall(
 ): Promise<TextPlan> {
   const { dialect, facts, caller } = request;
   const { step = runAtOnce } = caller;
+  // A wrong mode is refused whoever is asked: it may stand for `strict`, which changes either way.
+  const mode = translationMode(caller);
   const demand = dialect.toolDemand?.(request.body);
   const first = upstream ?? dialectsFor(deps, dialectCall(request, demand ?? "none"))[0];
   const isEmulated = !request.target.vendor.compacts && dialect.asksForSummary?.(request.body);
@@ -86,7 +88,6 @@ export async function planCall(
     const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
     return await step.inSteps(() => passThrough(request, changes));
   }
-  const mode = translationMode(caller);
   const read = await step.inSteps(() =>
     dialect.decodeRequestSteps(withoutTags(request.body, facts.tagBlocks))
   );
