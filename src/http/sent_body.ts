@@ -241,7 +241,9 @@ function decoded(decode: () => string): string {
   try {
     return decode();
   } catch {
-    throw new Fault("invalid_json", { message: "The request body is not valid UTF-8." });
+    throw new Fault("invalid_json", {
+      message: "The request body is not valid UTF-8; expected JSON text that isn't compressed.",
+    });
   }
 }
 

@@ -63,6 +63,8 @@ function nearestTo(name: string, registry: Registry, models: Iterable<string>): 
   if (slash === -1) return nearestNames(name, models);
   const vendors = registry.all.flatMap(({ label, aliases }) => [label, ...aliases]);
   const rest = shorten(name.slice(slash));
+  // Nothing is near to a vendor with no model behind it.
+  if (rest === "/") return [];
   return nearestNames(name.slice(0, slash), vendors).map((vendor) => vendor + rest);
 }
 

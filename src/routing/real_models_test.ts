@@ -93,7 +93,7 @@ const unknown: [string, RegExp][] = [
   ["llama", /unknown model .* Use/],
   ["gpt-5-mini:free", /unknown model/],
   ["gpt-5-mini@2026", /unknown model/],
-  ["vendor-b/", /unknown model/],
+  ["vendor-b/", /unknown model 'vendor-b\/'\. Use/],
   ["/gpt-5-mini", /unknown model/],
   ["constructor", /unknown model/],
   ["__proto__/x", /unknown model/],

@@ -49,7 +49,7 @@ const wrongBodies: readonly WrongBody[] = [
     body: bytes('{"model":"', [0xff, 0xfe], '"}'),
     code: "invalid_json",
     param: null,
-    message: /not valid UTF-8/,
+    message: /not valid UTF-8; expected JSON text that isn't compressed/,
   },
   ...["[]", "null", '"text"', "1"].map((body): WrongBody => ({
     name: `${body} in place of an object`,
