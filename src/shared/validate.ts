@@ -17,7 +17,7 @@ export function validate<T extends z.ZodType>(schema: T, value: unknown): z.outp
   const result = schema.safeParse(value, firstOnly);
   if (result.success) return result.data;
   const first = result.error.issues[0]!;
-  throw faultOf(tooMany(first, first.path) ?? first, () => fieldsAt(schema, first.path));
+  throw faultOf(decisive(first), () => fieldsAt(schema, first.path));
 }
 
 /**
@@ -58,7 +58,7 @@ function checkElement(element: z.ZodType, value: unknown, path: [string, number]
   const { error } = element.safeParse(value, firstOnly);
   if (!error) return;
   const first = error.issues[0]!;
-  const issue = tooMany(first, first.path) ?? first;
+  const issue = decisive(first);
   const atPath = { ...issue, path: [...path, ...issue.path] };
   throw faultOf(atPath, () => fieldsAt(element, issue.path));
 }
@@ -120,6 +120,31 @@ function anyElements(field: z.ZodType): z.ZodType {
   const options = field.options.map((one) => anyElements(one as z.ZodType));
   return z.core.clone(field, { ...field.def, options });
 }
+
+/** What to report of an issue: of a union, what is wrong in the one form that the value has. */
+function decisive(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  return tooMany(issue, issue.path) ?? withinForm(issue);
+}
+
+function withinForm(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code !== "invalid_union" || issue.message !== unnamed) return issue;
+  const within = issue.errors.flatMap(([first]) => first && !otherTypes(first) ? [first] : []);
+  const [only, ...others] = within;
+  if (!only || others.length > 0) return issue;
+  return withinForm({ ...only, path: [...issue.path, ...only.path] });
+}
+
+/** The types that a form of a union has, where the value isn't even of one of them. */
+function otherTypes(issue: z.core.$ZodIssue): string[] | undefined {
+  if (issue.path.length > 0) return undefined;
+  if (issue.code === "invalid_type") return [issue.expected];
+  if (issue.code !== "invalid_union" || issue.errors.length === 0) return undefined;
+  const types = issue.errors.map(([first]) => first && otherTypes(first));
+  return types.every((one) => one !== undefined) ? types.flat() : undefined;
+}
+
+/** The library's message of a union whose schema has none of its own. */
+const unnamed = "Invalid input";
 
 /** If one alternative of a union has too many elements, reports that instead of the union. */
 function tooMany(
@@ -208,12 +233,18 @@ function expectation(issue: z.core.$ZodIssue): string {
           ? issue.message
           : `expected the format ${issue.format}`);
     case "invalid_union":
-      return issue.message === "Invalid input"
-        ? "the value has none of the accepted forms"
-        : issue.message;
+      return issue.message === unnamed ? formsOf(issue) : issue.message;
     default:
       return issue.message;
   }
+}
+
+/** The types that a union takes; some unions have several forms of one type. */
+function formsOf(issue: z.core.$ZodIssue): string {
+  const types = otherTypes({ ...issue, path: [] });
+  if (types === undefined) return "the value has none of the accepted forms";
+  const named = [...new Set(types)].map(aOrAn).join(" or ");
+  return `expected ${named}, received ${typeName(issue.input)}`;
 }
 
 const formatNames: Readonly<Record<string, string>> = {

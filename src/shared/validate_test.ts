@@ -129,7 +129,14 @@ const scenarios: Scenario[] = [
     value: { ...good, stop: { a: "secret" } },
     code: invalid,
     param: "stop",
-    message: "stop: the value has none of the accepted forms.",
+    message: "stop: expected a string or an array, received an object.",
+  },
+  {
+    name: "a wrong element in one of several forms",
+    value: { ...good, stop: ["a", 1] },
+    code: invalid,
+    param: "stop[1]",
+    message: "stop[1]: expected a string, received a number.",
   },
   {
     name: "the wrong constant",

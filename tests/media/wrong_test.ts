@@ -126,7 +126,7 @@ const wrongSpeech: readonly Wrong[] = [
     param: null,
     words: ["eve"],
   },
-  { body: { ...speech, voice: {} }, param: "voice" },
+  { body: { ...speech, voice: {} }, code: "missing_required_field", param: "voice.id" },
   {
     body: { ...speech, response_format: "ogg" },
     param: "response_format",
