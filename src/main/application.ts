@@ -506,11 +506,11 @@ function closeInOrder(
 
 /**
  * Other workers are asked to write what they have answered. Replicas can't be: they write it by
- * themselves, a quarter of a second later where they aren't busy.
+ * themselves, a quarter of a second later where they aren't busy, and within two seconds.
  */
 function waitsForOthers(siblings: Siblings): (() => Promise<void>)[] {
-  const aMoment = () => pause(200);
-  return [async () => void await siblings.ask("flush"), aMoment, aMoment, aMoment];
+  const pauses = [200, 200, 300, 500, 800].map((ms) => () => pause(ms));
+  return [async () => void await siblings.ask("flush"), ...pauses];
 }
 
 function pause(ms: number): Promise<void> {
