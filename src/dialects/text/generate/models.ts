@@ -99,7 +99,9 @@ export function countTokensPath(model: string): string {
 /** `/models/{model}` with the name encoded, so that it can't change the rest of the path. */
 function modelPath(model: string): string {
   const steps = bareModel(model).split("/");
-  if (steps.some((step) => step === "" || step === "." || step === "..")) {
+  const leadsElsewhere = steps.some((step) => step === "" || step === "." || step === "..");
+  // Half a surrogate pair can't be encoded.
+  if (leadsElsewhere || !model.isWellFormed()) {
     throw new Fault("model_not_found", { param: "model" });
   }
   const collection = steps[0] === "tunedModels" && steps.length > 1 ? "" : "models/";

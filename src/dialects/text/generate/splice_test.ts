@@ -97,7 +97,7 @@ Deno.test("paths hold the model once, encoded, and never lead elsewhere (52)", (
   );
   assert.equal(upstreamPath("tunedModels/mine", false), "/tunedModels/mine:generateContent");
   assert.equal(countTokensPath("a?b#c"), "/models/a%3Fb%23c:countTokens");
-  for (const model of ["../files", "a/../../b", "a//b", ""]) {
+  for (const model of ["../files", "a/../../b", "a//b", "", "\ud800"]) {
     assert.throws(() => upstreamPath(model, false), Fault);
   }
 });
