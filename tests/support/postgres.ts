@@ -51,9 +51,11 @@ export function startPostgres(
     readonly private?: boolean;
     /** Of a private server, over those of the tests. */
     readonly settings?: Readonly<Record<string, string>>;
+    /** Which port a private server tries first, in place of a free one. */
+    readonly port?: number;
   } = {},
 ): Promise<TestPostgres> {
-  if (options.private) return PrivateServer.create(options.settings);
+  if (options.private) return PrivateServer.create(options.settings, options.port);
   const external = Deno.env.get("TEST_DATABASE_URL");
   shared ??= external ? Promise.resolve(externalServer(external)) : PrivateServer.create();
   return shared;
@@ -130,10 +132,14 @@ class PrivateServer implements TestPostgres {
   #port = 0;
   #keeper: Deno.ChildProcess | undefined;
 
-  static async create(more: Readonly<Record<string, string>> = {}): Promise<PrivateServer> {
+  static async create(
+    more: Readonly<Record<string, string>> = {},
+    port = 0,
+  ): Promise<PrivateServer> {
     const programs = programFolder();
     if (programs === undefined) throw new Error(postgresAvailability().reason);
     const server = new PrivateServer(programs, { ...settings, ...more });
+    server.#port = port;
     await server.#initialise();
     await server.start();
     return server;
@@ -170,6 +176,8 @@ class PrivateServer implements TestPostgres {
       // Someone may have taken the port that was free a moment ago.
       if (attempt === 3 || !failure.includes("Address already in use")) throw new Error(failure);
       this.#port = 0;
+      // By it the next start would be judged, and a server that has just begun ignores its QUIT.
+      Deno.removeSync(`${this.#folder}/log`);
     }
   }
 
