@@ -1,7 +1,7 @@
 import { createErasureIndex } from "./erasures.ts";
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
-import type { Deletion, DeletionStore, ErasedBatch } from "./deletion.ts";
+import { type Deletion, type DeletionStore, type ErasedBatch, selectorKinds } from "./deletion.ts";
 import { Fault } from "../shared/fault.ts";
 import { tombstoneOf } from "./tombstone.ts";
 import { Deletions } from "./deletions.ts";
@@ -18,7 +18,11 @@ const claimed = { tombstone: tombstoneOf(request, "salt"), selectors: wanted.sel
 const span = { tables: ["interactions"], from: new Date(1), to: new Date(2) } as const;
 
 /** A store that writes down what it is asked; `steps` says how each batch goes. */
-function setUp(steps: (() => Promise<ErasedBatch>)[], waiting = 0) {
+function setUp(
+  steps: (() => Promise<ErasedBatch>)[],
+  waiting = 0,
+  flushed: () => Promise<void> = () => Promise.resolve(),
+) {
   const asked: string[] = [];
   const note = <T>(what: string, value: T) => (asked.push(what), Promise.resolve(value));
   let isTaken = false;
@@ -52,7 +56,7 @@ function setUp(steps: (() => Promise<ErasedBatch>)[], waiting = 0) {
     store,
     erasures: { refresh: () => note("refresh", undefined) },
     exports: { eraseExports: (account) => note(`exports of ${account}`, 1) },
-    flushRecords: () => note("caught up", undefined),
+    flushRecords: () => note("caught up", undefined).then(flushed),
     index: createErasureIndex(clock),
     clock,
     newId: () => "d1",
@@ -90,6 +94,27 @@ Deno.test("a dry run erases nothing and counts what was answered before", async 
   assert.deepEqual(asked, ["caught up", "count"]);
 });
 
+Deno.test("nothing is counted or erased before the calls answered before are rows", async () => {
+  for (const ask of ["count", "queue", "erase"] as const) {
+    const writes = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+    const under = writes.values();
+    const { asked, deletions } = setUp([last], 0, () => under.next().value!.promise);
+    const done = deletions[ask](wanted);
+    await someTurns();
+    assert.deepEqual(asked, ["caught up"], ask);
+    writes[0].resolve();
+    await someTurns();
+    // Calls that were answered while the deletion was stored.
+    if (ask === "erase") assert.equal(asked.at(-1), "caught up");
+    writes[1].resolve();
+    await done;
+  }
+});
+
+async function someTurns(): Promise<void> {
+  for (let turns = 0; turns < 100; turns++) await Promise.resolve();
+}
+
 Deno.test("when the store goes away in the middle the caller is told where it goes on", async () => {
   const { asked, deletions } = setUp([some, away]);
   const message = /\/api\/v1\/data\/requests\/d1/;
@@ -126,4 +151,11 @@ Deno.test("whoever closes waits for the step under way, and the rest is given ba
   await closing;
   assert.equal(asked.filter((one) => one === "batch").length, 1);
   assert.equal(asked.at(-1), "release d1");
+});
+
+Deno.test("the audit log has the kinds of a deletion's selectors, and none of their values", () => {
+  const time = new Date(0);
+  const selectors = { userIds: ["ann"], sessionIds: ["a", "b"], transactionIds: ["t"], end: time };
+  assert.equal(selectorKinds(selectors), "user, 2 sessions, 1 transaction, time");
+  assert.equal(selectorKinds({ start: time }), "time");
 });

@@ -119,6 +119,18 @@ Deno.test("a call that was not written is forgotten at once and never remembered
   assert.deepEqual(did, ["tidy", "tidy"]);
 });
 
+Deno.test("whoever drops a call waits until it is forgotten", async () => {
+  const { index } = setUp();
+  const forgotten = Promise.withResolvers<void>();
+  index.onDropped(() => forgotten.promise);
+  let isDone = false;
+  const done = index.dropped(["call of ann"]).then(() => isDone = true);
+  for (let turns = 0; turns < 100; turns++) await Promise.resolve();
+  assert.equal(isDone, false);
+  forgotten.resolve();
+  await done;
+});
+
 Deno.test("a tombstone of before the start meets the refused records, once the disk takes it", async () => {
   const { clock, news, did, index, erasures, stone, call, setFull } = setUp();
   const [ann, old] = [call("ann"), stone("ann")];
