@@ -136,7 +136,7 @@ export class Meter implements CallMeter {
   unread(reported: Usage | undefined, chars: number, pieces = 0): void {
     if (reported === undefined && chars === 0) return;
     this.#isUnread = true;
-    if (reported) [this.#usage, this.#isUsageEarly] = [reported, false];
+    if (reported) this.#usage = reported;
     this.#firstTokenMs ??= this.#nowMs();
     this.#outputChars += chars;
     this.#unreadMedia += pieces;

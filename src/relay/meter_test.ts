@@ -1,10 +1,10 @@
 import assert from "@std/assert";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
-import type { InteractionStatus, Mode } from "../shared/interaction.ts";
+import type { InteractionStatus, Mode, SettledCall } from "../shared/interaction.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
-import { Meter } from "./meter.ts";
+import { Meter, recordBill } from "./meter.ts";
 
 /** 1 USD per million tokens in, 2 out, 0.1 cached: in pico-dollars per token. */
 const price: PriceRow = {
@@ -382,4 +382,25 @@ Deno.test("what the vendor told is compared with its list price, never with a gu
   assert.equal(listed({ vendorCostBelieved: true, price: { ...price, fallback: true } }), null);
   assert.equal(listed({ vendorCostBelieved: true, price: undefined }), null);
   assert.equal(listed({ vendorCostBelieved: false }), null);
+});
+
+Deno.test("the list price stands in the record where there is one", () => {
+  const events = [...whole, report({ ...usage, vendorCostUsd: "0.000123456789" })];
+  const listed = (vendorCostBelieved: boolean) => {
+    const record = {} as SettledCall;
+    recordBill(record, bill(events, { vendorCostBelieved }), (act) => act());
+    return record.listCostUsd;
+  };
+  assert.deepEqual([listed(true), listed(false)], ["0.000070000", undefined]);
+});
+
+Deno.test("the usage of a whole answer that can't be read is what its vendor reported", () => {
+  const meter = new Meter(1000, () => 0);
+  meter.unread(usage, said.length);
+  const ending = { status: "failed", mode: "managed", boundNanos: 1_000_000_000n } as const;
+  const { basis, usage: billed } = meter.bill({
+    ...{ ...ending, price, priceOf: () => undefined, vendorCostBelieved: false },
+    promptTokens: () => promptTokens,
+  });
+  assert.deepEqual([basis, billed], ["reported", usage]);
 });

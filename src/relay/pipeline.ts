@@ -503,7 +503,6 @@ async function streamReply<M extends CallMeter>(
     const unbuffered = { "cache-control": "no-store", "x-accel-buffering": "no" };
     return { status, headers: { ...headers, ...unbuffered }, body: stream };
   } catch (thrown) {
-    body.destroy();
     if (thrown instanceof StreamFailure) {
       thrown.fault.vendorRequestId ??= headers["x-vendor-request-id"];
     }

@@ -17,7 +17,14 @@ import { VendorCallContext } from "./vendor_call.ts";
 import type { Call } from "./call.ts";
 import { Meter } from "./meter.ts";
 import { createOpenStreams } from "./open_streams.ts";
-import { type CallAnswer, type CallPlan, eachPossible, runCall } from "./pipeline.ts";
+import { BackgroundTask } from "./background_task.ts";
+import {
+  type Authorization,
+  type CallAnswer,
+  type CallPlan,
+  eachPossible,
+  runCall,
+} from "./pipeline.ts";
 import type { StreamListener } from "./stream_forwarder.ts";
 import { Tries } from "./settling_steps.ts";
 import { jobCaller } from "./call_context.ts";
@@ -129,6 +136,7 @@ async function run(
   scripts: [Script, ...Script[]],
   stop = new AbortController(),
   replaced: Partial<ReturnType<typeof depsOf>> = {},
+  authorization?: Authorization,
 ) {
   const clock = new FakeClock();
   const { reservations, quiet, ...credit } = await creditOf(clock);
@@ -139,8 +147,9 @@ async function run(
     signal: stop.signal,
   });
   const [first, ...others] = scripts;
+  const background = authorization && { task: backgroundTask(), authorization };
   const reply = await runCall<Meter>(deps, {
-    caller,
+    ...{ caller, background },
     read: () => ({
       targets: [targetOf(first.model), ...others.map(({ model }) => targetOf(model))],
       plan: (vendorCalls) => eachPossible(vendorCalls, (one) => planOf(scripts, clock, one)),
@@ -151,6 +160,12 @@ async function run(
     : await new Response(reply.body as BodyInit | null).text().catch(() => "broken off");
   await quiet();
   return { reply, text, rows: deps.rows, ...credit, streams: deps.streams.count };
+}
+
+function backgroundTask(): BackgroundTask {
+  const form = { stateOf: () => "completed", moved: () => "{}" } as never;
+  const ids = { transactionId: "a-call", responseId: "a-response" };
+  return new BackgroundTask({ form, ...ids, queuedText: "{}" });
 }
 
 const keyOfAll = { id: "a-key", models: [], scopes: [], onDisconnect: "cancel" };
@@ -300,6 +315,23 @@ Deno.test("the limit of an account's own vendor key cools no target for others",
   );
   assert.equal(await limited({}), true);
 });
+
+const heldBefore: [string, bigint, { held: bigint[]; settledBefore: bigint }][] = [
+  ["enough: nothing more is held", 40_000n, { held: [], settledBefore: 20_000n }],
+  ["less than it can cost now: it is held again", 39_999n, { held: [40_000n], settledBefore: 0n }],
+];
+for (const [what, heldNanos, { held, settledBefore }] of heldBefore) {
+  Deno.test(`what is held for a background call since it was taken in is ${what}`, async () => {
+    const settled: bigint[] = [];
+    const settle = (chargedNanos: bigint) => void settled.push(chargedNanos);
+    const ended = await run([{ ...first, execute: whole("one", 10) }], undefined, {}, {
+      ...{ leaseId: "lease-of-then", heldNanos, settle },
+    });
+    assert.deepEqual(ended.held, held);
+    assert.deepEqual(settled, [settledBefore]);
+    assert.equal(ended.rows[0]!.leaseId === "lease-of-then", held.length === 0);
+  });
+}
 
 Deno.test("a failure that is the request's own ends the call at the first candidate", async () => {
   const asked: boolean[] = [];
