@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { untilOneWaits } from "./samples.ts";
 
 const ours = { name: "ours", tier: "free", requestsPerMinute: 60, burst: 100 } as const;
 
@@ -65,3 +66,22 @@ eachDatabase(
     assert.equal((await accounts.list()).length, 1);
   },
 );
+
+onPostgres("a change of tier keeps what another one changes at the same moment", async (
+  database,
+  open,
+) => {
+  const accounts = createAccounts(database);
+  const { id } = await accounts.create(ours);
+  const other = createAccounts(await open());
+  const changing = await database.transaction(async (tx) => {
+    await tx.query("update accounts set burst = 7 where id = $1", [id]);
+    let isOver = false;
+    const changed = other.setTier(id, (old) => ({ ...old, requestsPerMinute: 30 }))
+      .finally(() => isOver = true);
+    await untilOneWaits(tx, () => isOver);
+    return { changed };
+  });
+  const changed = await changing.changed;
+  assert.deepEqual([changed?.requestsPerMinute, changed?.burst], [30, 7]);
+});
