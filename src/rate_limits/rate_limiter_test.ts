@@ -11,12 +11,13 @@ const operator = { id: 1, requestsPerMinute: 1_000_000, burst: 1_000_000 };
 function setup(limits = free) {
   const clock = new FakeClock();
   const bucket = new MemoryBucket(limits, () => clock.now().getTime());
-  const at = { mood: "there" as StoreMood, asked: 0 };
+  const at = { mood: "there" as StoreMood, asked: 0, failure: undefined as Error | undefined };
   const inner = bucket.store(() => at.mood);
   const store: RateStore = {
     ...inner,
     lease(id, request) {
       at.asked++;
+      if (at.failure) return Promise.reject(at.failure);
       return inner.lease(id, request);
     },
   };
@@ -85,6 +86,28 @@ Deno.test("tokens that lie idle for five seconds go back, and at the end all", a
   assert.deepEqual([bucket.bucket?.holders[0]?.held, bucket.bucket?.level], [0, 6_000_000]);
   await limiter.close();
   assert.deepEqual(bucket.bucket?.holders, []);
+});
+
+Deno.test("an account with nothing to report asks the store no more for the rest of its lease", async () => {
+  const { at, process, pass } = setup();
+  const limiter = process("a");
+  await limiter.take(free);
+  await pass(10_000, limiter);
+  const before = at.asked;
+  await pass(20_000, limiter);
+  assert.equal(at.asked, before);
+});
+
+Deno.test("a report that fails at a tick is that tick's failure", async () => {
+  const { at, process, clock } = setup();
+  const limiter = process("a");
+  await limiter.take(free);
+  clock.advance(1000);
+  at.failure = new Error("no such column");
+  await assert.rejects(limiter.tick(), { code: "store_unavailable" });
+  at.failure = undefined;
+  clock.advance(1000);
+  await limiter.tick();
 });
 
 Deno.test("at the end a store that is away is asked once, not for every account", async () => {
