@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import type { ApiKey } from "../keys/api_key.ts";
+import type { KeyDefaults } from "../keys/key_defaults.ts";
 import { Secret } from "../base/secret.ts";
 import { bundledPrices, createPrices } from "../pricing/table/prices.ts";
 import { Fault } from "../shared/fault.ts";
@@ -129,8 +130,8 @@ const wide = createRouteTable({
   }),
 });
 
-function caller(keyModels: string[], vendorKey?: string) {
-  const key = { models: keyModels, accountId: 1 } as unknown as ApiKey;
+function caller(keyModels: string[], vendorKey?: string, defaults?: KeyDefaults) {
+  const key = { models: keyModels, accountId: 1, defaults } as unknown as ApiKey;
   return {
     principal: { key, account: { id: 1 } } as never,
     vendorKey: vendorKey === undefined ? undefined : new Secret(vendorKey),
@@ -198,6 +199,13 @@ for (const [what, value, name, expected] of vendorKeys) {
     });
   });
 }
+
+Deno.test("a dual key: a name that only the key itself has names no vendor", async () => {
+  const models = { ours: "gpt-5-mini" };
+  const ask = (value: string) => find("ours", caller([], value, { models }));
+  assert.deepEqual(ids(await ask("sk-proj-x")), [all[0]!]);
+  await assert.rejects(ask("secret"), { code: "invalid_value", param: "model" });
+});
 
 const storedKeysOf: [string[], string, string[]][] = [
   [["vendor-c"], "wide", [all[1]!]],

@@ -6,7 +6,7 @@ import { chatRequest } from "../../contracts/calls/chat.ts";
 import { generateRequest } from "../../contracts/calls/generate.ts";
 import { messagesRequest } from "../../contracts/calls/messages.ts";
 import { responsesRequest } from "../../contracts/calls/responses.ts";
-import { validate, validateSteps } from "./validate.ts";
+import { previewIssues, validate, validateSteps } from "./validate.ts";
 
 const schema = z.looseObject({
   model: z.string().min(1),
@@ -260,6 +260,17 @@ Deno.test("a long list is checked in steps, and says what it would say at once",
     });
     assert.deepEqual(inSteps, told(() => validate(against, value)));
   }
+});
+
+Deno.test("a wrong element of a list is refused before the rest of the request is parsed", () => {
+  const preview = previewIssues(chatRequest)!;
+  assert.throws(
+    () => preview("messages", [user, { role: "nobody" }]),
+    (thrown: unknown) => thrown instanceof Fault && thrown.param === "messages[1].role",
+  );
+  preview("messages", [user]);
+  preview("toString", [1]);
+  assert.equal(previewIssues(z.array(z.string())), undefined);
 });
 
 function told(act: () => unknown): unknown {
