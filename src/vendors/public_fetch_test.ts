@@ -5,7 +5,7 @@ import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import { testCertificate, testCertificateKey } from "../../tests/support/service_certificate.ts";
 import { Fault } from "../shared/fault.ts";
 import { type Lookup, publicConnector } from "./public_agents.ts";
-import { createPublicFetch, type PublicFetch } from "./public_fetch.ts";
+import { createPublicFetch, type PublicFetch, type PublicPost } from "./public_fetch.ts";
 import type { Connector } from "./http1/connect.ts";
 
 const notFetched = "the address can't be fetched: it has to be a public https address that answers";
@@ -21,7 +21,7 @@ interface Site {
   /** Names that were looked up. */
   readonly resolved: string[];
   readonly port: number;
-  readonly client: PublicFetch;
+  readonly client: PublicFetch & PublicPost;
 }
 
 /**
@@ -248,3 +248,17 @@ Deno.test("the runtime asks the lookup that it is given, and goes nowhere when t
   // Had it connected, the note would hold the system's code for a closed port.
   assert.deepEqual([(thrown as Fault).message, (thrown as Fault).note], [notFetched, "not_public"]);
 });
+
+Deno.test("nothing is posted to an address that may not be fetched", () =>
+  withSite([["10.0.0.1"]], () => picture, async ({ client, requests, resolved }) => {
+    const post = (address: string) =>
+      refused(client.post(address, {
+        ...{ key: "1", headers: {}, body: new Uint8Array(1), timeoutMs: 1000, signal },
+      }));
+    for (const address of ["http://localhost/", "https://127.0.0.1/", "no address"]) {
+      await post(address);
+    }
+    assert.deepEqual(resolved, []);
+    await post("https://localhost/");
+    assert.deepEqual(requests, []);
+  }));
