@@ -284,6 +284,26 @@ Deno.test("a stream that fails after its first byte is not asked of the next can
   assert.deepEqual(settled, [20_000n]);
 });
 
+Deno.test("comments that come before the first event go out with it", async () => {
+  const { text } = await run([{
+    ...first,
+    execute: () => {
+      const listener: StreamListener = {
+        take(piece, output) {
+          if (!new TextDecoder().decode(piece).startsWith(":")) output.begin();
+          output.send(piece);
+        },
+        end: () => undefined,
+        fail: () => undefined,
+        settle: () => ({}),
+      };
+      const body = bodyOf([": one ", ": two ", "event"]);
+      return Promise.resolve({ status: 200, headers: {}, body, listener });
+    },
+  }]);
+  assert.equal(text, ": one : two event");
+});
+
 Deno.test("a call that the journal does not take asks no vendor and holds nothing", async () => {
   const asked: boolean[] = [];
   const refuse = () => {

@@ -186,6 +186,36 @@ onPostgres("a deletion waits for records that are being written", async (db, ope
   assert.ok(await adding.added);
 });
 
+/** Whoever writes then has looked at its sources, which are all there, and is not written yet. */
+async function stepWaits(
+  main: Database,
+  writer: Database,
+  analytics = createAnalyticsStore(main),
+): Promise<void> {
+  const wanted = request(await newAccount(main), { userIds: ["ann"] });
+  const store = storeOf(main, analytics);
+  const deletion = { tombstone: await store.add(wanted, "claimed"), selectors: wanted.selectors };
+  let isErased = false;
+  const erasing = await writer.transaction(async (tx) => {
+    await lockForWriting(tx);
+    const erased = store.eraseBatch(deletion).then(() => isErased = true);
+    await untilOneWaits(tx, () => isErased);
+    assert.equal(isErased, false, "a record is written that no step sees");
+    return { erased };
+  });
+  assert.ok(await erasing.erased);
+}
+
+onPostgres(
+  "a step of an erasure waits for records that are being written",
+  async (database, open) => await stepWaits(database, await open()),
+);
+
+onTwoDatabases(
+  "with two databases a step waits for what is being written to the main one",
+  async (main, rows, open) => await stepWaits(main, await open(), createAnalyticsStore(rows, main)),
+);
+
 onPostgres(
   "rows that are written while they are erased are gone afterwards, from any process",
   async (database, open) => {
@@ -230,13 +260,13 @@ onPostgres(
 /** Runs a test with a main database and one of the rows. */
 function onTwoDatabases(
   name: string,
-  run: (main: Database, rows: Database) => Promise<void>,
+  run: (main: Database, rows: Database, open: () => Promise<Database>) => Promise<void>,
 ): void {
-  onPostgres(name, async (main) => {
+  onPostgres(name, async (main, open) => {
     const created = await createMigrated();
     const rows = await openPostgres(created.url);
     try {
-      await run(main, rows);
+      await run(main, rows, open);
     } finally {
       await rows.close();
       await created.drop();
