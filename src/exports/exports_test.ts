@@ -43,13 +43,16 @@ function memoryJobs(said: string[]) {
       else if (job?.state === "ready") job = { ...job, state: "deleted" };
       return Promise.resolve(job ? [{ ...job }] : []);
     },
-    cleared: () => Promise.resolve(),
+    leftOver: () => Promise.resolve(job?.state === "deleted" ? [{ ...job }] : []),
+    cleared: () => Promise.resolve(void said.push("cleared")),
+    forget: () => Promise.resolve(void said.push("forgotten")),
   };
   return { jobs: jobs as ExportJobStore, jobNow: () => job };
 }
 
 function memoryFiles() {
   const files = new Map<string, number>();
+  const disk = { isAway: false };
   const location: ExportFiles = {
     async save({ requestId, claim }, bytes) {
       let length = 0;
@@ -60,19 +63,20 @@ function memoryFiles() {
     },
     async *read() {},
     remove: ({ requestId, claim }, which) => {
+      if (disk.isAway) return Promise.reject(new Error("the disk is away"));
       for (let one = which === "this" ? claim : 1; one <= claim; one++) {
         files.delete(`${requestId}.${one}`);
       }
       return Promise.resolve();
     },
   };
-  return { files, place: location };
+  return { files, disk, place: location };
 }
 
 function setup(source: Partial<ExportSource> = {}) {
   const said: string[] = [];
   const { jobs, jobNow } = memoryJobs(said);
-  const { files, place: location } = memoryFiles();
+  const { files, disk, place: location } = memoryFiles();
   const exports = new Exports({
     jobs,
     source: {
@@ -87,7 +91,7 @@ function setup(source: Partial<ExportSource> = {}) {
     newId: () => "job",
     pause: () => new Promise((resolve) => setImmediate(resolve)),
   });
-  return { exports, files, said, jobNow };
+  return { exports, files, disk, said, jobNow };
 }
 
 const order = { format: "json", tables: ["interactions"], filters: {}, rawCells: false } as const;
@@ -122,6 +126,20 @@ Deno.test("an erased file is told apart from one that never was", async () => {
   await exports.eraseExports(1, { tables: ["interactions"] });
   assert.deepEqual([...files.keys()], []);
   await assert.rejects(exports.ready(1, "job"), /held data that was erased/);
+});
+
+Deno.test("an erased file that can't be removed fails the erasure, and is swept later", async () => {
+  const { exports, files, disk, said } = setup();
+  await exports.finished(await exports.start(1, order, "job"), stays);
+  disk.isAway = true;
+  await assert.rejects(exports.eraseExports(1, { tables: ["interactions"] }), /disk is away/);
+  await exports.sweep();
+  // A job that counts as cleared is never looked at again.
+  assert.deepEqual(said.splice(0), ["a file of an export could not be removed", "forgotten"]);
+  disk.isAway = false;
+  await exports.sweep();
+  assert.deepEqual(said, ["cleared", "forgotten"]);
+  assert.deepEqual([...files.keys()], []);
 });
 
 Deno.test("a store that goes away gives the job back, without counting it as a failure", async () => {

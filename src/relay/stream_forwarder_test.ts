@@ -1,0 +1,117 @@
+import assert from "@std/assert";
+import { FakeTimers } from "../../tests/support/fake_timers.ts";
+import type { BodyHandlers, UpstreamBody } from "../vendors/upstream.ts";
+import type { Call, Ending } from "./call.ts";
+import { createOpenStreams } from "./open_streams.ts";
+import { forwardStream, type StreamListener } from "./stream_forwarder.ts";
+
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+
+/**
+ * A stream whose vendor sends what the test says: pieces that begin with a colon are comments, "end"
+ * is the last event.
+ */
+function setUp(onDisconnect: "cancel" | "drain" = "cancel") {
+  const timers = new FakeTimers();
+  const recorded = Promise.withResolvers<void>();
+  const endings: Ending[] = [];
+  const did: string[] = [];
+  let vendor: BodyHandlers | undefined;
+  const body: UpstreamBody = {
+    onData: (handlers) => vendor = handlers,
+    readAll: () => Promise.reject(new Error("not read whole")),
+    pause: () => void did.push("pause"),
+    resume: () => void did.push("resume"),
+    destroy: () => void did.push("destroy"),
+  };
+  const listener: StreamListener = {
+    take(piece, output) {
+      const text = new TextDecoder().decode(piece);
+      if (!text.startsWith(":")) output.begin();
+      if (text === "end") output.complete();
+      output.send(piece);
+    },
+    end: () => bytesOf("."),
+    fail: ({ code }) => bytesOf(code),
+    settle: () => ({}),
+  };
+  const call: Partial<Call> = {
+    streams: createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later),
+    settle: (ending) => (endings.push(ending), recorded.promise),
+    working() {},
+  };
+  const stream = forwardStream({
+    ...{ call: call as Call, listener, body, onDisconnect, httpStatus: 200 },
+    nowMs: () => timers.clock.monotonicMs(),
+  });
+  const send = (text: string) => vendor!.data(bytesOf(text));
+  return { timers, recorded, endings, did, stream, send, end: () => vendor!.end() };
+}
+
+Deno.test("what comes from the last event on waits until the call's end is recorded", async () => {
+  const { recorded, endings, stream, send, end } = setUp();
+  send("one ");
+  const reader = (await stream).getReader();
+  const read = async () => new TextDecoder().decode((await reader.read()).value);
+  assert.equal(await read(), "one ");
+  send("end");
+  end();
+  let isRead = false;
+  const last = read().finally(() => isRead = true);
+  for (let turns = 0; turns < 100; turns++) await Promise.resolve();
+  assert.deepEqual([isRead, endings[0]?.status], [false, "completed"]);
+  recorded.resolve();
+  assert.deepEqual([await last, await read(), (await reader.read()).done], ["end", ".", true]);
+});
+
+Deno.test("comments alone begin the answer after five seconds", async () => {
+  const { timers, stream, send, end, recorded } = setUp();
+  recorded.resolve();
+  let hasBegun = false;
+  stream.then(() => hasBegun = true);
+  const begun = async () => {
+    for (let turns = 0; turns < 10; turns++) await Promise.resolve();
+    return hasBegun;
+  };
+  send(": one ");
+  timers.advance(5_000);
+  send(": two ");
+  assert.equal(await begun(), false);
+  timers.advance(1);
+  send(": three ");
+  assert.equal(await begun(), true);
+  end();
+  assert.equal(await new Response(await stream).text(), ": one : two : three .");
+});
+
+for (const onDisconnect of ["cancel", "drain"] as const) {
+  Deno.test(`who takes nothing of its stream is cut off, and its vendor too, at once or read to the end: ${onDisconnect}`, async () => {
+    const { timers, endings, did, stream, send, end } = setUp(onDisconnect);
+    send("x".repeat(100_000));
+    const unread = await stream;
+    assert.deepEqual(did.splice(0), ["pause"]);
+    timers.advance(999);
+    assert.deepEqual([did, endings], [[], []]);
+    timers.advance(1);
+    await assert.rejects(new Response(unread).text(), /took nothing of its stream/);
+    if (onDisconnect === "drain") {
+      assert.deepEqual(did.splice(0), ["resume"]);
+      send("more");
+      end();
+    }
+    assert.deepEqual(did, ["destroy"]);
+    assert.deepEqual(endings.map(({ status }) => status), ["cancelled"]);
+    assert.equal(timers.pending, 0);
+  });
+}
+
+Deno.test("an answer is drained for a quarter of an hour at most", async () => {
+  const { timers, endings, did, stream, send } = setUp("drain");
+  send("one ");
+  await (await stream).cancel();
+  timers.advance(15 * 60_000 - 1);
+  assert.deepEqual([did, endings], [["resume"], []]);
+  timers.advance(1);
+  assert.deepEqual(did, ["resume", "destroy"]);
+  assert.deepEqual(endings.map(({ status }) => status), ["cancelled"]);
+});
