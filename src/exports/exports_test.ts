@@ -205,3 +205,27 @@ Deno.test("an end gives jobs back, and takes no more", async () => {
   await exports.tick();
   assert.deepEqual([jobNow()?.state, exports.running], ["queued", 0]);
 });
+
+Deno.test("a stream that has ended, failed or been left makes room for another of its account", async () => {
+  let fails: "never" | "at once" | "later" = "never";
+  const { exports } = setup({
+    async *read() {
+      if (fails === "at once") throw new Error("a bug");
+      yield [["x".repeat(200_000)]];
+      if (fails === "later") throw new Error("a bug");
+      yield [["x".repeat(200_000)]];
+    },
+  });
+  for (let round = 0; round < 5; round++) {
+    fails = "never";
+    for await (const _piece of await exports.write(1, order));
+    for await (const _piece of await exports.write(1, order)) break;
+    fails = "later";
+    const stream = await exports.write(1, order);
+    await assert.rejects(async () => {
+      for await (const _piece of stream);
+    }, /a bug/);
+    fails = "at once";
+    await assert.rejects(exports.write(1, order), /a bug/);
+  }
+});

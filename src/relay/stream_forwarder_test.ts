@@ -1,6 +1,8 @@
 import assert from "@std/assert";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
+import { Fault } from "../shared/fault.ts";
 import type { BodyHandlers, UpstreamBody } from "../vendors/upstream.ts";
+import { UpstreamAborted } from "../vendors/upstream_failure.ts";
 import type { Call, Ending } from "./call.ts";
 import { createOpenStreams } from "./open_streams.ts";
 import { forwardStream, type StreamListener } from "./stream_forwarder.ts";
@@ -11,7 +13,7 @@ const bytesOf = (text: string) => new TextEncoder().encode(text);
  * A stream whose vendor sends what the test says: pieces that begin with a colon are comments, "end"
  * is the last event.
  */
-function setUp(onDisconnect: "cancel" | "drain" = "cancel") {
+function setUp(onDisconnect: "cancel" | "drain" = "cancel", mayBeWhole = false) {
   const timers = new FakeTimers();
   const recorded = Promise.withResolvers<void>();
   const endings: Ending[] = [];
@@ -32,8 +34,10 @@ function setUp(onDisconnect: "cancel" | "drain" = "cancel") {
       output.send(piece);
     },
     end: () => bytesOf("."),
+    cut: () => void did.push("cut"),
     fail: ({ code }) => bytesOf(code),
     settle: () => ({}),
+    mayBeWhole,
   };
   const call: Partial<Call> = {
     streams: createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later),
@@ -45,7 +49,8 @@ function setUp(onDisconnect: "cancel" | "drain" = "cancel") {
     nowMs: () => timers.clock.monotonicMs(),
   });
   const send = (text: string) => vendor!.data(bytesOf(text));
-  return { timers, recorded, endings, did, stream, send, end: () => vendor!.end() };
+  const [end, fail] = [() => vendor!.end(), (thrown: unknown) => vendor!.error(thrown)];
+  return { timers, recorded, endings, did, stream, send, end, fail };
 }
 
 Deno.test("what comes from the last event on waits until the call's end is recorded", async () => {
@@ -114,4 +119,34 @@ Deno.test("an answer is drained for a quarter of an hour at most", async () => {
   timers.advance(1);
   assert.deepEqual(did, ["resume", "destroy"]);
   assert.deepEqual(endings.map(({ status }) => status), ["cancelled"]);
+});
+
+const reset = new Error("the connection was reset");
+const silent = new Fault("upstream_timeout");
+const breaks: [string, string, unknown, { text: string; status: string; did: string[] }][] = [
+  ["after the last event", "end", reset, { text: "end.", status: "completed", did: [] }],
+  ["where all may have come", "all", reset, { text: "all.", status: "completed", did: [] }],
+  ["in the middle", "a", reset, {
+    ...{ text: "aupstream_stream_truncated", status: "truncated", did: ["cut"] },
+  }],
+  ["in silence", "a", silent, { text: "aupstream_timeout", status: "failed", did: ["cut"] }],
+];
+for (const [when, sent, thrown, expected] of breaks) {
+  Deno.test(`a vendor's connection that breaks ${when} ends the answer as ${expected.status}`, async () => {
+    const { recorded, endings, did, stream, send, fail } = setUp("cancel", sent === "all");
+    recorded.resolve();
+    send(sent);
+    fail(thrown);
+    assert.equal(await new Response(await stream).text(), expected.text);
+    assert.deepEqual(endings.map(({ status }) => status), [expected.status]);
+    assert.deepEqual(did, [...expected.did, "destroy"]);
+  });
+}
+
+Deno.test("a vendor request that is aborted amid its answer is a call that was cancelled", async () => {
+  const { endings, did, stream, send, fail } = setUp();
+  send("a");
+  await stream;
+  fail(new UpstreamAborted());
+  assert.deepEqual([endings.map(({ status }) => status), did], [["cancelled"], ["destroy"]]);
 });
