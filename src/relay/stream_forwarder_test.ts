@@ -5,15 +5,19 @@ import type { BodyHandlers, UpstreamBody } from "../vendors/upstream.ts";
 import { UpstreamAborted } from "../vendors/upstream_failure.ts";
 import type { Call, Ending } from "./call.ts";
 import { createOpenStreams } from "./open_streams.ts";
-import { forwardStream, type StreamListener } from "./stream_forwarder.ts";
+import { type ForwardDeps, forwardStream, type StreamListener } from "./stream_forwarder.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
+
+interface Setting extends Partial<Pick<ForwardDeps, "onDisconnect" | "goesOn">> {
+  listener?: Partial<StreamListener>;
+}
 
 /**
  * A stream whose vendor sends what the test says: pieces that begin with a colon are comments, "end"
  * is the last event.
  */
-function setUp(onDisconnect: "cancel" | "drain" = "cancel", mayBeWhole = false) {
+function setUp({ listener: own, ...more }: Setting = {}) {
   const timers = new FakeTimers();
   const recorded = Promise.withResolvers<void>();
   const endings: Ending[] = [];
@@ -36,17 +40,18 @@ function setUp(onDisconnect: "cancel" | "drain" = "cancel", mayBeWhole = false) 
     end: () => bytesOf("."),
     cut: () => void did.push("cut"),
     fail: ({ code }) => bytesOf(code),
-    settle: () => ({}),
-    mayBeWhole,
+    settle: (isComplete) => (did.push(isComplete ? "whole" : "part"), {}),
+    ...own,
   };
   const call: Partial<Call> = {
     streams: createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later),
     settle: (ending) => (endings.push(ending), recorded.promise),
     working() {},
+    stepFailed: (step) => void did.push(`${step} failed`),
   };
   const stream = forwardStream({
-    ...{ call: call as Call, listener, body, onDisconnect, httpStatus: 200 },
-    nowMs: () => timers.clock.monotonicMs(),
+    ...{ body, onDisconnect: "cancel", httpStatus: 200, ...more },
+    ...{ call: call as Call, listener, nowMs: () => timers.clock.monotonicMs() },
   });
   const send = (text: string) => vendor!.data(bytesOf(text));
   const [end, fail] = [() => vendor!.end(), (thrown: unknown) => vendor!.error(thrown)];
@@ -91,7 +96,7 @@ Deno.test("comments alone begin the answer after five seconds", async () => {
 
 for (const onDisconnect of ["cancel", "drain"] as const) {
   Deno.test(`who takes nothing of its stream is cut off, and its vendor too, at once or read to the end: ${onDisconnect}`, async () => {
-    const { timers, endings, did, stream, send, end } = setUp(onDisconnect);
+    const { timers, endings, did, stream, send, end } = setUp({ onDisconnect });
     send("x".repeat(100_000));
     const unread = await stream;
     assert.deepEqual(did.splice(0), ["pause"]);
@@ -104,42 +109,48 @@ for (const onDisconnect of ["cancel", "drain"] as const) {
       send("more");
       end();
     }
-    assert.deepEqual(did, ["destroy"]);
+    assert.ok(did.includes("destroy"));
     assert.deepEqual(endings.map(({ status }) => status), ["cancelled"]);
     assert.equal(timers.pending, 0);
   });
 }
 
 Deno.test("an answer is drained for a quarter of an hour at most", async () => {
-  const { timers, endings, did, stream, send } = setUp("drain");
+  const { timers, endings, did, stream, send } = setUp({ onDisconnect: "drain" });
   send("one ");
   await (await stream).cancel();
   timers.advance(15 * 60_000 - 1);
   assert.deepEqual([did, endings], [["resume"], []]);
   timers.advance(1);
-  assert.deepEqual(did, ["resume", "destroy"]);
+  assert.deepEqual(did, ["resume", "destroy", "part"]);
   assert.deepEqual(endings.map(({ status }) => status), ["cancelled"]);
 });
 
 const reset = new Error("the connection was reset");
 const silent = new Fault("upstream_timeout");
 const breaks: [string, string, unknown, { text: string; status: string; did: string[] }][] = [
-  ["after the last event", "end", reset, { text: "end.", status: "completed", did: [] }],
-  ["where all may have come", "all", reset, { text: "all.", status: "completed", did: [] }],
+  ["after the last event", "end", reset, { text: "end.", status: "completed", did: ["whole"] }],
+  ["where all may have come", "all", reset, { text: "all.", status: "completed", did: ["whole"] }],
   ["in the middle", "a", reset, {
-    ...{ text: "aupstream_stream_truncated", status: "truncated", did: ["cut"] },
+    ...{ text: "aupstream_stream_truncated", status: "truncated", did: ["cut", "part"] },
   }],
-  ["in silence", "a", silent, { text: "aupstream_timeout", status: "failed", did: ["cut"] }],
+  ["in silence", "a", silent, {
+    text: "aupstream_timeout",
+    status: "failed",
+    did: ["cut", "part"],
+  }],
 ];
 for (const [when, sent, thrown, expected] of breaks) {
   Deno.test(`a vendor's connection that breaks ${when} ends the answer as ${expected.status}`, async () => {
-    const { recorded, endings, did, stream, send, fail } = setUp("cancel", sent === "all");
+    const { recorded, endings, did, stream, send, fail } = setUp({
+      listener: { mayBeWhole: sent === "all" },
+    });
     recorded.resolve();
     send(sent);
     fail(thrown);
     assert.equal(await new Response(await stream).text(), expected.text);
     assert.deepEqual(endings.map(({ status }) => status), [expected.status]);
-    assert.deepEqual(did, [...expected.did, "destroy"]);
+    assert.deepEqual(did.toSorted(), [...expected.did, "destroy"].toSorted());
   });
 }
 
@@ -148,5 +159,87 @@ Deno.test("a vendor request that is aborted amid its answer is a call that was c
   send("a");
   await stream;
   fail(new UpstreamAborted());
-  assert.deepEqual([endings.map(({ status }) => status), did], [["cancelled"], ["destroy"]]);
+  assert.deepEqual([endings.map(({ status }) => status), did], [["cancelled"], [
+    "destroy",
+    "part",
+  ]]);
+});
+
+/** The caller leaves after these pieces; with `drain` the vendor then ends its answer. */
+const leaves: [string, string[], Setting, [status: string, record: string]][] = [
+  ["in the middle", ["a"], {}, ["cancelled", "part"]],
+  ["after the last event", ["a", "end"], {}, ["cancelled", "whole"]],
+  ["with what may be all", ["a"], { listener: { mayBeWhole: true } }, ["completed", "whole"]],
+  ["with all to come", ["a"], { onDisconnect: "drain" }, ["cancelled", "whole"]],
+  ["and the call goes on", ["a"], { onDisconnect: "drain", goesOn: true }, [
+    "completed",
+    "whole",
+  ]],
+  ["and the call can't go on", ["a"], { goesOn: true }, ["cancelled", "part"]],
+];
+for (const [when, pieces, more, expected] of leaves) {
+  Deno.test(`a caller who leaves ${when}: ${expected.join(", ")}`, async () => {
+    const { endings, did, stream, send, end, timers } = setUp(more);
+    for (const piece of pieces) send(piece);
+    await (await stream).cancel();
+    if (more.onDisconnect === "drain") end();
+    const [record] = did.filter((one) => one === "whole" || one === "part");
+    assert.deepEqual([endings.map(({ status }) => status), record], [[expected[0]], expected[1]]);
+    assert.equal(timers.pending, 0);
+  });
+}
+
+Deno.test("a vendor that fails after its caller has left: the call was cancelled", async () => {
+  const { endings, stream, send, fail } = setUp({ onDisconnect: "drain" });
+  send("a");
+  await (await stream).cancel();
+  fail(silent);
+  assert.deepEqual(endings.map(({ status, errorCode }) => [status, errorCode]), [
+    ["cancelled", "upstream_timeout"],
+  ]);
+});
+
+Deno.test("a failure that nothing can tell the caller breaks its connection off", async () => {
+  const { recorded, stream, send, fail } = setUp({ listener: { fail: () => undefined } });
+  recorded.resolve();
+  send("a");
+  fail(silent);
+  await assert.rejects(new Response(await stream).text(), silent);
+});
+
+Deno.test("a failure after the last event comes after it", async () => {
+  const incomplete = () => {
+    throw silent;
+  };
+  const { recorded, stream, send, end } = setUp({ listener: { end: incomplete } });
+  recorded.resolve();
+  send("end");
+  end();
+  assert.equal(await new Response(await stream).text(), "endupstream_timeout");
+});
+
+Deno.test("an answer that can't be told to the meter is recorded as cut", async () => {
+  const broken = () => {
+    throw new Error("a bug");
+  };
+  const { endings, did, recorded, stream, send, end } = setUp({ listener: { settle: broken } });
+  recorded.resolve();
+  send("a");
+  end();
+  assert.equal(await new Response(await stream).text(), "a.");
+  assert.deepEqual(endings.map(({ isTruncated }) => isTruncated), [true]);
+  assert.ok(did.includes("answer failed"));
+});
+
+Deno.test("who has read all that came is waited for, however long the vendor is silent", async () => {
+  const { timers, endings, did, stream, send, end, recorded } = setUp();
+  const large = "x".repeat(100_000);
+  send(large);
+  const text = new Response(await stream).text();
+  while (!did.includes("resume")) await new Promise((resolve) => setImmediate(resolve));
+  timers.advance(60_000);
+  assert.deepEqual(endings, []);
+  recorded.resolve();
+  end();
+  assert.equal((await text).length, large.length + 1);
 });
