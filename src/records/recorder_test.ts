@@ -135,6 +135,21 @@ Deno.test("records wait a moment for others, and for none when a read wants them
   assert.deepEqual(batches, [2, 1]);
 });
 
+Deno.test("a read that comes while a batch is written has the next one written at once", async () => {
+  const { recorder, record, batches, control } = setup({}, 250);
+  const written = Promise.withResolvers<void>();
+  control.pausing = () => new Promise(() => {});
+  control.inserting = () => written.promise;
+  record("a");
+  const first = recorder.drain();
+  await turns();
+  record("b");
+  const second = recorder.drain();
+  written.resolve();
+  await Promise.all([first, second]);
+  assert.deepEqual(batches, [1, 1]);
+});
+
 Deno.test("a full batch and a megabyte of text wait for no others", async () => {
   const { recorder, record, batches, control } = setup({}, 250);
   control.pausing = () => new Promise(() => {});

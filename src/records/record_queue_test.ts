@@ -1,0 +1,55 @@
+import assert from "@std/assert";
+import { interactionRow } from "../../tests/support/interaction_row.ts";
+import { RecordQueue, weigh } from "./record_queue.ts";
+
+/** A queue that has room for two records in memory, and a journal that takes the others. */
+function setUp() {
+  const rows = new Map(["a", "b", "c", "d", "e"].map((id) => [id, interactionRow(id)]));
+  const space = { ids: [] as string[], takes: true };
+  const queue = new RecordQueue({
+    admit() {},
+    spill: (id) => space.takes && space.ids.push(id) > 0,
+    get spilled() {
+      return space.ids.length;
+    },
+    readSpilled: () => Promise.resolve(space.ids.splice(0).map((id) => rows.get(id)!)),
+  }, { rows: 2, chars: Infinity });
+  const add = (...ids: string[]) => ids.forEach((id) => queue.add(rows.get(id)!));
+  const first = async () =>
+    (await queue.first(10, Infinity)).map(({ transactionId }) => transactionId);
+  return { queue, space, add, first, one: weigh(rows.get("a")!) };
+}
+
+Deno.test("what the records in memory weigh is known, read back ones too", async () => {
+  const { queue, add, first, one } = setUp();
+  add("a", "b", "c");
+  assert.deepEqual([queue.chars, queue.waiting], [2 * one, 3]);
+  queue.remove(2);
+  assert.deepEqual([queue.chars, queue.waiting], [0, 1]);
+  assert.deepEqual(await first(), ["c"]);
+  assert.deepEqual([queue.chars, queue.spilled], [one, 0]);
+  queue.remove(1);
+  assert.deepEqual([queue.chars, queue.waiting], [0, 0]);
+});
+
+Deno.test("records that come while older ones are read back stand behind them", async () => {
+  const { queue, add, first } = setUp();
+  add("a", "b", "c");
+  queue.remove(2);
+  const reading = first();
+  add("d");
+  assert.deepEqual(await reading, ["c", "d"]);
+});
+
+Deno.test("the order is lost with a record that can't be spilled, until nothing waits", () => {
+  const { queue, space, add } = setUp();
+  add("a", "b", "c");
+  space.takes = false;
+  add("d");
+  assert.equal(queue.isInOrder, false);
+  space.ids = [];
+  queue.remove(2);
+  assert.equal(queue.isInOrder, false);
+  queue.remove(1);
+  assert.equal(queue.isInOrder, true);
+});
