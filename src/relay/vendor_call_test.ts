@@ -1,0 +1,140 @@
+import assert from "@std/assert";
+import { FakeClock } from "../base/clock.ts";
+import { Secret } from "../base/secret.ts";
+import { Fault } from "../shared/fault.ts";
+import type { VendorAttempt } from "../shared/interaction.ts";
+import { KeyPool } from "../vendors/key_pool.ts";
+import { resolveUnified } from "../vendors/model_name.ts";
+import { createRegistry } from "../vendors/registry.ts";
+import type { UpstreamAnswer, UpstreamRequest } from "../vendors/upstream.ts";
+import { UpstreamAborted } from "../vendors/upstream_failure.ts";
+import { jobCaller } from "./call_context.ts";
+import { budgetOf, postToVendor, readRefusal, VendorAccess } from "./vendor_call.ts";
+
+const log = { info() {}, warn() {}, error() {} };
+const registry = createRegistry({ "vendor-b": { apiKey: new Secret("an-old-key") } }, []);
+const request = {
+  ...{ path: "/chat/completions", contentType: "application/json", body: "{}" },
+  sameDialect: true,
+};
+
+function answer(status: number, text = "{}"): UpstreamAnswer {
+  const readAll = () => Promise.resolve(new TextEncoder().encode(text));
+  const body = { readAll, onData() {}, pause() {}, resume() {}, destroy() {} };
+  return { status, headers: {}, attempts: 1, attemptLog: [], body };
+}
+
+/** A vendor that answers with these statuses, or fails so, and a call that may ask it `left` times. */
+function setUp(outcomes: (number | Error)[], { keys = ["k1"], left = 5, onDisconnect = "cancel" }) {
+  const clock = new FakeClock();
+  const caller = new AbortController();
+  const asked: UpstreamRequest[] = [];
+  const attempts: VendorAttempt[] = [];
+  const upstream = {
+    call(sent: UpstreamRequest) {
+      asked.push(sent);
+      const outcome = outcomes.shift()!;
+      if (typeof outcome !== "number") return Promise.reject(outcome);
+      sent.onTry?.({ status: outcome, ms: 1 });
+      return Promise.resolve(answer(outcome));
+    },
+    close() {},
+  };
+  const context = jobCaller(clock, {
+    principal: { account: { id: 1 }, key: { onDisconnect } } as never,
+    ...{ endpoint: "/chat", requestId: "a-request", sessionId: null, userId: null },
+    signal: caller.signal,
+  });
+  const secrets = keys.map((key) => new Secret(key));
+  const access = new VendorAccess({
+    caller: { ...context, principal: { account: { id: 1 }, key: { onDisconnect } } as never },
+    target: resolveUnified(registry, "vendor-b/one"),
+    key: secrets[0]!,
+    keyPool: keys.length > 1 ? new KeyPool("vendor-b", secrets, { clock, log }) : undefined,
+    mode: "managed",
+  });
+  const budget = {
+    get left() {
+      return left - attempts.length;
+    },
+    attempted: (attempt: VendorAttempt) => void attempts.push(attempt),
+  };
+  const post = () => postToVendor({ upstream, log, clock }, access, request, budget);
+  const sentKeys = () => asked.map(({ headers }) => headers.authorization?.split(" ").at(-1));
+  return { asked, attempts, caller, access, post, sentKeys };
+}
+
+Deno.test("a candidate that is not the last leaves one request for the next one", () => {
+  const call = { requestsLeft: 3, attempted() {} };
+  assert.deepEqual([budgetOf(call, true).left, budgetOf(call, false).left], [3, 2]);
+});
+
+Deno.test("a request is tried no more often than the call may ask, and once at least", async () => {
+  for (const [left, maxTries] of [[3, 3], [0, 1]] as const) {
+    const { asked, post } = setUp([200], { left });
+    await post();
+    assert.equal(asked[0]!.maxTries, maxTries);
+  }
+});
+
+Deno.test("only the caller of a key that cancels takes its vendor request with it", async () => {
+  for (const onDisconnect of ["cancel", "drain"]) {
+    const { asked, caller, post } = setUp([200], { onDisconnect });
+    await post();
+    caller.abort();
+    assert.equal(asked[0]!.signal.aborted, onDisconnect === "cancel");
+  }
+});
+
+Deno.test("the next key is tried where one is limited, while the call may still ask", async () => {
+  const two = setUp([429, 200], { keys: ["k1", "k2"] });
+  assert.equal((await two.post()).key?.name, "#2");
+  assert.deepEqual(two.sentKeys(), ["k1", "k2"]);
+  // A 429 is waited for only where no other key is left.
+  assert.deepEqual(two.asked.map(({ retryLimited }) => retryLimited), [false, true]);
+  assert.equal(two.access.answeringKey?.name, "#2");
+  assert.deepEqual(two.attempts.map((one) => one.http_status), [429, 200]);
+
+  const last = setUp([429], { keys: ["k1", "k2"], left: 1 });
+  assert.equal((await last.post()).status, 429);
+  assert.deepEqual([last.sentKeys(), last.asked[0]!.retryLimited], [["k1"], true]);
+});
+
+Deno.test("a key that answered well once is not to blame for what another request is refused", async () => {
+  const { access, post } = setUp([200, 500], { keys: ["k1", "k2"] });
+  await post();
+  assert.equal(access.answeringKey?.name, "#1");
+  await post();
+  assert.equal(access.answeringKey, undefined);
+});
+
+Deno.test("an answer about its key rests that key once", async () => {
+  const { access, post } = setUp([200], { keys: ["k1", "k2"] });
+  await post();
+  const limit = new Fault("upstream_rate_limited");
+  assert.deepEqual([access.restAnsweringKey(limit), access.restAnsweringKey(limit)], [true, false]);
+});
+
+Deno.test("a request without an answer is an attempt, also one whose caller left", async () => {
+  const outcomes = [new Fault("upstream_timeout"), new UpstreamAborted()];
+  for (const thrown of outcomes) {
+    const { attempts, post } = setUp([thrown], {});
+    await assert.rejects(post(), thrown);
+    const [code] = attempts.map(({ error_code }) => error_code);
+    assert.deepEqual([attempts.length, code], [1, thrown instanceof Fault ? thrown.code : null]);
+  }
+});
+
+Deno.test("a refusal that can't be read has its status; an abort while it is read is one", async () => {
+  const failing = (thrown: Error) => {
+    const refused = answer(400);
+    return readRefusal({
+      ...refused,
+      body: { ...refused.body, readAll: () => Promise.reject(thrown) },
+    });
+  };
+  assert.deepEqual(await failing(new Fault("upstream_stream_truncated")), {
+    ...{ json: undefined, text: "" },
+  });
+  await assert.rejects(failing(new UpstreamAborted()), UpstreamAborted);
+});
