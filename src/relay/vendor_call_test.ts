@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import { Secret } from "../base/secret.ts";
 import { Fault } from "../shared/fault.ts";
-import type { VendorAttempt } from "../shared/interaction.ts";
+import type { Mode, VendorAttempt } from "../shared/interaction.ts";
 import { KeyPool } from "../vendors/key_pool.ts";
 import { resolveUnified } from "../vendors/model_name.ts";
 import { createRegistry } from "../vendors/registry.ts";
@@ -13,19 +13,35 @@ import { budgetOf, postToVendor, readRefusal, VendorAccess } from "./vendor_call
 
 const log = { info() {}, warn() {}, error() {} };
 const registry = createRegistry({ "vendor-b": { apiKey: new Secret("an-old-key") } }, []);
+const sentHeaders: Record<string, string> = { "openai-organization": "theirs" };
 const request = {
   ...{ path: "/chat/completions", contentType: "application/json", body: "{}" },
   sameDialect: true,
 };
 
 function answer(status: number, text = "{}"): UpstreamAnswer {
-  const readAll = () => Promise.resolve(new TextEncoder().encode(text));
+  let isRead = false;
+  const readAll = () => {
+    assert.equal(isRead, false, "a body is read once");
+    isRead = true;
+    return Promise.resolve(new TextEncoder().encode(text));
+  };
   const body = { readAll, onData() {}, pause() {}, resume() {}, destroy() {} };
   return { status, headers: {}, attempts: 1, attemptLog: [], body };
 }
 
+interface Setting {
+  keys?: string[];
+  left?: number;
+  onDisconnect?: string;
+  mode?: Mode;
+}
+
 /** A vendor that answers with these statuses, or fails so, and a call that may ask it `left` times. */
-function setUp(outcomes: (number | Error)[], { keys = ["k1"], left = 5, onDisconnect = "cancel" }) {
+function setUp(
+  outcomes: (number | Error)[],
+  { keys = ["k1"], left = 5, onDisconnect = "cancel", mode = "managed" }: Setting = {},
+) {
   const clock = new FakeClock();
   const caller = new AbortController();
   const asked: UpstreamRequest[] = [];
@@ -34,7 +50,10 @@ function setUp(outcomes: (number | Error)[], { keys = ["k1"], left = 5, onDiscon
     call(sent: UpstreamRequest) {
       asked.push(sent);
       const outcome = outcomes.shift()!;
-      if (typeof outcome !== "number") return Promise.reject(outcome);
+      if (typeof outcome !== "number") {
+        if (outcome instanceof UpstreamAborted) sent.onTry?.({ status: 503, ms: 1 });
+        return Promise.reject(outcome);
+      }
       sent.onTry?.({ status: outcome, ms: 1 });
       return Promise.resolve(answer(outcome));
     },
@@ -47,11 +66,16 @@ function setUp(outcomes: (number | Error)[], { keys = ["k1"], left = 5, onDiscon
   });
   const secrets = keys.map((key) => new Secret(key));
   const access = new VendorAccess({
-    caller: { ...context, principal: { account: { id: 1 }, key: { onDisconnect } } as never },
+    caller: {
+      ...{ ...context, silenceMs: 7_000 },
+      principal: { account: { id: 1 }, key: { onDisconnect } } as never,
+      header: (name) => sentHeaders[name],
+      headerNames: () => Object.keys(sentHeaders),
+    },
     target: resolveUnified(registry, "vendor-b/one"),
     key: secrets[0]!,
     keyPool: keys.length > 1 ? new KeyPool("vendor-b", secrets, { clock, log }) : undefined,
-    mode: "managed",
+    mode,
   });
   const budget = {
     get left() {
@@ -115,14 +139,38 @@ Deno.test("an answer about its key rests that key once", async () => {
   assert.deepEqual([access.restAnsweringKey(limit), access.restAnsweringKey(limit)], [true, false]);
 });
 
-Deno.test("a request without an answer is an attempt, also one whose caller left", async () => {
-  const outcomes = [new Fault("upstream_timeout"), new UpstreamAborted()];
-  for (const thrown of outcomes) {
-    const { attempts, post } = setUp([thrown], {});
-    await assert.rejects(post(), thrown);
-    const [code] = attempts.map(({ error_code }) => error_code);
-    assert.deepEqual([attempts.length, code], [1, thrown instanceof Fault ? thrown.code : null]);
+Deno.test("a request without an answer is an attempt", async () => {
+  const { attempts, post } = setUp([new Fault("upstream_timeout")]);
+  await assert.rejects(post(), { code: "upstream_timeout" });
+  assert.deepEqual(attempts.map(({ error_code }) => error_code), ["upstream_timeout"]);
+});
+
+Deno.test("a caller who leaves while a request is tried again is an attempt of its own", async () => {
+  const { attempts, post } = setUp([new UpstreamAborted()]);
+  await assert.rejects(post(), UpstreamAborted);
+  assert.deepEqual(attempts.map((one) => one.http_status), [503, null]);
+});
+
+Deno.test("headers that belong to a vendor key go with the caller's own alone", async () => {
+  for (const mode of ["managed", "stored_key"] as const) {
+    const { asked, post } = setUp([200], { mode });
+    await post();
+    const { headers, silenceMs } = asked[0]!;
+    assert.equal(headers["openai-organization"], mode === "managed" ? undefined : "theirs");
+    assert.equal(silenceMs, 7_000);
   }
+});
+
+Deno.test("the last key's refusal can still be read", async () => {
+  const { post } = setUp([401, 401], { keys: ["k1", "k2"] });
+  assert.equal((await readRefusal(await post())).text, "{}");
+});
+
+Deno.test("a resting key by which an answer came is taken in turn again", async () => {
+  const { access, post } = setUp([401, 401, 200], { keys: ["k1", "k2"] });
+  await post();
+  await post();
+  assert.deepEqual(access.keyPool!.states.map(({ isResting }) => isResting), [false, true]);
 });
 
 Deno.test("a refusal that can't be read has its status; an abort while it is read is one", async () => {
