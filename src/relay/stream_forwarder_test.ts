@@ -243,3 +243,24 @@ Deno.test("who has read all that came is waited for, however long the vendor is 
   end();
   assert.equal((await text).length, large.length + 1);
 });
+
+Deno.test("a stream whose reader has caught up is kept alive again", async () => {
+  const keepAlive = { afterMs: 1, bytes: () => bytesOf("alive") };
+  const { timers, stream, send } = setUp({ listener: { keepAlive } });
+  send("x".repeat(100_000));
+  const open = await stream;
+  let last = "";
+  // Leaves the stream, and so ends its timer, once it has seen one.
+  const reading = (async () => {
+    for await (const bytes of open) {
+      last = new TextDecoder().decode(bytes);
+      if (last === "alive") break;
+    }
+  })();
+  for (let turns = 0; turns < 1_000 && last !== "alive"; turns++) {
+    timers.clock.advance(1);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  assert.equal(last.slice(0, 5), "alive");
+  await reading;
+});
