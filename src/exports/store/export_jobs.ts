@@ -274,8 +274,7 @@ const nextJob = {
  */
 const eraseSql = `update export_jobs set
     state = case when state = 'running' then 'queued' when state = 'ready' then 'deleted' else state end,
-    lease_until = null,
-    detail = case when state in ('queued', 'running') then detail else '{}' end
+    lease_until = null
   where account_id = $1 and tables && $2::text[] and has_file
     and ($3::timestamptz is null or end_at is null or end_at > $3::timestamptz)
     and ($4::timestamptz is null or start_at is null or start_at <= $4::timestamptz)
