@@ -64,6 +64,7 @@ function setUp(
     ...{ endpoint: "/chat", requestId: "a-request", sessionId: null, userId: null },
     signal: caller.signal,
   });
+  const target = resolveUnified(registry, "vendor-b/one");
   const secrets = keys.map((key) => new Secret(key));
   const access = new VendorAccess({
     caller: {
@@ -72,7 +73,7 @@ function setUp(
       header: (name) => sentHeaders[name],
       headerNames: () => Object.keys(sentHeaders),
     },
-    target: resolveUnified(registry, "vendor-b/one"),
+    target: { ...target, vendor: { ...target.vendor, apiKeys: secrets } },
     key: secrets[0]!,
     keyPool: keys.length > 1 ? new KeyPool("vendor-b", secrets, { clock, log }) : undefined,
     mode,
@@ -137,6 +138,20 @@ Deno.test("an answer about its key rests that key once", async () => {
   await post();
   const limit = new Fault("upstream_rate_limited");
   assert.deepEqual([access.restAnsweringKey(limit), access.restAnsweringKey(limit)], [true, false]);
+});
+
+Deno.test("no key of the service stands in what a vendor says about one of them", () => {
+  const keys = ["the-first-of-ours", "the-second-of-ours"];
+  const { access } = setUp([], { keys });
+  for (const key of keys) {
+    const absent = { code: undefined, type: undefined, param: undefined };
+    const { message } = access.fault({
+      ...{ ...absent, retryAfterSeconds: undefined },
+      ...{ status: 400, message: `Wrong model for ${key}.` },
+    });
+    assert.match(message, /Wrong model/);
+    assert.doesNotMatch(message, /of-ours/);
+  }
 });
 
 Deno.test("a request without an answer is an attempt", async () => {
