@@ -176,6 +176,20 @@ eachDatabase("an erasure hits what may hold its rows, and nothing else", async (
   assert.deepEqual(await jobs.erase(accountId, span), []);
 });
 
+eachDatabase(
+  "an erasure hits an export that begins with its call, and none that ends before it",
+  async (
+    database,
+  ) => {
+    const { accountId, jobs, ready } = await setup(database);
+    const at = new Date("2026-01-05T00:00:00Z");
+    const begins = await ready({ start: at });
+    await ready({ end: at });
+    const hit = await jobs.erase(accountId, { tables: ["interactions"], from: at, to: at });
+    assert.deepEqual(hit.map(({ requestId }) => requestId), [begins]);
+  },
+);
+
 eachDatabase("a job that waits for its next attempt survives an erasure", async (database) => {
   const { accountId, jobs } = await setup(database);
   const made = order(accountId);
