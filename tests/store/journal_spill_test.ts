@@ -250,3 +250,15 @@ spilling(
   },
   100_000,
 );
+
+spilling("records that only the journal has outlive its compaction", async (world) => {
+  const { journal, recorder, call, store, stored } = world;
+  await goAway(world);
+  for (const id of names(20)) call(id);
+  assert.ok(journal.spilled > 0);
+  await assert.rejects(journal.compact(), { code: "store_unavailable" });
+  store.away = false;
+  world.resume();
+  await until(() => recorder.waiting === 0);
+  assert.deepEqual(stored, ["call-first", ...names(20)]);
+});
