@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import net from "node:net";
 import tls from "node:tls";
 import { Random } from "../../../tests/support/random.ts";
+import { pause } from "../../../tests/support/raw_connection.ts";
 import { testCertificate, testCertificateKey } from "../../../tests/support/service_certificate.ts";
 import { ConnectionClosed, createConnector } from "./connect.ts";
 import { Http1Connection, type RequestHandler } from "./http1_connection.ts";
@@ -90,11 +91,14 @@ for (const protocol of ["http:", "https:"] as const) {
       socket.write("0\r\n\r\n");
     }, protocol);
     const connection = connectTo(vendor.port, protocol);
+    // What was read before a pause may still come, and end the answer.
+    const resumed: Promise<void>[] = [];
     const pieces = await answerPieces(connection, () => {
       if (random.below(4) > 0) return;
       connection.pause();
-      setTimeout(() => connection.resume(), random.below(6));
+      resumed.push(pause(random.below(6)).then(() => connection.resume()));
     });
+    await Promise.all(resumed);
     assert.ok(pieces.join("") === parts.join(""), "the same bytes");
   });
 }
