@@ -85,8 +85,8 @@ async function erased(
     canaries.push(canary);
     const who = { user: `user-${crypto.randomUUID()}`, session: `s-${way}`, canary };
     const stays = { user: "stays", session: "stays", canary: `what stays ${way}` };
-    await say({ service, vendor }, stays, "before").then(({ finish }) => finish());
-    const said = await say({ service, vendor }, who, way);
+    await say({ service, vendor }, stays).then(({ finish }) => finish());
+    const said = await say({ service, vendor }, who);
     await deleteAll(service, said, ways[way]!(said));
     for (const answer of await said.finish()) {
       assert.ok(answer.includes(canary) && answer.includes("[DONE]"), "callers get their answers");
@@ -113,10 +113,9 @@ async function erased(
 async function say(
   { service, vendor }: { service: TestService; vendor: EchoVendor },
   who: Who,
-  name: string,
 ): Promise<Said> {
   const ids: string[] = [];
-  const requestIds = [`id ${name} ${who.canary.length}`, `late ${name} ${who.canary.length}`];
+  const requestIds = [crypto.randomUUID(), crypto.randomUUID()];
   const post = async (
     path: string,
     body: Record<string, unknown>,
