@@ -41,15 +41,20 @@ export function filterConditions(
       const nanos = wanted.map((one) => parseUsd(String(one), 9, { allowNegative: true }));
       return `${alias}.${sqlNameOf(column as InteractionColumn)} = any(${bind(nanos)}::bigint[])`;
     }
-    const texts = wanted.map((one) => sanitizeText(String(one)))
-      .map((text) => column === "vendor" ? labelsByAlias.get(text) ?? text : text);
+    const texts = wantedTexts(column, wanted);
     // An index returns the rows of a single value in order of time.
     if (texts.length === 1) return `${alias}.${column}::text = ${bind(texts[0]!)}`;
     return `${alias}.${column}::text = any(${bind(texts)}::text[])`;
   });
 }
 
-/** Records hold labels, and callers name vendors as they please. */
+/** What a filter looks for: records hold labels, and callers name vendors as they please. */
+export function wantedTexts(column: string, wanted: readonly unknown[]): string[] {
+  const texts = wanted.map((one) => sanitizeText(String(one)))
+    .map((text) => column === "vendor" ? labelsByAlias.get(text) ?? text : text);
+  return [...new Set(texts)];
+}
+
 const labelsByAlias: ReadonlyMap<string, string> = new Map(
   vendorFamilies.flatMap(({ label, aliases }) => aliases.map((alias) => [alias, label])),
 );

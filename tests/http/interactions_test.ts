@@ -105,6 +105,9 @@ Deno.test("a vendor is found by its usual name as by its label, in lists and in 
   }
   const both = await service().rows({ vendor: ["openai", "vendor-c"] });
   assert.deepEqual(new Set(both.map(({ vendor }) => vendor)), new Set(["vendor-b", "vendor-c"]));
+  assert.equal((await listed("vendor=openai&vendor=vendor-c", 50)).length, both.length);
+  const twice = await listed("vendor=openai&vendor=vendor-b", 50);
+  assert.deepEqual(twice, await listed("vendor=vendor-b", 50));
 });
 
 Deno.test("a call that comes between two pages changes neither", async () => {

@@ -14,8 +14,7 @@ import {
   selected,
   selectedColumns,
 } from "../columns.ts";
-import { interactionConditions } from "../filter_conditions.ts";
-import { sanitizeText } from "../../database/sanitize_text.ts";
+import { interactionConditions, wantedTexts } from "../filter_conditions.ts";
 import type { CallKey } from "../analytics_store.ts";
 import { readCallKey } from "./calls.ts";
 import { fetchByKey } from "./fetch_by_key.ts";
@@ -148,9 +147,7 @@ function chooseIndexColumn(
   { filters }: InteractionListQuery,
 ): { column: ColumnName; wanted: string[] } | null {
   const filtered = indexed.flatMap((column) => {
-    const wanted = [
-      ...new Set((filters?.[column] ?? []).map((value) => sanitizeText(String(value)))),
-    ];
+    const wanted = wantedTexts(column, filters?.[column] ?? []);
     return wanted.length === 0 || wanted.includes(unindexedDefaults[column] ?? "")
       ? []
       : [{ column, wanted }];
