@@ -61,9 +61,9 @@ class CachedBudgets implements BudgetCache {
   }
 
   #take(changes: readonly BudgetChange[], isAll: boolean): void {
-    const listed = new Set(changes.map(({ id }) => id));
-    for (const budget of [...this.#byId.values()]) {
-      if (isAll && !listed.has(budget.id)) this.#drop(budget);
+    if (isAll) {
+      const listed = new Set(changes.map(({ id }) => id));
+      for (const budget of [...this.#byId.values()]) if (!listed.has(budget.id)) this.#drop(budget);
     }
     for (const change of changes) this.#apply(change);
   }
