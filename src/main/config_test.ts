@@ -108,7 +108,8 @@ const words: Wrong[] = [
   { set: { ALLOW_PLAIN_HTTP: "on" }, says: /^ALLOW_PLAIN_HTTP=on .*expected true or false/ },
   { set: { JOURNAL_SYNC: "never" }, says: /^JOURNAL_SYNC=never .*expected always or interval/ },
   { set: { STARTING_CREDIT_USD: "-1" }, says: /^STARTING_CREDIT_USD=-1 .*US dollars/ },
-  { set: { STARTING_CREDIT_USD: "1e3" }, says: /^STARTING_CREDIT_USD=1e3 .*such as 10 or 2\.50/ },
+  { set: { STARTING_CREDIT_USD: "1e3" }, says: /^STARTING_CREDIT_USD=1e3 .*such as 2\.50/ },
+  { set: { STARTING_CREDIT_USD: "1000000000.1" }, says: /, at most 1000000000/ },
   { set: { STARTING_CREDIT_USD: "0.0000000001" }, says: /^STARTING_CREDIT_USD=0\.0000000001 / },
   { set: { CORS_ORIGINS: "https://a.example.com,*" }, says: /^CORS_ORIGINS=\* .*origins such as/ },
   { set: { CORS_ORIGINS: "https://a.example.com/" }, says: /^CORS_ORIGINS=https:\/\/a\.exam/ },
@@ -349,7 +350,7 @@ Deno.test("what is set is taken, secrets as masks", () => {
     MASTER_KEY: `${"A".repeat(43)}=`,
     VENDOR_B_BASE_URL: "https://proxy.example.com/v1//",
     VENDOR_B_API_KEY: "sk-b",
-    STARTING_CREDIT_USD: "2.5",
+    STARTING_CREDIT_USD: "1000000000",
     CORS_ORIGINS: " https://a.example.com , http://localhost:3000 ",
     TRUST_PROXY: "TRUE",
     FETCH_ALLOW_HOSTS: "files.internal, 10.0.0.7:9000",
@@ -359,7 +360,7 @@ Deno.test("what is set is taken, secrets as masks", () => {
   assert.equal(reveal(config.databaseUrl), postgres);
   assert.equal(config.vendors["vendor-b"]?.baseUrl, "https://proxy.example.com/v1");
   assert.equal(reveal(config.vendors["vendor-b"]?.apiKey), "sk-b");
-  assert.equal(config.startingCreditNanos, 2_500_000_000n);
+  assert.equal(config.startingCreditNanos, 10n ** 18n);
   assert.deepEqual(config.corsOrigins, ["https://a.example.com", "http://localhost:3000"]);
   assert.equal(config.trustProxy, true);
   assert.deepEqual(config.fetchAllowHosts, ["files.internal", "10.0.0.7:9000"]);

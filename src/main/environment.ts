@@ -1,3 +1,4 @@
+import { parseStatedUsd, statedUsdForm } from "../base/money.ts";
 import { withoutEnd } from "../base/trim.ts";
 import { nearestNames } from "../base/nearest_names.ts";
 import { Secret } from "../base/secret.ts";
@@ -163,9 +164,11 @@ export class EnvironmentReader {
   usd(name: string): bigint | undefined {
     const value = this.text(name);
     if (value === undefined) return undefined;
-    const match = /^(\d{1,9})(?:\.(\d{1,9}))?$/.exec(value);
-    if (!match) throw invalid(name, value, "an amount in US dollars such as 10 or 2.50");
-    return BigInt(match[1]!) * 1_000_000_000n + BigInt((match[2] ?? "").padEnd(9, "0"));
+    try {
+      return parseStatedUsd(value);
+    } catch {
+      throw invalid(name, value, statedUsdForm);
+    }
   }
 
   /** Path of an existing file. */
