@@ -236,6 +236,23 @@ Deno.test("an answer that was erased while it was made is kept by nobody, and it
   assert.deepEqual([one.unsaved, one.duplicates.length], [0, 0]);
 });
 
+Deno.test("who waits for an answer that is erased while it is made gets one of their own", async () => {
+  const { timers, store } = setUp();
+  const one = testProcess({
+    ...{ store: store.for("a"), clock: timers.clock, setTimer: timers.later },
+    isErased: ({ transactionId }) => transactionId === "t1",
+  });
+  const made = Promise.withResolvers<void>();
+  const [first, second] = [request(), request()];
+  const replies = [
+    one.idempotent(first, () => made.promise.then(() => wholeRun(first.trace, "t1"))),
+    one.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2"))),
+  ];
+  made.resolve();
+  const answers = await Promise.all(replies.map((reply) => reply.then(seen)));
+  assert.deepEqual(answers.map(({ text }) => text), ["answer t1", "answer t2"]);
+});
+
 Deno.test("an erased answer that the store lacks is never stored, nor given again", async () => {
   const { one, two, store } = setUp(["a", "b"]);
   store.isAway = true;
