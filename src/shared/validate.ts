@@ -266,6 +266,8 @@ function unit(origin: string, size: number | bigint): string {
 
 function aOrAn(type: string): string {
   if (type === "int") return "a whole number";
+  // An object whose names may be any.
+  if (type === "record") return "an object";
   return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
 }
 

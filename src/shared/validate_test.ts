@@ -19,6 +19,7 @@ const schema = z.looseObject({
   id: z.uuid().optional(),
   above: z.number().gt(0).lt(10).optional(),
   options: z.strictObject({ usage: z.boolean().optional() }).optional(),
+  schema: z.union([z.record(z.string(), z.unknown()), z.boolean()]).optional(),
 });
 const good = { model: "m", messages: [{ role: "user" }] };
 
@@ -130,6 +131,13 @@ const scenarios: Scenario[] = [
     code: invalid,
     param: "stop",
     message: "stop: expected a string or an array, received an object.",
+  },
+  {
+    name: "no object of any names, among several forms",
+    value: { ...good, schema: "secret" },
+    code: invalid,
+    param: "schema",
+    message: "schema: expected an object or a boolean, received a string.",
   },
   {
     name: "a wrong element in one of several forms",
