@@ -7,6 +7,7 @@ import { columnKinds } from "../../contracts/data/export_tables.ts";
 import type { AccountStore } from "../keys/account.ts";
 import { describeExport, type ExportSpec, readExportSpec } from "../exports/export_spec.ts";
 import { Fault } from "../shared/fault.ts";
+import { dayMs } from "../shared/time_span.ts";
 import type { Exports } from "../exports/exports.ts";
 import {
   chosenAccount,
@@ -106,8 +107,6 @@ function orderOf(values: Values, accountId: number): ExportSpec {
     throw new UsageError(thrown.message);
   }
 }
-
-const dayMs = 24 * 60 * 60 * 1000;
 
 /** A day begins at midnight UTC; the day that an export goes to is included. */
 function timeOf(name: string, value: string | undefined, isEnd: boolean): string | undefined {

@@ -1,5 +1,6 @@
 import type { ApiKey } from "../keys/api_key.ts";
 import type { SpendStore } from "../credit/spend_cap.ts";
+import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 
 /** What a key was charged, in nano-dollars, in the day and month of UTC. */
 export interface KeySpend {
@@ -28,11 +29,10 @@ export async function keySpend(
 ): Promise<SpendByKey> {
   const keyIds = keys.filter((key) => capsOf(key).length > 0).map(({ id }) => id);
   if (keyIds.length === 0) return new Map();
-  const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
   const { spent } = await store.read({
     keyIds,
-    since: new Date(Date.UTC(year, month, 1)),
-    day: new Date(Date.UTC(year, month, now.getUTCDate())),
+    since: startOfMonth(now),
+    day: startOfDay(now),
     transactionIds: [],
   });
   return new Map(keyIds.map((id) => {

@@ -8,7 +8,7 @@ import { exportMediaType } from "../../exports/export_spec.ts";
 import type { FlushRecords } from "../../records/flush_records.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { GroupSums } from "../../shared/interaction.ts";
-import { timeSpan } from "../../shared/time_span.ts";
+import { dayMs, startOfDay, startOfMonth, timeSpan } from "../../shared/time_span.ts";
 import {
   reportUsage,
   type UsageReport,
@@ -50,16 +50,16 @@ export function usageRoutes(app: Endpoints, deps: UsageRouteDeps): void {
   app.bind(contracts.getCredits, async ({ caller }) => {
     const accountId = caller.principal.account.id;
     await deps.flushRecords();
-    const { year, month, day } = dateOf(deps.clock.now());
+    const now = deps.clock.now();
+    const today = startOfDay(now).getTime();
     const [{ balanceNanos, reservedNanos }, days] = await Promise.all([
       deps.credit(accountId),
       deps.usage.steps({
         ...{ accountId, span: "day" },
-        from: new Date(Date.UTC(year, month, 1)),
-        to: new Date(Date.UTC(year, month, day + 1)),
+        from: startOfMonth(now),
+        to: new Date(today + dayMs),
       }),
     ]);
-    const today = Date.UTC(year, month, day);
     const charged = (some: typeof days) =>
       nanosToUsd(some.reduce((sum, { chargedNanos }) => sum + chargedNanos, 0n));
     return {
@@ -143,7 +143,3 @@ function csvReply(groups: readonly UsageGroup[], rows: readonly UsageReportRow[]
 const noSums: GroupSums = {
   ...{ calls: 0n, failed: 0n, inputTokens: 0n, outputTokens: 0n, costNanos: 0n, chargedNanos: 0n },
 };
-
-function dateOf(now: Date): { year: number; month: number; day: number } {
-  return { year: now.getUTCFullYear(), month: now.getUTCMonth(), day: now.getUTCDate() };
-}

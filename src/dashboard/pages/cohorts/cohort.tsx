@@ -10,11 +10,11 @@ import { exactTime } from "../../format.ts";
 import { TextField } from "../../fields.tsx";
 import { CohortComparison } from "./cohort_comparison.tsx";
 import { ModelComparison } from "./model_comparison.tsx";
+import { dayMs } from "../../../shared/time_span.ts";
 
 /** Of each cohort so many calls are counted at once; all of them only when somebody asks. */
 const mostCalls = 1000;
 const everything = 1_000_000_000;
-const dayMs = 86_400_000;
 
 const spans = [
   { name: "1", label: "24 hours", days: 1 },

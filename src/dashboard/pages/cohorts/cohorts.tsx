@@ -5,12 +5,12 @@ import { Empty, LinkLine, numberColumn, Table, Time } from "../../components.tsx
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { cohortAddress, cohortPage } from "./cohort.tsx";
 import { cohortCsv } from "./cohort_csv.ts";
+import { dayMs } from "../../../shared/time_span.ts";
 
 const address = "/dashboard/cohorts";
 const pageRows = 20;
 /** Of each cohort of the list no more than so many calls are read, so that the page comes at once. */
 const mostCalls = 200;
-const dayMs = 86_400_000;
 
 /** What groups of calls cost, and what became of them. */
 export function cohortRoutes(app: Routes, ctx: PageContext): void {

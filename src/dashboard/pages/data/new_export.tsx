@@ -22,6 +22,7 @@ import {
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import { askedFilters, filterField, FilterFields, readFilters } from "./record_filters.tsx";
+import { dayMs } from "../../../shared/time_span.ts";
 
 const address = "/dashboard/exports";
 
@@ -54,8 +55,6 @@ function asked(request: PageRequest): Shown["values"] {
     ...askedFilters(request.query),
   };
 }
-
-const dayMs = 86_400_000;
 
 async function start(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   const { accountId } = request;

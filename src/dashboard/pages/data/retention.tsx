@@ -5,8 +5,7 @@ import { numberColumn, Table } from "../../components.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { day, exactTime } from "../../format.ts";
 import { settingsPage } from "../settings/settings_page.tsx";
-
-const dayMs = 86_400_000;
+import { dayMs, startOfMonth } from "../../../shared/time_span.ts";
 
 const address = "/dashboard/settings/retention";
 
@@ -56,7 +55,7 @@ async function readMonths(ctx: PageContext, request: PageRequest) {
     ctx.operatorAccountId(),
   ]);
   const own = months.filter(({ month }) =>
-    oldest && monthEnd(month) > oldest && month <= request.now
+    oldest && startOfMonth(month, 1) > oldest && month <= request.now
   );
   return { oldest, months: own, showsSizes: operator === request.accountId };
 }
@@ -159,11 +158,7 @@ function goneBy(month: Date, days: number | undefined) {
 }
 
 function goneAt(month: Date, days: number | undefined): Date | null {
-  return days === undefined ? null : new Date(monthEnd(month).getTime() + days * dayMs);
-}
-
-function monthEnd(month: Date): Date {
-  return new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1));
+  return days === undefined ? null : new Date(startOfMonth(month, 1).getTime() + days * dayMs);
 }
 
 /** `November 2026`. */

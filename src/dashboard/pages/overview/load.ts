@@ -17,6 +17,7 @@ import type { LabelUsage } from "../../../usage/label_usage.ts";
 import type { RefusalDeps } from "../interactions/refused_page.tsx";
 import { capsOf, keySpend } from "../../key_spend.ts";
 import { type Range, type Step, stepOf, stepsOf } from "./range.ts";
+import { dayMs, startOfDay } from "../../../shared/time_span.ts";
 
 /** What the overview is made of. */
 export interface OverviewDeps {
@@ -85,7 +86,6 @@ export interface CapUse {
 const shownValues = 10;
 const shownUsers = 3;
 const shownLayers = 5;
-const dayMs = 86_400_000;
 
 export async function loadOverview(
   deps: OverviewDeps,
@@ -193,7 +193,7 @@ async function dailyCharge(
   accountId: number,
   { range, steps, now }: { range: Range; steps: Promise<UsageStep[]>; now: Date },
 ): Promise<bigint | undefined> {
-  const today = Math.floor(now.getTime() / dayMs) * dayMs;
+  const today = startOfDay(now).getTime();
   const from = new Date(today - 6 * dayMs);
   const to = new Date(today + dayMs);
   const isAsked = range.step === "day" && range.from <= from && range.to >= to;

@@ -1,4 +1,5 @@
 import { readTime } from "../../format.ts";
+import { dayMs, hourMs, startOfDay, startOfMonth } from "../../../shared/time_span.ts";
 
 /** The time that an overview shows, in whole hours or days of UTC; half-open. */
 export interface Range {
@@ -26,8 +27,6 @@ export const ranges = [
   { key: "last-month", label: "Last month" },
 ] as const;
 
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 /** Shown by hour up to this many days. */
 const daysByHour = 3;
 /** Shown by day up to this many. */
@@ -64,7 +63,7 @@ function usualRange(key: Exclude<RangeKey, "custom">, now: Date): Range {
     const to = (Math.floor(now.getTime() / hourMs) + 1) * hourMs;
     return rangeOf(key, "hour", to - dayMs, to);
   }
-  const to = (Math.floor(now.getTime() / dayMs) + 1) * dayMs;
+  const to = startOfDay(now).getTime() + dayMs;
   if (key === "month" || key === "last-month") return monthRange(key, now, to);
   const days = Number.parseInt(key);
   return rangeOf(key, "day", to - days * dayMs, to);
@@ -72,14 +71,14 @@ function usualRange(key: Exclude<RangeKey, "custom">, now: Date): Range {
 
 /** A month of UTC; the present one as far as it has come. */
 function monthRange(key: "month" | "last-month", now: Date, tomorrow: number): Range {
-  const first = (back: number) => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1);
+  const first = (back: number) => startOfMonth(now, -back).getTime();
   return key === "month"
     ? rangeOf(key, "day", first(0), tomorrow)
     : rangeOf(key, "day", first(1), first(0));
 }
 
 function customRange(fromText: string, toText: string, now: Date): Range {
-  const today = Math.floor(now.getTime() / dayMs) * dayMs;
+  const today = startOfDay(now).getTime();
   const last = toText === "" ? today : readDay(toText);
   const first = fromText === "" ? undefined : readDay(fromText);
   const problem = problemOf(first, last, today);
