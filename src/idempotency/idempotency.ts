@@ -334,8 +334,8 @@ class Gate implements Idempotency {
   /** What storing the answer would find, of one that is erased and must not be stored. */
   async #compare(claim: Claim, { transactionId }: StoredAnswer): Promise<Finished> {
     const { store } = this.#deps;
-    // Else it would be taken for another process at work until it expires.
-    await store.release(claim);
+    // While the claim was this attempt's, nobody else has answered.
+    if (await store.release(claim)) return { state: "conflict" };
     const existing = await store.look(claim);
     if (existing.state === "running") return { state: "held" };
     if (existing.state !== "done") return { state: "conflict" };

@@ -189,6 +189,40 @@ Deno.test("an erased answer that the store lacks gives its claim back at once", 
   assert.equal(text, "answer t2", "it doesn't wait for the claim to expire");
 });
 
+Deno.test("nothing is given back where another process takes the claim of an erased answer", async () => {
+  const { timers, store, two } = setUp(["a", "b"]);
+  const [made, second] = [Promise.withResolvers<void>(), request()];
+  let repeat: Promise<unknown> | undefined;
+  const ours = store.for("a");
+  const one = testProcess({
+    ...{ clock: timers.clock, setTimer: timers.later },
+    store: {
+      ...ours,
+      async release(claim) {
+        const isFreed = await ours.release(claim);
+        repeat = two.idempotent(
+          second,
+          () => made.promise.then(() => wholeRun(second.trace, "t2")),
+        );
+        await settleDown();
+        return isFreed;
+      },
+    },
+  });
+  const first = request();
+  await one.idempotent(first, () => {
+    store.isAway = true;
+    return Promise.resolve(wholeRun(first.trace, "t1"));
+  });
+  store.isAway = false;
+  await one.erase(["t1"]);
+  await one.maintain();
+  made.resolve();
+  await repeat;
+  await one.maintain();
+  assert.deepEqual([one.duplicates, two.duplicates, one.unsaved], [[], [], 0]);
+});
+
 Deno.test("a second answer that was erased while it was made gives its charge back", async () => {
   const { timers, store, one } = setUp();
   const two = testProcess({

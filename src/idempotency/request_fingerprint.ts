@@ -85,8 +85,8 @@ export interface ReplayStore {
   look(id: ReplayId): Promise<ReplayState>;
   /** Stores the answer for 24 hours; may be said again, and also without a claim in the store. */
   finish(claim: Claim, answer: StoredAnswer): Promise<Finished>;
-  /** Frees the id, unless its answer is stored or another attempt has it. */
-  release(claim: Claim): Promise<void>;
+  /** Frees the id; false where its answer is stored, or this attempt doesn't have it. */
+  release(claim: Claim): Promise<boolean>;
   /** Says that these claims are alive. */
   renew(claimIds: readonly string[]): Promise<void>;
   /** Erases the answers that these calls made; returns how many there were. */

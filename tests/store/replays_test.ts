@@ -138,9 +138,9 @@ onPostgres("a claim is another process's until it is released or no longer renew
   const second = claimOf(account);
   assert.deepEqual(await theirs!.claim(second), { state: "running" });
   assert.deepEqual(await theirs!.claim(claimOf(account, { bodyText: "x" })), { state: "conflict" });
-  await theirs!.release(second);
+  assert.equal(await theirs!.release(second), false);
   assert.deepEqual(await theirs!.claim(second), { state: "running" }, "released by its own only");
-  await ours!.release(first);
+  assert.equal(await ours!.release(first), true);
   assert.deepEqual(await theirs!.claim(second), { state: "free" });
   // Ours comes late with an answer: theirs is under way.
   assert.deepEqual(await ours!.finish(first, answer), { state: "held" });
@@ -148,7 +148,7 @@ onPostgres("a claim is another process's until it is released or no longer renew
   await theirs!.renew([second.claimId, first.claimId]);
   assert.deepEqual(await ours!.claim(claimOf(account)), { state: "running" });
   await theirs!.finish(second, { ...answer, transactionId: "t2" });
-  await theirs!.release(second);
+  assert.equal(await theirs!.release(second), false);
   assert.deepEqual(await ours!.finish(first, answer), { state: "duplicate", transactionId: "t2" });
   const other = claimOf(account, { bodyText: "x" });
   assert.deepEqual(await ours!.finish(other, answer), { state: "conflict" });

@@ -44,7 +44,8 @@ export class FakeReplays {
       release: (claim) =>
         statement(() => {
           const row = this.rows.get(claim.key);
-          if (row?.claim.claimId === claim.claimId && !row.answer) this.rows.delete(claim.key);
+          const isOurs = row?.claim.claimId === claim.claimId && !row.answer;
+          return isOurs && this.rows.delete(claim.key);
         }),
       renew: (claimIds) =>
         statement(() => {

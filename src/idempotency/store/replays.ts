@@ -52,7 +52,7 @@ export function createReplays(
       return row ? readFinished(row, claim) : { state: "held" };
     },
     async release({ key, claimId }) {
-      await database.query(releaseSql, [key, claimId]);
+      return (await database.query(releaseSql, [key, claimId])).length > 0;
     },
     async renew(claimIds) {
       if (claimIds.length === 0) return;
@@ -164,9 +164,12 @@ const releaseSql = `with freed as (
       charged_claim = nullif(charged_claim, $2)
     where key = $1 and claim_id = $2 and status is null and cardinality(past_claims) > 0
     returning key
+  ), removed as (
+    delete from replays where key = $1 and claim_id = $2 and status is null
+      and not exists (select from freed)
+    returning key
   )
-  delete from replays where key = $1 and claim_id = $2 and status is null
-    and not exists (select from freed)`;
+  select key from freed union all select key from removed`;
 
 function readKnown(row: SqlRow, id: ReplayId): ReplayState {
   if (row.fingerprint !== id.fingerprint) return { state: "conflict" };
