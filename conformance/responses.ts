@@ -136,6 +136,10 @@ function limitProbes(client: OpenAI): Probe[] {
           (await responses.retrieve(first.id)).id === first.id,
           "another response came back",
         );
+        const { output } = await responses.compact({ model, previous_response_id: second.id });
+        expect(output.at(-1)?.type === "compaction", "not compacted");
+        const input = [...output, { role: "user", content: "Once more." }] as ResponseInputItem[];
+        expect((await responses.create({ model, input })).output_text, "no text after compaction");
         await responses.delete(first.id);
         await expectStatus(() => responses.retrieve(first.id), 404);
       },

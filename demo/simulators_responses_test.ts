@@ -166,6 +166,22 @@ Deno.test("a conversation is summed up as one item, which must come back as it w
   });
 });
 
+Deno.test("the endpoint for summaries gives the user's messages back before the item", async () => {
+  await withClient("vendor-b", async (client, model) => {
+    const { id } = await client.responses.create({ model, input: "Hello" });
+    const compacted = await client.responses.compact({ model, previous_response_id: id });
+    assert.equal(compacted.object, "response.compaction");
+    assert.deepEqual(compacted.output.map(({ type }) => type), ["message", "compaction"]);
+    const input = compacted.output as OpenAI.Responses.ResponseInput;
+    assert.notEqual((await client.responses.create({ model, input })).output_text, "");
+    const stored = { model, input, store: false };
+    await assert.rejects(client.responses.compact(stored), { status: 400, param: "store" });
+  });
+  await withClient("vendor-a", async (client, model) => {
+    await assert.rejects(client.responses.compact({ model, input: "Hello" }), { status: 404 });
+  });
+});
+
 Deno.test("a token limit ends in an incomplete response", async () => {
   await withClient("vendor-b", async (client) => {
     const stream = client.responses.stream({

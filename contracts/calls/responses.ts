@@ -1,6 +1,14 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "../kernel/call_errors.ts";
-import { mostOf, openObject, optional, orNull, upTo, wholeNumber } from "../kernel/common.ts";
+import {
+  mostOf,
+  openObject,
+  optional,
+  orNull,
+  typedPart,
+  upTo,
+  wholeNumber,
+} from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { responseEvent, responseObject } from "./responses_stream.ts";
 import { pathBelow, type PathPrefix, summaryOf } from "./vendors.ts";
@@ -63,6 +71,29 @@ const tokenCount = z.strictObject({
   input_tokens: z.number().int().describe("Tokens of the whole prompt."),
 }).openapi("ResponsesTokenCount");
 
+const compactRequest = openObject({
+  model,
+  input,
+  instructions,
+  previous_response_id,
+  stream: optional(z.literal(false)).describe("The answer comes whole. Default false."),
+  store: optional(z.literal(false)).describe("The answer is not stored. Default false."),
+}).openapi("ResponsesCompactRequest");
+
+const compactedResponse = z.looseObject({
+  id: z.string().describe("Id of the answer. It can't be continued: `output` can."),
+  object: z.literal("response.compaction").describe("Always `response.compaction`."),
+  created_at: z.number().int().describe("Unix time in seconds."),
+  output: z.array(typedPart).describe(
+    "What to send as `input` from now on: the user's messages, then the one `compaction` item.",
+  ),
+  usage: z.looseObject({
+    input_tokens: z.number().int().describe("Tokens of the conversation."),
+    output_tokens: z.number().int().describe("Tokens of the summary, reasoning included."),
+    total_tokens: z.number().int().describe("Both together."),
+  }).describe("What writing the summary took."),
+}).openapi("CompactedResponse");
+
 const deletedResponse = z.strictObject({
   id: z.string().describe("Id of the response that was forgotten."),
   object: z.literal("response").describe("Always `response`."),
@@ -104,7 +135,7 @@ function at(prefix: PathPrefix, path: string, verb: string) {
   };
 }
 
-/** `POST …/responses`, counting what it would read, and what can be had of a stored one. */
+/** `POST …/responses`, its summaries, counting what it would read, and what can be had of a stored one. */
 export function responsesContracts(prefix: PathPrefix) {
   return {
     ...callContracts(prefix),
@@ -122,6 +153,17 @@ function callContracts(prefix: PathPrefix) {
       body: responsesRequest,
       answer: responseObject,
       media: { "text/event-stream": responseEvent },
+      interaction: true,
+      errors: [...callErrors, ...refusals],
+    }),
+    compact: defineContract({
+      ...at(prefix, "/compact", "compactResponse"),
+      method: "post",
+      summary: summaryOf("Compact a conversation", prefix),
+      description:
+        "A call that is charged as any other. OpenAI sums the conversation up itself, so that OpenAI alone can read its `compaction` item; models of all other vendors are asked for a summary, which every vendor reads.",
+      body: compactRequest,
+      answer: compactedResponse,
       interaction: true,
       errors: [...callErrors, ...refusals],
     }),

@@ -112,6 +112,10 @@ function responses(model: string, used: string): Readonly<Record<string, Operati
         end: { type: "response.completed", sequence_number: 9, response: whole },
       },
     },
+    compactResponse: {
+      requests: { whole: { model, input: question }, stored: { model, previous_response_id: id } },
+      answers: { whole: compacted },
+    },
     countResponseTokens: {
       requests: { whole: { model, input: question } },
       answers: { whole: { object: "response.input_tokens", input_tokens: 13 } },
@@ -135,15 +139,25 @@ function responses(model: string, used: string): Readonly<Record<string, Operati
   };
 }
 
+const asked = {
+  id: "msg_0197e0c1",
+  type: "message",
+  status: "completed",
+  role: "user",
+  content: [{ type: "input_text", text: question }],
+};
+
+const compacted = {
+  id: "resp_0197e0c2a3f07c42",
+  object: "response.compaction",
+  created_at: 1795251600,
+  output: [asked, { id: "cmp_0197e0c3", type: "compaction", encrypted_content: "gwenv1.eyJ2ZXJz" }],
+  usage: { input_tokens: 340, output_tokens: 42, total_tokens: 382 },
+};
+
 const inputItems = {
   object: "list",
-  data: [{
-    id: "msg_0197e0c1",
-    type: "message",
-    status: "completed",
-    role: "user",
-    content: [{ type: "input_text", text: question }],
-  }],
+  data: [asked],
   first_id: "msg_0197e0c1",
   last_id: "msg_0197e0c1",
   has_more: false,

@@ -22,6 +22,7 @@ import {
   checkResponsesRequest,
   itemsOf,
   readResponsesPrompt,
+  requireCompacted,
   requireCounted,
 } from "./responses_request.ts";
 import { responsesScript } from "./responses_stream.ts";
@@ -57,9 +58,14 @@ export function responsesRoutes(vendor: ChatVendor): Route[] {
     path: /^\/responses\/input_tokens$/,
     handle: (exchange) => countInput(exchange, vendor, shelf),
   };
+  const compacting: Route = {
+    method: "POST",
+    path: /^\/responses\/compact$/,
+    handle: (exchange) => compact(exchange, vendor, shelf),
+  };
   return [
-    // Only the vendor whose dialect it is has this one.
-    ...vendor.isStrict ? [counting] : [],
+    // Only the vendor whose dialect it is has these.
+    ...vendor.isStrict ? [counting, compacting] : [],
     {
       method: "POST",
       path: /^\/responses$/,
@@ -87,8 +93,12 @@ export function responsesRoutes(vendor: ChatVendor): Route[] {
   ];
 }
 
-async function create(exchange: Exchange, vendor: ChatVendor, shelf: Shelf): Promise<Response> {
-  const body = bodyOf(exchange);
+async function create(
+  exchange: Exchange,
+  vendor: ChatVendor,
+  shelf: Shelf,
+  body = bodyOf(exchange),
+): Promise<Response> {
   checkResponsesRequest(body, vendor.isStrict);
   const model = findModel(vendor, body.model);
   if (vendor.isStrict) refuseMarks(body, model.id);
@@ -263,6 +273,24 @@ function resolve(items: readonly JsonObject[], shelf: Shelf, isStrict: boolean):
       { param: "input" },
     );
   });
+}
+
+/** The user's messages and one item for everything else. */
+async function compact(exchange: Exchange, vendor: ChatVendor, shelf: Shelf): Promise<Response> {
+  const body = bodyOf(exchange);
+  requireCompacted(body);
+  const own = itemsOf(body, vendor.isStrict);
+  const messages = [...previousItems(shelf, body), ...own].filter(({ role }) => role === "user")
+    .map(({ id, content }) => ({
+      ...{ id: id ?? exchange.state.nextId("msg_", 32), type: "message", status: "completed" },
+      role: "user",
+      content: typeof content === "string" ? [{ type: "input_text", text: content }] : content,
+    }));
+  const asked = { ...body, input: [...own, { type: "compaction_trigger" }], store: false };
+  const answer = await create(exchange, vendor, shelf, asked);
+  const { id, created_at, output, usage } = await answer.json() as ResponseBody;
+  const compacted = { id, object: "response.compaction", created_at, usage };
+  return Response.json({ ...compacted, output: [...messages, ...output] });
 }
 
 /** As many as a response to the same request would report. */

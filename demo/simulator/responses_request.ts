@@ -6,6 +6,7 @@ import { invalid, require, requireAnswerSchema, requireFunction } from "./openai
 import { Problem } from "./problem.ts";
 import {
   BODY,
+  COMPACT_BODY,
   COUNT_BODY,
   FUNCTION_TOOL,
   ID_PREFIXES,
@@ -55,6 +56,11 @@ export function checkResponsesRequest(body: JsonObject, isStrict: boolean): void
 /** Throws a 400 Problem for a field that a request for a count doesn't have. */
 export function requireCounted(body: JsonObject): void {
   require(body, COUNT_BODY, "", true);
+}
+
+/** Throws a 400 Problem for a field that a request for a summary doesn't have. */
+export function requireCompacted(body: JsonObject): void {
+  require(body, COMPACT_BODY, "", true);
 }
 
 /** The request's own items: a string is one user message. Each is checked. */

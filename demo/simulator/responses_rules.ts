@@ -2,6 +2,7 @@
 import type {
   EasyInputMessage,
   FunctionTool,
+  ResponseCompactParams,
   ResponseCreateParamsBase,
   ResponseCustomToolCall,
   ResponseFunctionToolCall,
@@ -74,6 +75,19 @@ export const COUNT_BODY = {
   tools: { is: "array", nullable: true },
   truncation: { is: "string", oneOf: ["auto", "disabled"] },
 } satisfies Record<keyof InputTokenCountParams, Rule>;
+
+/** Of a request for a summary. */
+export const COMPACT_BODY = {
+  model: needed,
+  input: { is: ["string", "array"], nullable: true },
+  image: object,
+  instructions: optionalText,
+  previous_response_id: optionalText,
+  prompt_cache_key: optionalText,
+  prompt_cache_options: object,
+  prompt_cache_retention: optionalText,
+  service_tier: optionalText,
+} satisfies Record<keyof ResponseCompactParams, Rule>;
 
 /** The web search in all its versions (`WebSearchTool`, `WebSearchPreviewTool`). */
 export const SEARCH: Record<string, Rule> = {

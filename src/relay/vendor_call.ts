@@ -165,7 +165,9 @@ function lessonOf(
 ): () => void {
   const { target: { vendor, model } } = exchange.vendorCall;
   const { upstream, requestText } = exchange.plan;
-  if (refusal === "missing") return () => learned.learnMissing(vendor.label, upstream.name);
+  if (refusal === "missing") {
+    return () => upstream.isOptional || learned.learnMissing(vendor.label, upstream.name);
+  }
   const demand = upstream.toolDemand?.(JSON.parse(requestText)) ?? "none";
   return () => learned.learnChatRefusal(vendor.label, model, demand);
 }

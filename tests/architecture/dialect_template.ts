@@ -27,7 +27,14 @@ export const template: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Files beside these, each named by the optional member of `Dialect` that it makes. */
-const optional = ["background.ts", "conversation.ts", "counting.ts", "naming.ts", "socket.ts"];
+const optional = [
+  "background.ts",
+  "compaction.ts",
+  "conversation.ts",
+  "counting.ts",
+  "naming.ts",
+  "socket.ts",
+];
 /** What the files of the template are made of. */
 const folders = ["request", "answer", "conversation", "operations", "socket"];
 

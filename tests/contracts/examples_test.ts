@@ -67,7 +67,8 @@ async function continued(
   example: Record<string, unknown>,
 ): Promise<Record<string, unknown>> {
   if (example.previous_response_id === undefined) return example;
-  const first = await service().post(path, { model: example.model, input: "Hello." });
+  const creating = path.replace(/\/compact$/, "");
+  const first = await service().post(creating, { model: example.model, input: "Hello." });
   return { ...example, previous_response_id: (await first.json()).id };
 }
 

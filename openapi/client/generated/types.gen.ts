@@ -777,6 +777,72 @@ export type ResponsesInputItem = {
     [key: string]: unknown;
 };
 
+export type CompactedResponse = {
+    /**
+     * Id of the answer. It can't be continued: `output` can.
+     */
+    id: string;
+    /**
+     * Always `response.compaction`.
+     */
+    object: 'response.compaction';
+    /**
+     * Unix time in seconds.
+     */
+    created_at: number;
+    /**
+     * What to send as `input` from now on: the user's messages, then the one `compaction` item.
+     */
+    output: Array<TypedPart>;
+    /**
+     * What writing the summary took.
+     */
+    usage: {
+        /**
+         * Tokens of the conversation.
+         */
+        input_tokens: number;
+        /**
+         * Tokens of the summary, reasoning included.
+         */
+        output_tokens: number;
+        /**
+         * Both together.
+         */
+        total_tokens: number;
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+export type ResponsesCompactRequest = {
+    /**
+     * On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name.
+     */
+    model: string;
+    /**
+     * Text of one user message, or the items of the conversation. Required, unless `prompt`, `conversation` or `previous_response_id` is set.
+     */
+    input?: string | Array<ResponsesInputItem> | null;
+    /**
+     * Put before the input; not kept for the next turn. Default none.
+     */
+    instructions?: string | null;
+    /**
+     * Id of a stored response that this request continues. Default none.
+     */
+    previous_response_id?: string | null;
+    /**
+     * The answer comes whole. Default false.
+     */
+    stream?: false;
+    /**
+     * The answer is not stored. Default false.
+     */
+    store?: false;
+    [key: string]: unknown;
+};
+
 export type ResponsesTokenCount = {
     /**
      * Always `response.input_tokens`.
@@ -6040,6 +6106,159 @@ export type CreateResponseResponses = {
 };
 
 export type CreateResponseResponse = CreateResponseResponses[keyof CreateResponseResponses];
+
+export type CompactResponseData = {
+    body: ResponsesCompactRequest;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+        /**
+         * Groups calls into a session. At most 256 characters; default none.
+         */
+        'X-Session-ID'?: string;
+        /**
+         * The end user, where the body doesn't name one. At most 256 characters; default none.
+         */
+        'X-User-ID'?: string;
+        /**
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         */
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
+        /**
+         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         */
+        'X-Fallback-Models'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/chat/v1/responses/compact';
+};
+
+export type CompactResponseErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     *
+     * `invalid_request`: The request is not valid.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     *
+     * `context_length_exceeded`: The prompt is longer than the model's context.
+     *
+     * `content_policy_violation`: The vendor refused the prompt under its content policy.
+     *
+     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     *
+     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
+     */
+    401: ChatError;
+    /**
+     * `insufficient_credits`: The credit balance does not cover this call.
+     *
+     * `spend_cap_exceeded`: This key has reached its spend cap.
+     */
+    402: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     *
+     * `upstream_forbidden`: The vendor refused this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: ChatError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     *
+     * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
+     *
+     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     *
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     *
+     * `upstream_invalid_response`: The vendor's answer could not be understood.
+     *
+     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     *
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     *
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     *
+     * `upstream_overloaded`: The vendor is overloaded. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type CompactResponseError = CompactResponseErrors[keyof CompactResponseErrors];
+
+export type CompactResponseResponses = {
+    /**
+     * Compact a conversation
+     */
+    200: CompactedResponse;
+};
+
+export type CompactResponseResponse = CompactResponseResponses[keyof CompactResponseResponses];
 
 export type CountResponseTokensData = {
     body: ResponsesCountRequest;
@@ -13046,6 +13265,155 @@ export type CreateResponseVendorAResponses = {
 
 export type CreateResponseVendorAResponse = CreateResponseVendorAResponses[keyof CreateResponseVendorAResponses];
 
+export type CompactResponseVendorAData = {
+    body: ResponsesCompactRequest;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+        /**
+         * Groups calls into a session. At most 256 characters; default none.
+         */
+        'X-Session-ID'?: string;
+        /**
+         * The end user, where the body doesn't name one. At most 256 characters; default none.
+         */
+        'X-User-ID'?: string;
+        /**
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         */
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
+    };
+    path?: never;
+    query?: never;
+    url: '/vendor-a/v1/responses/compact';
+};
+
+export type CompactResponseVendorAErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     *
+     * `invalid_request`: The request is not valid.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     *
+     * `context_length_exceeded`: The prompt is longer than the model's context.
+     *
+     * `content_policy_violation`: The vendor refused the prompt under its content policy.
+     *
+     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     *
+     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
+     */
+    401: ChatError;
+    /**
+     * `insufficient_credits`: The credit balance does not cover this call.
+     *
+     * `spend_cap_exceeded`: This key has reached its spend cap.
+     */
+    402: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     *
+     * `upstream_forbidden`: The vendor refused this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: ChatError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     *
+     * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
+     *
+     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     *
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     *
+     * `upstream_invalid_response`: The vendor's answer could not be understood.
+     *
+     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     *
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     *
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     *
+     * `upstream_overloaded`: The vendor is overloaded. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type CompactResponseVendorAError = CompactResponseVendorAErrors[keyof CompactResponseVendorAErrors];
+
+export type CompactResponseVendorAResponses = {
+    /**
+     * Compact a conversation (Hugging Face)
+     */
+    200: CompactedResponse;
+};
+
+export type CompactResponseVendorAResponse = CompactResponseVendorAResponses[keyof CompactResponseVendorAResponses];
+
 export type CountResponseTokensVendorAData = {
     body: ResponsesCountRequest;
     headers?: {
@@ -14262,6 +14630,155 @@ export type CreateResponseVendorBResponses = {
 };
 
 export type CreateResponseVendorBResponse = CreateResponseVendorBResponses[keyof CreateResponseVendorBResponses];
+
+export type CompactResponseVendorBData = {
+    body: ResponsesCompactRequest;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+        /**
+         * Groups calls into a session. At most 256 characters; default none.
+         */
+        'X-Session-ID'?: string;
+        /**
+         * The end user, where the body doesn't name one. At most 256 characters; default none.
+         */
+        'X-User-ID'?: string;
+        /**
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         */
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
+    };
+    path?: never;
+    query?: never;
+    url: '/vendor-b/v1/responses/compact';
+};
+
+export type CompactResponseVendorBErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     *
+     * `invalid_request`: The request is not valid.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     *
+     * `context_length_exceeded`: The prompt is longer than the model's context.
+     *
+     * `content_policy_violation`: The vendor refused the prompt under its content policy.
+     *
+     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     *
+     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
+     */
+    401: ChatError;
+    /**
+     * `insufficient_credits`: The credit balance does not cover this call.
+     *
+     * `spend_cap_exceeded`: This key has reached its spend cap.
+     */
+    402: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     *
+     * `upstream_forbidden`: The vendor refused this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: ChatError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     *
+     * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
+     *
+     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     *
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     *
+     * `upstream_invalid_response`: The vendor's answer could not be understood.
+     *
+     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     *
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     *
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     *
+     * `upstream_overloaded`: The vendor is overloaded. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type CompactResponseVendorBError = CompactResponseVendorBErrors[keyof CompactResponseVendorBErrors];
+
+export type CompactResponseVendorBResponses = {
+    /**
+     * Compact a conversation (OpenAI)
+     */
+    200: CompactedResponse;
+};
+
+export type CompactResponseVendorBResponse = CompactResponseVendorBResponses[keyof CompactResponseVendorBResponses];
 
 export type CountResponseTokensVendorBData = {
     body: ResponsesCountRequest;
@@ -17481,6 +17998,155 @@ export type CreateResponseVendorEResponses = {
 };
 
 export type CreateResponseVendorEResponse = CreateResponseVendorEResponses[keyof CreateResponseVendorEResponses];
+
+export type CompactResponseVendorEData = {
+    body: ResponsesCompactRequest;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+        /**
+         * Groups calls into a session. At most 256 characters; default none.
+         */
+        'X-Session-ID'?: string;
+        /**
+         * The end user, where the body doesn't name one. At most 256 characters; default none.
+         */
+        'X-User-ID'?: string;
+        /**
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         */
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
+    };
+    path?: never;
+    query?: never;
+    url: '/vendor-e/v1/responses/compact';
+};
+
+export type CompactResponseVendorEErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     *
+     * `invalid_request`: The request is not valid.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     *
+     * `context_length_exceeded`: The prompt is longer than the model's context.
+     *
+     * `content_policy_violation`: The vendor refused the prompt under its content policy.
+     *
+     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     *
+     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
+     */
+    401: ChatError;
+    /**
+     * `insufficient_credits`: The credit balance does not cover this call.
+     *
+     * `spend_cap_exceeded`: This key has reached its spend cap.
+     */
+    402: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     *
+     * `upstream_forbidden`: The vendor refused this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: ChatError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     *
+     * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
+     *
+     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     *
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     *
+     * `upstream_invalid_response`: The vendor's answer could not be understood.
+     *
+     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     *
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     *
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     *
+     * `upstream_overloaded`: The vendor is overloaded. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: ChatError;
+};
+
+export type CompactResponseVendorEError = CompactResponseVendorEErrors[keyof CompactResponseVendorEErrors];
+
+export type CompactResponseVendorEResponses = {
+    /**
+     * Compact a conversation (Google, OpenAI-compatible)
+     */
+    200: CompactedResponse;
+};
+
+export type CompactResponseVendorEResponse = CompactResponseVendorEResponses[keyof CompactResponseVendorEResponses];
 
 export type CountResponseTokensVendorEData = {
     body: ResponsesCountRequest;

@@ -17,8 +17,11 @@ export interface CanonicalRequest extends RequestSettings {
   system: SystemText[];
   turns: Turn[];
   tools: Tool[];
-  /** The last turn asks for a summary of the conversation, by which the caller will replace it. */
-  asksForSummary?: true;
+  /**
+   * The last turn asks for a summary of the conversation, by which the caller will replace it.
+   * `required`: the answer has a form with a summary alone.
+   */
+  asksForSummary?: true | "required";
   /** Tools in namespaces by their `name`, in dialects that have namespaces. */
   namespaces?: Readonly<Record<string, NamespacedName>>;
   /** The caller's fields without a canonical form, with path and value. */

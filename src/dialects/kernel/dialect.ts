@@ -117,6 +117,10 @@ interface OptionalForms {
    * for that.
    */
   asksForSummary?(body: unknown): boolean;
+  /** For a dialect with an endpoint for that too: the dialect as it is spoken there. */
+  readonly compaction?: Dialect;
+  /** Set there: of vendors that have the dialect, some lack this endpoint. */
+  readonly isOptional?: true;
   /** For the dialect of chat endpoints: the tool use in a request that some of them refuse. */
   toolDemand?(body: unknown): ToolDemand;
   /** For a dialect with an endpoint that counts a request's tokens. */

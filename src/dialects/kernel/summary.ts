@@ -1,5 +1,6 @@
 import { Fault } from "../../shared/fault.ts";
 import type { CanonicalAnswer, CanonicalChoice } from "./canonical.ts";
+import type { CanonicalRequest } from "./canonical_request.ts";
 
 /**
  * The summary in the answer to a request for one: its text, which may have been cut by its length.
@@ -15,13 +16,19 @@ export function summaryIn({ parts, finish }: CanonicalChoice): string | undefine
 
 /**
  * Throws upstream_invalid_response for an answer that ended by itself without the summary that it
- * was to be: the caller would replace its conversation by nothing.
+ * was to be: the caller would replace its conversation by nothing. Where one is `required`, one that
+ * was cut or blocked can't be answered either.
  */
-export function requireSummary({ choices }: CanonicalAnswer): void {
+export function requireSummary(
+  { choices }: CanonicalAnswer,
+  asked?: CanonicalRequest["asksForSummary"],
+): void {
   const choice = choices.find(({ index }) => index === 0);
   const reason = choice?.finish?.reason;
-  if (!choice || reason === undefined || reason === "length" || reason === "content_filter") return;
-  if (summaryIn(choice) !== undefined) return;
+  const hasForm = !choice || reason === undefined || reason === "length" ||
+    reason === "content_filter";
+  if (hasForm && asked !== "required") return;
+  if (choice && summaryIn(choice) !== undefined) return;
   throw new Fault("upstream_invalid_response", {
     message: "The model wrote no summary of the conversation. Retry the request.",
   });

@@ -54,6 +54,7 @@ function mountFamily(
     // Only the responses dialect has background calls.
     const sent = { ...deps, relay: deps.background };
     relayed(app, sent, family.responses.create, dialects.responses, vendor);
+    relayed(app, deps, family.responses.compact, dialects.responses.compaction!, vendor);
     app.bind(family.responses.count, ({ caller, body, bodyText }) => {
       return counted({ caller, dialect: dialects.responses, vendor, body, bodyText });
     });

@@ -76,7 +76,8 @@ export function translate(options: TranslationCall): TextPlan {
       const undone = events.flatMap((event) => rewriter.apply(event));
       const answer = foldEvents(undone);
       requireOnlyChoice(call, new Set(answer.choices.map(({ index }) => index)));
-      if (call.request.asksForSummary) requireSummary(answer);
+      const { asksForSummary } = call.request;
+      if (asksForSummary) requireSummary(answer, asksForSummary);
       const text = JSON.stringify(encodeWhole(answer));
       const sent = call.streams ? asStream(call, undone) : { body: text };
       return { contentType: "application/json", ...sent, text, events: undone };

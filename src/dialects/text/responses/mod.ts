@@ -4,6 +4,7 @@ import { readHostedUsage } from "./answer/hosted_usage.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { background } from "./background.ts";
+import { compactionOf } from "./compaction.ts";
 import { conversation } from "./conversation.ts";
 import { counting } from "./counting.ts";
 import { socket } from "./socket.ts";
@@ -19,8 +20,7 @@ import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
-/** Responses: OpenAI's second API. The state between calls is in `conversation/state.ts`. */
-export const responses: Dialect = {
+const create: Dialect = {
   name: "responses",
   readRequest,
   spliceRequest,
@@ -69,3 +69,6 @@ export const responses: Dialect = {
   fitToModel,
   withoutRefused,
 };
+
+/** Responses: OpenAI's second API. The state between calls is in `conversation/state.ts`. */
+export const responses: Dialect = { ...create, compaction: compactionOf(create) };

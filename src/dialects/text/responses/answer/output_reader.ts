@@ -50,7 +50,9 @@ export class OutputReader {
   finishAll(output: unknown, events: CanonicalEvent[]): void {
     if (Array.isArray(output)) {
       for (const [index, item] of output.entries()) {
-        if (isRecord(item)) this.finish(item, { output_index: index }, events);
+        // A compacted conversation begins with the user's own messages.
+        if (!isRecord(item) || item.role === "user") continue;
+        this.finish(item, { output_index: index }, events);
       }
     }
     this.close(events);

@@ -1,0 +1,81 @@
+import { atOnce, type Steps } from "../../../base/steps.ts";
+import type { CanonicalAnswer } from "../../kernel/canonical.ts";
+import type { CanonicalRequest } from "../../kernel/canonical_request.ts";
+import type { AnswerContext, Dialect, RequestChanges } from "../../kernel/dialect.ts";
+import { estimatedUsage } from "../../kernel/estimated_usage.ts";
+import { asString, type JsonRecord } from "../../kernel/json.ts";
+import { summaryIn } from "../../kernel/summary.ts";
+import { conversation } from "./conversation.ts";
+import { inputItems, type Item } from "./conversation/state.ts";
+import { writeSummary } from "./conversation/summary.ts";
+import { decodeRequestSteps } from "./request_decoder.ts";
+import { writeUsage } from "./usage.ts";
+
+/**
+ * The dialect as it is spoken at `POST …/responses/compact`: a request without a trigger, whose
+ * answer is always a summary. Nothing is streamed, stored or done in the background there.
+ */
+export function compactionOf(responses: Dialect): Dialect {
+  const { stateless: _, background: __, socket: ___, ...create } = responses;
+  return {
+    ...create,
+    isOptional: true,
+    upstreamPath: () => "/responses/compact",
+    asksForSummary: () => true,
+    spliceRequest: (bodyText, facts, changes) =>
+      create.spliceRequest(bodyText, facts, unstored(changes)),
+    spliceRequestSteps: (bodyText, facts, changes) =>
+      create.spliceRequestSteps(bodyText, facts, unstored(changes)),
+    decodeRequest: atOnce(decodeSteps),
+    decodeRequestSteps: decodeSteps,
+    // The user's messages are a part of the answer.
+    answerFields: ["input"],
+    encodeAnswer: (answer, context) =>
+      context && writeCompacted(answer, context) || create.encodeAnswer(answer, context),
+    conversation: {
+      ...conversation,
+      wantsStored: () => false,
+      // A stored conversation may be compacted as it is.
+      requireInput(body) {
+        if (conversation.previousId(body) === undefined) conversation.requireInput!(body);
+      },
+    },
+  };
+}
+
+/** The endpoint stores nothing, and refuses the field that says so. */
+function unstored({ keepNothing: _, ...changes }: RequestChanges): RequestChanges {
+  return changes;
+}
+
+/** Reads the request as the same one at `POST …/responses`. */
+function* decodeSteps(body: unknown): Steps<CanonicalRequest> {
+  const input = [...inputItems(body), { type: "compaction_trigger" }];
+  const request = yield* decodeRequestSteps({ ...body as JsonRecord, input });
+  return { ...request, asksForSummary: "required" };
+}
+
+/** Undefined where the answer has no summary. */
+function writeCompacted(answer: CanonicalAnswer, context: AnswerContext): JsonRecord | undefined {
+  const choice = answer.choices.find(({ index }) => index === 0);
+  const summary = choice && summaryIn(choice);
+  if (summary === undefined) return undefined;
+  const { id, created, body, inputTokens } = context;
+  const messages = inputItems(body)
+    .filter(({ role, type }) => role === "user" && (type ?? "message") === "message")
+    .map((item) => userMessage(item, id));
+  return {
+    id: id("resp_"),
+    object: "response.compaction",
+    created_at: created,
+    output: [...messages, writeSummary(id("cmp_"), summary)],
+    usage: writeUsage(answer.usage ?? estimatedUsage(answer, inputTokens)),
+  };
+}
+
+function userMessage({ id, content }: Item, mint: AnswerContext["id"]): JsonRecord {
+  return {
+    ...{ id: asString(id) ?? mint("msg_"), type: "message", status: "completed", role: "user" },
+    content: typeof content === "string" ? [{ type: "input_text", text: content }] : content,
+  };
+}
