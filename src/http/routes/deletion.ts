@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { contracts } from "../../../contracts/mod.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Principal } from "../../keys/api_key.ts";
-import type { AuditNote } from "../../audit/audit.ts";
+import { type AuditNote, keyAsActor } from "../../audit/audit.ts";
 import { dataTables, selectorKinds, type Selectors, totalOf } from "../../erasure/deletion.ts";
 import { deletionBody } from "../../erasure/deletion_body.ts";
 import { deletionSelectors, erasureSelectors } from "../../erasure/deletion_scope.ts";
@@ -66,7 +66,7 @@ function auditOf(
 ): (deletionId: string) => AuditNote {
   return (deletionId) => ({
     accountId: account.id,
-    actor: { personId: null, name: `API key ${key.prefix}…` },
+    actor: keyAsActor(key),
     action: "data.deleted",
     subject: deletionId,
     detail: `by ${selectorKinds(selectors)}; with key ${key.id}`,
