@@ -65,6 +65,16 @@ eachDatabase("a job is claimed once, and again when its worker is silent", async
   assert.equal(await details(database), "{}");
 });
 
+onPostgres("processes that claim at once work on one job of an account", async (database) => {
+  const { accountId, jobs } = await setup(database, { maxOpen: 4 });
+  for (let round = 0; round < 20; round++) {
+    for (let n = 0; n < 4; n++) await jobs.create(order(accountId));
+    const claimed = await Promise.all(Array.from({ length: 4 }, () => jobs.claim()));
+    assert.equal(claimed.filter((one) => one !== undefined).length, 1, `round ${round}`);
+    await database.query("delete from export_jobs");
+  }
+});
+
 eachDatabase("two processes that claim at once get different jobs", async (database) => {
   const { jobs } = await setup(database);
   const accounts = await Promise.all([1, 2, 3, 4, 5, 6].map((n) => newAccount(database, `a${n}`)));

@@ -77,7 +77,7 @@ class ExportJobs implements ExportJobStore {
   }
 
   async claim(except: readonly string[] = []): Promise<ClaimedExport | undefined> {
-    const [row] = await this.#claims.claim({ ...nextJob, except });
+    const [row] = await this.#claims.claimInTurn({ ...nextJob, except }, claimLock);
     return row && readClaimed(row);
   }
 
@@ -248,6 +248,9 @@ function checkRoom(
     3600,
   );
 }
+
+/** Key of the advisory lock under which a job is claimed. */
+const claimLock = 7_305_112_604_921;
 
 /**
  * An account has one job under way at a time, in all processes, and the account that had the fewest

@@ -74,20 +74,14 @@ export function createDeliveries(
   return {
     async claim(now, except) {
       const query = { ...nextEvent, except, params: [now] };
-      // Most looks find nothing, and need no lock.
-      while (await claims.canClaim(query)) {
-        const [row] = await database.transaction(async (tx) => {
-          // Two claims at once don't see each other: they would be of two events for one receiver.
-          await tx.query("select pg_advisory_xact_lock($1)", [claimLock]);
-          return await claims.claim(query, tx);
-        });
+      for (;;) {
+        const [row] = await claims.claimInTurn(query, claimLock);
         if (!row) return undefined;
         const delivery = await complete(database, sealer, row);
         if (delivery === "gone") await lose(String(row.id));
         else if (delivery === "unreadable") await postpone(String(row.id), now);
         else return delivery;
       }
-      return undefined;
     },
     async renew(deliveries) {
       return new Set((await claims.renew(deliveries.map(({ id }) => id))).keys());

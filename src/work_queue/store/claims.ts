@@ -59,11 +59,21 @@ export class Claims {
   }
 
   /** Claims rows that nobody holds: each goes to one process only. */
-  async claim(
-    { except, params = [], ...query }: ClaimQuery,
-    database: Queryable = this.#database,
-  ): Promise<SqlRow[]> {
-    return await database.query(this.#claimSql(query), [this.#workerId, except, ...params]);
+  async claim(query: ClaimQuery): Promise<SqlRow[]> {
+    return await this.#claim(this.#database, query);
+  }
+
+  /**
+   * The same where a claim rules out others, as of its account: two claims at once don't see each
+   * other, so these take turns. `lock` is the key of their advisory lock.
+   */
+  async claimInTurn(query: ClaimQuery, lock: number): Promise<SqlRow[]> {
+    // Most looks find nothing, and need no lock.
+    if (!await this.canClaim(query)) return [];
+    return await this.#database.transaction(async (tx) => {
+      await tx.query("select pg_advisory_xact_lock($1)", [lock]);
+      return await this.#claim(tx, query);
+    });
   }
 
   /** Whether there are rows to claim; `except`, `where` and `params` as in `claim`. */
@@ -101,6 +111,13 @@ export class Claims {
       [ids, tokens],
     );
     return new Map(rows.map((row) => [String(row.id), row]));
+  }
+
+  async #claim(
+    database: Queryable,
+    { except, params = [], ...query }: ClaimQuery,
+  ): Promise<SqlRow[]> {
+    return await database.query(this.#claimSql(query), [this.#workerId, except, ...params]);
   }
 
   #claimSql(
