@@ -29,11 +29,6 @@ interface Content {
   parts: Record<string, unknown>[];
 }
 
-/**
- * The vendor refuses conversations that start with the model's turn: this user turn precedes it.
- */
-const opening = "(continue)";
-
 interface ContentContext {
   traits: ModelTraits;
   aliasOf: (name: string) => string;
@@ -48,7 +43,6 @@ export function* writeContents(
   const hoisted = request.turns.filter(({ role }) => role === "system").flatMap(systemTexts);
   const conversation = request.turns.filter(({ role }) => role !== "system");
   const turns = yield* mergeTurns(conversation, context.losses);
-  if (!request.turns.some(({ role }) => role === "user")) throw noUserTurn(request);
   const contents: Content[] = [];
   let calls: ToolCallPart[] = [];
   for (const turn of turns) {
@@ -65,11 +59,27 @@ export function* writeContents(
     if (parts.length > 0) contents.push({ role: turn.role === "user" ? "user" : "model", parts });
   }
   if (calls.length > 0) throw missingResults(calls);
-  if (contents[0]?.role === "model") contents.unshift({ role: "user", parts: [{ text: opening }] });
+  if (contents.at(-1)?.role === "model" && asksAnew(request.turns)) contents.push(continuing());
+  if (!contents.some(({ role }) => role === "user")) throw noUserTurn(request);
+  if (contents[0]?.role === "model") contents.unshift(continuing());
   return {
     contents,
     system: [...request.system, ...hoisted].filter(({ text }) => text !== ""),
   };
+}
+
+/**
+ * Whether system texts end the conversation: after the assistant's turn they ask for a new one,
+ * which the vendor's newest models refuse to begin behind the model's own.
+ */
+function asksAnew(turns: readonly Turn[]): boolean {
+  const last = turns.at(-1);
+  return last?.role === "system" && systemTexts(last).some(({ text }) => text.trim() !== "");
+}
+
+/** Stands where the vendor insists on a user's turn and the conversation has none. */
+function continuing(): Content {
+  return { role: "user", parts: [{ text: "(continue)" }] };
 }
 
 /** Merges adjacent turns of the same role; empty turns of the assistant are dropped. */

@@ -10,7 +10,7 @@ import {
   user,
 } from "../../../../../tests/support/canonical_request.ts";
 import { Fault } from "../../../../shared/fault.ts";
-import type { CanonicalRequest, Part } from "../../../kernel/canonical_request.ts";
+import type { CanonicalRequest, Part, Turn } from "../../../kernel/canonical_request.ts";
 import { signatureSentinel } from "../../../kernel/reasoning.ts";
 import { encodeRequest } from "../request_encoder.ts";
 
@@ -124,6 +124,22 @@ Deno.test("system texts between turns are hoisted, roles alternate, the model ne
     ],
     systemInstruction: { parts: [{ text: "A" }, { text: "B" }] },
   });
+});
+
+Deno.test("system texts after the assistant's turn ask for a new one", () => {
+  const sent = (...turns: Turn[]) =>
+    contentsOf(encode({ turns }).body).map((content) => {
+      const { role, parts } = content as { role: string; parts: { text: string }[] };
+      return [role, ...parts.map(({ text }) => text)].join();
+    });
+  const says = (value: string) => turn("system", text(value));
+  const begun = ["user,u", "model,a"];
+  const asked = [...begun, "user,(continue)"];
+  assert.deepEqual(sent(user("u"), assistant(text("a")), says("S")), asked);
+  assert.deepEqual(sent(assistant(text("a")), says("S")), ["user,(continue)", ...asked.slice(1)]);
+  // What is blank asks for nothing, and what stands before the assistant's turn is answered.
+  assert.deepEqual(sent(user("u"), assistant(text("a")), says(" ")), begun);
+  assert.deepEqual(sent(user("u"), says("S"), assistant(text("a"))), begun);
 });
 
 Deno.test("empty turns: the assistant's are dropped and neighbours merged, a user's is refused", () => {
