@@ -60,7 +60,11 @@ export function openModelsFile(deps: ModelsFileDeps): ModelsFile {
       if (path === undefined) return;
       try {
         const text = await Deno.readTextFile(path);
-        if (text === lastText) return;
+        if (text === lastText) {
+          // It may have been away: the next time is said again.
+          lastFailure = undefined;
+          return;
+        }
         lastText = text;
         current = read(text);
         routes = routesOf(current);

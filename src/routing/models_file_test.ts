@@ -46,7 +46,8 @@ Deno.test("a changed file counts at the next look; a wrong or missing one change
     await opened.refresh();
     assert.equal(target(), "vendor-b/second");
     assert.deepEqual(lines.splice(0), ["MODELS_FILE was read again"]);
-    for (const wrong of ["{", file("nobody/x"), '{"a/b": {"targets": ["openai/x"]}}']) {
+    const lastText = '{"a/b": {"targets": ["openai/x"]}}';
+    for (const wrong of ["{", file("nobody/x"), lastText]) {
       await Deno.writeTextFile(path, wrong);
       await opened.refresh();
       await opened.refresh();
@@ -62,6 +63,12 @@ Deno.test("a changed file counts at the next look; a wrong or missing one change
     await opened.refresh();
     assert.equal(target(), "vendor-b/second");
     assert.equal(lines.splice(0).length, 1);
+    // Back with the same text, and gone again.
+    await Deno.writeTextFile(path, lastText);
+    await opened.refresh();
+    await Deno.remove(path);
+    await opened.refresh();
+    assert.equal(lines.splice(0).length, 1, "each time that it is missing is said");
     await Deno.writeTextFile(path, "{}");
     await opened.refresh();
     assert.equal(target(), undefined);
