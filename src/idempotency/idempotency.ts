@@ -299,8 +299,8 @@ class Gate implements Idempotency {
     if (remembered.isSaving) return;
     remembered.isSaving = true;
     try {
-      const finished = remembered.isErased
-        ? await this.#compare(claim, answer)
+      const finished = remembered.isBare
+        ? await this.#compare(remembered)
         : await store.finish(claim, answer);
       // What is held by another is decided when that one has ended.
       if (finished.state === "held") return;
@@ -314,10 +314,9 @@ class Gate implements Idempotency {
       };
       if (finished.state === "stored") {
         if (finished.isChargedElsewhere) tell(null);
-        if (!remembered.isErased || transactionId === null) return;
+        if (remembered.isBare) this.#memory.forget(remembered);
         // Erased while it was being written.
-        this.#memory.forget(remembered);
-        await store.erase([transactionId]);
+        if (remembered.isErased && transactionId !== null) await store.erase([transactionId]);
         return;
       }
       this.#memory.forget(remembered);
@@ -331,8 +330,9 @@ class Gate implements Idempotency {
     }
   }
 
-  /** What storing the answer would find, of one that is erased and must not be stored. */
-  async #compare(claim: Claim, { transactionId }: StoredAnswer): Promise<Finished> {
+  /** What storing the answer would find, of one that has no texts any more. */
+  async #compare({ claim, answer, isErased }: RememberedAnswer): Promise<Finished> {
+    const { transactionId } = answer;
     const { store } = this.#deps;
     // While the claim was this attempt's, nobody else has answered.
     if (await store.release(claim)) return { state: "conflict" };
@@ -343,7 +343,7 @@ class Gate implements Idempotency {
     // An attempt to store it seemed to fail, and was carried out after the store was erased.
     if (original === transactionId) return { state: "stored" };
     // This process answered again once this one was erased: that is a call of its own.
-    if (this.#memory.find(claim.key)?.answer.transactionId === original) {
+    if (isErased && this.#memory.find(claim.key)?.answer.transactionId === original) {
       return { state: "conflict" };
     }
     return { state: "duplicate", transactionId: original };

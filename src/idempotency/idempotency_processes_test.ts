@@ -140,6 +140,44 @@ Deno.test("what two processes answered is reported also if the second answer was
   assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
 });
 
+/** Answers so much that earlier answers have no room. */
+async function fillMemory(process: ReturnType<typeof testProcess>): Promise<void> {
+  const body = new Uint8Array(16 * 1024 * 1024);
+  for (const id of ["l1", "l2", "l3", "l4"]) {
+    const large = request({ requestId: id });
+    await process.idempotent(large, () => Promise.resolve({ ...wholeRun(large.trace, id), body }));
+  }
+}
+
+Deno.test("what two processes answered is reported also if there was no room for the second answer", async () => {
+  const processes = setUp(["a", "b"]);
+  const { one, two, store } = processes;
+  await answerTwice(processes);
+  store.isAway = true;
+  await fillMemory(two);
+  store.isAway = false;
+  await one.maintain();
+  await two.maintain();
+  assert.deepEqual(two.duplicates.map(({ transactionId }) => transactionId), ["t2"]);
+  assert.equal(two.unsaved, 0);
+  assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
+});
+
+Deno.test("what was answered twice for want of room gives one charge back", async () => {
+  const { one, store } = setUp();
+  store.isAway = true;
+  const first = request();
+  await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
+  await fillMemory(one);
+  const second = request();
+  await one.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2")));
+  store.isAway = false;
+  await one.maintain();
+  assert.deepEqual(one.duplicates.map(({ transactionId }) => transactionId), ["t1"]);
+  assert.equal(one.unsaved, 0);
+  assert.equal((await seen(await one.idempotent(request(), never))).text, "answer t2");
+});
+
 Deno.test("an erased second answer still gives its charge back when the request was answered a third time", async () => {
   const processes = setUp(["a", "b"]);
   const { one, two, store } = processes;

@@ -5,7 +5,7 @@ import type { Claim, StoredAnswer } from "./request_fingerprint.ts";
 /** An answer that this process gave. */
 export interface RememberedAnswer {
   readonly claim: Claim;
-  /** Without its texts once it is erased. */
+  /** Without its texts once it is bare. */
   answer: StoredAnswer;
   /** The call that made it, without its texts. */
   readonly settled: Interaction | undefined;
@@ -13,22 +13,28 @@ export interface RememberedAnswer {
   /** The store has it; kept a while for the case that the store goes away. */
   isSaved: boolean;
   isSaving: boolean;
-  /** Never replayed; while the store lacks it, it is kept to find a duplicate's charge. */
   isErased: boolean;
+  /** Never replayed nor stored: it is only kept to find a duplicate's charge. */
+  isBare: boolean;
 }
 
 /** How long an answer that the store has is known without it: repeats come within seconds. */
 const savedMs = 5 * 60_000;
 const unsavedMs = 24 * 60 * 60_000;
 const maxBytes = 64 * 1024 * 1024;
+const maxBare = 10_000;
 
 /** Answers that this process gave: those that the store lacks, and recent ones. */
 export class ReplayMemory {
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** By key, oldest first. */
   readonly #remembered = new Map<string, RememberedAnswer>();
-  /** Erased before the store had them; a later answer may have their key. */
-  readonly #erased = new Set<RememberedAnswer>();
+  /**
+   * What the store lacks, without texts: erased, or too much was held. Another process may have
+   * answered the same request: this call's charge is then given back. A later answer may have their
+   * key.
+   */
+  readonly #bare = new Set<RememberedAnswer>();
   #bytes = 0;
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
@@ -45,6 +51,7 @@ export class ReplayMemory {
       isSaved: false,
       isSaving: false,
       isErased: false,
+      isBare: false,
     };
     this.#remembered.set(claim.key, remembered);
     this.#bytes += answer.body.length;
@@ -59,25 +66,23 @@ export class ReplayMemory {
 
   /** Forgets this answer, unless another one took its place. */
   forget(remembered: RememberedAnswer): void {
-    this.#erased.delete(remembered);
+    this.#bare.delete(remembered);
     if (this.#remembered.get(remembered.claim.key) === remembered) this.#drop(remembered.claim.key);
   }
 
   erase(transactionIds: ReadonlySet<string>): void {
-    for (const [key, remembered] of this.#remembered) {
-      const { answer, isSaved } = remembered;
-      if (answer.transactionId === null || !transactionIds.has(answer.transactionId)) continue;
-      this.#drop(key);
+    for (const remembered of [...this.#remembered.values(), ...this.#bare]) {
+      const { transactionId } = remembered.answer;
+      if (transactionId === null || !transactionIds.has(transactionId)) continue;
       remembered.isErased = true;
-      remembered.answer = { ...answer, headers: {}, body: new Uint8Array() };
-      // Another process may have answered the same request: this call's charge is then given back.
-      if (!isSaved) this.#erased.add(remembered);
+      this.#strip(remembered);
     }
   }
 
+  /** Those with their texts first: what the store gets from them may be found by the bare ones. */
   unsaved(): RememberedAnswer[] {
     const unsaved = [...this.#remembered.values()].filter((remembered) => !remembered.isSaved);
-    return [...this.#erased, ...unsaved];
+    return [...unsaved, ...this.#bare];
   }
 
   /** Forgets what is old, and when too much is held the oldest: first what the store has. */
@@ -86,15 +91,27 @@ export class ReplayMemory {
     for (const [key, { atMs, isSaved }] of this.#remembered) {
       if (nowMs - atMs >= (isSaved ? savedMs : unsavedMs)) this.#drop(key);
     }
-    for (const remembered of this.#erased) {
-      if (nowMs - remembered.atMs >= unsavedMs) this.#erased.delete(remembered);
+    for (const remembered of this.#bare) {
+      if (nowMs - remembered.atMs >= unsavedMs) this.#bare.delete(remembered);
     }
     for (const savedOnly of [true, false]) {
-      for (const [key, { isSaved }] of this.#remembered) {
+      for (const remembered of this.#remembered.values()) {
         if (this.#bytes <= maxBytes) return;
-        if (isSaved || !savedOnly) this.#drop(key);
+        if (remembered.isSaved || !savedOnly) this.#strip(remembered);
       }
     }
+  }
+
+  /** Takes its texts away; what the store has is forgotten, as is what charged nothing. */
+  #strip(remembered: RememberedAnswer): void {
+    this.forget(remembered);
+    const { answer, isSaved } = remembered;
+    remembered.answer = { ...answer, headers: {}, body: new Uint8Array() };
+    remembered.isBare = true;
+    if (isSaved || answer.transactionId === null) return;
+    this.#bare.add(remembered);
+    const [oldest] = this.#bare;
+    if (this.#bare.size > maxBare) this.#bare.delete(oldest!);
   }
 
   #drop(key: string): void {
