@@ -57,6 +57,8 @@ const staleMs = 2000;
 const pastStaleMs = 60_000;
 /** Keys unused for this long are not refreshed. */
 const idleMs = 60_000;
+/** Keys unused for this long are forgotten: what is known of them counts while the store is away. */
+const forgetMs = 24 * 3_600_000;
 
 export function createSpendCaps(deps: { store: SpendStore; clock: Clock }): SpendCaps {
   return new Caps(deps.store, deps.clock);
@@ -112,6 +114,10 @@ class Caps implements SpendCaps {
 
   async refresh(): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
+    for (const [keyId, { usedMs, held, charged }] of this.#ledgers) {
+      const isSettled = held.size === 0 && charged.size === 0;
+      if (isSettled && nowMs - usedMs >= forgetMs) this.#ledgers.delete(keyId);
+    }
     const ledgers = [...this.#ledgers.values()].filter((ledger) =>
       nowMs - ledger.usedMs < idleMs || ledger.charged.size > 0
     );

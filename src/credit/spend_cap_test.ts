@@ -241,6 +241,37 @@ Deno.test("while the store is away what is known counts; of what is unknown noth
   await reserve(usd);
 });
 
+Deno.test("a key unused for a day is forgotten, unless a call or a charge of it is open", async () => {
+  const { clock, reserve, spend, store } = setUp();
+  const isKnown = async () => {
+    store.isAway = true;
+    try {
+      (await reserve(1n)).settle(0n);
+      return true;
+    } catch (thrown) {
+      if (thrown instanceof Fault && thrown.code === "store_unavailable") return false;
+      throw thrown;
+    } finally {
+      store.isAway = false;
+    }
+  };
+  const aDay = async () => {
+    clock.advance(24 * 3_600_000);
+    await spend.refresh();
+  };
+  const call = await reserve(usd / 2n);
+  await aDay();
+  assert.equal(await isKnown(), true, "in flight");
+  call.settle(usd / 2n);
+  await aDay();
+  assert.equal(await isKnown(), true, "its charge isn't stored");
+  call.write(usd / 2n);
+  await spend.refresh();
+  assert.equal(await isKnown(), true, "just used");
+  await aDay();
+  assert.equal(await isKnown(), false);
+});
+
 Deno.test("the hot path reads nothing while the job runs, and past days are read once a minute", async () => {
   const { clock, reserve, spend, store } = setUp();
   (await reserve(1n)).settle(1n);
