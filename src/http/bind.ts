@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { adminScope, type Contract, fullPath } from "../../contracts/kernel/contract.ts";
 import { Fault, invalidValue } from "../shared/fault.ts";
 import type { CallContext } from "../relay/call_context.ts";
-import type { Reply } from "../relay/reply.ts";
+import { leftReply, type Reply } from "../relay/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
 import type { SentForm } from "../dialects/kernel/operation_request.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
@@ -14,7 +14,7 @@ import { type BodyMemory, readSent, type SentBody } from "./sent_body.ts";
 import type { DirectEndpoints } from "./direct_endpoints.ts";
 import { asFault, errorReply } from "./errors.ts";
 import type { Env, OnFault, RequestContext } from "./request_context.ts";
-import { jsonReply, leftReply, toResponse } from "./respond.ts";
+import { jsonReply, toResponse } from "./respond.ts";
 import { unstorableText } from "../shared/storable_text.ts";
 import { previewIssues, validate, validateSteps } from "../shared/validate.ts";
 

@@ -80,9 +80,6 @@ export function toResponse(reply: Reply, requestContext: RequestContext): Respon
   return new Response(reply.body as BodyInit | null, { status: reply.status, headers });
 }
 
-/** For a caller who left before the response: nobody receives it, but log and metrics show it. */
-export const leftReply: Reply = { status: 499, headers: {}, body: null };
-
 /** A JSON reply; default status 200. */
 export function jsonReply(
   value: unknown,

@@ -18,7 +18,7 @@ import type { Interaction } from "../shared/interaction.ts";
 import { InFlightRequest } from "./in_flight_request.ts";
 import type { CallTrace } from "../relay/call_context.ts";
 import { type RememberedAnswer, ReplayMemory } from "./replay_memory.ts";
-import { replayHeader, type Reply } from "../relay/reply.ts";
+import { leftReply, replayHeader, type Reply } from "../relay/reply.ts";
 
 export interface IdempotentRequest extends RepeatableRequest {
   /** Aborted when the caller leaves. */
@@ -87,8 +87,6 @@ const longestReturnMs = 5000;
 export function createIdempotency(deps: IdempotencyDeps): Idempotency {
   return new Gate(deps);
 }
-
-const leftReply: Reply = { status: 499, headers: {}, body: null };
 
 class Gate implements Idempotency {
   readonly #deps: IdempotencyDeps;

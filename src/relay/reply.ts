@@ -10,6 +10,9 @@ export interface Reply {
   body: string | Uint8Array | ReadableStream<Uint8Array> | null;
 }
 
+/** For a caller who left before the response: nobody receives it, but log and metrics show it. */
+export const leftReply: Reply = { status: 499, headers: {}, body: null };
+
 /** On the answer to a repeated request: it was made before, and nothing was charged again. */
 export const replayHeader: Readonly<Record<string, string>> = { "x-idempotent-replay": "true" };
 

@@ -15,11 +15,11 @@ import { Fault } from "../../shared/fault.ts";
 import type { CallContext } from "../../relay/call_context.ts";
 import type { Exports } from "../../exports/exports.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
-import type { Reply } from "../../relay/reply.ts";
+import { leftReply, type Reply } from "../../relay/reply.ts";
 import type { Endpoints } from "../bind.ts";
 import { errorReply } from "../errors.ts";
 import { idempotent } from "../idempotent.ts";
-import { jsonReply, leftReply } from "../respond.ts";
+import { jsonReply } from "../respond.ts";
 
 export function exportRoutes(
   app: Endpoints,
