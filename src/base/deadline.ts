@@ -65,6 +65,21 @@ export class CoarseTimers {
 
 const coarseTimers = new CoarseTimers(100);
 
+/**
+ * What the work gives, or `late` where it takes longer than `ms`. It goes on then, and nobody is told
+ * should it fail.
+ */
+export function within<Result, const Late>(
+  ms: number,
+  work: Promise<Result>,
+  late: Late,
+  setTimer: SetTimer = systemSetTimer,
+): Promise<Result | Late> {
+  const { promise, resolve } = Promise.withResolvers<Late>();
+  const cancel = setTimer(ms, () => resolve(late));
+  return Promise.race([work, promise]).finally(cancel);
+}
+
 /** If a timer fires later than this, the process was too busy to read its sockets. */
 const starvedMs = 50;
 

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { CoarseTimers, starvationTolerantTimeout } from "./deadline.ts";
+import { CoarseTimers, starvationTolerantTimeout, within } from "./deadline.ts";
 
 /** Timers that are looked at when the test says so, with the waits that were asked for. */
 function timers() {
@@ -72,4 +72,23 @@ Deno.test("coarse timers of which none is left hold nothing up", async () => {
   first();
   // The test's own sanitizer finds a timer that is left.
   await new Promise<void>((resolve) => timers.set(1, resolve));
+});
+
+Deno.test("work within a time gives its result or its failure, and leaves no timer; late work isn't waited for", async () => {
+  let run = () => {};
+  let left = 0;
+  const setTimer = (_ms: number, late: () => void) => {
+    run = late;
+    left++;
+    return () => void left--;
+  };
+  const hangs = Promise.withResolvers<string>();
+  assert.equal(await within(5, Promise.resolve("done"), "late", setTimer), "done");
+  await assert.rejects(within(5, Promise.reject(new Error("failed")), "late", setTimer), /failed/);
+  const late = within(5, hangs.promise, "late", setTimer);
+  run();
+  assert.equal(await late, "late");
+  assert.equal(left, 0);
+  // Nobody is told.
+  hangs.reject(new Error("failed later"));
 });

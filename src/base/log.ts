@@ -1,4 +1,4 @@
-import { type SetTimer, systemSetTimer } from "./deadline.ts";
+import { type SetTimer, systemSetTimer, within } from "./deadline.ts";
 
 /** Fields of a log line; undefined and null are left out. Never a prompt, never a key. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
@@ -155,10 +155,7 @@ export class OutputLines implements LogLines {
 
   async flush(): Promise<void> {
     if (this.#waiting.length > 0) this.#writeNow();
-    const late = Promise.withResolvers<void>();
-    const cancel = this.#setTimer(this.#flushMs, late.resolve);
-    await Promise.race([this.#writing, late.promise]);
-    cancel();
+    if (this.#writing) await within(this.#flushMs, this.#writing, undefined, this.#setTimer);
   }
 
   async #write(): Promise<void> {

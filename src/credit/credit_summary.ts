@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
+import { type SetTimer, within } from "../base/deadline.ts";
 import type { ApiKey } from "../keys/api_key.ts";
 import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 import type { Credit } from "./ledger.ts";
@@ -34,17 +34,15 @@ const mostHeld = 10_000;
 export function createCreditSummaries(
   deps: CreditSummaryDeps,
 ): (key: SummaryKey) => Promise<CreditSummary | undefined> {
-  const { clock, setTimer = systemSetTimer } = deps;
+  const { clock, setTimer } = deps;
   const held = new Map<string, { atMs: number; summary: Promise<CreditSummary | undefined> }>();
   return (key) => {
     const nowMs = clock.monotonicMs();
     const existing = held.get(key.id);
     if (existing && nowMs - existing.atMs < freshMs) return existing.summary;
     if (held.size >= mostHeld) held.clear();
-    const late = Promise.withResolvers<undefined>();
-    const cancel = setTimer(freshMs, () => late.resolve(undefined));
     const read = readSummary(deps, key).catch(() => undefined);
-    const summary = Promise.race([read, late.promise]).finally(cancel);
+    const summary = within(freshMs, read, undefined, setTimer);
     held.set(key.id, { atMs: nowMs, summary });
     return summary;
   };

@@ -1,5 +1,6 @@
 import { AnswerBytes, bytesOf, maxStoredBytes, streamOf } from "../base/answer_bytes.ts";
 import type { Clock } from "../base/clock.ts";
+import { within } from "../base/deadline.ts";
 import { orLeft } from "../base/or_left.ts";
 import { tapStream } from "../base/stream_tap.ts";
 import type { Log } from "../base/log.ts";
@@ -145,7 +146,8 @@ class Gate implements Idempotency {
       inBackground(this.#writing, this.#save(remembered));
     }
     while (this.#writing.size > 0) await Promise.all(this.#writing);
-    await this.#within(longestReturnMs, Promise.all(this.#returning));
+    const returned = Promise.all(this.#returning);
+    await within(longestReturnMs, returned, undefined, this.#deps.setTimer);
   }
 
   async #attempt(
@@ -284,7 +286,7 @@ class Gate implements Idempotency {
     const saved = inBackground(this.#writing, this.#save(remembered));
     // The last byte leaves when a restart can't lose the answer; a store that is slow or away holds
     // nobody up for long.
-    await this.#within(holdMs, saved);
+    await within(holdMs, saved, undefined, this.#deps.setTimer);
   }
 
   #isErased({ settled }: CallTrace): boolean {
@@ -371,13 +373,6 @@ class Gate implements Idempotency {
     await unlessAway(this.#deps.store.release(claim)).catch((thrown) =>
       this.#deps.log.warn("a claim could not be given back", { reason: messageOf(thrown) })
     );
-  }
-
-  /** Waits for the work, for so long at most. */
-  async #within(ms: number, work: Promise<unknown>): Promise<void> {
-    const limit = new AbortController();
-    await Promise.race([work, this.#sleep(ms, limit.signal)]);
-    limit.abort();
   }
 
   #sleep(ms: number, signal: AbortSignal): Promise<void> {

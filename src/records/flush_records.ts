@@ -1,4 +1,4 @@
-import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
+import { type SetTimer, within } from "../base/deadline.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -11,7 +11,7 @@ export type FlushRecords = (options?: { timeoutMs?: number }) => Promise<void>;
 
 const readTimeoutMs = 10_000;
 
-export function createFlushRecords({ recorder, flushOthers, setTimer = systemSetTimer }: {
+export function createFlushRecords({ recorder, flushOthers, setTimer }: {
   recorder: Pick<Recorder, "drain">;
   flushOthers?: (() => Promise<void>) | undefined;
   setTimer?: SetTimer;
@@ -21,18 +21,7 @@ export function createFlushRecords({ recorder, flushOthers, setTimer = systemSet
     : async () => void await Promise.all([recorder.drain(), flushOthers()]);
   return async ({ timeoutMs = readTimeoutMs } = {}) => {
     if (timeoutMs === Infinity) return await drain();
-    const late = Promise.withResolvers<never>();
-    const cancel = setTimer(
-      timeoutMs,
-      () =>
-        late.reject(
-          new Fault("store_unavailable", { note: `records still wait after ${timeoutMs} ms` }),
-        ),
-    );
-    try {
-      await Promise.race([drain(), late.promise]);
-    } finally {
-      cancel();
-    }
+    if (await within(timeoutMs, drain(), "late", setTimer) === undefined) return;
+    throw new Fault("store_unavailable", { note: `records still wait after ${timeoutMs} ms` });
   };
 }

@@ -1,4 +1,4 @@
-import type { SetTimer } from "../base/deadline.ts";
+import { type SetTimer, within } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
 import { orLeft } from "../base/or_left.ts";
 import { isStoreAway } from "../shared/fault.ts";
@@ -91,8 +91,6 @@ interface Read {
   isAway?: boolean;
 }
 
-const late = Symbol("late");
-
 /** Reads of one key that are under way. */
 interface Reads {
   count: number;
@@ -155,8 +153,9 @@ class SingleFlightCache implements ResponseCache {
     this.#reads.set(key, reads);
     reads.count++;
     try {
-      const answer = await this.#withinTime(this.#deps.store.find(query));
-      if (answer === late) return { isStale: reads.isStale, isAway: true };
+      const { store, setTimer } = this.#deps;
+      const answer = await within(longestReadMs, store.find(query), "late", setTimer);
+      if (answer === "late") return { isStale: reads.isStale, isAway: true };
       return answer ? { answer } : { isStale: reads.isStale };
     } catch (thrown) {
       if (!isStoreAway(thrown)) this.#warn("the response cache could not be read", thrown);
@@ -165,13 +164,6 @@ class SingleFlightCache implements ResponseCache {
       reads.count--;
       if (reads.count === 0 && this.#reads.get(key) === reads) this.#reads.delete(key);
     }
-  }
-
-  /** `late` when the store takes too long. */
-  #withinTime<T>(work: Promise<T>): Promise<T | typeof late> {
-    const { promise, resolve } = Promise.withResolvers<typeof late>();
-    const cancel = this.#deps.setTimer(longestReadMs, () => resolve(late));
-    return Promise.race([work, promise]).finally(cancel);
   }
 
   #begin(query: CacheQuery): CacheFill {

@@ -1,4 +1,4 @@
-import type { SetTimer } from "../base/deadline.ts";
+import { type SetTimer, within } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
 import type { Measures } from "../shared/metrics.ts";
 import { contentMaxUnits, type Span } from "./call_spans.ts";
@@ -93,10 +93,7 @@ export class SpanExporter {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelTimer?.();
-    const late = Promise.withResolvers<void>();
-    const cancel = this.#options.setTimer(longestCloseMs, late.resolve);
-    await Promise.race([this.#sendRest(), late.promise]);
-    cancel();
+    await within(longestCloseMs, this.#sendRest(), undefined, this.#options.setTimer);
     this.#dropped += this.#waiting.length;
     this.#waiting = [];
   }

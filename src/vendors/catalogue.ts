@@ -1,3 +1,4 @@
+import { within } from "../base/deadline.ts";
 import { pushAll } from "../base/lists.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Secret } from "../base/secret.ts";
@@ -42,20 +43,12 @@ export interface Probe {
  * A vendor's models as far as they are known or come soon; undefined where it takes longer than
  * `ms` or fails. Its answer, once it is there, is remembered for who asks next.
  */
-export async function withTimeout(
+export function withTimeout(
   catalogue: Pick<Catalogue, "models">,
   vendor: Vendor,
   ms: number,
 ): Promise<readonly ListedModel[] | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), ms);
-  });
-  try {
-    return await Promise.race([catalogue.models(vendor).catch(() => undefined), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return within(ms, catalogue.models(vendor).catch(() => undefined), undefined);
 }
 
 interface Entry {

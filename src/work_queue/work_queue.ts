@@ -1,4 +1,4 @@
-import { systemSetTimer } from "../base/deadline.ts";
+import { within } from "../base/deadline.ts";
 
 export interface WorkQueueOptions<Claim> {
   /** Names a piece of work. */
@@ -140,10 +140,7 @@ export class WorkQueue<Claim> {
   }
 
   async #allEnded(ms: number): Promise<void> {
-    const { promise: timeout, resolve } = Promise.withResolvers<void>();
-    const cancel = ms === Infinity ? () => {} : systemSetTimer(ms, resolve);
-    const all = [...this.#working.values()].map(({ ended }) => ended);
-    await Promise.race([Promise.all(all), timeout]);
-    cancel();
+    const all = Promise.all([...this.#working.values()].map(({ ended }) => ended));
+    await (ms === Infinity ? all : within(ms, all, undefined));
   }
 }

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import type { SetTimer } from "../base/deadline.ts";
+import { type SetTimer, within } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
 import type { MetricSnapshot } from "../shared/metrics.ts";
 import { Channel, type Message, type Question, type WorkerNotice } from "./channel.ts";
@@ -200,11 +200,8 @@ export class WorkerGroup {
   async #metrics(): Promise<string> {
     await Promise.all(this.#seats.map(async ({ index, running }) => {
       if (!running?.isReady) return;
-      const late = Promise.withResolvers<undefined>();
-      const cancel = this.#deps.setTimer(metricsWaitMs, () => late.resolve(undefined));
       const asked = running.channel.ask("metrics").catch(() => undefined);
-      const found = await Promise.race([asked, late.promise]);
-      cancel();
+      const found = await within(metricsWaitMs, asked, undefined, this.#deps.setTimer);
       const isStill = this.#seats[index - 1]?.running === running;
       if (found !== undefined && isStill) this.#sums.saw(index, found as MetricSnapshot[]);
     }));

@@ -1,3 +1,4 @@
+import { within } from "../../base/deadline.ts";
 import { programFile, programModule } from "../../base/program_files.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { Database, SqlRow, Transaction } from "../database.ts";
@@ -54,10 +55,7 @@ export async function openEmbedded(
     },
     async close() {
       const thread = await threads.live().catch(() => undefined);
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const late = new Promise<void>((resolve) => timer = setTimeout(resolve, closeMs));
-      await Promise.race([thread?.ask({ kind: "close" }).catch(() => {}), late]);
-      clearTimeout(timer);
+      if (thread) await within(closeMs, thread.ask({ kind: "close" }).catch(() => {}), undefined);
       threads.close("it is closed");
     },
   };

@@ -1,3 +1,4 @@
+import { within } from "../../base/deadline.ts";
 import { programModule } from "../../base/program_files.ts";
 import { RequestThread } from "../../base/request_thread.ts";
 import { Turns } from "../../base/turns.ts";
@@ -81,10 +82,7 @@ class OwnThread implements WriteThread {
     this.#isClosed = true;
     const thread = this.#thread;
     if (thread === undefined) return;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, closeMs));
-    await Promise.race([thread.ask("close").catch(() => {}), late]);
-    clearTimeout(timer);
+    await within(closeMs, thread.ask("close").catch(() => {}), undefined);
     if (thread.isIdle) this.#threads.end(thread);
     else thread.end("it is closed");
   }
