@@ -1,7 +1,7 @@
 import { sha256Hex } from "../base/hash.ts";
 import { nanoDigits, parseUsd } from "../base/money.ts";
+import type { CallSums, Sums } from "../shared/call_sums.ts";
 import { invalidValue, messageOf } from "../shared/fault.ts";
-import type { Sums } from "./statistics.ts";
 
 export interface OutcomeItem {
   type: string;
@@ -25,16 +25,7 @@ export interface OutcomePost {
 }
 
 /** Sums of calls and of what came of them; exact. */
-export interface FigureSums {
-  interactions: bigint;
-  completed: bigint;
-  cost: Sums;
-  inputTokens: Sums;
-  outputTokens: Sums;
-  /** Of completed calls. */
-  latency: Sums;
-  latencyP50: number | null;
-  latencyP95: number | null;
+export interface FigureSums extends CallSums {
   outcomes: readonly OutcomeSum[];
 }
 

@@ -1,12 +1,5 @@
+import type { Sums } from "../shared/call_sums.ts";
 import { normal975, studentT975 } from "./student_t.ts";
-
-/** Exact sums over the known values of one column. */
-export interface Sums {
-  /** How many values are known. */
-  count: bigint;
-  sum: bigint;
-  sumOfSquares: bigint;
-}
 
 export interface Interval {
   low95: number;

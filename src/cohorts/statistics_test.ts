@@ -1,11 +1,11 @@
 import assert from "@std/assert";
+import type { Sums } from "../shared/call_sums.ts";
 import {
   countInterval,
   differenceInterval,
   meanInterval,
   meanOf,
   ratioInterval,
-  type Sums,
   welchInterval,
 } from "./statistics.ts";
 

@@ -11,6 +11,7 @@ import type {
   Mode,
   SettledCall,
 } from "../shared/interaction.ts";
+import type { CallSums } from "../shared/call_sums.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { Cell } from "./exported_cells.ts";
 import type { InteractionRepository } from "./interaction_repository.ts";
@@ -217,26 +218,9 @@ export interface CallBounds {
   most: number;
 }
 
-/** Exact sums over the known values of one column. */
-export interface ColumnSums {
-  /** How many values are known. */
-  count: bigint;
-  sum: bigint;
-  sumOfSquares: bigint;
-}
-
-export interface CohortCallSums {
+export interface CohortCallSums extends CallSums {
   cohortId: string;
-  interactions: bigint;
   firstAt: Date;
-  completed: bigint;
-  cost: ColumnSums;
-  inputTokens: ColumnSums;
-  outputTokens: ColumnSums;
-  /** Of completed calls. */
-  latency: ColumnSums;
-  latencyP50: number | null;
-  latencyP95: number | null;
 }
 
 export interface ModelName {

@@ -7,8 +7,8 @@ import {
   type OutcomeItem,
   type OutcomePost,
 } from "../cohort.ts";
+import type { Sums } from "../../shared/call_sums.ts";
 import { Fault } from "../../shared/fault.ts";
-import type { Sums } from "../statistics.ts";
 import { listCohorts } from "./cohorts_list.ts";
 import { readModels, readOutcomeSum } from "./model_outcomes.ts";
 import type { AnalyticsReads, CohortCallSums } from "../../records/analytics_store.ts";

@@ -1,5 +1,6 @@
-import type { CallBounds, CohortCallSums, CohortCosts, ColumnSums } from "../analytics_store.ts";
+import type { CallBounds, CohortCallSums, CohortCosts } from "../analytics_store.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
+import type { Sums } from "../../shared/call_sums.ts";
 
 /** Sums of cohorts that have calls: of all calls, or of the latest within the bounds. */
 export async function cohortSums(
@@ -67,7 +68,7 @@ export const sumsOf = (from: string, { columns = "", by = "cohort_id" } = {}) =>
   from ${from} group by ${by}`;
 
 /** Sums of integers come as `numeric`, whose text is a whole number. */
-function readSums(row: SqlRow, name: string): ColumnSums {
+function readSums(row: SqlRow, name: string): Sums {
   const whole = (column: string) => BigInt(String(row[`${name}_${column}`]));
   return { count: whole("count"), sum: whole("sum"), sumOfSquares: whole("squares") };
 }
