@@ -155,7 +155,7 @@ Deno.test("what can't be compacted is refused before a vendor is asked", async (
   const wrong: [fields: object, param: string][] = [
     [{}, "input"],
     [{ input: 7 }, "input"],
-    [{ input: [null] }, "input"],
+    [{ input: [null] }, "input[0]"],
     [{ input: [trigger] }, "input[0]"],
     [{ input: [{ type: "function_call_output", call_id: "x", output: "y" }] }, "input[0]"],
     [{ input: "Hi", stream: true }, "stream"],
