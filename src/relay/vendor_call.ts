@@ -172,22 +172,11 @@ function lessonOf(
   return () => learned.learnChatRefusal(vendor.label, model, demand);
 }
 
-/** Of a call, what decides whether a vendor takes our additions to it. */
+/** What decides whether a vendor takes our additions to a call. */
 function additionsOf({ plan, vendorCall }: TextExchange): RefusedCalls {
   const { target: { vendor, model }, caller, mode } = vendorCall;
   const accountId = caller.principal.account.id;
   return { label: vendor.label, model, dialect: plan.upstream.name, accountId, mode };
-}
-
-/** The request without an addition of ours that was refused lately. */
-function requestTextOf(learned: LearnedEndpoints, exchange: TextExchange): string {
-  const { plan: { upstream, sameDialect, requestText } } = exchange;
-  if (sameDialect || !upstream.withoutRefused) return requestText;
-  const cause = learned.refusedAddition(additionsOf(exchange));
-  const plain = cause === undefined
-    ? undefined
-    : upstream.withoutRefused(JSON.parse(requestText), cause);
-  return plain ? JSON.stringify(plain.request) : requestText;
 }
 
 /**
@@ -196,10 +185,9 @@ function requestTextOf(learned: LearnedEndpoints, exchange: TextExchange): strin
  */
 function withoutRefused(
   { plan, facts }: TextExchange,
-  requestText: string,
   refusal: string,
 ): { text: string; stream?: boolean; cause?: string } | undefined {
-  const { upstream, sameDialect } = plan;
+  const { upstream, sameDialect, requestText } = plan;
   // A server that doesn't know the usage flag: leave it out and count tokens here.
   if (facts.stream && upstream.usageFlag?.isRefusedIn(refusal)) {
     const text = plan.plainRequestText();
@@ -220,12 +208,11 @@ async function askOnce(
   deps: VendorCallDeps,
   exchange: TextExchange,
 ): Promise<{ answer: UpstreamAnswer } | Refused> {
-  const requestText = requestTextOf(deps.learned, exchange);
-  const answer = await post(deps, exchange, requestText);
+  const answer = await post(deps, exchange, exchange.plan.requestText);
   if (isGood(answer)) return { answer };
   const refusal = await readRefusal(answer);
   const mayAskAgain = answer.status === 400 && budgetOf(exchange.call, exchange.isLast).left > 0;
-  const plain = mayAskAgain ? withoutRefused(exchange, requestText, refusal.text) : undefined;
+  const plain = mayAskAgain ? withoutRefused(exchange, refusal.text) : undefined;
   if (plain === undefined) return { answer, ...refusal };
   const again = await post(deps, exchange, plain.text, plain.stream);
   if (!isGood(again)) return { answer: again, ...await readRefusal(again) };

@@ -34,7 +34,7 @@ import { JsonCount } from "../../base/json_count.ts";
 import { parseInSteps } from "../../base/parse_in_steps.ts";
 import type { Steps } from "../../base/steps.ts";
 import { defined } from "../../base/defined.ts";
-import { isRecord } from "../../dialects/kernel/json.ts";
+import { isRecord, type JsonRecord } from "../../dialects/kernel/json.ts";
 
 export interface PlanDeps {
   clock: Clock;
@@ -180,7 +180,7 @@ async function encodeFor(
   decoded: CanonicalRequest,
   name: DialectName,
 ) {
-  const { caller, target } = request;
+  const { caller } = request;
   const { step = runAtOnce } = caller;
   const upstream = deps.dialects[name];
   const { mustInline } = upstream;
@@ -213,9 +213,25 @@ async function encodeFor(
     losses: encoded.losses,
     hosted: upstream.hostedWork(encoded.body),
     requestText: await step.inSteps(() =>
-      writeJson(upstream.fitToModel?.(encoded.body, target.model) ?? encoded.body)
+      writeJson(withoutRefused(deps.learned, request, upstream, encoded.body))
     ),
   };
+}
+
+/** The encoded request without what the model is known to refuse, or has refused lately. */
+function withoutRefused(
+  learned: LearnedEndpoints,
+  { target: { vendor, model }, caller, mode }: PlanRequest,
+  upstream: Dialect,
+  encoded: JsonRecord,
+): JsonRecord {
+  const fitting = upstream.fitToModel?.(encoded, model) ?? encoded;
+  const cause = upstream.withoutRefused && learned.refusedAddition({
+    ...{ label: vendor.label, model, dialect: upstream.name, mode },
+    accountId: caller.principal.account.id,
+  });
+  if (cause === undefined) return fitting;
+  return upstream.withoutRefused?.(fitting, cause)?.request ?? fitting;
 }
 
 /** What the encoder needs to know about the target. */
