@@ -91,15 +91,16 @@ export function requireFunction(definition: JsonObject, path: string): void {
   requireSchema(schema, definition.strict === true, path, subject, []);
 }
 
-/** Checks the schema of an answer, whose root must be an object. */
+/** Checks the schema of an answer, whose root must be an object, and no choice between some. */
 export function requireAnswerSchema(
   schema: JsonObject,
   { name, strict }: JsonObject,
   path: string,
 ): void {
   const subject = `response_format '${asText(name)}'`;
-  if (schema.type !== undefined && schema.type !== "object") {
-    const rule = `schema must be a JSON Schema of 'type: "object"', got 'type: "${schema.type}"'.`;
+  if (schema.type !== "object" || schema.anyOf !== undefined || schema.oneOf !== undefined) {
+    const got = schema.type ?? "None";
+    const rule = `schema must be a JSON Schema of 'type: "object"', got 'type: "${got}"'.`;
     throw invalidSchema(path, subject, rule);
   }
   requireSchema(schema, strict === true, path, subject, []);

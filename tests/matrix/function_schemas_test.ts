@@ -70,10 +70,18 @@ for (const model of ["openai/gpt-5.6-sol", "acme/gpt-4.1"]) {
     });
   }
 
-  const answerSchemas = [
+  const answerSchemas: [string, Record<string, unknown>][] = [
     ["arrays of anything", schemas["arrays of anything"]!],
     ["a list", { type: "array", items: branch("name"), minItems: 1 }],
-  ] as const;
+    ["a choice between objects", { anyOf: [branch("id"), branch("name")] }],
+    ["an object without its type", branch("id")],
+    ["a recursive object, as pydantic writes it", {
+      $ref: "#/$defs/Node",
+      $defs: {
+        Node: { type: "object", properties: { next: { $ref: "#/$defs/Node" } }, required: [] },
+      },
+    }],
+  ];
   for (const [name, schema] of answerSchemas) {
     Deno.test(`${name}: ${model} takes the answer's schema of a generate caller`, async () => {
       const { service } = world();

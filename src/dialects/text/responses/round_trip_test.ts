@@ -111,7 +111,7 @@ function formatOf(random: Random): NonNullable<CanonicalRequest["format"]> {
     { type: "text" },
     { type: "json" },
     { type: "json-schema", name: "n", schema: closed, strict: true },
-    { type: "json-schema", name: "n", schema: {}, description: "d" },
+    { type: "json-schema", name: "n", schema: { type: "object" }, description: "d" },
   ]);
 }
 
