@@ -1,3 +1,4 @@
+import { topLevelMembers } from "../../base/json_text.ts";
 import { Fault } from "../../shared/fault.ts";
 import type {
   BlockDeltaEvent,
@@ -160,13 +161,15 @@ export class ResponseRewriter {
   }
 }
 
-/** The value of a member: a string as it is, anything else as JSON. */
+/** The text of a member's value as it was written: parsed, a long number would lose digits. */
 function unwrap(whole: string, member: string): string {
   const json = innerJson(whole);
   // The output limit cut the JSON: the text so far stays as it is.
   if (!isRecord(json) || !(member in json)) return whole;
   const value = json[member];
-  return typeof value === "string" && member === "input" ? value : JSON.stringify(value);
+  if (typeof value === "string" && member === "input") return value;
+  const { valueStart, valueEnd } = topLevelMembers(whole)!.members.get(member)!;
+  return whole.slice(valueStart, valueEnd);
 }
 
 /**

@@ -44,6 +44,11 @@ Deno.test("an answer whose schema was wrapped is unwrapped, and any other text s
   const text = { kind: "text" } as const;
   const list = undone({ jsonUnwrap: "result" }, text, ['{"result":', " [1]}"]);
   assert.deepEqual(list.part, { ...text, text: "[1]" });
+  const numbers = undone({ jsonUnwrap: "result" }, text, [
+    '{"result" : [12345678901234567890, 1.0]',
+    "}",
+  ]);
+  assert.deepEqual(numbers.part, { ...text, text: "[12345678901234567890, 1.0]" });
   const cut = undone({ jsonUnwrap: "result" }, text, ['{"result":', " [1"]);
   assert.deepEqual(cut.part, { ...text, text: '{"result": [1' });
 });
