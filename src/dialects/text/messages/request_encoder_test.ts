@@ -243,6 +243,30 @@ Deno.test("system texts after the assistant's turn ask for a new one", () => {
   ]);
 });
 
+Deno.test("a long turn that a system text waits behind is not read again for each turn after it", () => {
+  let reads = 0;
+  const counted: Part = {
+    ...{ text: "a", path: "p" },
+    get type() {
+      reads++;
+      return "text" as const;
+    },
+  };
+  const turns = (length: number): Turn[] => [
+    user(text("u")),
+    assistant(...Array<Part>(length).fill(counted), call("a", "{}")),
+    { role: "system", parts: [text("S")], path: "s" },
+    ...Array.from({ length }, () => assistant(text("b"))),
+    user(result("a", "1")),
+  ];
+  const readsOf = (length: number) => {
+    reads = 0;
+    sent({ turns: turns(length) }, "claude-opus-5-5");
+    return reads;
+  };
+  assert.ok(readsOf(200) < 3 * readsOf(100));
+});
+
 Deno.test("a server that refuses system turns gets their texts in front", () => {
   const news: Turn = { role: "system", parts: [text("B")], path: "s" };
   const system = [{ text: "A", path: "system" }];

@@ -13,6 +13,8 @@ export interface ArrangedTurn {
   role: Turn["role"];
   parts: Part[];
   path: string;
+  /** The results of its calls must come next. */
+  hasCall?: boolean;
 }
 
 /**
@@ -65,15 +67,17 @@ function addTurn(
     if (role === "assistant") return;
     throw invalidValue(turn.path, "expected a message that is not empty");
   }
+  const hasCall = parts.some(isCall);
   const last = turns.at(-1);
-  const isBetween = role === "assistant" && waiting.length > 0 && !last?.parts.some(isCall);
+  const isBetween = role === "assistant" && waiting.length > 0 && !last?.hasCall;
   if (last?.role === role && !isBetween) {
     for (const part of parts) last.parts.push(part);
+    last.hasCall ||= hasCall;
     return;
   }
   if (last?.role === "assistant" && isBetween) turns.push(continuing(waiting[0]!.path));
   if (role === "assistant") addSystemTurn(turns, waiting);
-  turns.push({ role, parts, path: turn.path });
+  turns.push({ role, parts, path: turn.path, hasCall });
 }
 
 function addSystemTurn(turns: ArrangedTurn[], waiting: SystemText[]): void {
