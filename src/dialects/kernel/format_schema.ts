@@ -1,7 +1,7 @@
 import type { CanonicalRequest, Loss } from "./canonical_request.ts";
 import { writtenFor } from "./function_schema.ts";
-import { isRecord, type JsonRecord } from "./json.ts";
-import { inlineRefs, SchemaBudget, SchemaRefs } from "./schema_refs.ts";
+import { isRecord, type JsonRecord, mapMembers } from "./json.ts";
+import { inlineRefs, mapSchemas, SchemaBudget, SchemaRefs } from "./schema_refs.ts";
 import { loseSetting } from "./setting_losses.ts";
 
 /** The member that holds the answer where its schema was wrapped. */
@@ -46,12 +46,25 @@ export function wrappedRoot(schema: JsonRecord, room: SchemaBudget): JsonRecord 
   return isObject ? undefined : asMember(root);
 }
 
-/**
- * References are relative to the root, which moves: they are inlined, or their targets move along.
- */
+/** References are relative to the root, which moves: they are inlined where they can be. */
 function inlined(schema: JsonRecord, room: SchemaBudget): JsonRecord {
-  return inlineRefs(schema, room).schema ?? schema;
+  return inlineRefs(schema, room).schema ?? withMovedRefs(schema, 0);
 }
+
+/** Definitions stay at the root. */
+function withMovedRefs(schema: JsonRecord, depth: number): JsonRecord {
+  if (depth > deepest) return schema;
+  return mapMembers(
+    schema,
+    (value, key) =>
+      key === "$ref" && typeof value === "string"
+        ? value.replace(/^#(?=$|\/(?!\$defs\/|definitions\/))/, `#/properties/${wrappedMember}`)
+        : mapSchemas(key, value, (inner) => withMovedRefs(inner, depth + 1)),
+  );
+}
+
+/** Deeper ones stay as they are: callers may nest arbitrarily deep. */
+const deepest = 100;
 
 function asMember({ $defs, definitions, ...rest }: JsonRecord): JsonRecord {
   return {
