@@ -29,13 +29,14 @@ export async function continueConversation(
 ): Promise<ContinuedRequest> {
   const { conversation } = request.dialect;
   if (!conversation) return { body: request.body, bodyText: request.bodyText, sources: [] };
-  const account = request.caller.principal.account.id;
+  const { caller } = request;
+  const account = caller.principal.account.id;
   const seals: Seals = (ids) =>
     sealedBy === undefined
       ? Promise.resolve(() => undefined)
       : findSeals(ids, sealedBy, account, store);
-  const isUnrecorded = recordModeOf(request.caller) === "metadata";
-  const shelf = { account, store, seals, mayBeVendors, isUnrecorded };
+  const isUnrecorded = recordModeOf(caller) === "metadata";
+  const shelf = { caller, account, store, seals, mayBeVendors, isUnrecorded };
   const continued = await withPrevious(conversation, request, shelf);
   const whole = await withItems(conversation, continued, shelf);
   if (sealedBy === undefined) return whole;
@@ -49,6 +50,7 @@ type Seals = (ids: readonly string[]) => Promise<(id: string) => string | undefi
 
 /** Where earlier answers are found. */
 interface Shelf {
+  caller: CallContext;
   account: number;
   store: StoredResponseStore;
   seals: Seals;
@@ -77,7 +79,7 @@ export interface ContinuedRequest extends RequestBody {
 async function withPrevious(
   conversation: Conversation,
   { body, bodyText }: RequestBody,
-  { account, store, seals, mayBeVendors, isUnrecorded }: Shelf,
+  { caller, account, store, seals, mayBeVendors, isUnrecorded }: Shelf,
 ): Promise<ContinuedRequest> {
   const { own } = conversation;
   const previousId = conversation.previousId(body);
@@ -91,7 +93,7 @@ async function withPrevious(
   const find = () => store.findResponse(account, previousId);
   const previous = await find() ??
     await unlessUnfinished(conversation.previousField, account, previousId, store) ??
-    (isVendors ? undefined : await store.lookAgain?.(find));
+    (isVendors ? undefined : await store.lookAgain?.(caller, find));
   const answer: unknown = previous && JSON.parse(previous.answerText);
   // An answer of another dialect can't be continued in this one.
   if (!previous || conversation.answerId(answer) !== previousId) {
@@ -159,7 +161,7 @@ function textsOf(responses: readonly StoredResponse[]): string[] {
 async function withItems(
   conversation: Conversation,
   request: ContinuedRequest,
-  { account, store, seals }: Shelf,
+  { caller, account, store, seals }: Shelf,
 ): Promise<ContinuedRequest> {
   const wanted = conversation.referencedIds(request.body);
   if (wanted.length === 0) return request;
@@ -170,7 +172,7 @@ async function withItems(
     missing = wanted.find((id) => !stored.has(id));
     return missing === undefined ? some : undefined;
   };
-  const found = await findAll() ?? await store.lookAgain?.(findAll);
+  const found = await findAll() ?? await store.lookAgain?.(caller, findAll);
   if (found === undefined) {
     throw invalidValue("input", `no stored item has the id '${missing?.slice(0, 100)}'`);
   }

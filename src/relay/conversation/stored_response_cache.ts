@@ -54,6 +54,8 @@ class CachedResponses implements StoredResponseCache {
   readonly #entries = new Map<string, Remembered>();
   /** Recently forgotten calls, for running calls that continue them. */
   readonly #gone = new Set<string>();
+  /** Requests that have waited for what isn't there. */
+  readonly #waited = new WeakSet<object>();
   #chars = 0;
 
   constructor({ store, clock, isErased, waits = [] }: StoredResponseCacheDeps) {
@@ -98,12 +100,14 @@ class CachedResponses implements StoredResponseCache {
       await this.#store.findResponse(accountId, responseId);
   }
 
-  async lookAgain<T>(find: () => Promise<T | undefined>): Promise<T | undefined> {
+  async lookAgain<T>(request: object, find: () => Promise<T | undefined>): Promise<T | undefined> {
+    if (this.#waited.has(request)) return undefined;
     for (const wait of this.#waits) {
       await wait();
       const found = await find();
       if (found !== undefined) return found;
     }
+    this.#waited.add(request);
     return undefined;
   }
 

@@ -98,9 +98,13 @@ Deno.test("what isn't there is looked for after each wait, and no longer than it
   const steps: string[] = [];
   const wait = (name: string) => () => (steps.push(name), Promise.resolve());
   const { memory } = setUp({ waits: [wait("workers"), wait("replicas"), wait("longer")] });
+  const request = {};
   const find = (found?: string) => () => (steps.push("look"), Promise.resolve(found));
-  assert.equal(await memory.lookAgain?.(find("it")), "it");
+  assert.equal(await memory.lookAgain?.(request, find("it")), "it");
   assert.deepEqual(steps.splice(0), ["workers", "look"]);
-  assert.equal(await memory.lookAgain?.(find()), undefined);
-  assert.deepEqual(steps, ["workers", "look", "replicas", "look", "longer", "look"]);
+  assert.equal(await memory.lookAgain?.(request, find()), undefined);
+  assert.deepEqual(steps.splice(0), ["workers", "look", "replicas", "look", "longer", "look"]);
+  // The same request at its next vendor.
+  assert.equal(await memory.lookAgain?.(request, find()), undefined);
+  assert.deepEqual(steps, []);
 });
