@@ -179,7 +179,11 @@ export class Background {
 
   /** One that another process answered just now. */
   async #storedElsewhere(key: BackgroundKey): Promise<StoredResponse | undefined> {
-    return await this.#deps.storedResponses.lookAgain?.(key, () => this.#stored(key));
+    return await this.#deps.storedResponses.lookAgain?.(
+      key.accountId,
+      key,
+      () => this.#stored(key),
+    );
   }
 
   /** The answer of a background call that ended since; throws `invalid_value` where it has none. */

@@ -48,6 +48,7 @@ import { createStoredResponses } from "../relay/conversation/store/stored_respon
 import {
   createStoredResponseCache,
   type StoredResponseCache,
+  type Wait,
 } from "../relay/conversation/stored_response_cache.ts";
 import { createResponseCacheService } from "../response_cache/wire.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
@@ -153,7 +154,7 @@ export function createServices(
   const access = createAccess(core, stores, vendors.registry);
   const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
   const targetHealth = new TargetHealth(clock);
-  const { sweepReplays, ...recording } = createRecording(core, dialects);
+  const { sweepReplays, ...recording } = createRecording(core, { dialects, ...access });
   const { records, storedResponses, responseCache, idempotency, exports, erasure } = recording;
   const budgets = createConfiguredBudgets(core, records);
   const calls = createCalls(config, {
@@ -298,7 +299,7 @@ function createConfiguredWebhooks(
 /** Records, idempotency, exports and erasure. */
 function createRecording(
   core: Core,
-  dialects: Services["dialects"],
+  { dialects, rateLimiter }: Pick<Services, "dialects" | "rateLimiter">,
 ):
   & Pick<Services, "records" | "storedResponses" | "responseCache" | "socketTurns">
   & Pick<Services, "idempotency" | "exports" | "erasure">
@@ -319,7 +320,7 @@ function createRecording(
   const { flushRecords, reads } = records;
   const storedResponses = createStoredResponseCache({
     ...{ store: createStoredResponses(database), clock, isErased },
-    waits: database.kind === "embedded" ? [] : waitsForOthers(core.siblings),
+    waits: database.kind === "embedded" ? [] : waitsForOthers(core.siblings, rateLimiter),
   });
   const socketTurns = createSocketTurns({ maxChars: socketTurnsChars, isErased });
   const forget = (transactionIds: readonly string[]) => {
@@ -508,9 +509,14 @@ function closeInOrder(
  * Other workers are asked to write what they have answered. Replicas can't be: they write it by
  * themselves, a quarter of a second later where they aren't busy, and within two seconds.
  */
-function waitsForOthers(siblings: Siblings): (() => Promise<void>)[] {
-  const pauses = [200, 200, 300, 500, 800].map((ms) => () => pause(ms));
-  return [async () => void await siblings.ask("flush"), ...pauses];
+function waitsForOthers(siblings: Siblings, rateLimiter: RateLimiter): Wait[] {
+  const written = async (accountId: number) => {
+    const isShared = await rateLimiter.isShared(accountId);
+    if (isShared) await siblings.ask("flush");
+    return isShared;
+  };
+  const pauses = [200, 200, 300, 500, 800].map((ms) => () => pause(ms).then(() => true));
+  return [written, ...pauses];
 }
 
 function pause(ms: number): Promise<void> {

@@ -88,4 +88,11 @@ export interface RateStore {
   reach(): Promise<void>;
   /** Stores a heartbeat. After a failure it may have been stored or not. */
   beat(process: string): Promise<void>;
+  /**
+   * Whether other processes use the store: those whose name doesn't begin so hold tokens of the
+   * account, or have sent a heartbeat within a day.
+   */
+  isShared(accountId: number, ownNames: string): Promise<boolean>;
+  /** Forgets the heartbeats of a process that ends. */
+  leave(ownNames: string): Promise<void>;
 }

@@ -22,6 +22,8 @@ export interface RateLimiter {
   take(account: RateLimits & { id: number }): Promise<RateDecision>;
   /** Reports and gives back idle tokens; to be run every `beatMs`. Throws when the store is away. */
   tick(): Promise<void>;
+  /** Whether other processes answer calls too, of this account at the latest when it asks. */
+  isShared(accountId: number): Promise<boolean>;
   /** Gives everything back; for the end of the process. */
   close(): Promise<void>;
 }
@@ -47,6 +49,8 @@ export function createRateLimiter(deps: RateLimiterDeps): RateLimiter {
 
 /** This process's contact to the database, shared by its accounts. */
 interface Contact {
+  /** What all names of this process begin with. */
+  readonly ownNames: string;
   /** Name under which the database knows this process; another one after each silence. */
   process: string;
   isDown: boolean;
@@ -60,7 +64,8 @@ class LeasingLimiter implements RateLimiter {
 
   constructor(deps: RateLimiterDeps) {
     this.#deps = deps;
-    this.#contact = { process: deps.newId(), isDown: false };
+    const ownNames = `${deps.newId()} `;
+    this.#contact = { ownNames, process: ownNames + deps.newId(), isDown: false };
   }
 
   take(account: RateLimits & { id: number }): Promise<RateDecision> {
@@ -90,6 +95,11 @@ class LeasingLimiter implements RateLimiter {
       await account.close();
       if (this.#contact.isDown) return;
     }
+    await this.#deps.store.leave(this.#contact.ownNames).catch(() => {});
+  }
+
+  isShared(accountId: number): Promise<boolean> {
+    return this.#deps.store.isShared(accountId, this.#contact.ownNames);
   }
 
   /**
@@ -100,7 +110,7 @@ class LeasingLimiter implements RateLimiter {
     const { store, clock, newId } = this.#deps;
     const contact = this.#contact;
     const startMs = clock.monotonicMs();
-    if (startMs - this.#lastAnswerMs >= graceMs) contact.process = newId();
+    if (startMs - this.#lastAnswerMs >= graceMs) contact.process = contact.ownNames + newId();
     const current = () =>
       [...this.#accounts.values()].filter(({ lease }) => lease.process === contact.process);
     for (const { lease } of current()) lease.pause(startMs);

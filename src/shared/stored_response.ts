@@ -46,7 +46,11 @@ export interface StoredResponseStore {
    * Asks again while other processes write what they have answered; undefined if it stays away.
    * `request`: what it is asked for, which waits in vain only once, however many vendors it tries.
    */
-  lookAgain?<T>(request: object, find: () => Promise<T | undefined>): Promise<T | undefined>;
+  lookAgain?<T>(
+    accountId: number,
+    request: object,
+    find: () => Promise<T | undefined>,
+  ): Promise<T | undefined>;
   /** The state of a background call; undefined if it isn't one. */
   backgroundState?(accountId: number, responseId: string): Promise<string | undefined>;
 }

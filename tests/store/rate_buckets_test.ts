@@ -160,3 +160,31 @@ eachDatabase("a write is refused to who read before another wrote", async (datab
   assert.deepEqual(answers.map(({ tokens }) => tokens), [7, 7, 7, 7, 7]);
   assert.equal(Math.min(...answers.map(({ free }) => free)), 65 * 60_000);
 });
+
+eachDatabase(
+  "a process knows whether others answer an account's calls, and those that ended don't",
+  async (database) => {
+    const account = await freeAccount(database);
+    const clock = new FakeClock();
+    const start = (name: string) =>
+      startProcess(name, createRateBuckets(database, () => clock.now().getTime()), clock).limiter;
+    const [one, two, three] = [start("p1"), start("p2"), start("p3")];
+    await one.take(account);
+    await one.tick();
+    // After a silence under a new name.
+    clock.advance(2_000);
+    await one.tick();
+    assert.equal(await one.isShared(account.id), false, "its own names");
+    await two.take(account);
+    assert.equal(await one.isShared(account.id), true, "it holds tokens");
+    await two.close();
+    assert.equal(await one.isShared(account.id), false, "it has ended");
+    await three.take(account);
+    await three.tick();
+    clock.advance(6_000);
+    await three.tick();
+    assert.equal(await one.isShared(account.id), true, "it was heard");
+    await three.close();
+    assert.equal(await one.isShared(account.id), false, "it has ended");
+  },
+);

@@ -48,6 +48,12 @@ export class MemoryBucket {
         write(() => {
           this.heard = { ...this.heard, [process]: this.nowMs() };
         }),
+      isShared: () => Promise.reject(new Error("of real stores alone")),
+      leave: (ownNames) =>
+        write(() => {
+          const others = Object.entries(this.heard).filter(([name]) => !name.startsWith(ownNames));
+          this.heard = Object.fromEntries(others);
+        }),
     };
   }
 }

@@ -18,7 +18,7 @@ export type RateCheck = (
 ) => Promise<{ headers: Readonly<Record<string, string>>; refusal?: Reply }>;
 
 export function createRateCheck({ limiter, errorDialect, onFault }: {
-  limiter: RateLimiter;
+  limiter: Pick<RateLimiter, "take">;
   errorDialect: (path: string) => ErrorDialect;
   onFault: OnFault;
 }): RateCheck {

@@ -26,7 +26,7 @@ function serve(take: () => Promise<RateDecision>) {
     await next();
   });
   app.use(rateLimit(createRateCheck({
-    limiter: { take, tick: () => Promise.resolve(), close: () => Promise.resolve() },
+    limiter: { take },
     errorDialect: (path) => path.startsWith("/m") ? "messages" : "service",
     onFault: (fault) => void faults.push(fault.code),
   })));

@@ -34,6 +34,20 @@ export function createRateBuckets(database: Queryable, nowMs?: () => number): Ra
         [now(), process],
       );
     },
+    async isShared(accountId, ownNames) {
+      const [row] = await database.query(
+        `select
+           (select count(*) from rate_processes where not starts_with(process, $2)) as heard,
+           (select holders from rate_buckets where account_id = $1) as holders`,
+        [accountId, ownNames],
+      );
+      const holders = JSON.parse(String(row!.holders ?? "[]")) as LeaseOwner[];
+      return Number(row!.heard) > 0 ||
+        holders.some(({ process }) => !process.startsWith(ownNames));
+    },
+    async leave(ownNames) {
+      await database.query("delete from rate_processes where starts_with(process, $1)", [ownNames]);
+    },
   };
 }
 

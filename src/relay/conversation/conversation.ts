@@ -93,7 +93,7 @@ async function withPrevious(
   const find = () => store.findResponse(account, previousId);
   const previous = await find() ??
     await unlessUnfinished(conversation.previousField, account, previousId, store) ??
-    (isVendors ? undefined : await store.lookAgain?.(caller, find));
+    (isVendors ? undefined : await store.lookAgain?.(account, caller, find));
   const answer: unknown = previous && JSON.parse(previous.answerText);
   // An answer of another dialect can't be continued in this one.
   if (!previous || conversation.answerId(answer) !== previousId) {
@@ -172,7 +172,7 @@ async function withItems(
     missing = wanted.find((id) => !stored.has(id));
     return missing === undefined ? some : undefined;
   };
-  const found = await findAll() ?? await store.lookAgain?.(caller, findAll);
+  const found = await findAll() ?? await store.lookAgain?.(account, caller, findAll);
   if (found === undefined) {
     throw invalidValue("input", `no stored item has the id '${missing?.slice(0, 100)}'`);
   }

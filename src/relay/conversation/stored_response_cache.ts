@@ -29,9 +29,15 @@ interface StoredResponseCacheDeps {
   store: StoredResponseStore;
   clock: Pick<Clock, "monotonicMs">;
   isErased: (call: SelectableCall) => boolean;
-  /** What is waited for, one after the other, before what isn't there counts as missing. */
-  waits?: readonly (() => Promise<void>)[];
+  /**
+   * What is waited for, one after the other, before what isn't there counts as missing; false where
+   * there is nobody to wait for.
+   */
+  waits?: readonly Wait[];
 }
+
+/** `accountId`: of the account that asks. */
+export type Wait = (accountId: number) => Promise<boolean>;
 
 export function createStoredResponseCache(deps: StoredResponseCacheDeps): StoredResponseCache {
   return new CachedResponses(deps);
@@ -49,7 +55,7 @@ class CachedResponses implements StoredResponseCache {
   readonly #store: StoredResponseStore;
   readonly #clock: StoredResponseCacheDeps["clock"];
   readonly #isErased: StoredResponseCacheDeps["isErased"];
-  readonly #waits: readonly (() => Promise<void>)[];
+  readonly #waits: readonly Wait[];
   /** Oldest first. */
   readonly #entries = new Map<string, Remembered>();
   /** Recently forgotten calls, for running calls that continue them. */
@@ -100,10 +106,14 @@ class CachedResponses implements StoredResponseCache {
       await this.#store.findResponse(accountId, responseId);
   }
 
-  async lookAgain<T>(request: object, find: () => Promise<T | undefined>): Promise<T | undefined> {
+  async lookAgain<T>(
+    accountId: number,
+    request: object,
+    find: () => Promise<T | undefined>,
+  ): Promise<T | undefined> {
     if (this.#waited.has(request)) return undefined;
     for (const wait of this.#waits) {
-      await wait();
+      if (!await wait(accountId)) break;
       const found = await find();
       if (found !== undefined) return found;
     }

@@ -6,7 +6,7 @@ import type {
   StoredResponseStore,
 } from "../../shared/stored_response.ts";
 import { interactionRow } from "../../../tests/support/interaction_row.ts";
-import { createStoredResponseCache } from "./stored_response_cache.ts";
+import { createStoredResponseCache, type Wait } from "./stored_response_cache.ts";
 
 const response: StoredResponseFields = {
   responseId: "resp_1",
@@ -23,7 +23,7 @@ function callWith(retained: Partial<Retained>, transactionId = "t1") {
 }
 
 /** An empty store that counts how often it is asked. */
-function setUp(more: { waits?: (() => Promise<void>)[] } = {}) {
+function setUp(more: { waits?: Wait[] } = {}) {
   const asked: string[] = [];
   const store: StoredResponseStore = {
     findResponse: (_account, id) => (asked.push(id), Promise.resolve(undefined)),
@@ -96,15 +96,18 @@ Deno.test("a forgotten call takes the responses with it that continue it, later 
 
 Deno.test("what isn't there is looked for after each wait, and no longer than it is missing", async () => {
   const steps: string[] = [];
-  const wait = (name: string) => () => (steps.push(name), Promise.resolve());
+  const wait = (name: string) => () => (steps.push(name), Promise.resolve(name !== "nobody"));
   const { memory } = setUp({ waits: [wait("workers"), wait("replicas"), wait("longer")] });
   const request = {};
   const find = (found?: string) => () => (steps.push("look"), Promise.resolve(found));
-  assert.equal(await memory.lookAgain?.(request, find("it")), "it");
+  assert.equal(await memory.lookAgain?.(1, request, find("it")), "it");
   assert.deepEqual(steps.splice(0), ["workers", "look"]);
-  assert.equal(await memory.lookAgain?.(request, find()), undefined);
+  assert.equal(await memory.lookAgain?.(1, request, find()), undefined);
   assert.deepEqual(steps.splice(0), ["workers", "look", "replicas", "look", "longer", "look"]);
+  const alone = setUp({ waits: [wait("nobody"), wait("longer")] }).memory;
+  assert.equal(await alone.lookAgain?.(1, request, find("it")), undefined);
+  assert.deepEqual(steps.splice(0), ["nobody"]);
   // The same request at its next vendor.
-  assert.equal(await memory.lookAgain?.(request, find()), undefined);
+  assert.equal(await memory.lookAgain?.(1, request, find()), undefined);
   assert.deepEqual(steps, []);
 });
