@@ -142,10 +142,14 @@ class Gate implements Idempotency {
   }
 
   async drain(): Promise<void> {
-    for (const remembered of this.#memory.unsaved()) {
-      inBackground(this.#writing, this.#save(remembered));
+    // Without texts one is compared with what is stored of the others.
+    for (const isBare of [false, true]) {
+      for (const remembered of this.#memory.unsaved()) {
+        if (remembered.isBare !== isBare) continue;
+        inBackground(this.#writing, this.#save(remembered));
+      }
+      while (this.#writing.size > 0) await Promise.all(this.#writing);
     }
-    while (this.#writing.size > 0) await Promise.all(this.#writing);
     const returned = Promise.all(this.#returning);
     await within(longestReturnMs, returned, undefined, this.#deps.setTimer);
   }
@@ -334,8 +338,16 @@ class Gate implements Idempotency {
   async #compare({ claim, answer, isErased }: RememberedAnswer): Promise<Finished> {
     const { transactionId } = answer;
     const { store } = this.#deps;
-    // While the claim was this attempt's, nobody else has answered.
-    if (await store.release(claim)) return { state: "conflict" };
+    const isFreed = await store.release(claim);
+    const again = isErased ? undefined : this.#memory.find(claim.key);
+    if (again && !again.isSaved) {
+      // This process answered again, for want of room: that answer may have waited for the claim.
+      await this.#save(again);
+      if (!again.isSaved) return { state: "held" };
+    } else if (isFreed) {
+      // While the claim was this attempt's, nobody else has answered.
+      return { state: "conflict" };
+    }
     const existing = await store.look(claim);
     if (existing.state === "running") return { state: "held" };
     if (existing.state !== "done") return { state: "conflict" };

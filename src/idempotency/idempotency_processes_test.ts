@@ -178,6 +178,34 @@ Deno.test("what was answered twice for want of room gives one charge back", asyn
   assert.equal((await seen(await one.idempotent(request(), never))).text, "answer t2");
 });
 
+Deno.test("what was answered twice for want of room gives one charge back, with a claim of the first call too, and where the process ends", async () => {
+  for (const isClaimed of [false, true]) {
+    for (const ends of [false, true]) {
+      const { timers, store } = setUp();
+      const ours = store.for("a");
+      const one = testProcess({
+        ...{ clock: timers.clock, setTimer: timers.later },
+        // What is large takes longer to be stored than to be looked for.
+        store: { ...ours, finish: (...all) => settleDown().then(() => ours.finish(...all)) },
+      });
+      store.isAway = !isClaimed;
+      const [first, second] = [request(), request()];
+      await one.idempotent(first, () => {
+        store.isAway = true;
+        return Promise.resolve(wholeRun(first.trace, "t1"));
+      });
+      await fillMemory(one);
+      await one.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2")));
+      store.isAway = false;
+      await (ends ? one.drain() : one.maintain());
+      const given = one.duplicates.map(({ transactionId }) => transactionId);
+      assert.deepEqual(given, ["t1"], JSON.stringify({ isClaimed, ends }));
+      if (!ends) await one.maintain();
+      assert.equal(one.unsaved, 0);
+    }
+  }
+});
+
 Deno.test("an erased second answer still gives its charge back when the request was answered a third time", async () => {
   const processes = setUp(["a", "b"]);
   const { one, two, store } = processes;
