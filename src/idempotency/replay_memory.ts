@@ -55,13 +55,13 @@ export class ReplayMemory {
     };
     this.#remembered.set(claim.key, remembered);
     this.#bytes += answer.body.length;
-    this.trim();
+    this.#makeRoom();
     return remembered;
   }
 
   find(key: string): RememberedAnswer | undefined {
-    this.trim();
-    return this.#remembered.get(key);
+    const remembered = this.#remembered.get(key);
+    return remembered && !this.#isOld(remembered) ? remembered : undefined;
   }
 
   /** Forgets this answer, unless another one took its place. */
@@ -85,15 +85,19 @@ export class ReplayMemory {
     return [...unsaved, ...this.#bare];
   }
 
-  /** Forgets what is old, and when too much is held the oldest: first what the store has. */
+  /** Forgets what is old; to be called every ten seconds, since it goes through all. */
   trim(): void {
-    const nowMs = this.#clock.monotonicMs();
-    for (const [key, { atMs, isSaved }] of this.#remembered) {
-      if (nowMs - atMs >= (isSaved ? savedMs : unsavedMs)) this.#drop(key);
+    for (const some of [this.#remembered.values(), this.#bare]) {
+      for (const remembered of some) if (this.#isOld(remembered)) this.forget(remembered);
     }
-    for (const remembered of this.#bare) {
-      if (nowMs - remembered.atMs >= unsavedMs) this.#bare.delete(remembered);
-    }
+  }
+
+  #isOld({ atMs, isSaved }: RememberedAnswer): boolean {
+    return this.#clock.monotonicMs() - atMs >= (isSaved ? savedMs : unsavedMs);
+  }
+
+  /** When too much is held, takes the oldest one's texts away: first of what the store has. */
+  #makeRoom(): void {
     for (const savedOnly of [true, false]) {
       for (const remembered of this.#remembered.values()) {
         if (this.#bytes <= maxBytes) return;
