@@ -113,9 +113,11 @@ class CachedResponses implements StoredResponseCache {
   ): Promise<T | undefined> {
     if (this.#waited.has(request)) return undefined;
     for (const wait of this.#waits) {
-      if (!await wait(accountId)) break;
+      const goesOn = await wait(accountId);
+      // Also where nobody is left: a process that has just ended wrote its answers before.
       const found = await find();
       if (found !== undefined) return found;
+      if (!goesOn) break;
     }
     this.#waited.add(request);
     return undefined;

@@ -105,8 +105,11 @@ Deno.test("what isn't there is looked for after each wait, and no longer than it
   assert.equal(await memory.lookAgain?.(1, request, find()), undefined);
   assert.deepEqual(steps.splice(0), ["workers", "look", "replicas", "look", "longer", "look"]);
   const alone = setUp({ waits: [wait("nobody"), wait("longer")] }).memory;
-  assert.equal(await alone.lookAgain?.(1, request, find("it")), undefined);
-  assert.deepEqual(steps.splice(0), ["nobody"]);
+  assert.equal(await alone.lookAgain?.(1, request, find()), undefined);
+  assert.deepEqual(steps.splice(0), ["nobody", "look"]);
+  // Of a process that ended after the look before.
+  assert.equal(await alone.lookAgain?.(1, {}, find("it")), "it");
+  assert.deepEqual(steps.splice(0), ["nobody", "look"]);
   // The same request at its next vendor.
   assert.equal(await memory.lookAgain?.(1, request, find()), undefined);
   assert.deepEqual(steps, []);
