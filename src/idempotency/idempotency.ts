@@ -335,11 +335,11 @@ class Gate implements Idempotency {
   }
 
   /** What storing the answer would find, of one that has no texts any more. */
-  async #compare({ claim, answer, isErased }: RememberedAnswer): Promise<Finished> {
+  async #compare({ claim, answer, isErasedFirst }: RememberedAnswer): Promise<Finished> {
     const { transactionId } = answer;
     const { store } = this.#deps;
     const isFreed = await store.release(claim);
-    const again = isErased ? undefined : this.#memory.find(claim.key);
+    const again = isErasedFirst ? undefined : this.#memory.find(claim.key);
     if (again && !again.isSaved) {
       // This process answered again, for want of room: that answer may have waited for the claim.
       await this.#save(again);
@@ -354,8 +354,8 @@ class Gate implements Idempotency {
     const original = existing.answer.transactionId;
     // An attempt to store it seemed to fail, and was carried out after the store was erased.
     if (original === transactionId) return { state: "stored" };
-    // This process answered again once this one was erased: that is a call of its own.
-    if (isErased && this.#memory.find(claim.key)?.answer.transactionId === original) {
+    // This process answered again once this one was erased.
+    if (isErasedFirst && this.#memory.find(claim.key)?.answer.transactionId === original) {
       return { state: "conflict" };
     }
     return { state: "duplicate", transactionId: original };

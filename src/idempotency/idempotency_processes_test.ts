@@ -206,6 +206,20 @@ Deno.test("what was answered twice for want of room gives one charge back, with 
   }
 });
 
+Deno.test("what was answered twice for want of room gives a charge back also if it is erased then", async () => {
+  const { one, store } = setUp();
+  store.isAway = true;
+  const [first, second] = [request(), request()];
+  await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
+  await fillMemory(one);
+  await one.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2")));
+  store.isAway = false;
+  await one.erase(["t1"]);
+  await one.maintain();
+  assert.deepEqual(one.duplicates.map(({ transactionId }) => transactionId), ["t1"]);
+  assert.equal(one.unsaved, 0);
+});
+
 Deno.test("an erased second answer still gives its charge back when the request was answered a third time", async () => {
   const processes = setUp(["a", "b"]);
   const { one, two, store } = processes;

@@ -14,6 +14,8 @@ export interface RememberedAnswer {
   isSaved: boolean;
   isSaving: boolean;
   isErased: boolean;
+  /** So it was before this process answered the request again: that is a call of its own. */
+  isErasedFirst: boolean;
   /** Never replayed nor stored: it is only kept to find a duplicate's charge. */
   isBare: boolean;
 }
@@ -51,6 +53,7 @@ export class ReplayMemory {
       isSaved: false,
       isSaving: false,
       isErased: false,
+      isErasedFirst: false,
       isBare: false,
     };
     this.#remembered.set(claim.key, remembered);
@@ -74,8 +77,11 @@ export class ReplayMemory {
     for (const remembered of [...this.#remembered.values(), ...this.#bare]) {
       const { transactionId } = remembered.answer;
       if (transactionId === null || !transactionIds.has(transactionId)) continue;
-      remembered.isErased = true;
       this.#strip(remembered);
+      if (!remembered.isErased) {
+        remembered.isErasedFirst = !this.#remembered.has(remembered.claim.key);
+      }
+      remembered.isErased = true;
     }
   }
 
