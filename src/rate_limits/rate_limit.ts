@@ -90,7 +90,7 @@ export interface RateStore {
   beat(process: string): Promise<void>;
   /**
    * Whether other processes use the store: those whose name doesn't begin so hold tokens of the
-   * account, or have sent a heartbeat within a day.
+   * account, or have sent a heartbeat within an hour: they may still answer a call that long.
    */
   isShared(accountId: number, ownNames: string): Promise<boolean>;
   /** Forgets the heartbeats of a process that ends. */

@@ -22,7 +22,7 @@ export interface RateLimiter {
   take(account: RateLimits & { id: number }): Promise<RateDecision>;
   /** Reports and gives back idle tokens; to be run every `beatMs`. Throws when the store is away. */
   tick(): Promise<void>;
-  /** Whether other processes answer calls too, of this account at the latest when it asks. */
+  /** Whether another process may have answered a call of the account within the last hour. */
   isShared(accountId: number): Promise<boolean>;
   /** Gives everything back; for the end of the process. */
   close(): Promise<void>;

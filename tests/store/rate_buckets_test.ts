@@ -186,5 +186,10 @@ eachDatabase(
     assert.equal(await one.isShared(account.id), true, "it was heard");
     await three.close();
     assert.equal(await one.isShared(account.id), false, "it has ended");
+    const killed = start("p4");
+    await killed.take(account);
+    await killed.tick();
+    clock.advance(3_600_000);
+    assert.equal(await one.isShared(account.id), false, "it was not heard for an hour");
   },
 );

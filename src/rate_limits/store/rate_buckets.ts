@@ -36,14 +36,17 @@ export function createRateBuckets(database: Queryable, nowMs?: () => number): Ra
     },
     async isShared(accountId, ownNames) {
       const [row] = await database.query(
-        `select
-           (select count(*) from rate_processes where not starts_with(process, $2)) as heard,
-           (select holders from rate_buckets where account_id = $1) as holders`,
-        [accountId, ownNames],
+        `select ${time} as now_ms,
+           (select count(*) from rate_processes
+            where not starts_with(process, $2) and heard_at_ms > ${time} - 3600000) as heard,
+           (select holders from rate_buckets where account_id = $3) as holders`,
+        [now(), ownNames, accountId],
       );
       const holders = JSON.parse(String(row!.holders ?? "[]")) as LeaseOwner[];
       return Number(row!.heard) > 0 ||
-        holders.some(({ process }) => !process.startsWith(ownNames));
+        holders.some(({ process, expiresAtMs }) =>
+          !process.startsWith(ownNames) && expiresAtMs > Number(row!.now_ms)
+        );
     },
     async leave(ownNames) {
       await database.query("delete from rate_processes where starts_with(process, $1)", [ownNames]);
