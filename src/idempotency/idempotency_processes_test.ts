@@ -252,13 +252,7 @@ Deno.test("a repeat of an erased answer is a call of its own: nothing is given b
 
 Deno.test("an erased answer that the store lacks gives its claim back at once", async () => {
   const { one, two, store } = setUp(["a", "b"]);
-  const first = request();
-  await one.idempotent(first, () => {
-    store.isAway = true;
-    return Promise.resolve(wholeRun(first.trace, "t1"));
-  });
-  store.isAway = false;
-  await one.erase(["t1"]);
+  await eraseUnstored(one, store);
   await one.maintain();
   assert.equal(one.unsaved, 0);
   const repeat = request();
@@ -289,13 +283,7 @@ Deno.test("nothing is given back where another process takes the claim of an era
       },
     },
   });
-  const first = request();
-  await one.idempotent(first, () => {
-    store.isAway = true;
-    return Promise.resolve(wholeRun(first.trace, "t1"));
-  });
-  store.isAway = false;
-  await one.erase(["t1"]);
+  await eraseUnstored(one, store);
   await one.maintain();
   made.resolve();
   await repeat;
@@ -433,6 +421,20 @@ Deno.test("an erased answer is given by nobody again, wherever it was kept", asy
   const reply = await one.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2")));
   assert.equal((await seen(reply)).replay, undefined);
 });
+
+/** Answers as `t1`, which the store claims but doesn't get, and is erased then. */
+async function eraseUnstored(
+  one: Pick<ReturnType<typeof setUp>["one"], "idempotent" | "erase">,
+  store: ReturnType<typeof setUp>["store"],
+): Promise<void> {
+  const first = request();
+  await one.idempotent(first, () => {
+    store.isAway = true;
+    return Promise.resolve(wholeRun(first.trace, "t1"));
+  });
+  store.isAway = false;
+  await one.erase(["t1"]);
+}
 
 /** Two processes that don't see each other answer one request, as `t1` and `t2`. */
 async function answerTwice(
