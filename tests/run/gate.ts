@@ -49,22 +49,22 @@ export async function bundledProgram(
 }
 
 /**
- * Types, lint, format and, once there is a document, its drift. One after the other, since tests
- * run beside them; each is told when it has ended.
+ * Types, lint, format and, once there is a document, its drift; each is told when it has ended.
+ * The types take as long as all others, and one core each, so they go on beside them.
  */
 export async function staticChecks(
   gate: Gate,
   record: (outcome: Outcome) => void,
 ): Promise<void> {
-  const checks: [name: string, args: string[]][] = [
-    ["types", ["check", "--quiet", "--frozen", "."]],
-    ["lint", ["lint"]],
-    ["format", ["fmt", "--check"]],
-  ];
-  if (fileExists(`${gate.root}/openapi/generate.ts`)) {
-    checks.push(["document", ["run", "-A", "--frozen", "openapi/generate.ts", "--check"]]);
-  }
-  for (const [name, args] of checks) record(judged(name, await deno(gate, args, 5 * minute)));
+  const check = async (name: string, args: readonly string[]) =>
+    record(judged(name, await deno(gate, args, 5 * minute)));
+  const others = async () => {
+    await check("lint", ["lint"]);
+    await check("format", ["fmt", "--check"]);
+    if (!fileExists(`${gate.root}/openapi/generate.ts`)) return;
+    await check("document", ["run", "-A", "--frozen", "openapi/generate.ts", "--check"]);
+  };
+  await Promise.all([check("types", ["check", "--quiet", "--frozen", "."]), others()]);
 }
 
 export interface TestOptions {
