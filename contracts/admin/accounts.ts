@@ -23,19 +23,13 @@ const params = z.object({
 
 export const adminAccountContracts = {
   listAccounts: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/accounts",
-    operationId: "listAccounts",
+    ...ofAdministration("get", "/api/v1/admin/accounts", "listAccounts"),
     summary: "List accounts, oldest first",
     query: z.strictObject(adminPage),
     answer: pageOf(account, "A page of accounts.").openapi("AccountList"),
   }),
   createAccount: defineContract({
-    ...ofAdministration,
-    method: "post",
-    path: "/api/v1/admin/accounts",
-    operationId: "createAccount",
+    ...ofAdministration("post", "/api/v1/admin/accounts", "createAccount"),
     summary: "Create an account",
     description: "It starts as `free`, without credit and without keys.",
     body: z.strictObject({
@@ -47,20 +41,14 @@ export const adminAccountContracts = {
     errors: ["already_exists"],
   }),
   getAccount: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/accounts/{id}",
-    operationId: "getAccount",
+    ...ofAdministration("get", "/api/v1/admin/accounts/{id}", "getAccount"),
     summary: "Get an account",
     params,
     answer: account,
     errors: ["account_not_found"],
   }),
   updateAccount: defineContract({
-    ...ofAdministration,
-    method: "patch",
-    path: "/api/v1/admin/accounts/{id}",
-    operationId: "updateAccount",
+    ...ofAdministration("patch", "/api/v1/admin/accounts/{id}", "updateAccount"),
     summary: "Change an account's limits",
     description:
       "New limits fill its rate bucket. `free` and `pro` have fixed numbers; `enterprise` needs both of its own, and keeps those that are absent.",

@@ -15,10 +15,7 @@ const entry = z.strictObject({
 /** Who changed what. */
 export const adminAuditContracts = {
   listAudit: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/audit",
-    operationId: "listAuditEntries",
+    ...ofAdministration("get", "/api/v1/admin/audit", "listAuditEntries"),
     summary: "List the audit log, newest first",
     query: z.strictObject({ account_id: accountIdFilter, ...adminPage }),
     answer: pageOf(entry, "A page of entries.").openapi("AuditEntryList"),

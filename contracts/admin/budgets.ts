@@ -34,10 +34,7 @@ const limits = {
 /** What accounts, their apps and their end users may spend. */
 export const adminBudgetContracts = {
   listBudgets: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/budgets",
-    operationId: "listBudgets",
+    ...ofAdministration("get", "/api/v1/admin/budgets", "listBudgets"),
     summary: "List budgets and what is spent",
     description: "With what is spent of each in its present day or month, UTC.",
     query: z.strictObject({ account_id: accountIdFilter }),
@@ -46,10 +43,7 @@ export const adminBudgetContracts = {
     errors: ["account_not_found"],
   }),
   setBudget: defineContract({
-    ...ofAdministration,
-    method: "post",
-    path: "/api/v1/admin/budgets",
-    operationId: "setBudget",
+    ...ofAdministration("post", "/api/v1/admin/budgets", "setBudget"),
     summary: "Set a budget",
     description:
       "Takes the place of the account's budget with the same `on` and `per`, whose spend stays. A call whose highest possible cost doesn't fit is 402 `spend_cap_exceeded`.",
@@ -67,20 +61,14 @@ export const adminBudgetContracts = {
     errors: ["account_not_found"],
   }),
   getBudget: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/budgets/{id}",
-    operationId: "getBudget",
+    ...ofAdministration("get", "/api/v1/admin/budgets/{id}", "getBudget"),
     summary: "Get a budget",
     params,
     answer: budget,
     errors: ["budget_not_found"],
   }),
   updateBudget: defineContract({
-    ...ofAdministration,
-    method: "patch",
-    path: "/api/v1/admin/budgets/{id}",
-    operationId: "updateBudget",
+    ...ofAdministration("patch", "/api/v1/admin/budgets/{id}", "updateBudget"),
     summary: "Change or raise a budget",
     description: "Sets its limit, or raises it until a time.",
     params,
@@ -97,10 +85,7 @@ export const adminBudgetContracts = {
     errors: ["budget_not_found"],
   }),
   deleteBudget: defineContract({
-    ...ofAdministration,
-    method: "delete",
-    path: "/api/v1/admin/budgets/{id}",
-    operationId: "deleteBudget",
+    ...ofAdministration("delete", "/api/v1/admin/budgets/{id}", "deleteBudget"),
     summary: "Delete a budget",
     description: "Calls go on without its limit.",
     params,

@@ -28,20 +28,14 @@ const grantRow = z.strictObject({
 
 export const adminCreditContracts = {
   showCredit: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/credits",
-    operationId: "showAccountCredit",
+    ...ofAdministration("get", "/api/v1/admin/credits", "showAccountCredit"),
     summary: "Get an account's credit",
     query: z.strictObject({ account_id: accountIdInQuery }),
     answer: z.strictObject(creditFields).openapi("AccountCredit"),
     errors: ["account_not_found"],
   }),
   grantCredit: defineContract({
-    ...ofAdministration,
-    method: "post",
-    path: "/api/v1/admin/credits/grants",
-    operationId: "grantCredit",
+    ...ofAdministration("post", "/api/v1/admin/credits/grants", "grantCredit"),
     summary: "Grant credit",
     description:
       "It is there for the next call. A repeat with the same `X-Request-ID` grants nothing more.",
@@ -62,10 +56,7 @@ export const adminCreditContracts = {
     errors: ["account_not_found", "idempotency_conflict"],
   }),
   listGrants: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/credits/grants",
-    operationId: "listCreditGrants",
+    ...ofAdministration("get", "/api/v1/admin/credits/grants", "listCreditGrants"),
     summary: "List credit grants, newest first",
     description: "Grants and corrections of an account.",
     query: z.strictObject({ account_id: accountIdInQuery, ...adminPage }),

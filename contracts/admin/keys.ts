@@ -73,10 +73,7 @@ const cap = (span: string) =>
 /** Keys of all accounts; a value is shown once, where it is made. */
 export const adminKeyContracts = {
   listKeys: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/keys",
-    operationId: "listApiKeys",
+    ...ofAdministration("get", "/api/v1/admin/keys", "listApiKeys"),
     summary: "List API keys",
     description: "Those that were revoked or have ended, too; never their values.",
     query: z.strictObject({ account_id: accountIdFilter, ...adminPage }),
@@ -84,10 +81,7 @@ export const adminKeyContracts = {
     errors: ["account_not_found"],
   }),
   createKey: defineContract({
-    ...ofAdministration,
-    method: "post",
-    path: "/api/v1/admin/keys",
-    operationId: "createApiKey",
+    ...ofAdministration("post", "/api/v1/admin/keys", "createApiKey"),
     summary: "Create an API key",
     description:
       "Its value is shown this once and stored nowhere; so a repeat with the same `X-Request-ID` makes another key.",
@@ -141,20 +135,14 @@ export const adminKeyContracts = {
     errors: ["account_not_found"],
   }),
   getKey: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/keys/{id}",
-    operationId: "getApiKey",
+    ...ofAdministration("get", "/api/v1/admin/keys/{id}", "getApiKey"),
     summary: "Get an API key",
     params,
     answer: key,
     errors: ["api_key_not_found"],
   }),
   updateKey: defineContract({
-    ...ofAdministration,
-    method: "patch",
-    path: "/api/v1/admin/keys/{id}",
-    operationId: "updateApiKey",
+    ...ofAdministration("patch", "/api/v1/admin/keys/{id}", "updateApiKey"),
     summary: "Change an API key's name or caps",
     description:
       "Every process goes by it within a second. What a key without a cap has spent before doesn't count against one that it gets.",
@@ -168,10 +156,7 @@ export const adminKeyContracts = {
     errors: ["api_key_not_found"],
   }),
   revokeKey: defineContract({
-    ...ofAdministration,
-    method: "delete",
-    path: "/api/v1/admin/keys/{id}",
-    operationId: "revokeApiKey",
+    ...ofAdministration("delete", "/api/v1/admin/keys/{id}", "revokeApiKey"),
     summary: "Revoke an API key",
     description:
       "Every process refuses it within a second; it stays in the list. A key that was revoked before stays as it is. It may be the key that asks.",

@@ -54,10 +54,7 @@ const at = "/api/v1/admin/models/{name}";
 /** Accounts' virtual models; those of the service stand in `MODELS_FILE` alone. */
 export const adminModelContracts = {
   listModels: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/models",
-    operationId: "listVirtualModels",
+    ...ofAdministration("get", "/api/v1/admin/models", "listVirtualModels"),
     summary: "List virtual models",
     description:
       "Those of accounts by account and name, and before them, without `account_id`, those of the service.",
@@ -67,10 +64,7 @@ export const adminModelContracts = {
     errors: ["account_not_found"],
   }),
   createModel: defineContract({
-    ...ofAdministration,
-    method: "post",
-    path: "/api/v1/admin/models",
-    operationId: "createVirtualModel",
+    ...ofAdministration("post", "/api/v1/admin/models", "createVirtualModel"),
     summary: "Create a virtual model",
     description:
       "Calls of the account go by it at once in this process, and within 5 s in others. An account has 500 at most.",
@@ -84,10 +78,7 @@ export const adminModelContracts = {
     errors: ["account_not_found", "already_exists"],
   }),
   getModel: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: at,
-    operationId: "getVirtualModel",
+    ...ofAdministration("get", at, "getVirtualModel"),
     summary: "Get a virtual model",
     params,
     query: ofAccount,
@@ -95,10 +86,7 @@ export const adminModelContracts = {
     errors: ["account_not_found", "model_not_found"],
   }),
   updateModel: defineContract({
-    ...ofAdministration,
-    method: "patch",
-    path: at,
-    operationId: "updateVirtualModel",
+    ...ofAdministration("patch", at, "updateVirtualModel"),
     summary: "Change a virtual model",
     description: "Fields that are absent stay as they are.",
     params,
@@ -114,10 +102,7 @@ export const adminModelContracts = {
     errors: ["account_not_found", "model_not_found"],
   }),
   deleteModel: defineContract({
-    ...ofAdministration,
-    method: "delete",
-    path: at,
-    operationId: "deleteVirtualModel",
+    ...ofAdministration("delete", at, "deleteVirtualModel"),
     summary: "Delete a virtual model",
     params,
     query: ofAccount,

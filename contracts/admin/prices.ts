@@ -23,10 +23,7 @@ const span = {
 /** Prices, which stand in the bundled table and in `PRICES_FILE`. */
 export const adminPriceContracts = {
   listPrices: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/prices",
-    operationId: "listPrices",
+    ...ofAdministration("get", "/api/v1/admin/prices", "listPrices"),
     summary: "List prices",
     description: "Those of the bundled table, of `PRICES_FILE` and learned from vendors' lists.",
     query: z.strictObject({
@@ -38,10 +35,7 @@ export const adminPriceContracts = {
       .openapi("PriceList"),
   }),
   getPrice: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/prices/{version}",
-    operationId: "getPrice",
+    ...ofAdministration("get", "/api/v1/admin/prices/{version}", "getPrice"),
     summary: "Get a price version",
     description: "The price that `price_version` of a record names.",
     params: z.object({
@@ -55,10 +49,7 @@ export const adminPriceContracts = {
     errors: ["price_not_found"],
   }),
   checkPrices: defineContract({
-    ...ofAdministration,
-    method: "post",
-    path: "/api/v1/admin/prices/check",
-    operationId: "checkPrices",
+    ...ofAdministration("post", "/api/v1/admin/prices/check", "checkPrices"),
     summary: "Look for prices that are missing, or differ from what vendors publish",
     description:
       "Asks each vendor that has a key for its models, so it takes seconds. Compares the prices as the files are now with a table by others, and what vendors reported with what their prices give. Changes nothing.",
@@ -85,10 +76,7 @@ export const adminPriceContracts = {
     }).openapi("PriceCheck"),
   }),
   repriceCalls: defineContract({
-    ...ofAdministration,
-    method: "post",
-    path: "/api/v1/admin/prices/reprice",
-    operationId: "repriceCalls",
+    ...ofAdministration("post", "/api/v1/admin/prices/reprice", "repriceCalls"),
     summary: "Reprice recorded calls",
     description:
       "Each at the row of its own time in the files as they are now; costs and charges are corrected. Answers when it is done.",

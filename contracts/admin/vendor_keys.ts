@@ -25,10 +25,7 @@ const at = "/api/v1/admin/vendor-keys/{vendor}";
 /** Accounts' own keys at vendors. */
 export const adminVendorKeyContracts = {
   listVendorKeys: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/vendor-keys",
-    operationId: "listVendorKeys",
+    ...ofAdministration("get", "/api/v1/admin/vendor-keys", "listVendorKeys"),
     summary: "List vendor keys",
     description: "Which are stored, without their values.",
     query: z.strictObject({ account_id: accountIdFilter }),
@@ -37,10 +34,7 @@ export const adminVendorKeyContracts = {
     errors: ["account_not_found"],
   }),
   setVendorKey: defineContract({
-    ...ofAdministration,
-    method: "post",
-    path: "/api/v1/admin/vendor-keys",
-    operationId: "setVendorKey",
+    ...ofAdministration("post", "/api/v1/admin/vendor-keys", "setVendorKey"),
     summary: "Store or replace a vendor key",
     description:
       "Calls of the account to the vendor use it from now on and cost nothing here. It is sealed under `MASTER_KEY` and never shown again.",
@@ -55,10 +49,7 @@ export const adminVendorKeyContracts = {
     errors: ["account_not_found"],
   }),
   getVendorKey: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: at,
-    operationId: "getVendorKey",
+    ...ofAdministration("get", at, "getVendorKey"),
     summary: "Get a vendor key",
     description: "What is known of it, never its value.",
     params,
@@ -67,10 +58,7 @@ export const adminVendorKeyContracts = {
     errors: ["account_not_found", "vendor_key_not_found"],
   }),
   deleteVendorKey: defineContract({
-    ...ofAdministration,
-    method: "delete",
-    path: at,
-    operationId: "deleteVendorKey",
+    ...ofAdministration("delete", at, "deleteVendorKey"),
     summary: "Delete a vendor key",
     description: "Calls of the account to the vendor use the service's key and credit from now on.",
     params,

@@ -39,10 +39,7 @@ const url = z.string().min(1).max(2000).describe(
 /** Where accounts' events are sent to. */
 export const adminWebhookContracts = {
   listWebhooks: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/webhooks",
-    operationId: "listWebhooks",
+    ...ofAdministration("get", "/api/v1/admin/webhooks", "listWebhooks"),
     summary: "List webhooks",
     description: "With how many events wait for each, and never their secrets.",
     query: z.strictObject({ account_id: accountIdFilter }),
@@ -51,10 +48,7 @@ export const adminWebhookContracts = {
     errors: ["account_not_found"],
   }),
   addWebhook: defineContract({
-    ...ofAdministration,
-    method: "post",
-    path: "/api/v1/admin/webhooks",
-    operationId: "addWebhook",
+    ...ofAdministration("post", "/api/v1/admin/webhooks", "addWebhook"),
     summary: "Create a webhook",
     description:
       "Events are sent to its address from now on. The secret that signs them is shown this once; so a repeat with the same `X-Request-ID` makes another webhook. An account has 50 at most.",
@@ -73,20 +67,14 @@ export const adminWebhookContracts = {
     errors: ["account_not_found"],
   }),
   getWebhook: defineContract({
-    ...ofAdministration,
-    method: "get",
-    path: "/api/v1/admin/webhooks/{id}",
-    operationId: "getWebhook",
+    ...ofAdministration("get", "/api/v1/admin/webhooks/{id}", "getWebhook"),
     summary: "Get a webhook",
     params,
     answer: webhook,
     errors: ["webhook_not_found"],
   }),
   updateWebhook: defineContract({
-    ...ofAdministration,
-    method: "patch",
-    path: "/api/v1/admin/webhooks/{id}",
-    operationId: "updateWebhook",
+    ...ofAdministration("patch", "/api/v1/admin/webhooks/{id}", "updateWebhook"),
     summary: "Change a webhook's address or events",
     description:
       "What waits is sent to the new address, signed with the same secret. For another secret add another webhook.",
@@ -104,10 +92,7 @@ export const adminWebhookContracts = {
     errors: ["webhook_not_found"],
   }),
   deleteWebhook: defineContract({
-    ...ofAdministration,
-    method: "delete",
-    path: "/api/v1/admin/webhooks/{id}",
-    operationId: "deleteWebhook",
+    ...ofAdministration("delete", "/api/v1/admin/webhooks/{id}", "deleteWebhook"),
     summary: "Delete a webhook",
     description: "Events that wait for it are not sent any more.",
     params,
@@ -116,10 +101,7 @@ export const adminWebhookContracts = {
     errors: ["webhook_not_found"],
   }),
   testWebhook: defineContract({
-    ...ofAdministration,
-    method: "post",
-    path: "/api/v1/admin/webhooks/{id}/test",
-    operationId: "testWebhook",
+    ...ofAdministration("post", "/api/v1/admin/webhooks/{id}/test", "testWebhook"),
     summary: "Test a webhook",
     description:
       "Sends `webhook.test` as any event is sent, whichever the webhook takes; `last_sent_at` and `last_error` say what came of it.",

@@ -38,10 +38,7 @@ export const cohortOutcomeAnswer = z.strictObject({
 }).openapi("CohortOutcomeAccepted");
 
 export const postCohortOutcome = defineContract({
-  ...ofRecords("cohort"),
-  method: "post",
-  path: "/api/v1/cohort/outcome",
-  operationId: "postCohortOutcome",
+  ...ofRecords("cohort", "post", "/api/v1/cohort/outcome", "postCohortOutcome"),
   summary: "Submit a cohort's outcomes",
   description:
     "Outcomes may come before the cohort's first call. A repeat with the same `X-Request-ID` within 24 hours adds nothing.",
@@ -51,10 +48,7 @@ export const postCohortOutcome = defineContract({
 });
 
 export const getCohort = defineContract({
-  ...ofRecords("cohort"),
-  method: "get",
-  path: "/api/v1/cohort/{cohort_id}",
-  operationId: "getCohort",
+  ...ofRecords("cohort", "get", "/api/v1/cohort/{cohort_id}", "getCohort"),
   summary: "Get a cohort's figures",
   description:
     "What the cohort's calls cost and what became of them. A cohort that nobody has named yet has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER), of error rates by Newcombe's score.",

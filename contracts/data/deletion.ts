@@ -44,10 +44,7 @@ const deletionAnswer = z.strictObject({
 
 /** `DELETE /api/v1/data`: erases now. */
 export const deleteData = defineContract({
-  ...ofRecords("data:delete"),
-  method: "delete",
-  path: "/api/v1/data",
-  operationId: "deleteData",
+  ...ofRecords("data:delete", "delete", "/api/v1/data", "deleteData"),
   summary: "Delete recorded data",
   description:
     "At least one of `start_date`, `end_date`, `transaction_ids` and `session_ids` is needed; they narrow each other. Rows recorded before the request are meant, those of calls under way included. Erased with the rows: payloads, media, stored responses (later ones of the same conversation too), reasoning, stored replays, export files. Ledger entries stay; they hold no text. Later interactions whose callers sent the conversation again are rows of their own.",
@@ -68,10 +65,7 @@ export const erasureRequest = z.strictObject({
 
 /** `POST /api/v1/data`: erases in the background. */
 export const requestErasure = defineContract({
-  ...ofRecords("data:delete"),
-  method: "post",
-  path: "/api/v1/data",
-  operationId: "requestErasure",
+  ...ofRecords("data:delete", "post", "/api/v1/data", "requestErasure"),
   summary: "Request deletion of a user's data",
   description:
     "At least one of `user_id` and `transaction_ids` is needed; they narrow each other. The request is queued and retried until it is done; calls under way are not recorded any more from this answer on.",
@@ -101,10 +95,7 @@ const receipt = z.strictObject({
 
 /** `GET /api/v1/data/requests/{request_id}`: how far a deletion is, and its receipt. */
 export const getDeletion = defineContract({
-  ...ofRecords("data:delete"),
-  method: "get",
-  path: "/api/v1/data/requests/{request_id}",
-  operationId: "getDeletion",
+  ...ofRecords("data:delete", "get", "/api/v1/data/requests/{request_id}", "getDeletion"),
   summary: "Get a deletion's progress or receipt",
   params: z.object({
     request_id: z.string().describe("A `request_id` or a `deletion_id`."),

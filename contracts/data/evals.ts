@@ -98,10 +98,7 @@ const result = z.strictObject({
 const params = z.object({ eval_run_id: runId });
 
 export const createEval = defineContract({
-  ...ofRecords("evals"),
-  method: "post",
-  path: "/api/v1/evals",
-  operationId: "createEval",
+  ...ofRecords("evals", "post", "/api/v1/evals", "createEval"),
   summary: "Run an evaluation",
   description:
     "Asks a model again what stored interactions asked, and has graders judge its answers. Runs in the background with this key: its models, rate limit, credit and caps hold, and it needs the scope of the models (`chat`, or the vendor's) beside `evals`. Its calls are interactions without prompt tags.",
@@ -112,10 +109,7 @@ export const createEval = defineContract({
 });
 
 export const listEvals = defineContract({
-  ...ofRecords("evals"),
-  method: "get",
-  path: "/api/v1/evals",
-  operationId: "listEvals",
+  ...ofRecords("evals", "get", "/api/v1/evals", "listEvals"),
   summary: "List evaluations, newest first",
   query: z.strictObject(page),
   answer: z.strictObject({ data: z.array(evalRun).describe("A page of runs."), next }).openapi(
@@ -124,10 +118,7 @@ export const listEvals = defineContract({
 });
 
 export const getEval = defineContract({
-  ...ofRecords("evals"),
-  method: "get",
-  path: "/api/v1/evals/{eval_run_id}",
-  operationId: "getEval",
+  ...ofRecords("evals", "get", "/api/v1/evals/{eval_run_id}", "getEval"),
   summary: "Get an evaluation and its results",
   params,
   query: z.strictObject(page),
@@ -142,10 +133,7 @@ export const getEval = defineContract({
 });
 
 export const cancelEval = defineContract({
-  ...ofRecords("evals"),
-  method: "delete",
-  path: "/api/v1/evals/{eval_run_id}",
-  operationId: "cancelEval",
+  ...ofRecords("evals", "delete", "/api/v1/evals/{eval_run_id}", "cancelEval"),
   summary: "Cancel an evaluation",
   description:
     "A run that has not ended makes no further calls; its results stay, and so does a run that has ended. `DELETE /api/v1/data` erases them.",

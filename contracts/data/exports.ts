@@ -79,10 +79,7 @@ const exported = z.union([exportJob, exportLink, exportFile]);
 const idParams = z.object({ request_id: z.guid().toLowerCase().describe("Id of the export.") });
 
 export const createExport = defineContract({
-  ...ofRecords("exports"),
-  method: "post",
-  path: "/api/v1/exports",
-  operationId: "createExport",
+  ...ofRecords("exports", "post", "/api/v1/exports", "createExport"),
   summary: "Export calls and evaluations",
   description:
     "What the store holds when the request arrives, oldest first; what is written later changes nothing. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured.",
@@ -104,10 +101,7 @@ export const createExport = defineContract({
 const part = z.unknown().describe("The asked-for bytes of the file.");
 
 export const streamExport = defineContract({
-  ...ofRecords("exports"),
-  method: "get",
-  path: "/api/v1/exports/{request_id}/stream",
-  operationId: "streamExport",
+  ...ofRecords("exports", "get", "/api/v1/exports/{request_id}/stream", "streamExport"),
   summary: "Download an export's file",
   description:
     "`Range` with one range of bytes, and `If-Range` with the `ETag`, resume a download.",
@@ -132,10 +126,7 @@ export const streamExport = defineContract({
 });
 
 export const listExports = defineContract({
-  ...ofRecords("exports"),
-  method: "get",
-  path: "/api/v1/exports",
-  operationId: "listExports",
+  ...ofRecords("exports", "get", "/api/v1/exports", "listExports"),
   summary: "List exports, newest first",
   answer: z.strictObject({
     data: z.array(z.strictObject({
@@ -152,10 +143,7 @@ export const listExports = defineContract({
 });
 
 export const deleteExport = defineContract({
-  ...ofRecords("exports"),
-  method: "delete",
-  path: "/api/v1/exports/{request_id}",
-  operationId: "deleteExport",
+  ...ofRecords("exports", "delete", "/api/v1/exports/{request_id}", "deleteExport"),
   summary: "Cancel an export, or delete its file",
   params: idParams,
   answer: z.strictObject({

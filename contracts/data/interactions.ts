@@ -91,10 +91,7 @@ const listQuery = z.strictObject({
 });
 
 export const listInteractions = defineContract({
-  ...ofRecords("interactions"),
-  method: "get",
-  path: "/api/v1/interactions",
-  operationId: "listInteractions",
+  ...ofRecords("interactions", "get", "/api/v1/interactions", "listInteractions"),
   summary: "List calls, newest first",
   description:
     "Cost, usage and labels of recorded calls, without what was said. Every plain column filters; a filter that is given several times matches any of its values, different filters narrow each other. Pages go by `next_cursor`: calls that come meanwhile change nothing about later pages. A search for words (`q`) may end a page early, even an empty one, as long as `next_cursor` is there.",
@@ -106,10 +103,7 @@ export const listInteractions = defineContract({
 });
 
 export const getInteraction = defineContract({
-  ...ofRecords("interactions"),
-  method: "get",
-  path: "/api/v1/interactions/{transaction_id}",
-  operationId: "getInteraction",
+  ...ofRecords("interactions", "get", "/api/v1/interactions/{transaction_id}", "getInteraction"),
   summary: "Get a call and its cost",
   description:
     "The whole record, request and answer included, and the lines that its cost adds up from, as soon as the call has ended: what a stream cost stands here at once after its last byte.",

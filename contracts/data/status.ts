@@ -35,40 +35,34 @@ const statusBody = z.strictObject({
 }).openapi("Status");
 
 export const status = defineContract({
-  ...ofRecords("status"),
-  method: "get",
-  path: "/api/v1/status",
-  operationId: "getStatus",
+  ...ofRecords("status", "get", "/api/v1/status", "getStatus"),
   summary: "Check the API key",
   answer: statusBody,
 });
 
 /** What takes no key. */
-const open = { method: "get", tag: "operations", scope: null, dialect: "service" } as const;
+function open(path: string, operationId: string) {
+  const method = "get";
+  return { tag: "operations", scope: null, dialect: "service", method, path, operationId } as const;
+}
 
 const ok = z.strictObject({ status: z.literal("ok").describe("Always `ok`.") }).openapi("Alive");
 
 export const livez = defineContract({
-  ...open,
-  path: "/livez",
-  operationId: "getLivez",
+  ...open("/livez", "getLivez"),
   summary: "Check liveness",
   answer: ok,
 });
 
 export const readyz = defineContract({
-  ...open,
-  path: "/readyz",
-  operationId: "getReadyz",
+  ...open("/readyz", "getReadyz"),
   summary: "Check readiness",
   answer: ok,
   errors: ["store_unavailable", "overloaded"],
 });
 
 export const metrics = defineContract({
-  ...open,
-  path: "/metrics",
-  operationId: "getMetrics",
+  ...open("/metrics", "getMetrics"),
   summary: "Get metrics in the Prometheus text format",
   description:
     "With `Authorization: Bearer <METRICS_TOKEN>`; from loopback without, where neither `METRICS_TOKEN` nor `TRUST_PROXY` is set.",
@@ -81,25 +75,19 @@ const document = { "application/json": z.looseObject({}).openapi("OpenApiDocumen
 /** What this service is, for programs and for people. */
 export const documents = {
   current: defineContract({
-    ...open,
-    path: "/openapi.json",
-    operationId: "getOpenApi",
+    ...open("/openapi.json", "getOpenApi"),
     summary: "Get this reference as OpenAPI 3.1",
     description: "`servers` names the address of the service that answers.",
     media: document,
   }),
   older: defineContract({
-    ...open,
-    path: "/openapi-3.0.json",
-    operationId: "getOpenApi30",
+    ...open("/openapi-3.0.json", "getOpenApi30"),
     summary: "Get this reference as OpenAPI 3.0.3",
     description: "For generators that don't take 3.1.",
     media: document,
   }),
   reference: defineContract({
-    ...open,
-    path: "/reference",
-    operationId: "getReference",
+    ...open("/reference", "getReference"),
     summary: "Get this reference",
     description: "Every operation can be tried against this service with a key that is typed in.",
     media: { "text/html": z.string().describe("The page.") },
@@ -108,9 +96,7 @@ export const documents = {
 
 /** Scripts and styles of the page; not an operation of the document. */
 export const referenceFile = defineContract({
-  ...open,
-  path: "/reference/{file}",
-  operationId: "getReferenceFile",
+  ...open("/reference/{file}", "getReferenceFile"),
   summary: "Get a file of the reference page",
   params: z.object({ file: z.string() }),
   media: { "application/octet-stream": z.string() },

@@ -62,10 +62,7 @@ const groupPattern = new RegExp(
 );
 
 export const getUsage = defineContract({
-  ...ofRecords("interactions"),
-  method: "get",
-  path: "/api/v1/usage",
-  operationId: "getUsage",
+  ...ofRecords("interactions", "get", "/api/v1/usage", "getUsage"),
   summary: "Get usage, cost and spend",
   description:
     "What the account's calls used, cost and were charged, by one or several of model, vendor, app, flow, user, API key, cohort and day. A call counts on the day on which it arrived, in the cohort that its tag names, or in none (null). The sums are exact and agree with the ledger: erased calls stay in them, as rows of their own (`erased`) where what they are grouped by is gone. As CSV with `Accept: text/csv`: all groups, unless `limit` is given. Sums by model, vendor, app, key or day take milliseconds; by flow, user, cohort, or several labels, the calls themselves are read.",
@@ -98,10 +95,7 @@ export const getUsage = defineContract({
 });
 
 export const getCredits = defineContract({
-  ...ofRecords("credits"),
-  method: "get",
-  path: "/api/v1/credits",
-  operationId: "getCredits",
+  ...ofRecords("credits", "get", "/api/v1/credits", "getCredits"),
   summary: "Get the credit balance",
   answer: z.strictObject({
     balance_usd: usdSchema.describe("Grants less charges, in US dollars; can be below zero."),

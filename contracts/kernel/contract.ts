@@ -13,6 +13,8 @@ export const adminScope = "admin";
 
 type ObjectSchema = z.ZodObject<z.ZodRawShape>;
 
+type Method = "get" | "post" | "patch" | "delete";
+
 /** What an endpoint is, before it becomes a route: written once, read by routing and document. */
 interface ContractSpec<
   Params extends ObjectSchema | undefined,
@@ -20,7 +22,7 @@ interface ContractSpec<
   Body extends z.ZodType | undefined,
   Answer extends z.ZodType | undefined,
 > {
-  method: "get" | "post" | "patch" | "delete";
+  method: Method;
   /** Path under its label, `{name}` for parameters. */
   path: string;
   /** Further paths that answer the same, with the same parameters. */
@@ -103,17 +105,20 @@ export function fullPath(path: string): string {
   return /^\/v1(beta)?\//.test(path) ? `/chat${path}` : path;
 }
 
-/** What the endpoints for recorded data share. */
-export function ofRecords(scope: Scope | undefined) {
-  return { tag: "data-management", scope, dialect: "service" } as const;
+/** An endpoint for recorded data; `path` is the whole of it. */
+export function ofRecords(
+  scope: Scope | undefined,
+  method: Method,
+  path: string,
+  operationId: string,
+) {
+  return { tag: "data-management", scope, dialect: "service", method, path, operationId } as const;
 }
 
-/** What the endpoints of administration share. */
-export const ofAdministration = {
-  tag: "administration",
-  scope: adminScope,
-  dialect: "service",
-} as const;
+/** An endpoint of administration; `path` is the whole of it. */
+export function ofAdministration(method: Method, path: string, operationId: string) {
+  return { ...ofRecords(adminScope, method, path, operationId), tag: "administration" } as const;
+}
 
 /** Codes that any authenticated endpoint can answer with. */
 const everywhere: readonly ErrorCode[] = [

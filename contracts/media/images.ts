@@ -138,10 +138,7 @@ export const generateImage = defineContract({
 
 /** `GET /api/v1/media/{sha256}`: media that was taken out of a stored payload. */
 export const getMedia = defineContract({
-  ...ofRecords(undefined),
-  method: "get",
-  path: "/api/v1/media/{sha256}",
-  operationId: "getMedia",
+  ...ofRecords(undefined, "get", "/api/v1/media/{sha256}", "getMedia"),
   summary: "Download an image or sound of a recorded call",
   description:
     "Media above `MEDIA_INLINE_BYTES` stands in stored payloads as `{sha256, bytes, mime_type, url}`; `url` is this path. Any key of the account whose payload names it may read it, and, without a key, whoever holds a signed address (one hour). It goes with the last payload that names it. Types that a browser would run are sent as attachments.",
