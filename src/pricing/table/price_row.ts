@@ -1,3 +1,5 @@
+import { z } from "zod";
+import { defined } from "../../base/defined.ts";
 import { sha256Hex } from "../../base/hash.ts";
 import { parseUsd, picoDigits } from "../../base/money.ts";
 import {
@@ -8,8 +10,9 @@ import {
   type PriceRow,
   type Rates,
 } from "../pricing.ts";
+import { messageOf } from "../../shared/fault.ts";
 import { dayMs } from "../../shared/time_span.ts";
-import { type Dimension, millionNames, pieceNames } from "../usage_parts.ts";
+import { millionNames, pieceNames } from "../usage_parts.ts";
 
 /**
  * Prices of one model in the words of `PRICES_FILE` (docs/configuration.md): decimal strings, USD per
@@ -69,29 +72,23 @@ export interface RowOrigin {
  * throws an Error whose one-line message begins with `path`, such as `vendor-b/gpt-x.input: …`.
  */
 export function readPriceRow(origin: RowOrigin, value: unknown, path: string): PriceRow {
-  const fields = objectAt(value, path);
-  refuseUnknown(fields, [...rateNames, ...rowNames], path);
-  const validFrom = dayAt(fields.valid_from, `${path}.valid_from`);
-  const lastDay = dayAt(fields.valid_to, `${path}.valid_to`);
+  const { data: row, error } = rowFields.safeParse(value);
+  if (error) throw new Error(path + textOf(error.issues));
+  const { valid_from: validFrom, valid_to: lastDay } = row;
   if (validFrom !== undefined && lastDay !== undefined && lastDay < validFrom) {
     throw new Error(`${path}.valid_to: expected a day not before valid_from`);
   }
-  const maxOutputTokens = fields.max_output_tokens === undefined
-    ? undefined
-    : wholeAt(fields.max_output_tokens, `${path}.max_output_tokens`, 1);
   return priceRow(origin, {
-    rates: ratesAt(fields, path),
-    contextTiers: listAt(fields.context_tiers, `${path}.context_tiers`).map(tierAt),
-    serviceTiers: factorsAt(fields.service_tiers, `${path}.service_tiers`),
-    ...fields.regions === undefined
-      ? {}
-      : { regions: factorsAt(fields.regions, `${path}.regions`) },
-    ...maxOutputTokens === undefined ? {} : { maxOutputTokens },
-    ...fields.chat_refuses === undefined
-      ? {}
-      : { chatRefuses: refusalsAt(fields.chat_refuses, `${path}.chat_refuses`) },
-    ...validFrom === undefined ? {} : { validFrom },
-    ...lastDay === undefined ? {} : { validTo: new Date(lastDay.getTime() + dayMs) },
+    rates: ratesOf(row),
+    contextTiers: row.context_tiers ?? [],
+    serviceTiers: row.service_tiers ?? {},
+    ...defined({
+      regions: row.regions,
+      maxOutputTokens: row.max_output_tokens,
+      chatRefuses: row.chat_refuses,
+      validFrom,
+      validTo: lastDay && new Date(lastDay.getTime() + dayMs),
+    }),
   });
 }
 
@@ -114,131 +111,107 @@ const perMillionDigits = picoDigits - 6;
 /** Each list of dimensions, and the digits by which its prices become pico-dollars per unit. */
 const rateTables = [[millionNames, perMillionDigits], [pieceNames, picoDigits]] as const;
 
-const rateNames = [...rateTables.flatMap(([names]) => Object.values<string>(names)), "per_image"];
-const rowNames = [
-  "context_tiers",
-  "service_tiers",
-  "regions",
-  "max_output_tokens",
-  "chat_refuses",
-  "valid_from",
-  "valid_to",
-];
-const thresholdNames = ["above_input_tokens", "from_input_tokens"];
+const expected = (form: string) => ({ input }: { input?: unknown }) =>
+  `expected ${form}, got ${shown(input)}`;
 
-function ratesAt(fields: Record<string, unknown>, path: string): Rates {
-  const rates: Rates = {};
-  for (const [names, digits] of rateTables) {
-    for (const [dimension, name] of Object.entries(names)) {
-      const value = fields[name];
-      if (value === undefined) continue;
-      rates[dimension as Dimension] = usdAt(value, digits, `${path}.${name}`);
+const usd = (digits: number) =>
+  z.string({ error: expected('a decimal string such as "0.25"') }).transform((text, context) => {
+    try {
+      return parseUsd(text, digits);
+    } catch (thrown) {
+      context.addIssue(messageOf(thrown));
+      return z.NEVER;
     }
-  }
-  if (fields.per_image !== undefined) {
-    rates.perImage = perImageAt(fields.per_image, `${path}.per_image`);
-  }
-  return rates;
+  });
+
+const day = z.iso.date({ error: expected('a day such as "2026-12-01"') })
+  .transform((text) => new Date(text));
+
+function whole(least: number) {
+  const error = expected(`a whole number from ${least}`);
+  return z.int({ error }).min(least, { error });
 }
 
-function perImageAt(value: unknown, path: string): bigint | Record<string, bigint> {
-  if (typeof value === "string") return usdAt(value, picoDigits, path);
-  const entries = Object.entries(objectAt(value, path, `a decimal string or an object`));
-  if (entries.length === 0) throw new Error(`${path}: expected at least one price`);
-  return Object.fromEntries(
-    entries.map(([kind, usd]) => [kind, usdAt(usd, picoDigits, `${path}.${kind}`)]),
-  );
-}
+const list = <T extends z.ZodType>(item: T) => z.array(item, { error: expected("an array") });
 
-function tierAt({ value, path }: { value: unknown; path: string }): ContextTier {
-  const fields = objectAt(value, path);
-  refuseUnknown(fields, [...rateNames, ...thresholdNames], path);
-  const [name, other] = thresholdNames.filter((threshold) => fields[threshold] !== undefined);
-  if (name === undefined || other !== undefined) {
-    throw new Error(`${path}: expected one of above_input_tokens and from_input_tokens`);
-  }
-  return {
-    threshold: wholeAt(fields[name], `${path}.${name}`, 0),
-    inclusive: name === "from_input_tokens",
-    rates: ratesAt(fields, path),
-  };
-}
-
-function factorsAt(value: unknown, path: string): Record<string, Fraction> {
-  if (value === undefined) return {};
-  return Object.fromEntries(
-    Object.entries(objectAt(value, path)).map(([tier, factor]) => [tier, {
-      numerator: usdAt(factor, factorDigits, `${path}.${tier}`),
-      denominator: 10n ** BigInt(factorDigits),
-    }]),
-  );
-}
-
-const factorDigits = 6;
-
-function refusalsAt(value: unknown, path: string): ChatRefusal[] {
-  return listAt(value, path).map((item) => {
-    const allowed = chatRefusals.find((name) => name === item.value);
-    if (allowed !== undefined) return allowed;
-    throw new Error(
-      `${item.path}: expected one of ${chatRefusals.join(", ")}, got ${shown(item.value)}`,
-    );
+/** An object with these fields alone. */
+function closed<Shape extends z.ZodRawShape>(shape: Shape) {
+  const unknown = `unknown field, expected one of ${Object.keys(shape).join(", ")}`;
+  return z.strictObject(shape, {
+    error: (issue) => issue.code === "unrecognized_keys" ? unknown : expected("an object")(issue),
   });
 }
 
-function usdAt(value: unknown, digits: number, path: string): bigint {
-  if (typeof value !== "string") {
-    throw new Error(`${path}: expected a decimal string such as "0.25", got ${shown(value)}`);
-  }
-  try {
-    return parseUsd(value, digits);
-  } catch (error) {
-    throw new Error(`${path}: ${error instanceof Error ? error.message : error}`);
-  }
+const rateFields = {
+  ...Object.fromEntries(
+    rateTables.flatMap(([names, digits]) =>
+      Object.values<string>(names).map((name) => [name, usd(digits).optional()])
+    ),
+  ),
+  per_image: z.union([
+    usd(picoDigits),
+    z.record(z.string(), usd(picoDigits))
+      .refine((prices) => Object.keys(prices).length > 0, "expected at least one price"),
+  ], { error: expected("a decimal string or an object") }).optional(),
+};
+
+function ratesOf(fields: Readonly<Record<string, unknown>>): Rates {
+  const dimensions = Object.entries({ ...millionNames, ...pieceNames, perImage: "per_image" });
+  return Object.fromEntries(
+    dimensions.flatMap(([dimension, name]) =>
+      fields[name] === undefined ? [] : [[dimension, fields[name]]]
+    ),
+  );
 }
 
-function dayAt(value: unknown, path: string): Date | undefined {
-  if (value === undefined) return undefined;
-  const day = typeof value === "string" && /^\d{4}-\d{2}-\d{2}$/.test(value)
-    ? new Date(value)
-    : undefined;
-  // A day that doesn't exist (2026-02-30) is invalid or read as another one.
-  if (
-    day === undefined || Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== value
-  ) {
-    throw new Error(`${path}: expected a day such as "2026-12-01", got ${shown(value)}`);
-  }
-  return day;
-}
+const tier = closed({
+  ...rateFields,
+  above_input_tokens: whole(0).optional(),
+  from_input_tokens: whole(0).optional(),
+}).refine(
+  ({ above_input_tokens: above, from_input_tokens: from }) =>
+    (above === undefined) !== (from === undefined),
+  "expected one of above_input_tokens and from_input_tokens",
+).transform(({ above_input_tokens: above, from_input_tokens: from, ...rates }): ContextTier => ({
+  threshold: (above ?? from)!,
+  inclusive: from !== undefined,
+  rates: ratesOf(rates),
+}));
 
-function wholeAt(value: unknown, path: string, least: number): number {
-  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < least) {
-    throw new Error(`${path}: expected a whole number from ${least}, got ${shown(value)}`);
-  }
-  return value;
-}
+const factorDigits = 6;
 
-function objectAt(value: unknown, path: string, expected = "an object"): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new Error(`${path}: expected ${expected}, got ${shown(value)}`);
-  }
-  return { ...value };
-}
+const factors = z.record(
+  z.string(),
+  usd(factorDigits).transform((numerator): Fraction => (
+    { numerator, denominator: 10n ** BigInt(factorDigits) }
+  )),
+  { error: expected("an object") },
+);
 
-function listAt(value: unknown, path: string): { value: unknown; path: string }[] {
-  if (value === undefined) return [];
-  if (!Array.isArray(value)) throw new Error(`${path}: expected an array, got ${shown(value)}`);
-  return value.map((item: unknown, index) => ({ value: item, path: `${path}[${index}]` }));
-}
+const rowFields = closed({
+  ...rateFields,
+  context_tiers: list(tier).optional(),
+  service_tiers: factors.optional(),
+  regions: factors.optional(),
+  max_output_tokens: whole(1).optional(),
+  chat_refuses: list(
+    z.enum(chatRefusals, { error: expected(`one of ${chatRefusals.join(", ")}`) }),
+  ).optional(),
+  valid_from: day.optional(),
+  valid_to: day.optional(),
+});
 
-function refuseUnknown(
-  fields: Record<string, unknown>,
-  allowed: readonly string[],
-  path: string,
-): void {
-  const unknown = Object.keys(fields).find((name) => !allowed.includes(name));
-  if (unknown === undefined) return;
-  throw new Error(`${path}.${unknown}: unknown field, expected one of ${allowed.join(", ")}`);
+/** What is wrong first, behind where it is in the row. */
+function textOf(issues: readonly z.core.$ZodIssue[]): string {
+  const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0]!;
+  const unknown = issue.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [];
+  const steps = [...issue.path, ...unknown].map((step) =>
+    typeof step === "number" ? `[${step}]` : `.${String(step)}`
+  );
+  // Of a union: what is wrong in the form that the value has.
+  const forms = issue.code === "invalid_union" ? issue.errors : [];
+  const within = forms.find(([one]) => one && (one.code !== "invalid_type" || one.path.length > 0));
+  return steps.join("") + (within ? textOf(within) : `: ${issue.message}`);
 }
 
 function shown(value: unknown): string {
