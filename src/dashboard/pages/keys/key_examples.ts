@@ -1,3 +1,5 @@
+import { codeOf } from "../playground/code.ts";
+
 /** The base of the example of a key that may call models of every vendor. */
 export const unifiedBase = "/v1";
 
@@ -73,50 +75,8 @@ export function exampleSnippets(
       { title: "Python", text: questionPython(address, key) },
     ];
   }
-  const address = baseUrl + call.base;
-  return [
-    { title: "curl", text: curlCall(address, key, call.model) },
-    { title: "Python", text: pythonCall(address, key, call.model) },
-    { title: "TypeScript", text: typescriptCall(address, key, call.model) },
-  ];
-}
-
-const prompt = "Say hello.";
-
-function curlCall(address: string, key: string, model: string): string {
-  const body = JSON.stringify({ model, messages: [{ role: "user", content: prompt }] });
-  return [
-    `curl ${address}/chat/completions`,
-    `  -H 'Authorization: Bearer ${key}'`,
-    "  -H 'Content-Type: application/json'",
-    // A single quote ends the text for the shell; the next one begins it again.
-    `  -d '${body.replaceAll("'", `'\\''`)}'`,
-  ].join(" \\\n");
-}
-
-function pythonCall(address: string, key: string, model: string): string {
-  return `from openai import OpenAI
-
-client = OpenAI(base_url="${address}", api_key="${key}")
-answer = client.chat.completions.create(
-    model=${JSON.stringify(model)},
-    messages=[{"role": "user", "content": "${prompt}"}],
-)
-print(answer.choices[0].message.content)`;
-}
-
-function typescriptCall(address: string, key: string, model: string): string {
-  return `import OpenAI from "openai";
-
-const client = new OpenAI({
-  baseURL: "${address}",
-  apiKey: "${key}",
-});
-const answer = await client.chat.completions.create({
-  model: ${JSON.stringify(model)},
-  messages: [{ role: "user", content: "${prompt}" }],
-});
-console.log(answer.choices[0].message.content);`;
+  const body = { model: call.model, messages: [{ role: "user", content: "Say hello." }] };
+  return codeOf(baseUrl + call.base, body, key);
 }
 
 function questionPython(address: string, key: string): string {

@@ -1,45 +1,46 @@
-/** The call as programs would make it: in place of the key stands the variable that holds it. */
-export function codeOf(baseUrl: string, body: Readonly<Record<string, unknown>>) {
-  const address = `${baseUrl}/chat/v1`;
+/**
+ * The call as programs would make it, below an address. Without a `key` the variable `KEY` of the
+ * environment stands in its place.
+ */
+export function codeOf(address: string, body: Body, key?: string) {
   return [
-    { title: "curl", text: curl(address, body) },
-    { title: "TypeScript", text: typescript(address, body) },
-    { title: "Python", text: python(address, body) },
+    { title: "curl", text: curl(address, body, key) },
+    { title: "TypeScript", text: typescript(address, body, key) },
+    { title: "Python", text: python(address, body, key) },
   ];
 }
 
 type Body = Readonly<Record<string, unknown>>;
 
-function curl(address: string, body: Body): string {
+function curl(address: string, body: Body, key: string | undefined): string {
   // A single quote ends the text for the shell; the next one begins it again.
   const json = JSON.stringify(body, null, 2).replaceAll("'", `'\\''`);
   return [
     `curl ${address}/chat/completions`,
-    `  -H "Authorization: Bearer $KEY"`,
+    `  -H ${key === undefined ? '"Authorization: Bearer $KEY"' : `'Authorization: Bearer ${key}'`}`,
     "  -H 'Content-Type: application/json'",
     `  -d '${json}'`,
   ].join(" \\\n");
 }
 
-function typescript(address: string, body: Body): string {
+function typescript(address: string, body: Body, key: string | undefined): string {
   return `import OpenAI from "openai";
 
 const client = new OpenAI({
   baseURL: ${JSON.stringify(address)},
-  apiKey: process.env.KEY,
+  apiKey: ${JSON.stringify(key) ?? "process.env.KEY"},
 });
 const answer = await client.chat.completions.create(${JSON.stringify(body, null, 2)});
 console.log(answer.choices[0].message.content);`;
 }
 
-function python(address: string, body: Body): string {
+function python(address: string, body: Body, key: string | undefined): string {
   const fields = Object.entries(body).map(([name, value]) => `    ${name}=${literal(value)},`);
-  return `import os
-from openai import OpenAI
+  return `${key === undefined ? "import os\n" : ""}from openai import OpenAI
 
 client = OpenAI(
     base_url=${JSON.stringify(address)},
-    api_key=os.environ["KEY"],
+    api_key=${JSON.stringify(key) ?? 'os.environ["KEY"]'},
 )
 answer = client.chat.completions.create(
 ${fields.join("\n")}

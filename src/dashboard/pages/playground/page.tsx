@@ -43,7 +43,7 @@ export function playgroundRoutes(app: Routes, ctx: PageContext): void {
   }, { maxFormBytes });
   app.post(`${address}/code`, "member", async (form, request) => {
     const talk = readTalk(form);
-    const code = codeOf(ctx.baseUrl, ctx.playground.bodyOf(lastCall(talk.request)));
+    const code = codeOf(`${ctx.baseUrl}/chat/v1`, ctx.playground.bodyOf(lastCall(talk.request)));
     const prompt = form.text("prompt");
     return await playground(ctx, request, { talk: unsaid(talk, prompt), prompt, code });
   }, { maxFormBytes });
