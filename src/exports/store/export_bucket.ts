@@ -4,6 +4,7 @@ import { createHttpsAgent } from "../../base/https_agent.ts";
 import type { Secret } from "../../base/secret.ts";
 import { messageOf } from "../../shared/fault.ts";
 import type { ExportBucket, ExportFileName } from "../export_job.ts";
+import { exportMediaType } from "../export_spec.ts";
 
 /** Where the bucket is, and who asks. */
 export interface BucketSettings {
@@ -35,12 +36,6 @@ const connections = { keepAlive: true, maxSockets: 50 };
 /** The longest that a signature may be good for. */
 const maxAddressSeconds = 7 * 24 * 60 * 60;
 
-const contentTypes: Readonly<Record<ExportFileName["format"], string>> = {
-  json: "application/json",
-  csv: "text/csv; charset=utf-8",
-  jsonl: "application/x-ndjson",
-};
-
 /** Files of exports in a bucket that speaks S3; the client is loaded when it is first needed. */
 export function createExportBucket(settings: BucketSettings, now: () => Date): ExportBucket {
   const { bucket: Bucket } = settings;
@@ -59,7 +54,7 @@ export function createExportBucket(settings: BucketSettings, now: () => Date): E
           Bucket,
           Key: keyOf(file),
           Body: body,
-          ContentType: contentTypes[file.format],
+          ContentType: exportMediaType(file.format),
           ContentDisposition: `attachment; filename="export-${file.requestId}.${file.format}"`,
         },
         partSize: partBytes(file.claim),
