@@ -2,7 +2,7 @@ import type { ParseArgsConfig } from "node:util";
 import type { Administrator, OptionError } from "../administration/administration.ts";
 import { commandLine } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
-import { parseStatedUsd, statedUsdForm } from "../base/money.ts";
+import { readStatedUsd } from "../base/money.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 import { momentOf } from "../shared/time_span.ts";
 
@@ -103,11 +103,7 @@ export function usdOption(values: Values, name: string): bigint | null {
 }
 
 export function readUsd(name: string, value: string): bigint {
-  try {
-    return parseStatedUsd(value);
-  } catch {
-    throw new UsageError(`--${name} ${value}: expected ${statedUsdForm}`);
-  }
+  return readStatedUsd(value, (expected) => new UsageError(`--${name} ${value}: ${expected}`));
 }
 
 /** A moment such as `2027-01-31T00:00:00Z`; undefined when the option is not given. */

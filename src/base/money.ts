@@ -48,6 +48,15 @@ export function parseStatedUsd(text: string): bigint {
   return nanos;
 }
 
+/** The same; `refuse` makes the error that is thrown of what was expected. */
+export function readStatedUsd(text: string, refuse: (expected: string) => Error): bigint {
+  try {
+    return parseStatedUsd(text);
+  } catch {
+    throw refuse(`expected ${statedUsdForm}`);
+  }
+}
+
 /** Nano-dollars as a decimal string in USD with nine decimals and a sign only when negative. */
 export function nanosToUsd(nanos: bigint): string {
   const digits = (nanos < 0n ? -nanos : nanos).toString().padStart(nanoDigits + 1, "0");

@@ -19,6 +19,11 @@ export function Live({ id, on, children }: { id: string; on: boolean; children?:
   );
 }
 
+/** Whether a job goes on, so that its page changes by itself. */
+export function isOpen({ state }: { state: string }): boolean {
+  return state === "queued" || state === "running";
+}
+
 /** How far something is, as a bar with its figures beside it. */
 export function Progress({ label, done, total }: { label: string; done: number; total: number }) {
   return (

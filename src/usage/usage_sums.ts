@@ -6,7 +6,6 @@ import { LatencyHistogram } from "./latency_histogram.ts";
 
 /** The dimensions of usage. */
 export type UsagePart = "model" | "vendor" | "api_key" | "app";
-export const usageSumColumns: readonly UsagePart[] = ["model", "vendor", "api_key", "app"];
 
 /** Sums over calls. Amounts in nano-dollars. */
 export interface UsageSums {

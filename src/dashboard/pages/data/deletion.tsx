@@ -23,7 +23,7 @@ import {
 } from "../../components.tsx";
 import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { exactTime } from "../../format.ts";
-import { Live, Progress } from "../../live.tsx";
+import { isOpen, Live, Progress } from "../../live.tsx";
 import { newDeletionRoutes } from "./new_deletion.tsx";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 
@@ -125,10 +125,6 @@ const states: Readonly<Record<DeletionState, { label: string; tone: Tone }>> = {
   done: { label: "Done", tone: "good" },
   failed: { label: "Failed", tone: "bad" },
 };
-
-function isOpen({ state }: Deletion): boolean {
-  return state === "queued" || state === "running";
-}
 
 function deletionLine(deletion: Deletion, request: PageRequest) {
   const { deletionId, state, counts, requestedAt, reason } = deletion;

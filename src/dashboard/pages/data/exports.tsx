@@ -22,7 +22,7 @@ import {
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { FormButtons } from "../../fields.tsx";
 import { day } from "../../format.ts";
-import { Live } from "../../live.tsx";
+import { isOpen, Live } from "../../live.tsx";
 import { newExportRoutes, tableNames } from "./new_export.tsx";
 
 const address = "/dashboard/exports";
@@ -132,10 +132,6 @@ const states: Readonly<Record<ExportState, { label: string; tone: Tone }>> = {
   failed: { label: "Failed", tone: "bad" },
   deleted: { label: "Data erased", tone: "neutral" },
 };
-
-function isOpen({ state }: ExportJob): boolean {
-  return state === "queued" || state === "running";
-}
 
 function describe({ format, tables, ...span }: ExportJob): string {
   return `${tables.map((table) => tableNames[table]).join(", ")} as ${format.toUpperCase()}, ${

@@ -9,14 +9,8 @@ import {
 import { anySelectors, erasureReason, selectionRequest } from "../../../erasure/deletion_scope.ts";
 import { validate } from "../../../shared/validate.ts";
 import { count, counted } from "../../amounts.ts";
-import {
-  type Outcome,
-  type Page,
-  type PageContext,
-  type PageRequest,
-  type Routes,
-} from "../../bind.tsx";
-import { Fact, Field, PostForm } from "../../components.tsx";
+import type { Outcome, Page, PageContext, PageRequest, Routes } from "../../bind.tsx";
+import { describedBy, Fact, Field, PostForm } from "../../components.tsx";
 import { submitOrExplain } from "../../faults.ts";
 import {
   Choices,
@@ -191,9 +185,7 @@ function confirmPage(
               autocomplete="off"
               autofocus
               required
-              {...(error === undefined
-                ? {}
-                : { "aria-invalid": "true", "aria-describedby": "confirm-error" })}
+              {...describedBy("confirm", { error: error !== undefined })}
             />
           </Field>
           <FormButtons back={`${address}/new`} tone="danger">

@@ -10,10 +10,10 @@ import {
 } from "../../bind.tsx";
 import { Badge, Fact, LinkLine, PostForm, Table, Tile, Time } from "../../components.tsx";
 import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
-import { Live, Progress } from "../../live.tsx";
+import { isOpen, Live, Progress } from "../../live.tsx";
 import type { ShownPart } from "../../../records/transcript.ts";
 import { graderText } from "./eval_graders.tsx";
-import { isOpen, passRate, StateBadge } from "./evals.tsx";
+import { passRate, StateBadge } from "./evals.tsx";
 import { listPath } from "../interactions/view.ts";
 
 const address = "/dashboard/evals";

@@ -11,7 +11,7 @@ import {
   type Tone,
 } from "../../components.tsx";
 import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
-import { Live, Progress } from "../../live.tsx";
+import { isOpen, Live, Progress } from "../../live.tsx";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { evalRoutes as oneEvalRoutes } from "./eval.tsx";
 import { newEvalRoutes } from "./new_eval.tsx";
@@ -101,10 +101,6 @@ const states: Readonly<Record<EvalState, { label: string; tone: Tone }>> = {
   failed: { label: "Failed", tone: "bad" },
   cancelled: { label: "Cancelled", tone: "neutral" },
 };
-
-export function isOpen({ state }: EvalRun): boolean {
-  return state === "queued" || state === "running";
-}
 
 export function StateBadge({ run }: { run: EvalRun }) {
   return <Badge tone={states[run.state].tone}>{states[run.state].label}</Badge>;

@@ -216,16 +216,7 @@ function Chips({ view }: { view: View }) {
     <div class="filter-line">
       <ul class="chips" aria-label="Filters that are on">
         {view.chips.map(({ label, value, without }) => (
-          <li class="chip">
-            <span>
-              <span class="muted">{`${label} `}</span>
-              {value}
-            </span>
-            <a href={viewAddress(listPath, without)} title="Remove">
-              <span aria-hidden="true">×</span>
-              <span class="visually-hidden">{`Remove filter ${label} ${value}`}</span>
-            </a>
-          </li>
+          <FilterChip {...{ label, value }} without={viewAddress(listPath, without)} />
         ))}
         {view.chips.length > 1
           ? (
@@ -244,6 +235,24 @@ function Chips({ view }: { view: View }) {
         </a>
       </p>
     </div>
+  );
+}
+
+/** A filter that is on; `without` is the address of the list without it. */
+export function FilterChip(
+  { label, value, without }: { label: string; value: string; without: string },
+) {
+  return (
+    <li class="chip">
+      <span>
+        <span class="muted">{`${label} `}</span>
+        {value}
+      </span>
+      <a href={without} title="Remove">
+        <span aria-hidden="true">×</span>
+        <span class="visually-hidden">{`Remove filter ${label} ${value}`}</span>
+      </a>
+    </li>
   );
 }
 

@@ -12,6 +12,7 @@ import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx"
 import { Empty, numberColumn, Older, Table, Tabs, Time } from "../../components.tsx";
 import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
+import { FilterChip } from "./filter_form.tsx";
 import { listPath, viewAddress } from "./view.ts";
 
 export interface RefusalDeps {
@@ -287,18 +288,8 @@ function RefusedFilters(
           .map(({ name, filter, label }) => {
             const value = view.filter[filter]!;
             const text = name === "key" ? names.get(value) ?? value : value || "none";
-            return (
-              <li class="chip">
-                <span>
-                  <span class="muted">{`${label} `}</span>
-                  {text}
-                </span>
-                <a href={viewAddress(refusedPath, without(view.params, name))} title="Remove">
-                  <span aria-hidden="true">×</span>
-                  <span class="visually-hidden">{`Remove filter ${label} ${text}`}</span>
-                </a>
-              </li>
-            );
+            const rest = viewAddress(refusedPath, without(view.params, name));
+            return <FilterChip {...{ label, value: text }} without={rest} />;
           })}
       </ul>
     </search>

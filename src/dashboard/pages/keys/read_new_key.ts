@@ -1,4 +1,4 @@
-import { parseStatedUsd, statedUsdForm } from "../../../base/money.ts";
+import { readStatedUsd } from "../../../base/money.ts";
 import type {
   ApiKey,
   ApiKeyChange,
@@ -9,6 +9,7 @@ import type {
 import { missingCap } from "../../../keys/key_defaults.ts";
 import { memberScopes, requiresOwner } from "../../../keys/scopes.ts";
 import { cacheTtlForm, readCacheTtl } from "../../../response_cache/cache_ttl.ts";
+import { sentence } from "../../faults.ts";
 import type { Form } from "../../form.ts";
 import { readTime } from "../../format.ts";
 
@@ -151,9 +152,5 @@ function cacheTtlOf(text: string): Pick<WantedKey, "cacheTtlSeconds"> {
 
 function capOf(text: string): bigint | null {
   if (text === "") return null;
-  try {
-    return parseStatedUsd(text);
-  } catch {
-    throw new Error(`Expected ${statedUsdForm}.`);
-  }
+  return readStatedUsd(text, (expected) => new Error(`${sentence(expected)}.`));
 }

@@ -1,4 +1,4 @@
-import { parseStatedUsd, statedUsdForm } from "../../../base/money.ts";
+import { readStatedUsd } from "../../../base/money.ts";
 import {
   BudgetError,
   budgetLimits,
@@ -73,7 +73,10 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
     // End users differ by blanks around their names too; those of apps are trimmed in tags.
     const { name = "" } = kind === "user" ? form.filledExactly("name") : form.filled("name");
     const scope = readBudgetScope(kind === "account" ? kind : `${kind}:${name}`);
-    const limitNanos = amountOf(form.text("usd"));
+    const limitNanos = readStatedUsd(
+      form.text("usd"),
+      (expected) => new BudgetError("usd", expected),
+    );
     const per = readBudgetSpan(form.text("per"));
     await ctx.budgets.set({
       ...{ accountId: request.accountId, scope, per, limitNanos, raised: null },
@@ -86,14 +89,6 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
     if (!(thrown instanceof BudgetError)) throw thrown;
     const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown) };
     return { ...formPage(request, shown), status: 400 };
-  }
-}
-
-function amountOf(text: string): bigint {
-  try {
-    return parseStatedUsd(text);
-  } catch {
-    throw new BudgetError("usd", `expected ${statedUsdForm}`);
   }
 }
 

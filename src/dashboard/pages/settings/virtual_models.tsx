@@ -234,10 +234,7 @@ const stickOptions: readonly Option[] = [
   ["user", "The end user"],
 ];
 
-const stickNames = new Map<string, string>([["", "–"], ["session", "Session"], [
-  "user",
-  "End user",
-]]);
+const stickNames = new Map([["", "–"], ["session", "Session"], ["user", "End user"]]);
 
 function formPage(
   ctx: PageContext,

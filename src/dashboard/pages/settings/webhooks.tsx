@@ -1,5 +1,5 @@
 import { webhookEvents } from "../../../../contracts/admin/webhooks.ts";
-import { parseStatedUsd, statedUsdForm } from "../../../base/money.ts";
+import { readStatedUsd } from "../../../base/money.ts";
 import { type Webhook, WebhookError, webhookLimits } from "../../../webhooks/webhook.ts";
 import {
   NotFound,
@@ -91,11 +91,7 @@ async function add(ctx: PageContext, form: Form, request: PageRequest): Promise<
 
 function amountOf(text: string): bigint | null {
   if (text === "") return null;
-  try {
-    return parseStatedUsd(text);
-  } catch {
-    throw new WebhookError("credit_low_usd", `expected ${statedUsdForm}`);
-  }
+  return readStatedUsd(text, (expected) => new WebhookError("credit_low_usd", expected));
 }
 
 function fieldErrorsOf({ field, reason }: WebhookError): FieldErrors {
