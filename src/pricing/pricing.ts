@@ -168,14 +168,19 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
     atLeastOnce(factorOf(row.serviceTiers, input.serviceTier)),
     atLeastOnce(factorOf(row.regions, input.region)),
   );
-  const tokens = whole(input.inputTokens) * inputRate +
-    whole(input.maxOutputTokens) * whole(input.choices ?? 1) * outputRate;
+  const tokens = atMost(input.inputTokens) * inputRate +
+    atMost(input.maxOutputTokens) * atMost(input.choices ?? 1) * outputRate;
   // Everything else is priced alike in all tiers but for an operator's own, so each is tried.
   const others = reachable.map((rates) =>
     allocate(otherCharges(input, rates, 1n), millisecondsPerMinute).pico
   );
   const pico = (tokens * numerator + denominator - 1n) / denominator + max(others);
   return roundPicoToNano(pico);
+}
+
+/** A caller's numbers may multiply to infinity, which must not be held as nothing. */
+function atMost(count: number): bigint {
+  return whole(Math.min(count, Number.MAX_SAFE_INTEGER));
 }
 
 /** Output tokens that a bound counts when nobody gives a limit (docs/configuration.md). */

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { nanosToUsd } from "../base/money.ts";
 import {
   type BillableUsage,
+  type BoundInput,
   costOf,
   outputLimit,
   type PriceRow,
@@ -302,6 +303,14 @@ Deno.test("the bound takes the worst cache price of the tiers within reach and e
     nanosToUsd(upperBoundNanos(sol, { inputTokens: 1000, maxOutputTokens: 100, serviceTier }));
   assert.equal(sols("flex"), "0.003500000");
   assert.equal(sols("priority"), "0.007000000");
+});
+
+Deno.test("numbers that multiply to infinity are held as the largest count, not as none", () => {
+  const bound = (input: Pick<BoundInput, "inputTokens" | "maxOutputTokens">) =>
+    upperBoundNanos(haiku, input);
+  const most = bound({ inputTokens: 0, maxOutputTokens: Number.MAX_SAFE_INTEGER });
+  assert.equal(bound({ inputTokens: 0, maxOutputTokens: 1e308 * 10 }), most);
+  assert.ok(bound({ inputTokens: 1e308 * 10, maxOutputTokens: 0 }) > 1_000_000_000_000n);
 });
 
 Deno.test("the bound counts audio prices unless the prompt is text only, and other units", () => {

@@ -1,21 +1,24 @@
 /**
  * Output tokens of one image of a model priced by the token, never fewer than the vendor counts:
  * 4,160 for 1024 × 1024 at high quality, in proportion to the pixels; a quarter of that at medium,
- * a fifteenth at low. Above high nothing is documented: twice as much is assumed.
+ * a fifteenth at low. Above high nothing is documented: twice as much is assumed. A size that nobody
+ * draws counts as none.
  */
 export function imageTokens(quality: string | undefined, size: string | undefined): number {
-  const [width = 1536, height = 1024] = /^(\d+)x(\d+)$/.exec(size ?? "")?.slice(1).map(Number) ??
-    [];
-  return Math.ceil(width * height * (tokensPerPixel[quality ?? "high"] ?? 0.004));
+  const [width = 1536, height = 1024] =
+    /^(\d{1,5})x(\d{1,5})$/.exec(size ?? "")?.slice(1).map(Number) ??
+      [];
+  return Math.ceil(width * height * (tokensPerPixel.get(quality ?? "high") ?? 0.004));
 }
 
-const tokensPerPixel: Readonly<Record<string, number>> = {
-  low: 0.000_27,
-  medium: 0.001_05,
-  high: 0.004,
-  xhigh: 0.008,
-  max: 0.008,
-};
+/** A map, since the caller names the quality, and an object would know `constructor` too. */
+const tokensPerPixel: ReadonlyMap<string, number> = new Map([
+  ["low", 0.000_27],
+  ["medium", 0.001_05],
+  ["high", 0.004],
+  ["xhigh", 0.008],
+  ["max", 0.008],
+]);
 
 /** Output tokens of each partial image in a stream. */
 export const partialImageTokens = 100;

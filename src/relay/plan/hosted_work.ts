@@ -81,7 +81,7 @@ export function chargeHosted(
   if (tier && !isPriced(tier.name, terms)) {
     throw unpriced(shown(tier.path), `'${tier.name.slice(0, 40)}'`, "service_tiers");
   }
-  if (region && !terms.price.regions?.[region.name] && !terms.vendorReportsCost) {
+  if (region && !hasPrice(terms.price.regions, region.name) && !terms.vendorReportsCost) {
     throw unpriced(shown(region.path), `region '${region.name.slice(0, 40)}'`, "regions");
   }
   const uses: Partial<Record<HostedCount, number>> = {};
@@ -162,7 +162,12 @@ const plainTiers: ReadonlySet<string> = new Set([
 ]);
 
 function isPriced(tier: string, { price, vendorReportsCost }: ChargingTerms): boolean {
-  return vendorReportsCost || plainTiers.has(tier) || Object.hasOwn(price.serviceTiers, tier);
+  return vendorReportsCost || plainTiers.has(tier) || hasPrice(price.serviceTiers, tier);
+}
+
+/** Names are the caller's, and an object knows `constructor` too. */
+function hasPrice(factors: PriceRow["regions"], name: string): boolean {
+  return factors !== undefined && Object.hasOwn(factors, name);
 }
 
 function unpriced(param: string, what: string, field: string): Fault {

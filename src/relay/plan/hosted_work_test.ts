@@ -5,6 +5,7 @@ import type { HostedWork } from "../../dialects/kernel/hosted.ts";
 import { hostedWork as ofMessages } from "../../dialects/text/messages/hosted.ts";
 import { hostedWork as ofResponses } from "../../dialects/text/responses/hosted.ts";
 import { callCost } from "../../pricing/call_cost.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { bundledPrices, createPrices } from "../../pricing/table/prices.ts";
 import { createRegistry } from "../../vendors/registry.ts";
@@ -149,3 +150,16 @@ for (const { name, label, model, body, read, used } of cases) {
     assert.ok(bound < cost * 12n, `${bound} for ${cost}`);
   });
 }
+
+Deno.test("a region without a price is refused, also one that every object knows", () => {
+  const price = prices.find("vendor-c", "claude-opus-5", at)!;
+  const terms = { price, priceOf: () => undefined, vendorReportsCost: false };
+  for (const region of ["constructor", "__proto__", "mars"]) {
+    const work = ofMessages({ inference_geo: region });
+    assert.throws(
+      () => chargeHosted(work, terms, String),
+      (thrown) => thrown instanceof Fault && thrown.code === "unsupported_parameter",
+      region,
+    );
+  }
+});

@@ -150,6 +150,11 @@ Deno.test("the bound counts every picture at the size and quality asked for, els
   const pictures = ["https://a.example/1", { image_url: "https://a.example/2" }];
   const more = bound({ images: pictures, mask: { url: "https://a.example/3" } });
   assert.ok(more.inputTokens > 3 * 16_384, `${more.inputTokens}`);
+  // What no vendor draws is held at the dearest, never at less.
+  for (const quality of ["constructor", "__proto__", "odd"]) {
+    assert.equal(bound({ quality }).maxOutputTokens, 6292, quality);
+  }
+  assert.equal(bound({ quality: "high", size: `${"9".repeat(400)}x1` }).maxOutputTokens, 6292);
   // Rubbish is the vendor's to refuse.
   for (const n of [null, -1, "many", 1.5, {}]) assert.equal(bound({ n }).choices, 1);
 });

@@ -79,7 +79,7 @@ class SpeechReader extends JsonAnswerReader {
   constructor(request: OperationRequest) {
     super(request);
     const format = asString(request.fields.response_format) ?? "mp3";
-    this.#contentType = contentTypes[format] ?? "application/octet-stream";
+    this.#contentType = contentTypes.get(format) ?? "application/octet-stream";
   }
 
   whole(): void {
@@ -141,14 +141,14 @@ class SpeechReader extends JsonAnswerReader {
   }
 }
 
-const contentTypes: Readonly<Record<string, string>> = {
-  mp3: "audio/mpeg",
-  opus: "audio/ogg",
-  aac: "audio/aac",
-  flac: "audio/flac",
-  wav: "audio/wav",
-  pcm: "audio/pcm",
-};
+const contentTypes: ReadonlyMap<string, string> = new Map([
+  ["mp3", "audio/mpeg"],
+  ["opus", "audio/ogg"],
+  ["aac", "audio/aac"],
+  ["flac", "audio/flac"],
+  ["wav", "audio/wav"],
+  ["pcm", "audio/pcm"],
+]);
 
 /** The usage of a speech stream; undefined when it holds no numbers. */
 export function readSpeechUsage(usage: unknown): BillableUsage | undefined {

@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { all, type KnownFieldSet } from "../../kernel/other_fields.ts";
+import { all, fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchType } from "../../kernel/web_search.ts";
 
@@ -87,7 +87,7 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
       "parallel_tool_calls reasoning_effort verbosity service_tier metadata user safety_identifier " +
       "prompt_cache_key",
   ),
-  messages: ({ role }) => ofRole[String(role)] ?? undefined,
+  messages: ({ role }) => fieldsOf(ofRole, role),
   tools: (tool) => isSearchType(tool.type) ? search : isVendorTool(tool) ? undefined : ofTool,
   web_search_options: search,
   functions: ofFunction,

@@ -17,7 +17,7 @@ export function mediaPart(
     losses.push({ path: part.path, weight: "meaning" });
     return undefined;
   }
-  const resolution = part.kind === "image" ? resolutions[part.detail ?? ""] : undefined;
+  const resolution = part.kind === "image" ? resolutions.get(part.detail ?? "") : undefined;
   const isLost = part.detail !== undefined && part.detail !== "auto" &&
     (resolution === undefined || generation < 3);
   if (isLost) losses.push({ path: mediaFieldPath(part, "detail"), weight: "hint" });
@@ -30,11 +30,11 @@ export function mediaPart(
   };
 }
 
-const resolutions: Readonly<Record<string, string>> = {
-  low: "MEDIA_RESOLUTION_LOW",
-  high: "MEDIA_RESOLUTION_HIGH",
-  original: "MEDIA_RESOLUTION_HIGH",
-};
+const resolutions: ReadonlyMap<string, string> = new Map([
+  ["low", "MEDIA_RESOLUTION_LOW"],
+  ["high", "MEDIA_RESOLUTION_HIGH"],
+  ["original", "MEDIA_RESOLUTION_HIGH"],
+]);
 
 function mediaData({ source }: MediaPart): Record<string, unknown> | undefined {
   switch (source.type) {

@@ -8,7 +8,7 @@ export function jsonSchemaOf(schema: JsonRecord, depth = 0): JsonRecord {
   if (depth > maxDepth) return {};
   const out: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) {
-    const name = renamed[key] ?? key;
+    const name = renamed.get(key) ?? key;
     if (value === null || dropped.has(name)) continue;
     out[name] = member(name, value, depth);
   }
@@ -19,15 +19,15 @@ export function jsonSchemaOf(schema: JsonRecord, depth = 0): JsonRecord {
 const maxDepth = 100;
 
 /** Keywords that JSON Schema spells differently. */
-const renamed: Readonly<Record<string, string>> = {
-  any_of: "anyOf",
-  min_items: "minItems",
-  max_items: "maxItems",
-  min_length: "minLength",
-  max_length: "maxLength",
-  min_properties: "minProperties",
-  max_properties: "maxProperties",
-};
+const renamed: ReadonlyMap<string, string> = new Map([
+  ["any_of", "anyOf"],
+  ["min_items", "minItems"],
+  ["max_items", "maxItems"],
+  ["min_length", "minLength"],
+  ["max_length", "maxLength"],
+  ["min_properties", "minProperties"],
+  ["max_properties", "maxProperties"],
+]);
 
 /** Dropped: the order of the properties is that of the object. */
 const dropped: ReadonlySet<string> = new Set([

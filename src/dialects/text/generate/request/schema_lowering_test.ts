@@ -147,6 +147,8 @@ Deno.test("the subset read back is the JSON Schema that it stands for", () => {
     minItems: 3,
     anyOf: [{ type: "string" }],
   });
+  // A keyword that every object has a member for is a name like others.
+  assert.deepEqual(Object.keys(jsonSchemaOf({ constructor: 1 })), ["constructor"]);
 });
 
 function lower(schema: JsonRecord): { json: JsonRecord | undefined; losses: string[] } {
