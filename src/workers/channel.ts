@@ -1,4 +1,4 @@
-import { messageOf } from "../shared/fault.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
 
 /**
  * What a worker can be asked: to store the records of calls that it has answered (`flush`), to leave
@@ -23,7 +23,14 @@ export type Message =
   | { notice: WorkerNotice }
   | { id: number; question: Question }
   | { id: number; value: unknown }
-  | { id: number; failed: string };
+  | { id: number; failed: Failure };
+
+/** A `Fault` has its code, so that it is still one where it arrives. */
+interface Failure {
+  message: string;
+  code?: Fault["code"];
+  note?: string | undefined;
+}
 
 export interface ChannelDeps {
   /** Throws if the other side is gone. */
@@ -50,7 +57,7 @@ export class Channel {
     this.#send({ notice });
   }
 
-  /** Rejects with an Error if the other side fails, or ends before it has answered. */
+  /** Rejects with what the other side failed with, or with an Error if it ends before it has answered. */
   ask(question: Question): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(gone());
     const id = ++this.#lastId;
@@ -69,7 +76,7 @@ export class Channel {
     if (typeof sent.question === "string") return void this.#answer(sent.id, sent.question);
     const asked = this.#asked.get(sent.id);
     this.#asked.delete(sent.id);
-    if ("failed" in sent) asked?.reject(new Error(String(sent.failed)));
+    if ("failed" in sent) asked?.reject(thrownOf(sent.failed as Failure));
     else asked?.resolve(sent.value);
   }
 
@@ -85,7 +92,7 @@ export class Channel {
       if (!questions.includes(question)) throw new Error(`no such question: ${question}`);
       this.#send({ id, value: await this.#deps.answer(question as Question) });
     } catch (thrown) {
-      this.#send({ id, failed: messageOf(thrown) });
+      this.#send({ id, failed: failureOf(thrown) });
     }
   }
 
@@ -98,6 +105,16 @@ export class Channel {
       this.close();
     }
   }
+}
+
+function failureOf(thrown: unknown): Failure {
+  const message = messageOf(thrown);
+  return thrown instanceof Fault ? { message, code: thrown.code, note: thrown.note } : { message };
+}
+
+function thrownOf({ message, code, note }: Failure): Error {
+  if (code === undefined) return new Error(message);
+  return new Fault(code, { message, ...(note === undefined ? {} : { note }) });
 }
 
 function gone(): Error {

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { Fault, isStoreAway } from "../shared/fault.ts";
 import { Channel, type WorkerNotice } from "./channel.ts";
 
 /** Two ends of one channel; what is sent passes through JSON. */
@@ -35,6 +36,17 @@ Deno.test("a failure reaches who asked, with its reason", async () => {
   await assert.rejects(near.ask("flush"), /the store is away/);
 });
 
+Deno.test("a fault is the same fault where it was asked for, however many processes it passes", async () => {
+  const away = new Fault("store_unavailable", { note: "PostgreSQL: ECONNREFUSED" });
+  const { near: parent } = pair(() => Promise.reject(away));
+  const { near: worker } = pair(() => parent.ask("flush"));
+  await assert.rejects(
+    worker.ask("flush"),
+    (thrown: unknown) =>
+      isStoreAway(thrown) && thrown.note === away.note && thrown.message === away.message,
+  );
+});
+
 Deno.test("who is gone answers nothing, and hears nothing", async () => {
   const { near, notices } = pair(() => new Promise(() => {}));
   near.tell({ kind: "stop" });
@@ -59,5 +71,5 @@ Deno.test("what is no message of ours is ignored, and an unknown question is ref
   assert.deepEqual(sent, []);
   channel.take({ id: 1, question: "everything" });
   await new Promise((resolve) => setTimeout(resolve, 0));
-  assert.deepEqual(sent, [{ id: 1, failed: "no such question: everything" }]);
+  assert.deepEqual(sent, [{ id: 1, failed: { message: "no such question: everything" } }]);
 });

@@ -41,7 +41,7 @@ class FakeWorker {
 
   failTo(reason: string): void {
     const asked = this.got.findLast((message) => "question" in message) as { id: number };
-    this.events.message({ id: asked.id, failed: reason });
+    this.events.message({ id: asked.id, failed: { message: reason } });
   }
 
   ask(id: number, question: string): void {
@@ -180,7 +180,7 @@ Deno.test("what another worker can't do is told to who asked", async () => {
   await settle();
   spawned[1]!.failTo("the store is away");
   await settle();
-  assert.deepEqual(spawned[0]!.answerTo(6), { id: 6, failed: "the store is away" });
+  assert.deepEqual(spawned[0]!.answerTo(6), { id: 6, failed: { message: "the store is away" } });
 });
 
 Deno.test("metrics of a worker that is busy count as they were last seen", async () => {
