@@ -168,19 +168,14 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
     atLeastOnce(factorOf(row.serviceTiers, input.serviceTier)),
     atLeastOnce(factorOf(row.regions, input.region)),
   );
-  const tokens = atMost(input.inputTokens) * inputRate +
-    atMost(input.maxOutputTokens) * atMost(input.choices ?? 1) * outputRate;
+  const tokens = whole(input.inputTokens) * inputRate +
+    whole(input.maxOutputTokens) * whole(input.choices ?? 1) * outputRate;
   // Everything else is priced alike in all tiers but for an operator's own, so each is tried.
   const others = reachable.map((rates) =>
     allocate(otherCharges(input, rates, 1n), millisecondsPerMinute).pico
   );
   const pico = (tokens * numerator + denominator - 1n) / denominator + max(others);
   return roundPicoToNano(pico);
-}
-
-/** A caller's numbers may multiply to infinity, which must not be held as nothing. */
-function atMost(count: number): bigint {
-  return whole(Math.min(count, Number.MAX_SAFE_INTEGER));
 }
 
 /** Output tokens that a bound counts when nobody gives a limit (docs/configuration.md). */
@@ -389,7 +384,11 @@ function max(values: readonly bigint[]): bigint {
   return values.reduce((greatest, value) => value > greatest ? value : greatest, 0n);
 }
 
-/** A count as bigint; what is no count (negative, NaN) is 0, a fraction is rounded up. */
+/**
+ * A count as bigint; what is no count (negative, NaN) is 0, a fraction is rounded up. A caller's
+ * numbers may multiply to infinity: that is the largest count, not none.
+ */
 function whole(count: number): bigint {
-  return Number.isFinite(count) && count > 0 ? BigInt(Math.ceil(count)) : 0n;
+  if (count === Infinity) return BigInt(Number.MAX_SAFE_INTEGER);
+  return count > 0 ? BigInt(Math.ceil(count)) : 0n;
 }

@@ -311,6 +311,11 @@ Deno.test("numbers that multiply to infinity are held as the largest count, not 
   const most = bound({ inputTokens: 0, maxOutputTokens: Number.MAX_SAFE_INTEGER });
   assert.equal(bound({ inputTokens: 0, maxOutputTokens: 1e308 * 10 }), most);
   assert.ok(bound({ inputTokens: 1e308 * 10, maxOutputTokens: 0 }) > 1_000_000_000_000n);
+  const pictures = row({ perImage: 40_000_000_000n });
+  const images = [{ count: 20 * 1e308 }];
+  assert.ok(
+    upperBoundNanos(pictures, { inputTokens: 0, maxOutputTokens: 0, images }) > 1_000_000_000_000n,
+  );
 });
 
 Deno.test("the bound counts audio prices unless the prompt is text only, and other units", () => {

@@ -158,7 +158,7 @@ Deno.test("a region without a price is refused, also one that every object knows
     const work = ofMessages({ inference_geo: region });
     assert.throws(
       () => chargeHosted(work, terms, String),
-      (thrown) => thrown instanceof Fault && thrown.code === "unsupported_parameter",
+      (thrown: unknown) => thrown instanceof Fault && thrown.code === "unsupported_parameter",
       region,
     );
   }

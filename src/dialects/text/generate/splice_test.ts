@@ -77,6 +77,21 @@ Deno.test("a field that is there twice, in either spelling, is refused", () => {
   }
 });
 
+Deno.test("a limit that is there in both spellings is refused: the vendor might go by the other", () => {
+  for (
+    const [field, config] of [
+      ["max_output_tokens", { maxOutputTokens: 1, max_output_tokens: 65_536 }],
+      ["max_output_tokens", { max_output_tokens: 65_536, maxOutputTokens: 1 }],
+      ["candidate_count", { candidateCount: 1, candidate_count: 8 }],
+    ] as const
+  ) {
+    assert.throws(
+      () => readRequest({ model: "gemini-x", contents, generationConfig: config }),
+      (thrown: unknown) => thrown instanceof Fault && thrown.param === `generationConfig.${field}`,
+    );
+  }
+});
+
 Deno.test("a prompt of nothing but tags is refused with its path", () => {
   assert.throws(
     () =>

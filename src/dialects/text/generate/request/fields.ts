@@ -16,14 +16,20 @@ export class Fields {
     this.path = path;
   }
 
-  /** The caller's spelling of a field; `name` itself when the field isn't there. */
+  /**
+   * The caller's spelling of a field; `name` itself when the field isn't there. Both spellings at
+   * once are refused, since the vendor might go by the other one: credit held for one output token
+   * would pay for thousands.
+   */
   key(name: string): string {
-    if (Object.hasOwn(this.record, name) || !this.#hasSnakes()) return name;
+    if (!this.#hasSnakes()) return name;
     const snake = snakeCase(name);
-    return Object.hasOwn(this.record, snake) ? snake : name;
+    if (!Object.hasOwn(this.record, snake)) return name;
+    if (snake === name || !Object.hasOwn(this.record, name)) return snake;
+    throw invalidValue(this.path === "" ? snake : `${this.path}.${snake}`, "duplicate field");
   }
 
-  /** Most requests use camel case only, so that the second look-up can be skipped. */
+  /** Most requests use camel case only, so that no snake case is looked up. */
   #hasSnakes(): boolean {
     if (this.#snakes === undefined) {
       this.#snakes = false;
