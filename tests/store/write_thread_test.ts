@@ -16,7 +16,7 @@ import {
   type WriteThread,
 } from "../../src/records/store/write_thread.ts";
 import { createWriteWork, type WriteUrls } from "../../src/records/store/write_work.ts";
-import { Fault } from "../../src/shared/fault.ts";
+import { Fault, messageOf } from "../../src/shared/fault.ts";
 import type { InteractionStore, SettledCall } from "../../src/shared/interaction.ts";
 import { createMigrated } from "../support/databases.ts";
 import { copyMigrated } from "../support/new_database.ts";
@@ -89,7 +89,7 @@ async function stored(database: Database): Promise<unknown> {
   return await Promise.all(tables.map((text) => database.query(text, [])));
 }
 
-function isAway(thrown: unknown): boolean {
+function isAway(thrown: unknown): thrown is Fault {
   return thrown instanceof Fault && thrown.code === "store_unavailable";
 }
 
@@ -209,7 +209,11 @@ Deno.test({
       const account = await newAccount(database);
       await server.stop();
       // The thread has not been there before, and then has lost its connection.
-      await assert.rejects(insert([fullCall(account, "first")]), isAway);
+      await assert.rejects(
+        insert([fullCall(account, "first")]),
+        // The operator reads the cause in the log.
+        (thrown: unknown) => isAway(thrown) && /^[A-Z_]{5,}$/.test(messageOf(thrown.cause)),
+      );
       await server.start();
       await insert([fullCall(account, "first")]);
       await server.stop("immediate");

@@ -128,7 +128,7 @@ function failureOf({ message, note, code, isStoreAway }: Extract<Written, { ok: 
   if (!isStoreAway) return new Error(message);
   return new Fault("store_unavailable", {
     ...note === undefined ? {} : { note },
-    ...code === undefined ? {} : { cause: { code } },
+    ...code === undefined ? {} : { cause: Object.assign(new Error(code), { code }) },
   });
 }
 
