@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { audioSeconds, pcmSeconds } from "../base/audio_length.ts";
+import { characters } from "../base/characters.ts";
 import { pushAll } from "../base/lists.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { maskSecrets } from "../base/secret.ts";
@@ -7,7 +8,7 @@ import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { type PcmFormat, pcmFormatOf, wavHeader } from "../base/wav.ts";
 import { soundTypes } from "../../contracts/media/speech.ts";
 import { optionalField } from "../dialects/kernel/fields.ts";
-import { characters, speechTokens } from "../dialects/media/operations/speech.ts";
+import { speechTokens } from "../dialects/media/operations/speech.ts";
 import type { SpeechPiece } from "../dialects/kernel/speech_codec.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";

@@ -1,9 +1,6 @@
 import { soundTypes } from "../../contracts/media/speech.ts";
-import {
-  characters,
-  longestSeconds,
-  speech as spoken,
-} from "../dialects/media/operations/speech.ts";
+import { characters } from "../base/characters.ts";
+import { longestSeconds, speech as spoken } from "../dialects/media/operations/speech.ts";
 import { readSpeechRequest, type SpeechBody } from "../dialects/media/speech/request.ts";
 import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../dialects/kernel/speech_codec.ts";
 import { inputTokenBound } from "../shared/token_estimate.ts";
@@ -73,7 +70,7 @@ function boundOf(ask: SpeechAsk) {
     inputTokens: inputTokenBound(`${ask.text} ${ask.instructions ?? ""}`),
     maxOutputTokens: Math.ceil(count * mostTokensPerCharacter * slower) + leastTokens,
     characters: count,
-    seconds: longestSeconds(ask.text, ask.speed),
+    seconds: longestSeconds(count, ask.speed),
   };
 }
 

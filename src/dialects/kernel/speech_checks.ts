@@ -1,3 +1,4 @@
+import { characters } from "../../base/characters.ts";
 import { Fault, invalidValue } from "../../shared/fault.ts";
 import type { Loss, LossWeight } from "./canonical_request.ts";
 import { uncarried } from "./image_losses.ts";
@@ -6,7 +7,7 @@ import type { SoundFormat, SpeechAsk } from "./speech_codec.ts";
 
 /** Throws `invalid_value` for a text with more code points than the model accepts. */
 export function checkLength({ text, model }: SpeechAsk, most: number): void {
-  if (text.length <= most || [...text].length <= most) return;
+  if (text.length <= most || characters(text) <= most) return;
   throw invalidValue("input", `at most ${most} characters for ${model}; nothing is split silently`);
 }
 

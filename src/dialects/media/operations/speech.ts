@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { audioSeconds, pcmSeconds } from "../../../base/audio_length.ts";
+import { characters } from "../../../base/characters.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import { estimateTokens, inputTokenBound } from "../../../shared/token_estimate.ts";
 import { unreadableAnswer } from "../../../shared/fault.ts";
@@ -24,20 +25,16 @@ export const speech: Operation = {
   promptPath: ["input"],
   bound({ fields }) {
     const text = asString(fields.input) ?? "";
+    const count = characters(text);
     return {
       inputTokens: inputTokenBound(`${text} ${asString(fields.instructions) ?? ""}`),
-      maxOutputTokens: longestSpeechTokens(text, fields.speed),
-      characters: characters(text),
-      seconds: longestSeconds(text, fields.speed),
+      maxOutputTokens: longestSpeechTokens(count, fields.speed),
+      characters: count,
+      seconds: longestSeconds(count, fields.speed),
     };
   },
   reader: (request) => new SpeechReader(request),
 };
-
-/** Characters as price lists count them: Unicode code points. */
-export function characters(text: string): number {
-  return [...text].length;
-}
 
 /** Output tokens of speech: 1,250 a minute, derived from the vendor's price per minute. */
 export function speechTokens(seconds: number): number {
@@ -50,13 +47,13 @@ function soundRecord(contentType: string, bytes: number, sound: Uint8Array | und
 }
 
 /** Assumes slow speech in a dense script: six tokens a character, more if it is slowed down. */
-function longestSpeechTokens(text: string, speed: unknown): number {
-  return Math.ceil(characters(text) * 6 * slowness(speed)) + 600;
+function longestSpeechTokens(count: number, speed: unknown): number {
+  return Math.ceil(count * 6 * slowness(speed)) + 600;
 }
 
 /** Upper bound of the length of speech, for the same. */
-export function longestSeconds(text: string, speed: unknown): number {
-  return characters(text) * 0.3 * slowness(speed) + 5;
+export function longestSeconds(count: number, speed: unknown): number {
+  return count * 0.3 * slowness(speed) + 5;
 }
 
 function slowness(speed: unknown): number {
