@@ -8,21 +8,16 @@ import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { type PcmFormat, pcmFormatOf, wavHeader } from "../base/wav.ts";
 import { soundTypes } from "../../contracts/media/speech.ts";
 import { optionalField } from "../dialects/kernel/fields.ts";
-import { speechTokens } from "../dialects/media/operations/speech.ts";
+import { likelySeconds, speechUsage } from "../dialects/media/operations/speech.ts";
 import type { SpeechPiece } from "../dialects/kernel/speech_codec.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";
-import { estimateTokens } from "../shared/token_estimate.ts";
 import { Fault, unreadableAnswer } from "../shared/fault.ts";
-import type { BillingBasis } from "../shared/interaction.ts";
-import type { BillableUsage } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
-import { costOfCall } from "./operations.ts";
+import { costOfCall, maxEventBytes } from "./operations.ts";
 import type { OperationContext, PassedEvents } from "./operations.ts";
 import type { Speaking } from "./speech.ts";
 
-/** An event larger than this ends the stream. */
-const maxEventBytes = 32 * 1024 * 1024;
 /** Max bytes of an answer that are recorded. */
 const maxRecordedBytes = 32 * 1024 * 1024;
 
@@ -164,27 +159,13 @@ export class Sound {
   }
 
   #tell(isComplete: boolean): void {
-    const { usage, basis } = this.#bill(isComplete);
-    this.#ctx.meter.report(usage, basis, isComplete ? "stop" : undefined);
-  }
-
-  #bill(isComplete: boolean): { usage: BillableUsage; basis: BillingBasis } {
-    const { ask } = this.#speaking;
     const { price } = this.#ctx.vendorCall;
-    const count = characters(ask.text);
-    const seconds = this.#seconds();
-    const timed = price?.rates.perMinute === undefined ? {} : { seconds };
-    const counted = { characters: count, ...timed };
-    if (this.#usage && isComplete) {
-      return { usage: { ...this.#usage, ...counted }, basis: "reported" };
-    }
-    // Per character, the whole text costs, however much audio was sent.
-    if (price?.rates.perCharacter !== undefined || price?.rates.perMinute !== undefined) {
-      return { usage: { input: 0, output: 0, ...counted }, basis: "estimated" };
-    }
-    const input = estimateTokens(`${ask.text}${ask.instructions ?? ""}`);
-    const output = speechTokens(seconds);
-    return { usage: { input, output, audioOutput: output, ...counted }, basis: "estimated" };
+    const reported = isComplete ? this.#usage : undefined;
+    const { usage, basis } = speechUsage(this.#speaking.ask, reported, {
+      price,
+      seconds: () => this.#seconds(),
+    });
+    this.#ctx.meter.report(usage, basis, isComplete ? "stop" : undefined);
   }
 
   #seconds(): number {
@@ -193,8 +174,7 @@ export class Sound {
       return pcmSeconds(this.#length, this.#samples.sampleRate);
     }
     const measured = this.#length > maxRecordedBytes ? undefined : audioSeconds(this.#file());
-    // Latin text is read at about 14 characters a second.
-    return measured ?? characters(ask.text) / 14 / (ask.speed ?? 1);
+    return measured ?? likelySeconds(characters(ask.text), ask.speed);
   }
 
   #json(file: Uint8Array | undefined): string {

@@ -1,10 +1,10 @@
-import { type SseEvent, SseSplitter } from "../base/sse.ts";
+import type { SseEvent } from "../base/sse.ts";
 import { writeImageAnswer } from "../dialects/media/images/write_answer.ts";
 import type { GeneratedImage, ImageStreamReader } from "../dialects/kernel/image_codec.ts";
-import { isRecord, type JsonRecord } from "../dialects/kernel/json.ts";
+import { parsedRecord } from "../dialects/kernel/operation_request.ts";
 import { partialImageTokens } from "../dialects/kernel/image_tokens.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";
-import { Fault } from "../shared/fault.ts";
+import type { Fault } from "../shared/fault.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
@@ -14,16 +14,10 @@ import { imageUsage } from "./image_usage.ts";
 import { lossHeader } from "../relay/reply.ts";
 import {
   costOfCall,
-  errorEvent,
+  eventListener,
   type OperationContext,
-  type OperationListener,
-  type PassedEvents,
-  passEvents,
   type StreamedOperationAnswer,
 } from "./operations.ts";
-
-/** An event larger than this ends the stream. */
-const maxEventBytes = 32 * 1024 * 1024;
 
 /** Forwards the vendor's events unchanged, and reads images and usage from them. */
 export function imageStream(
@@ -32,7 +26,8 @@ export function imageStream(
   reader: ImageStreamReader,
   answer: UpstreamAnswer,
 ): StreamedOperationAnswer {
-  const { losses } = drawing;
+  const { losses, ask: { count }, request: { caller } } = drawing;
+  const images = new StreamedImages(ctx, drawing, reader);
   return {
     status: answer.status,
     headers: {
@@ -40,15 +35,19 @@ export function imageStream(
       ...(losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {}),
     },
     body: answer.body,
-    listener: new ImageListener(ctx, drawing, reader),
+    listener: eventListener(caller.requestId, {
+      read: (event) => images.read(event),
+      isLast: () => images.made >= count,
+      isWhole: () => images.made > 0,
+      settle: () => images.settle(),
+    }),
   };
 }
 
-class ImageListener implements OperationListener {
+class StreamedImages {
   readonly #ctx: OperationContext;
   readonly #drawing: Drawing;
   readonly #reader: ImageStreamReader;
-  readonly #splitter = new SseSplitter({ maxEventBytes });
   readonly #images: GeneratedImage[] = [];
   #usage: Usage | undefined;
   #partials = 0;
@@ -59,19 +58,8 @@ class ImageListener implements OperationListener {
     this.#reader = reader;
   }
 
-  take(piece: Uint8Array) {
-    return { ...this.#hear(this.#splitter.push(piece)), isLast: this.#isComplete };
-  }
-
-  end(): Uint8Array | undefined {
-    const { bytes, failure } = this.#hear(this.#splitter.end());
-    if (failure) throw failure;
-    if (this.#images.length === 0) throw new Fault("upstream_stream_truncated");
-    return bytes;
-  }
-
-  fail(fault: Fault): Uint8Array {
-    return errorEvent(fault, this.#drawing.request.caller.requestId);
+  get made(): number {
+    return this.#images.length;
   }
 
   settle(): { recordText?: string } {
@@ -100,29 +88,14 @@ class ImageListener implements OperationListener {
     return { recordText };
   }
 
-  get #isComplete(): boolean {
-    return this.#images.length >= this.#drawing.ask.count;
-  }
-
-  #hear(events: readonly SseEvent[]): PassedEvents {
-    return passEvents(events, ({ data }) => {
-      const event = data === undefined ? undefined : parsed(data);
-      if (!event) return undefined;
-      const { image, isPartial, usage, error } = this.#reader.read(event);
-      if (error !== undefined) return this.#ctx.vendorCall.fault(readVendorError(error, undefined));
-      if (image) this.#images.push(image);
-      if (isPartial) this.#partials++;
-      this.#usage = usage ?? this.#usage;
-      return undefined;
-    });
-  }
-}
-
-function parsed(data: string): JsonRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isRecord(value) ? value : undefined;
-  } catch {
+  read({ data }: SseEvent): Fault | undefined {
+    const event = data === undefined ? undefined : parsedRecord(data);
+    if (!event) return undefined;
+    const { image, isPartial, usage, error } = this.#reader.read(event);
+    if (error !== undefined) return this.#ctx.vendorCall.fault(readVendorError(error, undefined));
+    if (image) this.#images.push(image);
+    if (isPartial) this.#partials++;
+    this.#usage = usage ?? this.#usage;
     return undefined;
   }
 }

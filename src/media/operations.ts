@@ -1,9 +1,9 @@
 import type { ByteGate } from "../base/byte_gate.ts";
 import { joinBytes } from "../base/bytes.ts";
-import type { SseEvent } from "../base/sse.ts";
+import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { optionalField } from "../dialects/kernel/fields.ts";
 import type { VendorState } from "../dialects/kernel/hosted.ts";
-import { speechTokens } from "../dialects/media/operations/speech.ts";
+import { likelySeconds, speechTokens } from "../dialects/media/operations/speech.ts";
 import { type BillableUsage, type BoundInput, upperBoundNanos } from "../pricing/pricing.ts";
 import {
   askVendor,
@@ -300,8 +300,39 @@ export function costOfCall(ctx: OperationContext): bigint | null {
   }).costNanos;
 }
 
+/** What reads the events of a stream that are passed on. */
+interface EventReader {
+  /** Gives what the event fails with. */
+  read(event: SseEvent): Fault | undefined;
+  /** Nothing relevant follows. */
+  isLast(): boolean;
+  /** The answer is complete if the vendor ends it here. */
+  isWhole(): boolean;
+  settle(isComplete: boolean): StreamRecord;
+}
+
+/** An event larger than this ends the stream. */
+export const maxEventBytes = 32 * 1024 * 1024;
+
+/** Forwards events unchanged; a vendor's error event becomes ours. */
+export function eventListener(requestId: string, reader: EventReader): OperationListener {
+  const splitter = new SseSplitter({ maxEventBytes });
+  const hear = (events: readonly SseEvent[]) => passEvents(events, (event) => reader.read(event));
+  return {
+    take: (piece) => ({ ...hear(splitter.push(piece)), isLast: reader.isLast() }),
+    end() {
+      const { bytes, failure } = hear(splitter.end());
+      if (failure) throw failure;
+      if (!reader.isWhole()) throw new Fault("upstream_stream_truncated");
+      return bytes;
+    },
+    fail: (fault) => errorEvent(fault, requestId),
+    settle: (isComplete) => reader.settle(isComplete),
+  };
+}
+
 /** The events as they came, up to one too large to be parsed or that `read` finds a failure in. */
-export function passEvents(
+function passEvents(
   events: readonly SseEvent[],
   read: (event: SseEvent) => Fault | undefined,
 ): PassedEvents {
@@ -353,9 +384,6 @@ function isUnreadable(thrown: unknown): boolean {
   return !(thrown instanceof Fault) || thrown.code === "upstream_stream_truncated";
 }
 
-/** Latin text is read at about 14 characters a second. */
-const charactersPerSecond = 14;
-
 /** What was asked for; of pictures those of the vendor requests that were made. */
 function usageAskedFor(asked: OperationCall, requests: number): BillableUsage {
   const { bound, requestText } = asked;
@@ -370,13 +398,13 @@ function usageAskedFor(asked: OperationCall, requests: number): BillableUsage {
   if (characters === undefined) {
     return { input, output: 0, ...optionalField("seconds", bound.seconds) };
   }
-  const seconds = characters / charactersPerSecond;
+  const seconds = likelySeconds(characters);
   const output = Math.min(maxOutputTokens, speechTokens(seconds));
   return { input, output, audioOutput: output, characters, seconds };
 }
 
 /** The event that ends a stream of pictures or sound with an error. */
-export function errorEvent({ code, message, param }: Fault, requestId: string): Uint8Array {
+function errorEvent({ code, message, param }: Fault, requestId: string): Uint8Array {
   const envelope = errorBody({ code, message, param, requestId }, "chat");
   const body = JSON.stringify({ type: "error", ...envelope as object });
   return new TextEncoder().encode(`event: error\ndata: ${body}\n\n`);

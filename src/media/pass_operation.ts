@@ -1,4 +1,3 @@
-import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { methodPath } from "../dialects/text/generate/models.ts";
 import { embeddingLosses, textInputs } from "../dialects/media/operations/embeddings.ts";
 import type { AnswerReader, Operation } from "../dialects/kernel/operation.ts";
@@ -30,13 +29,12 @@ import { embedInBatches } from "./embed_batches.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { externalizeFile } from "../records/externalize_media.ts";
 import {
-  errorEvent,
+  eventListener,
   type OperationAnswer,
   type OperationContext,
   type OperationListener,
   type Operations,
   type OperationTarget,
-  passEvents,
 } from "./operations.ts";
 import type { Reply } from "../relay/reply.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
@@ -157,7 +155,7 @@ async function pass(ctx: OperationContext, passing: Passing): Promise<OperationA
   const headers = answerHeaders(answer.headers);
   const type = answer.headers["content-type"] ?? "";
   if (/^text\/event-stream\b/i.test(type)) {
-    const listener = eventListener(ctx, caller, reader);
+    const listener = readEvents(ctx, caller, reader);
     return { status: answer.status, headers, body: answer.body, listener };
   }
   if (isText(type)) return await wholeAnswer(ctx, { operation, reader }, answer, headers);
@@ -240,36 +238,20 @@ function byteListener(
   };
 }
 
-/** An event larger than this ends the stream. */
-const maxEventBytes = 32 * 1024 * 1024;
-
-/** Forwards events unchanged; a vendor's error event becomes ours. */
-function eventListener(
-  ctx: OperationContext,
-  caller: CallContext,
-  reader: AnswerReader,
-): OperationListener {
-  const splitter = new SseSplitter({ maxEventBytes });
+function readEvents(ctx: OperationContext, caller: CallContext, reader: AnswerReader) {
   let isEnded = false;
   let isEnough = false;
-  const hear = (events: readonly SseEvent[]) =>
-    passEvents(events, (event) => {
+  return eventListener(caller.requestId, {
+    read(event) {
       const { error, ...progress } = reader.event(event);
       isEnded ||= progress.isLast === true;
       isEnough ||= progress.isEnough === true;
       return error && ctx.vendorCall.fault(error);
-    });
-  return {
-    take: (piece) => ({ ...hear(splitter.push(piece)), isLast: isEnded }),
-    end() {
-      const { bytes, failure } = hear(splitter.end());
-      if (failure) throw failure;
-      if (!isEnded && !isEnough) throw new Fault("upstream_stream_truncated");
-      return bytes;
     },
-    fail: (fault) => errorEvent(fault, caller.requestId),
+    isLast: () => isEnded,
+    isWhole: () => isEnded || isEnough,
     settle: (isComplete) => tell(ctx, reader, isComplete),
-  };
+  });
 }
 
 function lacking(registry: Registry, { kind, name }: Operation, target: ResolvedModel): Fault {

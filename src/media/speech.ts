@@ -1,9 +1,8 @@
 import { soundTypes } from "../../contracts/media/speech.ts";
 import { characters } from "../base/characters.ts";
-import { longestSeconds, speech as spoken } from "../dialects/media/operations/speech.ts";
+import { speech as spoken, speechBound } from "../dialects/media/operations/speech.ts";
 import { readSpeechRequest, type SpeechBody } from "../dialects/media/speech/request.ts";
 import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../dialects/kernel/speech_codec.ts";
-import { inputTokenBound } from "../shared/token_estimate.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { askMedia } from "./operations.ts";
@@ -55,23 +54,8 @@ export async function createSpeech(
     stream: ask.stream,
     endUser: ask.user,
     requestText: bodyText,
-    bound: boundOf(ask),
+    bound: speechBound(ask, ask.speed),
   }, (ctx) => work(ctx, speaking));
-}
-
-/** Upper bound, for slow speech of a dense script; more if speed is below 1. */
-const mostTokensPerCharacter = 6;
-const leastTokens = 600;
-
-function boundOf(ask: SpeechAsk) {
-  const count = characters(ask.text);
-  const slower = Math.max(1, 1 / (ask.speed ?? 1));
-  return {
-    inputTokens: inputTokenBound(`${ask.text} ${ask.instructions ?? ""}`),
-    maxOutputTokens: Math.ceil(count * mostTokensPerCharacter * slower) + leastTokens,
-    characters: count,
-    seconds: longestSeconds(count, ask.speed),
-  };
 }
 
 async function work(ctx: OperationContext, speaking: Speaking): Promise<OperationAnswer> {

@@ -4,6 +4,7 @@ import { characters } from "../../../base/characters.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import { estimateTokens, inputTokenBound } from "../../../shared/token_estimate.ts";
 import { unreadableAnswer } from "../../../shared/fault.ts";
+import type { BillingBasis } from "../../../shared/interaction.ts";
 import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
 import { asString, type JsonRecord } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
@@ -23,16 +24,7 @@ export const speech: Operation = {
   name: "speech",
   mediaFields,
   promptPath: ["input"],
-  bound({ fields }) {
-    const text = asString(fields.input) ?? "";
-    const count = characters(text);
-    return {
-      inputTokens: inputTokenBound(`${text} ${asString(fields.instructions) ?? ""}`),
-      maxOutputTokens: longestSpeechTokens(count, fields.speed),
-      characters: count,
-      seconds: longestSeconds(count, fields.speed),
-    };
-  },
+  bound: ({ fields }) => speechBound(textsOf(fields), fields.speed),
   reader: (request) => new SpeechReader(request),
 };
 
@@ -46,23 +38,54 @@ function soundRecord(contentType: string, bytes: number, sound: Uint8Array | und
   return JSON.stringify({ content_type: contentType, bytes, data: sound?.toBase64() ?? null });
 }
 
+/** What is to be spoken, and how. */
+interface SpokenTexts {
+  text: string;
+  instructions: string | undefined;
+}
+
+function textsOf({ input, instructions }: JsonRecord): SpokenTexts {
+  return { text: asString(input) ?? "", instructions: asString(instructions) };
+}
+
 /** Assumes slow speech in a dense script: six tokens a character, more if it is slowed down. */
-function longestSpeechTokens(count: number, speed: unknown): number {
-  return Math.ceil(count * 6 * slowness(speed)) + 600;
-}
-
-/** Upper bound of the length of speech, for the same. */
-export function longestSeconds(count: number, speed: unknown): number {
-  return count * 0.3 * slowness(speed) + 5;
-}
-
-function slowness(speed: unknown): number {
-  return typeof speed === "number" && speed > 0 ? Math.max(1, 1 / speed) : 1;
+export function speechBound({ text, instructions = "" }: SpokenTexts, speed: unknown) {
+  const count = characters(text);
+  const slowness = Math.max(1, 1 / speedOf(speed));
+  return {
+    inputTokens: inputTokenBound(`${text} ${instructions}`),
+    maxOutputTokens: Math.ceil(count * 6 * slowness) + 600,
+    characters: count,
+    seconds: count * 0.3 * slowness + 5,
+  };
 }
 
 /** Assumes Latin text, read at about 14 characters a second. */
-function likelySeconds(text: string, speed: unknown): number {
-  return characters(text) / 14 / (typeof speed === "number" && speed > 0 ? speed : 1);
+export function likelySeconds(characters: number, speed?: unknown): number {
+  return characters / 14 / speedOf(speed);
+}
+
+function speedOf(speed: unknown): number {
+  return typeof speed === "number" && speed > 0 ? speed : 1;
+}
+
+/** `reported`: by the vendor, of a complete answer. `seconds` measures the sound. */
+export function speechUsage(
+  { text, instructions = "" }: SpokenTexts,
+  reported: BillableUsage | undefined,
+  { price, seconds }: { price: PriceRow | undefined; seconds: () => number },
+): { usage: BillableUsage; basis: BillingBasis } {
+  const isTimed = price?.rates.perMinute !== undefined;
+  // The vendor may report tokens although the price is per minute.
+  const counted = { characters: characters(text), ...(isTimed ? { seconds: seconds() } : {}) };
+  if (reported) return { usage: { ...reported, ...counted }, basis: "reported" };
+  // A price per character is for the whole text, whatever part of it was received.
+  if (isTimed || price?.rates.perCharacter !== undefined) {
+    return { usage: { input: 0, output: 0, ...counted }, basis: "estimated" };
+  }
+  const input = estimateTokens(`${text}${instructions}`);
+  const output = speechTokens(seconds());
+  return { usage: { input, output, audioOutput: output, ...counted }, basis: "estimated" };
 }
 
 const maxStoredBytes = 32 * 1024 * 1024;
@@ -109,32 +132,17 @@ class SpeechReader extends JsonAnswerReader {
     const isTruncated = this.#length > maxStoredBytes;
     const sound = isTruncated ? undefined : Buffer.concat(this.#pieces);
     const recordText = soundRecord(this.#contentType, this.#length, sound);
-    const recorded = { recordText, isTruncated };
-    const { input: text, instructions } = this.request.fields;
-    const isTimed = price?.rates.perMinute !== undefined;
-    const counted = {
-      characters: characters(asString(text) ?? ""),
-      // The vendor may report tokens although the price is per minute.
-      ...(isTimed ? { seconds: this.#seconds(sound) } : {}),
-    };
-    if (this.#usage && isComplete) {
-      return { ...recorded, usage: { ...this.#usage, ...counted }, basis: "reported" };
-    }
-    // A price per character is for the text, whatever part of it was received.
-    if (isTimed || price?.rates.perCharacter !== undefined) {
-      return { ...recorded, usage: { input: 0, output: 0, ...counted }, basis: "estimated" };
-    }
-    const output = speechTokens(this.#seconds(sound));
-    const input = estimateTokens(`${asString(text) ?? ""}${asString(instructions) ?? ""}`);
-    const usage = { input, output, audioOutput: output, ...counted };
-    return { ...recorded, usage, basis: "estimated" };
+    const reported = isComplete ? this.#usage : undefined;
+    const measure = { price, seconds: () => this.#seconds(sound) };
+    const billed = speechUsage(textsOf(this.request.fields), reported, measure);
+    return { recordText, isTruncated, ...billed };
   }
 
   #seconds(sound: Uint8Array | undefined): number {
-    const { input, speed } = this.request.fields;
-    const isRaw = this.request.fields.response_format === "pcm";
+    const { fields } = this.request;
+    const isRaw = fields.response_format === "pcm";
     const measured = isRaw ? pcmSeconds(this.#length) : sound && audioSeconds(sound);
-    return measured ?? likelySeconds(asString(input) ?? "", speed);
+    return measured ?? likelySeconds(characters(textsOf(fields).text), fields.speed);
   }
 }
 
