@@ -1,4 +1,5 @@
-import type { BlockKind, CanonicalEvent, TokenLogprob } from "../../../kernel/canonical.ts";
+import { BlockEvents } from "../../../kernel/block_events.ts";
+import type { CanonicalEvent, TokenLogprob } from "../../../kernel/canonical.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
 import { CallIndexes } from "./call_indexes.ts";
@@ -24,7 +25,7 @@ interface ToolCall {
 export class ChoiceReader {
   finished = false;
   readonly #choice: number;
-  readonly #nextBlock: { value: number };
+  readonly #blocks: BlockEvents;
   #open: { kind: TextKind; block: number } | undefined;
   /** All text of the choice, and the offset in it at which the open block begins. */
   readonly #allText = new TextUnits();
@@ -37,7 +38,7 @@ export class ChoiceReader {
   /** `nextBlock` is shared by all choices of the answer, since block numbers are unique in it. */
   constructor(choice: number, nextBlock: { value: number }) {
     this.#choice = choice;
-    this.#nextBlock = nextBlock;
+    this.#blocks = new BlockEvents(choice, nextBlock);
   }
 
   /** One entry of a chunk's `choices`. */
@@ -81,27 +82,24 @@ export class ChoiceReader {
     const isOpen = this.#open?.kind === "text";
     const from = isOpen ? this.#from : this.#allText.length;
     for (const citation of readCitations(delta, this.#allText, from)) {
-      const block = this.#textBlock("text", events);
-      events.push({ type: "citation", choice: this.#choice, block, citation });
+      this.#blocks.cite(this.#textBlock("text", events), citation, events);
     }
     this.#pictures(delta, events);
   }
 
   #pictures(delta: JsonRecord, events: CanonicalEvent[]): void {
     for (const { content, data } of readImages(delta)) {
-      const block = this.#start(content, events);
-      this.#delta(block, data, events);
-      events.push({ type: "block-end", choice: this.#choice, block });
+      this.#blocks.whole(content, data, events);
     }
   }
 
   /** All pieces of a sound belong to one block. */
   #audio(id: string | undefined, data: string, events: CanonicalEvent[]): void {
-    this.#sound ??= this.#start(
+    this.#sound ??= this.#blocks.start(
       { kind: "media", media: "audio", mimeType: "audio/wav", id },
       events,
     );
-    this.#delta(this.#sound, data, events);
+    this.#blocks.delta(this.#sound, data, events);
   }
 
   /** Ends the choice: closes its open blocks, and reports what came beside them. */
@@ -113,18 +111,14 @@ export class ChoiceReader {
   #closeBlocks(events: CanonicalEvent[]): void {
     this.#closeText(events);
     if (this.#sound !== undefined) {
-      events.push({ type: "block-end", choice: this.#choice, block: this.#sound });
+      this.#blocks.end(this.#sound, events);
       this.#sound = undefined;
     }
     for (const tool of this.#tools.values()) {
       if (tool.block === undefined) this.#openTool(tool, events);
       const fields = tool.own.all;
-      events.push({
-        type: "block-end",
-        choice: this.#choice,
-        block: tool.block!,
-        ...(Object.keys(fields).length > 0 ? { own: { dialect: "chat" as const, fields } } : {}),
-      });
+      const own = { dialect: "chat", fields } as const;
+      this.#blocks.end(tool.block!, events, Object.keys(fields).length > 0 ? { own } : {});
     }
     this.#tools.clear();
   }
@@ -148,12 +142,7 @@ export class ChoiceReader {
     events: CanonicalEvent[],
     logprobs?: readonly TokenLogprob[],
   ): void {
-    const block = this.#textBlock(kind, events);
-    events.push(
-      logprobs
-        ? { type: "block-delta", choice: this.#choice, block, text, logprobs }
-        : { type: "block-delta", choice: this.#choice, block, text },
-    );
+    this.#blocks.delta(this.#textBlock(kind, events), text, events, logprobs);
     if (kind === "text") this.#allText.add(text);
   }
 
@@ -163,7 +152,7 @@ export class ChoiceReader {
       const content = kind === "transcript"
         ? { kind: "text", isTranscript: true } as const
         : { kind };
-      this.#open = { kind, block: this.#start(content, events) };
+      this.#open = { kind, block: this.#blocks.start(content, events) };
       this.#from = this.#allText.length;
     }
     return this.#open.block;
@@ -185,7 +174,7 @@ export class ChoiceReader {
       tool.early += fragment;
       if (tool.name !== undefined) this.#openTool(tool, events);
     } else if (fragment) {
-      this.#delta(tool.block, fragment, events);
+      this.#blocks.delta(tool.block, fragment, events);
     }
   }
 
@@ -202,29 +191,19 @@ export class ChoiceReader {
   }
 
   #openTool(tool: ToolCall, events: CanonicalEvent[]): void {
-    tool.block = this.#start({
+    tool.block = this.#blocks.start({
       kind: "tool-call",
       id: tool.id ?? "",
       name: tool.name ?? "",
       custom: tool.custom,
     }, events);
-    if (tool.early) this.#delta(tool.block, tool.early, events);
+    if (tool.early) this.#blocks.delta(tool.block, tool.early, events);
     tool.early = "";
-  }
-
-  #start(content: BlockKind, events: CanonicalEvent[]): number {
-    const block = this.#nextBlock.value++;
-    events.push({ type: "block-start", choice: this.#choice, block, content });
-    return block;
-  }
-
-  #delta(block: number, text: string, events: CanonicalEvent[]): void {
-    events.push({ type: "block-delta", choice: this.#choice, block, text });
   }
 
   #closeText(events: CanonicalEvent[]): void {
     if (!this.#open) return;
-    events.push({ type: "block-end", choice: this.#choice, block: this.#open.block });
+    this.#blocks.end(this.#open.block, events);
     this.#open = undefined;
   }
 }

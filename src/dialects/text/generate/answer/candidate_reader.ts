@@ -1,9 +1,5 @@
-import type {
-  BlockKind,
-  CanonicalEvent,
-  SearchWork,
-  TokenLogprob,
-} from "../../../kernel/canonical.ts";
+import { BlockEvents } from "../../../kernel/block_events.ts";
+import type { CanonicalEvent, SearchWork, TokenLogprob } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import { invalidCode, readFinishReason } from "../finish_reason.ts";
@@ -33,7 +29,7 @@ interface OpenCall {
  */
 export class CandidateReader {
   readonly #choice: number;
-  readonly #nextBlock: { value: number };
+  readonly #blocks: BlockEvents;
   #text: OpenText | undefined;
   #call: OpenCall | undefined;
   #grounded: JsonRecord | undefined;
@@ -48,7 +44,7 @@ export class CandidateReader {
    */
   constructor(choice: number, nextBlock: { value: number }) {
     this.#choice = choice;
-    this.#nextBlock = nextBlock;
+    this.#blocks = new BlockEvents(choice, nextBlock);
   }
 
   /** Whether an element had a finish reason. */
@@ -71,7 +67,7 @@ export class CandidateReader {
       if (isText) logprobs = undefined;
     }
     if (logprobs && this.#text?.kind === "text") {
-      this.#delta(this.#text.block, "", events, logprobs);
+      this.#blocks.delta(this.#text.block, "", events, logprobs);
     }
     this.#finishReason = asString(candidate.finishReason) ?? this.#finishReason;
     if (this.#isInvalid()) this.#invalid(asString(candidate.finishMessage), events);
@@ -99,7 +95,7 @@ export class CandidateReader {
   #emitSearch(events: CanonicalEvent[]): void {
     if (!this.#search) return;
     const content = { kind: "vendor", dialect: "generate", value: undefined } as const;
-    this.#end(this.#start({ ...content, search: this.#search }, events), events);
+    this.#blocks.whole({ ...content, search: this.#search }, "", events);
     this.#search = undefined;
   }
 
@@ -135,11 +131,11 @@ export class CandidateReader {
     this.#closeText(events);
     this.#sawContent = true;
     const { block, data } = this.#startMedia(part, events);
-    if (data !== "") this.#delta(block, data, events);
+    if (data !== "") this.#blocks.delta(block, data, events);
     // The vendor's call of its own tool comes back unchanged, with its signature.
     const isWork = isRecord(part.toolCall) || isRecord(part.toolResponse);
     const whole = { dialect: "generate", kind: "block", value: JSON.stringify(part) } as const;
-    this.#end(block, events, isWork ? whole : opaque);
+    this.#blocks.end(block, events, { opaque: isWork ? whole : opaque });
   }
 
   /** A signature ends the text that it signs; on an empty part it signs the text before. */
@@ -154,9 +150,9 @@ export class CandidateReader {
     this.#closeCall(events);
     const kind = thought ? "reasoning" : "text";
     if (this.#text && this.#text.kind !== kind && text !== "") this.#closeText(events);
-    this.#text ??= { kind, block: this.#start({ kind }, events), pieces: [] };
+    this.#text ??= { kind, block: this.#blocks.start({ kind }, events), pieces: [] };
     if (text !== "") {
-      this.#delta(this.#text.block, text, events, logprobs);
+      this.#blocks.delta(this.#text.block, text, events, logprobs);
       this.#text.pieces.push(text);
       if (!thought) this.#sawContent = true;
     }
@@ -171,14 +167,14 @@ export class CandidateReader {
     this.#sawToolCall = true;
     this.#sawContent = true;
     const id = asString(call.id) ?? "";
-    const block = this.#start({ kind: "tool-call", id, name, custom: false }, events);
+    const block = this.#blocks.start({ kind: "tool-call", id, name, custom: false }, events);
     const args = asRecord(call.args);
     if (call.willContinue === true || Array.isArray(call.partialArgs)) {
       this.#call = { block, args: new PartialArgs(args), opaque };
       return this.#continueCall(call, events);
     }
-    this.#delta(block, JSON.stringify(args), events);
-    this.#end(block, events, opaque);
+    this.#blocks.delta(block, JSON.stringify(args), events);
+    this.#blocks.end(block, events, { opaque });
   }
 
   /** A piece of the open call; the last one ends it. */
@@ -194,48 +190,18 @@ export class CandidateReader {
     if (media === undefined) {
       const { thoughtSignature: _, ...value } = part;
       return {
-        block: this.#start({ kind: "vendor", dialect: "generate", value }, events),
+        block: this.#blocks.start({ kind: "vendor", dialect: "generate", value }, events),
         data: "",
       };
     }
-    const block = this.#start({ kind: "media", media, mimeType, id: undefined }, events);
+    const block = this.#blocks.start({ kind: "media", media, mimeType, id: undefined }, events);
     return { block, data: asString(inline.data) ?? "" };
-  }
-
-  #start(content: BlockKind, events: CanonicalEvent[]): number {
-    const block = this.#nextBlock.value++;
-    events.push({ type: "block-start", choice: this.#choice, block, content });
-    return block;
-  }
-
-  #delta(
-    block: number,
-    text: string,
-    events: CanonicalEvent[],
-    logprobs?: readonly TokenLogprob[],
-  ): void {
-    events.push({
-      type: "block-delta",
-      choice: this.#choice,
-      block,
-      text,
-      ...(logprobs ? { logprobs } : {}),
-    });
-  }
-
-  #end(block: number, events: CanonicalEvent[], opaque?: Opaque): void {
-    events.push({
-      type: "block-end",
-      choice: this.#choice,
-      block,
-      ...(opaque ? { opaque } : {}),
-    });
   }
 
   #closeText(events: CanonicalEvent[], opaque?: Opaque): void {
     if (!this.#text) return;
     if (this.#text.kind === "text" && this.#grounded) this.#cite(events);
-    this.#end(this.#text.block, events, opaque);
+    this.#blocks.end(this.#text.block, events, { opaque });
     this.#text = undefined;
   }
 
@@ -243,8 +209,8 @@ export class CandidateReader {
     const call = this.#call;
     if (!call) return;
     this.#call = undefined;
-    this.#delta(call.block, cut ? call.args.unfinished() : call.args.whole(), events);
-    this.#end(call.block, events, call.opaque);
+    this.#blocks.delta(call.block, cut ? call.args.unfinished() : call.args.whole(), events);
+    this.#blocks.end(call.block, events, call);
   }
 
   /** Cites the sources of the open text; if none is open, an empty one is started. */
@@ -255,11 +221,13 @@ export class CandidateReader {
     this.#grounded = undefined;
     if (citations.length === 0) return;
     if (!open) this.#closeText(events);
-    this.#text ??= { kind: "text", block: this.#start({ kind: "text" }, events), pieces: [] };
+    this.#text ??= {
+      kind: "text",
+      block: this.#blocks.start({ kind: "text" }, events),
+      pieces: [],
+    };
     const { block } = this.#text;
-    for (const citation of citations) {
-      events.push({ type: "citation", choice: this.#choice, block, citation });
-    }
+    for (const citation of citations) this.#blocks.cite(block, citation, events);
   }
 }
 

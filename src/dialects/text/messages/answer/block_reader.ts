@@ -1,4 +1,5 @@
-import type { BlockKind, CanonicalEvent, Citation } from "../../../kernel/canonical.ts";
+import { BlockEvents } from "../../../kernel/block_events.ts";
+import type { CanonicalEvent, Citation } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { asRecord, asString, innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCitation } from "./citation.ts";
@@ -39,7 +40,7 @@ export class UnreadableBlocks extends Error {}
 export class BlockReader {
   sawToolCall = false;
   sawText = false;
-  #next = 0;
+  readonly #blocks = new BlockEvents();
   #gathered = 0;
   readonly #open = new Map<number, OpenBlock>();
 
@@ -118,16 +119,14 @@ export class BlockReader {
 
   /** A refusal reported beside the content. */
   refusal(text: string, events: CanonicalEvent[]): void {
-    const block = this.#begin({ kind: "refusal" }, events);
-    events.push({ type: "block-delta", choice: 0, block, text });
-    events.push({ type: "block-end", choice: 0, block });
+    this.#blocks.whole({ kind: "refusal" }, text, events);
   }
 
   #startTool(index: number, value: JsonRecord, events: CanonicalEvent[]): void {
     this.sawToolCall = true;
     const id = asString(value.id) ?? "";
     const name = asString(value.name) ?? "";
-    const block = this.#begin({ kind: "tool-call", id, name, custom: false }, events);
+    const block = this.#blocks.start({ kind: "tool-call", id, name, custom: false }, events);
     const input = asRecord(value.input);
     this.#open.set(index, { kind: "tool", block, input, wrote: false, own: ownFieldsOf(value) });
   }
@@ -158,17 +157,17 @@ export class BlockReader {
       open = emptyBlock(kind);
       this.#open.set(index, open);
     }
-    open.block ??= this.#begin({ kind }, events);
+    open.block ??= this.#blocks.start({ kind }, events);
     if (kind === "text") this.sawText = true;
     open.length += text.length;
-    events.push({ type: "block-delta", choice: 0, block: open.block, text });
+    this.#blocks.delta(open.block, text, events);
   }
 
   #json(open: OpenBlock | undefined, text: string | undefined, events: CanonicalEvent[]): void {
     if (text === undefined) return;
     if (open?.kind === "tool") {
       open.wrote = true;
-      events.push({ type: "block-delta", choice: 0, block: open.block, text });
+      this.#blocks.delta(open.block, text, events);
     } else if (open?.kind === "vendor") {
       this.#gather(open.pieces, text);
     }
@@ -182,7 +181,7 @@ export class BlockReader {
     open.ownCitations.push(value);
     const citation = readCitation(value);
     if (!citation) return;
-    open.block ??= this.#begin({ kind: "text" }, events);
+    open.block ??= this.#blocks.start({ kind: "text" }, events);
     open.citations.push(citation);
   }
 
@@ -191,12 +190,7 @@ export class BlockReader {
     if (block === undefined) return;
     const range = length === 0 ? {} : { start: 0, end: length };
     for (const citation of citations) {
-      events.push({
-        type: "citation",
-        choice: 0,
-        block,
-        citation: { ...citation, ...range },
-      });
+      this.#blocks.cite(block, { ...citation, ...range }, events);
     }
   }
 
@@ -227,34 +221,26 @@ export class BlockReader {
       const value = gathered(open);
       const search = readSearchBlock(value);
       const content = { kind: "vendor", dialect: "messages", value } as const;
-      block = this.#begin(search ? { ...content, search } : content, events);
+      block = this.#blocks.start(search ? { ...content, search } : content, events);
     } else if (open.kind === "tool") {
       block = open.block;
       own = open.own;
       // Without deltas the input is that of the start event, usually empty.
       if (whole && !open.wrote) {
-        events.push({ type: "block-delta", choice: 0, block, text: JSON.stringify(open.input) });
+        this.#blocks.delta(block, JSON.stringify(open.input), events);
       }
     } else {
       opaque = open.opaque;
       if (open.ownCitations.length > 0) own = { citations: open.ownCitations };
       this.#emitSources(open, events);
-      block = open.block ?? (opaque ? this.#begin({ kind: "reasoning" }, events) : undefined);
+      block = open.block ??
+        (opaque ? this.#blocks.start({ kind: "reasoning" }, events) : undefined);
     }
     if (block === undefined) return;
-    events.push({
-      type: "block-end",
-      choice: 0,
-      block,
-      ...(opaque ? { opaque } : {}),
-      ...(Object.keys(own).length > 0 ? { own: { dialect: "messages", fields: own } } : {}),
-    });
-  }
-
-  #begin(content: BlockKind, events: CanonicalEvent[]): number {
-    const block = this.#next++;
-    events.push({ type: "block-start", choice: 0, block, content });
-    return block;
+    const beside = Object.keys(own).length > 0
+      ? { own: { dialect: "messages", fields: own } as const }
+      : {};
+    this.#blocks.end(block, events, { opaque, ...beside });
   }
 }
 

@@ -1,19 +1,14 @@
+import { BlockEvents } from "../../../kernel/block_events.ts";
 import type { BlockKind, CanonicalEvent } from "../../../kernel/canonical.ts";
-import type { Opaque } from "../../../kernel/canonical_request.ts";
 
-/**
- * Numbers the blocks of one answer. At most one block other than a tool call is open; the next
- * block ends it.
- */
-export class Blocks {
-  #next = 0;
+/** At most one block other than a tool call is open; the next block ends it. */
+export class Blocks extends BlockEvents {
   #open: number | undefined;
 
-  start(content: BlockKind, events: CanonicalEvent[]): number {
-    this.endOpen(events);
-    const block = this.#next++;
+  override start(content: BlockKind, events: CanonicalEvent[]): number {
+    if (this.#open !== undefined) this.end(this.#open, events);
+    const block = super.start(content, events);
     if (content.kind !== "tool-call") this.#open = block;
-    events.push({ type: "block-start", choice: 0, block, content });
     return block;
   }
 
@@ -22,13 +17,9 @@ export class Blocks {
     return block !== undefined && this.#open === block;
   }
 
-  end(block: number, events: CanonicalEvent[], opaque?: Opaque): void {
+  override end(...[block, ...ending]: Parameters<BlockEvents["end"]>): void {
     if (this.#open === block) this.#open = undefined;
-    events.push({ type: "block-end", choice: 0, block, ...(opaque ? { opaque } : {}) });
-  }
-
-  endOpen(events: CanonicalEvent[]): void {
-    if (this.#open !== undefined) this.end(this.#open, events);
+    super.end(block, ...ending);
   }
 }
 

@@ -78,7 +78,6 @@ export class CallReader implements ItemReader {
   }
 
   #delta(text: string, events: CanonicalEvent[]): void {
-    if (text === "") return;
-    events.push({ type: "block-delta", choice: 0, block: this.#block!, text });
+    if (text !== "") this.#blocks.delta(this.#block!, text, events);
   }
 }

@@ -107,20 +107,14 @@ export class MessageReader implements ItemReader {
       part.block = this.#blocks.start({ kind: part.kind }, events);
       this.#lastPart = part;
     }
-    events.push({
-      type: "block-delta",
-      choice: 0,
-      block: part.block,
-      text,
-      ...(logprobs ? { logprobs } : {}),
-    });
+    this.#blocks.delta(part.block, text, events, logprobs);
   }
 
   #annotation(part: Part, annotation: unknown, events: CanonicalEvent[]): void {
     part.cited++;
     const citation = readCitation(annotation, part.received);
     if (!citation || part.block === undefined) return;
-    events.push({ type: "citation", choice: 0, block: part.block, citation });
+    this.#blocks.cite(part.block, citation, events);
   }
 
   #end(part: Part, events: CanonicalEvent[]): void {

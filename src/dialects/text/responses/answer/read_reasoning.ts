@@ -53,10 +53,12 @@ export class ReasoningReader implements ItemReader {
     }
     const itemId = asString(item.id);
     this.#blocks.end(this.#block, events, {
-      dialect: "responses",
-      kind: "encrypted_content",
-      value: sealed,
-      ...(itemId === undefined ? {} : { itemId }),
+      opaque: {
+        dialect: "responses",
+        kind: "encrypted_content",
+        value: sealed,
+        ...(itemId === undefined ? {} : { itemId }),
+      },
     });
   }
 
@@ -84,12 +86,7 @@ export class ReasoningReader implements ItemReader {
     }
     const isNext = this.#paragraph !== undefined && this.#paragraph !== paragraph;
     this.#paragraph = paragraph;
-    events.push({
-      type: "block-delta",
-      choice: 0,
-      block: this.#block,
-      text: isNext ? reasoningSeparator + text : text,
-    });
+    this.#blocks.delta(this.#block, isNext ? reasoningSeparator + text : text, events);
   }
 }
 

@@ -26,30 +26,18 @@ export class VendorItemReader implements ItemReader {
     if (this.#finished) return;
     this.#finished = true;
     const summary = readSummary(item);
-    if (summary !== undefined) {
-      const block = this.#blocks.start({ kind: "text" }, events);
-      events.push({ type: "block-delta", choice: 0, block, text: summary });
-      return this.#blocks.end(block, events);
-    }
+    if (summary !== undefined) return this.#blocks.whole({ kind: "text" }, summary, events);
     const picture = item.type === "image_generation_call"
       ? standardBase64(asString(item.result) ?? "") || undefined
       : undefined;
     if (picture === undefined) {
       const search = item.type === "web_search_call" ? readSearchCall(item) : undefined;
       const content = { kind: "vendor", dialect: "responses", value: item } as const;
-      const block = this.#blocks.start(search ? { ...content, search } : content, events);
-      this.#blocks.end(block, events);
-      return;
+      return this.#blocks.whole(search ? { ...content, search } : content, "", events);
     }
     const mimeType = `image/${asString(item.output_format) ?? "png"}`;
-    const block = this.#blocks.start({
-      kind: "media",
-      media: "image",
-      mimeType,
-      id: asString(item.id),
-    }, events);
-    events.push({ type: "block-delta", choice: 0, block, text: picture });
-    this.#blocks.end(block, events);
+    const content = { kind: "media", media: "image", mimeType, id: asString(item.id) } as const;
+    this.#blocks.whole(content, picture, events);
   }
 
   close(): void {}
