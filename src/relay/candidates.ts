@@ -1,4 +1,4 @@
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import { type ChoiceDeps, type OrderedTargets, orderTargets } from "../routing/choice.ts";
 import { findCallRoute, type RouteDeps } from "../routing/permitted_route.ts";
 import type { RouteTable } from "../routing/route.ts";
@@ -69,10 +69,7 @@ function namedInHeader(deps: RoutingDeps, caller: CallContext): ResolvedModel[] 
   if (value === undefined) return [];
   const names = value.split(",").map((one) => one.trim()).filter((one) => one !== "");
   if (names.length > maxFallbacks) {
-    throw new Fault("invalid_value", {
-      param: fallbackHeader,
-      message: `${fallbackHeader}: at most ${maxFallbacks} models.`,
-    });
+    throw invalidValue(fallbackHeader, `at most ${maxFallbacks} models`);
   }
   return names.map((name) => fallbackNamed(deps, caller, fallbackHeader, name));
 }
@@ -85,10 +82,10 @@ function fallbackNamed(
 ): ResolvedModel {
   const { isVirtual, targets: [{ target }] } = routeNamed(routes, key, param, name);
   if (!isVirtual) return target;
-  throw new Fault("invalid_value", {
+  throw invalidValue(
     param,
-    message: `${param}: '${shorten(name)}' is a virtual model; a fallback names a model itself.`,
-  });
+    `'${shorten(name)}' is a virtual model; a fallback names a model itself`,
+  );
 }
 
 /** What is wrong with the name is said of the header or field that it stands in. */

@@ -1,5 +1,5 @@
 import type { RecordMode } from "../keys/api_key.ts";
-import { Fault } from "../shared/fault.ts";
+import { invalidValue } from "../shared/fault.ts";
 import type { CallContext } from "./call_context.ts";
 
 /**
@@ -9,10 +9,7 @@ import type { CallContext } from "./call_context.ts";
 export function recordModeOf(caller: Pick<CallContext, "header" | "principal">): RecordMode {
   const asked = caller.header("x-record")?.trim().toLowerCase();
   if (asked !== undefined && asked !== "full" && asked !== "metadata") {
-    throw new Fault("invalid_value", {
-      param: "X-Record",
-      message: "X-Record: expected full or metadata.",
-    });
+    throw invalidValue("X-Record", "expected full or metadata");
   }
   return asked === "metadata" ? "metadata" : caller.principal.key.recording ?? "full";
 }
@@ -23,8 +20,5 @@ export function recordModeOf(caller: Pick<CallContext, "header" | "principal">):
  */
 export function refuseUnrecorded(caller: CallContext, field: string, why: string): void {
   if (recordModeOf(caller) === "full") return;
-  throw new Fault("invalid_value", {
-    param: field,
-    message: `${field}: ${why}, and of this call only metadata is recorded.`,
-  });
+  throw invalidValue(field, `${why}, and of this call only metadata is recorded`);
 }

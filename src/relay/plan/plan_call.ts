@@ -13,7 +13,7 @@ import { promptTokens } from "../../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../../dialects/kernel/tag_blocks.ts";
 import { demandOf, type ToolDemand } from "../../dialects/kernel/tool_demand.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
-import { Fault, invalidValue } from "../../shared/fault.ts";
+import { invalidValue } from "../../shared/fault.ts";
 import type { Interaction } from "../../shared/interaction.ts";
 import type { StoredResponseStore } from "../../shared/stored_response.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
@@ -258,10 +258,7 @@ function setsCacheMarks(caller: CallContext): boolean {
   const asked = caller.header("x-prompt-cache");
   if (asked === undefined) return caller.principal.key.promptCache;
   if (asked === "on" || asked === "off") return asked === "on";
-  throw new Fault("invalid_value", {
-    param: "X-Prompt-Cache",
-    message: "X-Prompt-Cache: expected 'on' or 'off'.",
-  });
+  throw invalidValue("X-Prompt-Cache", "expected 'on' or 'off'");
 }
 
 /** `X-Translation-Mode`, else the key's own. */
@@ -269,10 +266,7 @@ export function translationMode(caller: CallContext): TranslationMode {
   const asked = caller.header("x-translation-mode");
   if (asked === undefined) return caller.principal.key.translationMode;
   if (asked === "strict" || asked === "lenient" || asked === "default") return asked;
-  throw new Fault("invalid_value", {
-    param: "X-Translation-Mode",
-    message: "X-Translation-Mode: expected 'strict' or 'lenient'.",
-  });
+  throw invalidValue("X-Translation-Mode", "expected 'strict' or 'lenient'");
 }
 
 interface DialectDeps {
