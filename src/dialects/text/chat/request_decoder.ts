@@ -3,14 +3,13 @@ import type {
   CanonicalRequest,
   OutputFormat,
   Reasoning,
-  RequestSettings,
-  SettingName,
   Tool,
   ToolChoice,
   UnsupportedField,
 } from "../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../shared/fault.ts";
 import { oneOf } from "../../kernel/fields.ts";
+import { FoundSettings } from "../../kernel/found_settings.ts";
 import { defined } from "../../../base/defined.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
@@ -34,7 +33,7 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
     request.messages as readonly unknown[],
     unsupported,
   );
-  const settings = readSettings(request, unsupported);
+  const { settings, paths } = readSettings(request, unsupported);
   return {
     model: String(request.model),
     stream: request.stream === true,
@@ -43,70 +42,37 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
     tools: readTools(request),
     unsupported,
     ...settings,
-    paths: pathsOf(request, settings),
+    ...defined({ webSearch: readSearch(request) }),
+    paths,
   };
 }
 
-function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): RequestSettings {
+function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): FoundSettings {
+  const found = new FoundSettings(request);
   const maxOutputTokens = number(request.max_completion_tokens) ?? number(request.max_tokens);
-  return defined({
-    toolChoice: readToolChoice(request),
-    webSearch: readSearch(request),
-    parallelToolCalls: flag(request.parallel_tool_calls),
-    maxOutputTokens,
-    temperature: number(request.temperature),
-    topP: number(request.top_p),
-    topK: number(request.top_k),
-    stop: readStop(request.stop),
-    choices: number(request.n),
-    seed: number(request.seed),
-    frequencyPenalty: number(request.frequency_penalty),
-    presencePenalty: number(request.presence_penalty),
-    logprobs: request.logprobs === true ? { top: number(request.top_logprobs) ?? 0 } : undefined,
-    logitBias: readLogitBias(request.logit_bias),
-    format: readFormat(request.response_format, unsupported),
-    reasoning: readReasoning(request),
-    verbosity: asString(request.verbosity),
-    user: asString(request.safety_identifier) ?? asString(request.user),
-    serviceTier: asString(request.service_tier),
-    promptCacheKey: asString(request.prompt_cache_key),
-    metadata: isRecord(request.metadata)
-      ? request.metadata as Readonly<Record<string, string>>
-      : undefined,
-  });
-}
-
-const fieldNames: Readonly<Record<SettingName, readonly string[]>> = {
-  toolChoice: ["tool_choice", "function_call"],
-  parallelToolCalls: ["parallel_tool_calls"],
-  maxOutputTokens: ["max_completion_tokens", "max_tokens"],
-  temperature: ["temperature"],
-  topP: ["top_p"],
-  topK: ["top_k"],
-  stop: ["stop"],
-  choices: ["n"],
-  seed: ["seed"],
-  frequencyPenalty: ["frequency_penalty"],
-  presencePenalty: ["presence_penalty"],
-  logprobs: ["logprobs"],
-  logitBias: ["logit_bias"],
-  format: ["response_format"],
-  reasoning: ["reasoning_effort", "reasoning"],
-  verbosity: ["verbosity"],
-  user: ["safety_identifier", "user"],
-  serviceTier: ["service_tier"],
-  metadata: ["metadata"],
-  promptCacheKey: ["prompt_cache_key"],
-};
-
-function pathsOf(request: JsonRecord, settings: RequestSettings): CanonicalRequest["paths"] {
-  const paths: Partial<Record<SettingName, string>> = {};
-  for (const [name, fields] of Object.entries(fieldNames) as [SettingName, string[]][]) {
-    if (!(name in settings)) continue;
-    const field = fields.find((one) => request[one] !== undefined && request[one] !== null);
-    if (field !== undefined) paths[name] = field;
-  }
-  return paths;
+  const user = asString(request.safety_identifier) ?? asString(request.user);
+  const { logprobs, top_logprobs: top, metadata } = request;
+  found.set("toolChoice", readToolChoice(request), "tool_choice", "function_call");
+  found.set("parallelToolCalls", flag(request.parallel_tool_calls), "parallel_tool_calls");
+  found.set("maxOutputTokens", maxOutputTokens, "max_completion_tokens", "max_tokens");
+  found.set("temperature", number(request.temperature), "temperature");
+  found.set("topP", number(request.top_p), "top_p");
+  found.set("topK", number(request.top_k), "top_k");
+  found.set("stop", readStop(request.stop), "stop");
+  found.set("choices", number(request.n), "n");
+  found.set("seed", number(request.seed), "seed");
+  found.set("frequencyPenalty", number(request.frequency_penalty), "frequency_penalty");
+  found.set("presencePenalty", number(request.presence_penalty), "presence_penalty");
+  if (logprobs === true) found.set("logprobs", { top: number(top) ?? 0 }, "logprobs");
+  found.set("logitBias", readLogitBias(request.logit_bias), "logit_bias");
+  found.set("format", readFormat(request.response_format, unsupported), "response_format");
+  found.set("reasoning", readReasoning(request), "reasoning_effort", "reasoning");
+  found.set("verbosity", asString(request.verbosity), "verbosity");
+  found.set("user", user, "safety_identifier", "user");
+  found.set("serviceTier", asString(request.service_tier), "service_tier");
+  found.set("promptCacheKey", asString(request.prompt_cache_key), "prompt_cache_key");
+  if (isRecord(metadata)) found.set("metadata", metadata as Record<string, string>, "metadata");
+  return found;
 }
 
 /** `tools`, or the deprecated `functions` that they replaced. */

@@ -5,8 +5,6 @@ import type {
   CanonicalRequest,
   OutputFormat,
   Reasoning,
-  RequestSettings,
-  SettingName,
   Tool,
   ToolChoice,
   Turn,
@@ -15,6 +13,7 @@ import type {
 } from "../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../shared/fault.ts";
 import { memberPath, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
+import { FoundSettings } from "../../kernel/found_settings.ts";
 import { defined } from "../../../base/defined.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { isEmptyValue, otherFields } from "../../kernel/other_fields.ts";
@@ -35,8 +34,9 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const system = readSystem(request.system, unsupported);
   const read = yield* readTurns(request.messages, unsupported);
   const turns = markLastTurn(read, readCacheMark(request, "", false));
-  const { tools, webSearch } = readTools(request, unsupported);
-  const settings = readSettings(request, tools, webSearch, unsupported);
+  const { tools, webSearch: search } = readTools(request, unsupported);
+  const { webSearch, ...choice } = readToolChoice(request, tools, search, unsupported);
+  const { settings, paths } = readSettings(request, choice, unsupported);
   return {
     model: String(request.model),
     stream: request.stream === true,
@@ -44,8 +44,9 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
     turns,
     tools,
     ...settings,
+    ...defined({ webSearch }),
     unsupported,
-    paths: pathsOf(request, settings),
+    paths,
   };
 }
 
@@ -81,39 +82,24 @@ function markLastTurn(turns: readonly Turn[], { cache }: { cache?: CacheMark }):
 
 function readSettings(
   request: JsonRecord,
-  tools: readonly Tool[],
-  search: WebSearch | undefined,
+  { toolChoice, parallelToolCalls }: Choice,
   unsupported: UnsupportedField[],
-): RequestSettings {
-  return defined({
-    ...readToolChoice(request, tools, search, unsupported),
-    maxOutputTokens: readMaxTokens(request, unsupported),
-    temperature: numberAt(request, "temperature"),
-    topP: numberAt(request, "top_p"),
-    topK: numberAt(request, "top_k"),
-    stop: readStop(request.stop_sequences),
-    format: readFormat(request, unsupported),
-    reasoning: readReasoning(request, unsupported),
-    user: readUser(request),
-    serviceTier: readServiceTier(request),
-  });
-}
-
-function pathsOf(request: JsonRecord, settings: RequestSettings): CanonicalRequest["paths"] {
-  const names: Partial<Record<SettingName, string>> = {
-    toolChoice: "tool_choice",
-    parallelToolCalls: "tool_choice.disable_parallel_tool_use",
-    maxOutputTokens: "max_tokens",
-    temperature: "temperature",
-    topP: "top_p",
-    topK: "top_k",
-    stop: "stop_sequences",
-    format: isRecord(request.output_format) ? "output_format" : "output_config.format",
-    reasoning: isRecord(request.thinking) ? "thinking" : readEffort(request).path,
-    user: "metadata.user_id",
-    serviceTier: "service_tier",
-  };
-  return Object.fromEntries(Object.entries(names).filter(([name]) => name in settings));
+): FoundSettings {
+  const found = new FoundSettings(request);
+  const format = isRecord(request.output_format) ? "output_format" : "output_config.format";
+  const reasoning = isRecord(request.thinking) ? "thinking" : readEffort(request).path;
+  found.set("toolChoice", toolChoice, "tool_choice");
+  found.set("parallelToolCalls", parallelToolCalls, "tool_choice.disable_parallel_tool_use");
+  found.set("maxOutputTokens", readMaxTokens(request, unsupported), "max_tokens");
+  found.set("temperature", numberAt(request, "temperature"), "temperature");
+  found.set("topP", numberAt(request, "top_p"), "top_p");
+  found.set("topK", numberAt(request, "top_k"), "top_k");
+  found.set("stop", readStop(request.stop_sequences), "stop_sequences");
+  found.set("format", readFormat(request, unsupported), format);
+  found.set("reasoning", readReasoning(request, unsupported), reasoning);
+  found.set("user", readUser(request), "metadata.user_id");
+  found.set("serviceTier", readServiceTier(request), "service_tier");
+  return found;
 }
 
 function readMaxTokens(request: JsonRecord, unsupported: UnsupportedField[]): number | undefined {
@@ -132,12 +118,18 @@ function readStop(value: unknown): string[] | undefined {
   return value.length === 0 ? undefined : value;
 }
 
+interface Choice {
+  toolChoice?: ToolChoice;
+  parallelToolCalls?: boolean;
+  webSearch?: WebSearch | undefined;
+}
+
 function readToolChoice(
   request: JsonRecord,
   tools: readonly Tool[],
   webSearch: WebSearch | undefined,
   unsupported: UnsupportedField[],
-): { toolChoice?: ToolChoice; parallelToolCalls?: boolean; webSearch?: WebSearch | undefined } {
+): Choice {
   const choice = objectAt(request, "tool_choice");
   if (!choice) return { webSearch };
   const parallel = {

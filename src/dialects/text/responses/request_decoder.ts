@@ -3,13 +3,12 @@ import type {
   CanonicalRequest,
   OutputFormat,
   Reasoning,
-  RequestSettings,
-  SettingName,
   UnsupportedField,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../shared/fault.ts";
 import { booleanAt, numberAt, objectAt, oneOf, requiredText, textAt } from "../../kernel/fields.ts";
+import { FoundSettings } from "../../kernel/found_settings.ts";
 import { defined } from "../../../base/defined.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
@@ -42,9 +41,12 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
     names,
   );
   const webSearch = limitSearches(searching.webSearch, request);
-  const read = { ...readSettings(request, unsupported), ...defined({ toolChoice, webSearch }) };
   const isSummary = asksForSummary(request);
-  const settings = isSummary ? ofSummary(read, tools.length > 0) : read;
+  // No tool may be called for a summary, since models in the middle of their work go on with it; the
+  // tools stay, as the conversation has calls of them.
+  const none = tools.length > 0 ? { mode: "none" as const } : undefined;
+  const found = readSettings(request, unsupported, isSummary);
+  found.set("toolChoice", isSummary ? none : toolChoice, "tool_choice");
   return {
     model: String(request.model),
     stream: request.stream === true,
@@ -60,18 +62,10 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
       ...unsupportedFields(request, webSearch?.maxUses !== undefined),
       ...(yield* otherFields(request, knownFields)),
     ],
-    ...settings,
-    paths: pathsOf(request, settings),
+    ...found.settings,
+    ...defined({ webSearch: isSummary ? undefined : webSearch }),
+    paths: found.paths,
   };
-}
-
-/**
- * The settings of a request for a summary, which is plain text. No tool may be called, since models
- * in the middle of their work go on with it; the tools stay, as the conversation has calls of them.
- */
-function ofSummary(settings: RequestSettings, hasTools: boolean): RequestSettings {
-  const { toolChoice: _, webSearch: __, format: ___, logprobs: ____, ...rest } = settings;
-  return hasTools ? { ...rest, toolChoice: { mode: "none" } } : rest;
 }
 
 /** The web search is the only vendor-side tool that is carried: the limit of all is its limit. */
@@ -83,45 +77,30 @@ function limitSearches(search: WebSearch | undefined, request: JsonRecord): WebS
   return { ...search, maxUses, paths: { ...search.paths, maxUses: "max_tool_calls" } };
 }
 
-function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): RequestSettings {
+/** A summary is plain text. */
+function readSettings(
+  request: JsonRecord,
+  unsupported: UnsupportedField[],
+  isSummary: boolean,
+): FoundSettings {
+  const found = new FoundSettings(request);
   const text = objectAt(request, "text") ?? {};
-  return defined({
-    parallelToolCalls: booleanAt(request, "parallel_tool_calls"),
-    maxOutputTokens: numberAt(request, "max_output_tokens"),
-    temperature: numberAt(request, "temperature"),
-    topP: numberAt(request, "top_p"),
-    logprobs: readLogprobs(request),
-    format: readFormat(text.format, unsupported),
-    verbosity: textAt(text, "verbosity", "text"),
-    reasoning: readReasoning(objectAt(request, "reasoning")),
-    user: textAt(request, "safety_identifier") ?? textAt(request, "user"),
-    serviceTier: textAt(request, "service_tier"),
-    promptCacheKey: textAt(request, "prompt_cache_key"),
-    metadata: objectAt(request, "metadata") as Readonly<Record<string, string>> | undefined,
-  });
-}
-
-const fieldNames: Readonly<Partial<Record<SettingName, string>>> = {
-  toolChoice: "tool_choice",
-  parallelToolCalls: "parallel_tool_calls",
-  maxOutputTokens: "max_output_tokens",
-  temperature: "temperature",
-  topP: "top_p",
-  logprobs: "include",
-  format: "text.format",
-  reasoning: "reasoning",
-  verbosity: "text.verbosity",
-  user: "user",
-  serviceTier: "service_tier",
-  promptCacheKey: "prompt_cache_key",
-  metadata: "metadata",
-};
-
-function pathsOf(request: JsonRecord, settings: RequestSettings): CanonicalRequest["paths"] {
-  const names = asString(request.safety_identifier) === undefined
-    ? fieldNames
-    : { ...fieldNames, user: "safety_identifier" };
-  return Object.fromEntries(Object.entries(names).filter(([name]) => name in settings));
+  const [logprobs, format] = [readLogprobs(request), readFormat(text.format, unsupported)];
+  const user = textAt(request, "safety_identifier") ?? textAt(request, "user");
+  const metadata = objectAt(request, "metadata") as Record<string, string> | undefined;
+  found.set("parallelToolCalls", booleanAt(request, "parallel_tool_calls"), "parallel_tool_calls");
+  found.set("maxOutputTokens", numberAt(request, "max_output_tokens"), "max_output_tokens");
+  found.set("temperature", numberAt(request, "temperature"), "temperature");
+  found.set("topP", numberAt(request, "top_p"), "top_p");
+  if (!isSummary) found.set("logprobs", logprobs, "include");
+  if (!isSummary) found.set("format", format, "text.format");
+  found.set("verbosity", textAt(text, "verbosity", "text"), "text.verbosity");
+  found.set("reasoning", readReasoning(objectAt(request, "reasoning")), "reasoning");
+  found.set("user", user, "safety_identifier", "user");
+  found.set("serviceTier", textAt(request, "service_tier"), "service_tier");
+  found.set("promptCacheKey", textAt(request, "prompt_cache_key"), "prompt_cache_key");
+  found.set("metadata", metadata, "metadata");
+  return found;
 }
 
 /** `include` requests log-probabilities; `top_logprobs` is the number of alternatives. */

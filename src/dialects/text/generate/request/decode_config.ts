@@ -1,49 +1,35 @@
 import type {
-  CanonicalRequest,
   OutputFormat,
   Reasoning,
-  RequestSettings,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
+import { FoundSettings } from "../../../kernel/found_settings.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { knownConfig } from "../known_fields.ts";
 import { Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
-interface ReadConfig {
-  settings: RequestSettings;
-  paths: CanonicalRequest["paths"];
-}
-
 /** `generationConfig` as settings, with the caller's path of each. */
-export function readConfig(config: Fields, unsupported: UnsupportedField[]): ReadConfig {
-  const settings: { -readonly [K in keyof RequestSettings]: RequestSettings[K] } = {};
-  const paths: Record<string, string> = {};
-  const set = <K extends keyof RequestSettings & keyof CanonicalRequest["paths"]>(
-    name: K,
-    field: string,
-    value: RequestSettings[K] | undefined,
-  ) => {
-    if (value === undefined) return;
-    settings[name] = value;
-    paths[name] = config.at(field);
-  };
+export function readConfig(config: Fields, unsupported: UnsupportedField[]): FoundSettings {
+  const found = new FoundSettings(config.record);
   for (const name of ["maxOutputTokens", "temperature", "topP", "topK"] as const) {
-    set(name, name, config.number(name));
+    found.set(name, config.number(name), config.at(name));
   }
-  set("stop", "stopSequences", config.strings("stopSequences"));
-  set("choices", "candidateCount", config.number("candidateCount"));
+  found.set("stop", config.strings("stopSequences"), config.at("stopSequences"));
+  found.set("choices", config.number("candidateCount"), config.at("candidateCount"));
   for (const name of ["seed", "frequencyPenalty", "presencePenalty"] as const) {
-    set(name, name, config.number(name));
+    found.set(name, config.number(name), config.at(name));
   }
   if (config.boolean("responseLogprobs") === true) {
-    set("logprobs", "responseLogprobs", { top: config.number("logprobs") ?? 0 });
+    const logprobs = { top: config.number("logprobs") ?? 0 };
+    found.set("logprobs", logprobs, config.at("responseLogprobs"));
   }
-  set("format", formatField(config), readFormat(config));
-  set("reasoning", "thinkingConfig", readThinking(config.object("thinkingConfig")));
+  found.set("format", readFormat(config), config.at(formatField(config)));
+  const thinking = readThinking(config.object("thinkingConfig"));
+  found.set("reasoning", thinking, config.at("thinkingConfig"));
   noteUnsupported(config, unsupported);
-  return { settings, paths };
+  return found;
 }
 
 function formatField(config: Fields): string {
