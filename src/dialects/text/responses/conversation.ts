@@ -70,8 +70,8 @@ export const conversation: Conversation = {
 
   continueFrom({ body, bodyText, inputItems: stored, answer }) {
     const request = body as JsonRecord;
-    const turn = { input: stored.filter(isRecord), output: storedOutput(answer)?.output ?? [] };
-    const continued = continueFrom([turn], request);
+    const items = [...stored.filter(isRecord), ...storedOutput(answer)?.output ?? []];
+    const continued = continueFrom(items, request);
     return {
       // The answer names the response that it continues; the vendor doesn't see it.
       body: { ...continued, previous_response_id: request.previous_response_id },

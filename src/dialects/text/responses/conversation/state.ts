@@ -4,14 +4,6 @@ import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../
 /** An input or output item in this dialect's words. */
 export type Item = JsonRecord;
 
-/** What is stored of a response to continue it: its own turn only. */
-interface StoredTurn {
-  /** Input items of that request, without those of earlier turns. */
-  input: readonly Item[];
-  /** Output items of its answer, sealed reasoning included. */
-  output: readonly Item[];
-}
-
 /** The input of a request as items; a string is one user message. Empty where it is neither. */
 export function inputItems(body: unknown): Item[] {
   const input = asRecord(body).input;
@@ -22,15 +14,13 @@ export function inputItems(body: unknown): Item[] {
 }
 
 /**
- * The request with the conversation before it: the turns, oldest first, then its own input, and no
+ * The request with the conversation before it: `stored`, oldest first, then its own input, and no
  * `previous_response_id`. Instructions, tools and settings of earlier turns don't carry over.
  * References to items of these turns are resolved; others stay for the gateway's store, or are
  * refused when the request is decoded.
  */
-export function continueFrom(turns: readonly StoredTurn[], body: JsonRecord): JsonRecord {
-  const earlier = withoutUnsealedReasoning(
-    sinceSummary(turns.flatMap((turn) => [...turn.input, ...turn.output])),
-  );
+export function continueFrom(stored: readonly Item[], body: JsonRecord): JsonRecord {
+  const earlier = withoutUnsealedReasoning(sinceSummary(stored));
   const earlierIds = new Set(earlier.map((item) => asString(item.id)));
   // An item that is referred to is in the conversation already.
   const own = inputItems(body).filter((item) => {
@@ -106,15 +96,12 @@ export function isUnsealed(item: unknown): item is Item {
  * The output that the caller received, for the store: from a whole response object or its terminal
  * event.
  */
-export function storedOutput(
-  json: unknown,
-): { id: string; output: Item[]; status: string } | undefined {
+export function storedOutput(json: unknown): { id: string; output: Item[] } | undefined {
   const response = isRecord(json) && isRecord(json.response) ? json.response : json;
   if (!isRecord(response)) return undefined;
   const id = asString(response.id);
   if (id === undefined || !Array.isArray(response.output)) return undefined;
-  const status = asString(response.status) ?? "completed";
-  return { id, output: response.output.filter(isRecord), status };
+  return { id, output: response.output.filter(isRecord) };
 }
 
 /**

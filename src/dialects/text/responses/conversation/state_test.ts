@@ -8,7 +8,7 @@ const output = { type: "function_call_output", call_id: "call_1", output: "42" }
 Deno.test("a tool's output alone continues a stored call (pitfall 94)", () => {
   const first = { model: "m", instructions: "Be brief", input: "what is f?", store: true };
   const turn = { input: inputItems(first), output: [call] };
-  const body = continueFrom([turn], {
+  const body = continueFrom(itemsOf([turn]), {
     model: "m",
     input: [output],
     previous_response_id: "resp_1",
@@ -24,10 +24,10 @@ Deno.test("a tool's output alone continues a stored call (pitfall 94)", () => {
 
 Deno.test("instructions of an earlier turn are not carried over (pitfall 102)", () => {
   const turn = { input: inputItems({ instructions: "OLD", input: "a" }), output: [] };
-  const body = continueFrom([turn], { model: "m", input: "b" });
+  const body = continueFrom(itemsOf([turn]), { model: "m", input: "b" });
   assert.ok(!JSON.stringify(body).includes("OLD"));
   assert.deepEqual(decodeRequest(body).system, []);
-  const own = continueFrom([turn], { model: "m", input: "b", instructions: "NEW" });
+  const own = continueFrom(itemsOf([turn]), { model: "m", input: "b", instructions: "NEW" });
   assert.deepEqual(decodeRequest(own).system.map((one) => one.text), ["NEW"]);
 });
 
@@ -43,7 +43,9 @@ Deno.test("input given as a list keeps its user messages on replay (pitfall 96)"
     { input: inputItems({ input: [message("q1")] }), output: [answer("a1")] },
     { input: inputItems({ input: "q2" }), output: [answer("a2")] },
   ];
-  const request = decodeRequest(continueFrom(turns, { model: "m", input: [message("q3")] }));
+  const request = decodeRequest(
+    continueFrom(itemsOf(turns), { model: "m", input: [message("q3")] }),
+  );
   assert.deepEqual(
     request.turns.map((turn) => turn.parts.map((part) => "text" in part ? part.text : "")),
     [["q1"], ["a1"], ["q2"], ["a2"], ["q3"]],
@@ -52,7 +54,7 @@ Deno.test("input given as a list keeps its user messages on replay (pitfall 96)"
 
 Deno.test("a reference to what the conversation holds already is not said twice", () => {
   const turn = { input: inputItems({ input: "q" }), output: [call] };
-  const body = continueFrom([turn], {
+  const body = continueFrom(itemsOf([turn]), {
     model: "m",
     input: [{ type: "item_reference", id: "fc_1" }, output],
   });
@@ -81,7 +83,7 @@ Deno.test("reasoning that was never sealed is left out, with the ids that hang o
     { input: [], output: [bare] },
     { input: inputItems({ input: "q2" }), output: [{ ...call, id: "fc_3" }] },
   ];
-  const body = continueFrom(turns, { model: "m", input: "x" });
+  const body = continueFrom(itemsOf(turns), { model: "m", input: "x" });
   assert.deepEqual((body.input as unknown[]).slice(1, 5), [
     callWithoutId,
     output,
@@ -94,7 +96,7 @@ Deno.test("reasoning that was never sealed is left out, with the ids that hang o
 
 Deno.test("what is kept of an answer is read from a whole one and from a terminal event", () => {
   const response = { id: "resp_1", status: "completed", output: [call] };
-  const kept = { id: "resp_1", status: "completed", output: [call] };
+  const kept = { id: "resp_1", output: [call] };
   assert.deepEqual(storedOutput(response), kept);
   assert.deepEqual(storedOutput({ type: "response.completed", response }), kept);
   assert.equal(storedOutput({ error: {} }), undefined);
@@ -114,7 +116,7 @@ Deno.test("what a summary was asked for stands for all before it", () => {
   const summary = { type: "compaction", id: "cmp_1", encrypted_content: "gAAA" };
   const reasoning = { type: "reasoning", encrypted_content: "gAAA" };
   const continued = (input: object[], output: object[]) =>
-    continueFrom([{ input: input as Item[], output: output as Item[] }], {
+    continueFrom([...input, ...output] as Item[], {
       ...{ model: "m", input: [message("new")] },
     }).input;
   assert.deepEqual(continued([message("old"), trigger], [reasoning, summary]), [
@@ -134,3 +136,7 @@ Deno.test("what a summary was asked for stands for all before it", () => {
     message("new"),
   ]);
 });
+
+function itemsOf(turns: readonly { input: readonly Item[]; output: readonly Item[] }[]): Item[] {
+  return turns.flatMap(({ input, output }) => [...input, ...output]);
+}
