@@ -116,7 +116,9 @@ const interactionTable = {
   latency_ms: whole("From the request's arrival to its end, milliseconds."),
   time_to_first_token_ms: wholeOrNull("To the first words of the answer, milliseconds."),
   request: json("The request as the caller sent it."),
-  response: json("The answer as the caller received it; a stream as its whole."),
+  response: json(
+    "The answer as the caller received it; a stream as its whole, a compacted conversation without what its repeated messages say.",
+  ),
   payload_truncated: flag("Whether a payload was too large to keep whole."),
   attempts: column(
     "json",

@@ -43,7 +43,10 @@ export interface Idempotency {
   idempotent(request: IdempotentRequest, run: () => Promise<Reply>): Promise<Reply>;
   /** Keeps claims alive and stores what the store has missed; a job for every 10 s. */
   maintain(): Promise<void>;
-  /** Erases the answers of these calls, here and in the store; returns how many were stored. */
+  /**
+   * Erases the answers of these calls and those that repeat their text, here and in the store; returns
+   * how many were stored.
+   */
   erase(transactionIds: readonly string[]): Promise<number>;
   /** Resolves when nothing is being written or given back any more; for the end. */
   drain(): Promise<void>;
@@ -281,7 +284,8 @@ class Gate implements Idempotency {
     streamed: boolean,
   ): Promise<void> {
     const transactionId = trace.transactionId ?? null;
-    const answer = { status, headers, body: bytes, streamed, transactionId };
+    const { answerSources: sources = [] } = trace;
+    const answer = { status, headers, body: bytes, streamed, transactionId, sources };
     const remembered = this.#memory.put(attempt.claim, answer, trace.settled);
     // Given to nobody; its charge may still be given back.
     const isErased = transactionId !== null && this.#isErased(trace);
@@ -319,6 +323,7 @@ class Gate implements Idempotency {
       if (finished.state === "stored") {
         if (finished.isChargedElsewhere) tell(null);
         if (remembered.isBare) this.#memory.forget(remembered);
+        if (finished.isGone) this.#memory.forget(remembered);
         // Erased while it was being written.
         if (remembered.isErased && transactionId !== null) await store.erase([transactionId]);
         return;

@@ -447,3 +447,24 @@ async function answerTwice(
   }
   store.isAway = false;
 }
+
+Deno.test("an answer that repeats an erased call's text is given to nobody, not from memory either", async () => {
+  const { one, store } = setUp();
+  store.isAway = true;
+  const answered = async (id: string, run = true) => {
+    const asked = request();
+    const made = () => {
+      asked.trace.answerSources = ["t0"];
+      return Promise.resolve(wholeRun(asked.trace, id));
+    };
+    return (await seen(await one.idempotent(asked, run ? made : never))).text;
+  };
+  assert.equal(await answered("t1"), "answer t1");
+  assert.equal(await answered("t2", false), "answer t1");
+  await assert.rejects(one.erase(["t0"]));
+  assert.equal(await answered("t3"), "answer t3");
+  store.isAway = false;
+  await one.maintain();
+  assert.equal(await one.erase(["t0"]), 1);
+  assert.equal(store.rows.size, 0);
+});

@@ -75,8 +75,9 @@ export class ReplayMemory {
 
   erase(transactionIds: ReadonlySet<string>): void {
     for (const remembered of [...this.#remembered.values(), ...this.#bare]) {
-      const { transactionId } = remembered.answer;
-      if (transactionId === null || !transactionIds.has(transactionId)) continue;
+      const { transactionId, sources = [] } = remembered.answer;
+      const isOf = (id: string | null) => id !== null && transactionIds.has(id);
+      if (!isOf(transactionId) && !sources.some(isOf)) continue;
       this.#strip(remembered);
       if (!remembered.isErased) {
         remembered.isErasedFirst = !this.#remembered.has(remembered.claim.key);

@@ -42,6 +42,8 @@ export interface StoredAnswer {
   streamed: boolean;
   /** The call that made it, with which it is erased; null when no vendor was called. */
   transactionId: string | null;
+  /** Earlier calls whose text it repeats: it is erased with any of them. Not read back. */
+  sources?: readonly string[];
 }
 
 /** One attempt at answering a request, by one process. */
@@ -61,12 +63,13 @@ export type ReplayState =
 
 /**
  * What became of an answer that was to be stored. `isChargedElsewhere`: the same request was charged
- * as a call whose process died before its answer was stored; `held`: another process, which took the claim for
+ * as a call whose process died before its answer was stored; `isGone`: a call whose text it repeats
+ * was erased meanwhile, so it was removed again; `held`: another process, which took the claim for
  * dead, uses the id now; `duplicate`: it has answered the same request, as call `transactionId`;
  * `conflict`: it has answered another body.
  */
 export type Finished =
-  | { state: "stored"; isChargedElsewhere?: boolean }
+  | { state: "stored"; isChargedElsewhere?: boolean; isGone?: boolean }
   | { state: "held" }
   | { state: "conflict" }
   | { state: "duplicate"; transactionId: string | null };
@@ -89,7 +92,7 @@ export interface ReplayStore {
   release(claim: Claim): Promise<boolean>;
   /** Says that these claims are alive. */
   renew(claimIds: readonly string[]): Promise<void>;
-  /** Erases the answers that these calls made; returns how many there were. */
+  /** Erases the answers that these calls made or that repeat their text; returns how many there were. */
   erase(transactionIds: readonly string[]): Promise<number>;
   /** Removes answers that are too old and claims that nobody renews; returns how many. */
   sweep(): Promise<number>;

@@ -293,6 +293,7 @@ export class Call<M extends CallMeter = Meter> {
     const timing = trace.times!.timing(arrivedMs, this.meter.firstTokenMs);
     trace.timing = timing;
     trace.settled = interaction;
+    trace.answerSources = this.#candidate.recorded.answerSources;
     if (interaction.billingBasis === "disputed") this.#dispute(interaction);
     this.#deps.observe?.({
       ...{ call: interaction, timing, arrivedMs, requests: trace.times!.requests },

@@ -91,6 +91,8 @@ export interface CallTrace {
   goesOn?: boolean;
   /** Set once the call has been settled. */
   settled?: SettledCall;
+  /** Set with it: the earlier calls whose text the answer repeats. */
+  answerSources?: readonly string[] | undefined;
   /** Called when a call is settled. */
   onSettled?: (interaction: SettledCall) => void;
   /** Called when work for the call begins, so that it is known whose work holds the event loop. */

@@ -32,6 +32,8 @@ export interface RecordedRequest {
   payload?: BoundPayload;
   /** Media that `bodyText` names by hash. */
   bodyMedia?: readonly Media[];
+  /** Earlier calls whose text the answer repeats; absent: it repeats none. */
+  answerSources?: readonly string[];
   /** Makes what is stored for later turns of the conversation; absent: nothing is stored. */
   retain?: Retainer | undefined;
 }

@@ -193,7 +193,7 @@ async function callPlanOf(
   const { vendorCall, continued, facts, plan, planAgain } = candidate;
   const { boundNanos, expectedNanos = boundNanos } = await boundsOf(request, candidate);
   const output = vendorCall.price && outputBound(vendorCall.price, facts);
-  const sources = withCallersSources(continued, caller);
+  const conversation = withCallersSources(continued, caller);
   return {
     vendorCall,
     recorded: {
@@ -206,7 +206,8 @@ async function callPlanOf(
       maxOutputTokens: output && output.perChoice * output.choices,
       payload,
       facts: background ? { ...facts, stream: false } : facts,
-      retain: retainerOf(dialect, sources, counted?.inputItemsText),
+      ...(dialect.withoutRepeated ? { answerSources: conversation.sources } : {}),
+      retain: retainerOf(dialect, conversation, counted?.inputItemsText),
     },
     meter: createMeter(deps, background !== undefined),
     boundNanos,

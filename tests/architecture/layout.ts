@@ -134,7 +134,7 @@ export const folders: readonly Folder[] = [
     "dialects/kernel",
   ),
   subject("idempotency", "relay"),
-  store("idempotency"),
+  store("idempotency", "erasure/store"),
   subject("background", ...[
     ...["relay", "idempotency", "records", "response_cache", "keys", "vendors", "dialects/kernel"],
     "work_queue",

@@ -2,8 +2,9 @@
 import OpenAI from "openai";
 import type { CompactedResponse, ResponseInput } from "openai/resources/responses/responses";
 import assert from "@std/assert";
+import type { FakeExchange } from "../support/fake_vendor.ts";
 import { shared } from "../support/service.ts";
-import { messagesAnswer, startTodaysVendors } from "../support/todays_vendors.ts";
+import { messagesAnswer, responsesAnswer, startTodaysVendors } from "../support/todays_vendors.ts";
 import { callingTool } from "../support/tool_calling_vendor.ts";
 
 const world = shared(startTodaysVendors);
@@ -145,6 +146,63 @@ Deno.test("a stored conversation is compacted by its id; the answer itself is no
     await assert.rejects(responses.retrieve(data.id), { status: 404 });
     const next = { model, input: "Go on.", previous_response_id: data.id };
     await assert.rejects(responses.create(next), { code: "previous_response_not_found" });
+  }
+  world().play();
+});
+
+/** OpenAI's answer to the request: its user's messages, and what only OpenAI can read. */
+function compactedByOpenAI(exchange: FakeExchange) {
+  const { input } = JSON.parse(exchange.request.body) as { input: { role?: string }[] };
+  const messages = input.filter(({ role }) => role === "user");
+  return exchange.answer(200, { ...openAIs, output: [...messages, openAIs.output.at(-1)] });
+}
+
+Deno.test("nothing of an erased call is left in a compact call that repeated it", async () => {
+  world().play((exchange) => {
+    const { path } = exchange.request;
+    if (path.endsWith("/compact")) return compactedByOpenAI(exchange);
+    if (path === "/b/responses") {
+      return exchange.answer(200, { ...responsesAnswer, id: "resp_early" });
+    }
+    return callingTool(() => undefined)(exchange);
+  });
+  for (
+    const [model, word] of [["vendor-c/claude-haiku-4-5", "zebra"], ["vendor-b/gpt-4.1", "yak"]]
+  ) {
+    const early = await client().responses.create({ model: model!, input: `Feed the ${word}.` })
+      .withResponse();
+    const input = "And the gate.";
+    const body = { model, previous_response_id: early.data.id, input };
+    const ask = async () => {
+      const headers = { "x-request-id": early.data.id };
+      const response = await world().post("/chat/v1/responses/compact", body, headers);
+      return { headers: response.headers, text: await response.text() };
+    };
+    const first = await ask();
+    assert.match(first.text, new RegExp(`Feed the ${word}\\..*And the gate\\.`));
+    const { response } = await world().row(first.headers.get("x-transaction-id"));
+    const { output, ...rest } = JSON.parse(first.text);
+    // What the other items said is in the records of the calls that sent them.
+    const named = (item: Record<string, unknown>) => {
+      const { id, type, role, status } = item;
+      return JSON.parse(JSON.stringify({ id, type, role, status }));
+    };
+    const recorded = [...output.slice(0, -1).map(named), output.at(-1)];
+    assert.deepEqual(response, { ...rest, output: recorded });
+    const again = await ask();
+    assert.deepEqual([again.headers.get("x-idempotent-replay"), again.text], ["true", first.text]);
+
+    const transaction_ids = [early.response.headers.get("x-transaction-id")!];
+    const erased = await world().api().deleteData({ body: { transaction_ids, confirm: true } });
+    assert.equal(erased.body.deleted_count, 1);
+    const found = await world().fetch(`/api/v1/interactions?q=${word}`);
+    assert.deepEqual((await found.json()).data, []);
+    const exported = await world().post("/api/v1/exports", { start_date: "2020-01-01" });
+    const rows = await exported.text();
+    assert.ok(rows.includes(first.headers.get("x-transaction-id")!) && !rows.includes(word!));
+    const gone = await ask();
+    assert.equal(gone.headers.get("x-idempotent-replay"), null);
+    assert.equal(JSON.parse(gone.text).error.code, "previous_response_not_found");
   }
   world().play();
 });

@@ -118,6 +118,31 @@ eachDatabase("answers are erased by their calls", async (database) => {
   ]);
 });
 
+eachDatabase("an answer goes with any call whose text it repeats", async (database) => {
+  const { ours } = stores(database);
+  const account = await newAccount(database);
+  const finish = (requestId: string, sources: string[]) =>
+    ours.finish(claimOf(account, { requestId }), { ...answer, transactionId: requestId, sources });
+  const left = async () => {
+    const rows = await database.query("select transaction_id as id from replays order by 1", []);
+    return rows.map(({ id }) => id);
+  };
+  for (const [id, sources] of [["r1", ["a", "b"]], ["r2", ["c"]], ["r3", []]] as const) {
+    assert.deepEqual(await finish(id, [...sources]), { state: "stored" });
+  }
+  assert.equal(await ours.erase(["b", "unknown"]), 1);
+  assert.deepEqual(await left(), ["r2", "r3"]);
+  // Erased while the answer was made.
+  await database.query("insert into erased_calls (transaction_id) values ('b')", []);
+  assert.deepEqual(await finish("r4", ["a", "b"]), { state: "stored", isGone: true });
+  assert.deepEqual(await finish("r5", ["a"]), { state: "stored" });
+  assert.deepEqual(await left(), ["r2", "r3", "r5"]);
+  // Another request under the same id repeats nothing.
+  await pass(database);
+  await finish("r5", []);
+  assert.equal(await ours.erase(["a"]), 0);
+});
+
 onBothDatabases(
   "a process that starts again has its claims back at once",
   async (database, open) => {

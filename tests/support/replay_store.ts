@@ -56,7 +56,11 @@ export class FakeReplays {
         }),
       erase: (transactionIds) =>
         statement(() =>
-          this.#remove((row) => transactionIds.includes(row.answer?.transactionId ?? ""))
+          this.#remove(({ answer }) =>
+            [answer?.transactionId, ...answer?.sources ?? []].some((id) =>
+              transactionIds.includes(id ?? "")
+            )
+          )
         ),
       sweep: () => statement(() => this.#remove((row) => row.untilMs <= this.#nowMs())),
     };

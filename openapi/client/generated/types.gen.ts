@@ -2598,7 +2598,7 @@ export type Interaction = {
      */
     request?: unknown;
     /**
-     * The answer as the caller received it; a stream as its whole.
+     * The answer as the caller received it; a stream as its whole, a compacted conversation without what its repeated messages say.
      */
     response?: unknown;
     /**
@@ -4268,7 +4268,7 @@ export type InteractionDetail = {
      */
     request?: unknown;
     /**
-     * The answer as the caller received it; a stream as its whole.
+     * The answer as the caller received it; a stream as its whole, a compacted conversation without what its repeated messages say.
      */
     response?: unknown;
     /**

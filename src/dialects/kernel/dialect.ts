@@ -121,6 +121,11 @@ interface OptionalForms {
   readonly compaction?: Dialect;
   /** Set there: of vendors that have the dialect, some lack this endpoint. */
   readonly isOptional?: true;
+  /**
+   * For a dialect whose answers repeat messages of earlier calls: an answer's text for its record,
+   * without what these said.
+   */
+  withoutRepeated?(answerText: string): string;
   /** For the dialect of chat endpoints: the tool use in a request that some of them refuse. */
   toolDemand?(body: unknown): ToolDemand;
   /** For a dialect with an endpoint that counts a request's tokens. */

@@ -31,15 +31,17 @@ interface ErasedTable {
 }
 
 const ofTheCall = "transaction_id = any($1::text[])";
+const withItsText = `${ofTheCall} or sources && $1::text[]`;
 
 /** What is erased in the main database with an interaction; a new table is a new row here. */
 const erasedWithInteraction: readonly ErasedTable[] = [
   { table: "eval_results", where: ofTheCall, isExported: true },
   // A later response holds the whole conversation.
-  { table: "kept_responses", where: `${ofTheCall} or sources && $1::text[]` },
+  { table: "kept_responses", where: withItsText },
   { table: "kept_reasoning", where: ofTheCall },
   { table: "background_calls", where: ofTheCall },
-  { table: "replays", where: ofTheCall },
+  // An answer may repeat what earlier calls said.
+  { table: "replays", where: withItsText },
   { table: "cached_answers", where: ofTheCall },
 ];
 

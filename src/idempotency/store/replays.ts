@@ -7,6 +7,7 @@ import type {
 } from "../request_fingerprint.ts";
 import type { Database, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import { goneAmong } from "../../erasure/store/tombstones.ts";
 
 /** How long a claim holds without being renewed; a process that lives renews every 10 s. */
 const defaultClaimMs = 30_000;
@@ -48,8 +49,16 @@ export function createReplays(
         answer.body,
         answer.streamed,
         answer.transactionId,
+        answer.sources?.length ? answer.sources : null,
       ]);
-      return row ? readFinished(row, claim) : { state: "held" };
+      const finished: Finished = row ? readFinished(row, claim) : { state: "held" };
+      if (finished.state !== "stored" || !answer.sources?.length) return finished;
+      // Erased while the answer was made. Later deletions find it: each process erases once more what
+      // it reads in their feed.
+      const gone = await goneAmong(database, answer.sources);
+      if (gone.length === 0) return finished;
+      await erase(database, gone);
+      return { ...finished, isGone: true };
     },
     async release({ key, claimId }) {
       return (await database.query(releaseSql, [key, claimId])).length > 0;
@@ -62,15 +71,18 @@ export function createReplays(
         [claimIds, claimMs],
       );
     },
-    async erase(transactionIds) {
-      const rows = await database.query(
-        "delete from replays where transaction_id = any($1::text[]) returning key",
-        [transactionIds],
-      );
-      return rows.length;
-    },
+    erase: (transactionIds) => erase(database, transactionIds),
     sweep: () => sweep(database),
   };
+}
+
+async function erase(database: Database, transactionIds: readonly string[]): Promise<number> {
+  const rows = await database.query(
+    `delete from replays where transaction_id = any($1::text[]) or sources && $1::text[]
+     returning key`,
+    [transactionIds],
+  );
+  return rows.length;
 }
 
 /**
@@ -123,6 +135,7 @@ const claimSql = `with claimed as (
     on conflict (key) do update set fingerprint = excluded.fingerprint,
       claim_id = excluded.claim_id, holder = excluded.holder, until = excluded.until,
       status = null, headers = null, body = null, streamed = null, transaction_id = null,
+      sources = null,
       ${inherited},
       charged_claim = case when ${isHeir} then replays.charged_claim end
     where replays.until <= clock_timestamp()
@@ -137,12 +150,13 @@ const claimSql = `with claimed as (
 
 const finishSql = `with stored as (
     insert into replays (key, account_id, fingerprint, claim_id, holder, until, status, headers,
-      body, streamed, transaction_id, charged_claim)
-    values ($1, $2, $3, $4, $5, ${fromNow("$6")}, $7, $8, $9::bytea, $10, $11, $4)
+      body, streamed, transaction_id, sources, charged_claim)
+    values ($1, $2, $3, $4, $5, ${fromNow("$6")}, $7, $8, $9::bytea, $10, $11, $12::text[], $4)
     on conflict (key) do update set fingerprint = excluded.fingerprint,
       claim_id = excluded.claim_id, holder = excluded.holder, until = excluded.until,
       status = excluded.status, headers = excluded.headers, body = excluded.body,
       streamed = excluded.streamed, transaction_id = excluded.transaction_id,
+      sources = excluded.sources,
       ${inherited},
       charged_claim = case when replays.claim_id = excluded.claim_id or ${isHeir}
         then coalesce(replays.charged_claim, excluded.claim_id) else excluded.claim_id end

@@ -66,7 +66,8 @@ export function* passThrough(
       const seen = stateless?.show(text) ?? text;
       const named = shown === undefined ? seen : dialect.naming?.whole(seen, shown) ?? seen;
       const body = named === text && !isShortText(text, bytes) ? bytes : named;
-      return { body, text: named, contentType: undefined, events };
+      const recorded = dialect.withoutRepeated?.(named) ?? named;
+      return { body, text: recorded, contentType: undefined, events };
     },
     stream: () =>
       jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({

@@ -49,7 +49,7 @@ export interface VendorAnswer {
 
 export interface WholeAnswer {
   body: string | Uint8Array;
-  /** The same as text, for the record. */
+  /** Its text for the record: the same, but for what belongs to earlier calls. */
   text: string;
   /** Undefined: the vendor's own. */
   contentType: string | undefined;

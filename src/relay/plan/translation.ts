@@ -80,7 +80,8 @@ export function translate(options: TranslationCall): TextPlan {
       if (asksForSummary) requireSummary(answer, asksForSummary);
       const text = JSON.stringify(encodeWhole(answer));
       const sent = call.streams ? asStream(call, undone) : { body: text };
-      return { contentType: "application/json", ...sent, text, events: undone };
+      const recorded = dialect.withoutRepeated?.(text) ?? text;
+      return { contentType: "application/json", ...sent, text: recorded, events: undone };
     },
     stream: () => streamPlan(call, createRewriter()),
     encodeFolded: encodeWhole,

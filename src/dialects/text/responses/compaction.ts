@@ -1,4 +1,12 @@
-import { atOnce, type Steps } from "../../../base/steps.ts";
+import {
+  changeMembers,
+  itemsAt,
+  locateIn,
+  membersAt,
+  splice,
+  topLevelMembers,
+} from "../../../base/json_text.ts";
+import { atOnce, finish, type Steps } from "../../../base/steps.ts";
 import type { CanonicalAnswer } from "../../kernel/canonical.ts";
 import type { CanonicalRequest } from "../../kernel/canonical_request.ts";
 import type { AnswerContext, Dialect, RequestChanges } from "../../kernel/dialect.ts";
@@ -32,6 +40,7 @@ export function compactionOf(responses: Dialect): Dialect {
     answerFields: ["input"],
     encodeAnswer: (answer, context) =>
       context && writeCompacted(answer, context) || create.encodeAnswer(answer, context),
+    withoutRepeated,
     conversation: {
       ...conversation,
       wantsStored: () => false,
@@ -72,6 +81,27 @@ function writeCompacted(answer: CanonicalAnswer, context: AnswerContext): JsonRe
     usage: writeUsage(answer.usage ?? estimatedUsage(answer, inputTokens)),
   };
 }
+
+/**
+ * What is new in such an answer is its summary: of every other item it keeps what it is and its id.
+ * All else stays byte for byte.
+ */
+function withoutRepeated(answerText: string): string {
+  const top = topLevelMembers(answerText);
+  const output = top && locateIn(answerText, top, ["output"]);
+  if (!output) return answerText;
+  const edits = finish(itemsAt(answerText, output)).flatMap((item) => {
+    const members = membersAt(answerText, item.start);
+    if (!members) return [];
+    const type = locateIn(answerText, members, ["type"]);
+    if (type && answerText.slice(type.start, type.end) === '"compaction"') return [];
+    const remove = [...members.members.keys()].filter((name) => !nameFields.includes(name));
+    return changeMembers(answerText, item, { remove });
+  });
+  return splice(answerText, edits);
+}
+
+const nameFields = ["id", "type", "role", "status"];
 
 function userMessage({ id, content }: Item, mint: AnswerContext["id"]): JsonRecord {
   return {
