@@ -196,6 +196,9 @@ function storedContracts(prefix: PathPrefix) {
         stream: z.enum(["true", "false"]).optional().describe(
           "Events of a stored response can't be had again: `true` is refused.",
         ),
+        include: z.array(z.string()).max(mostOf.others).optional().describe(
+          "What the response has to hold. It holds what its request named in `include`: something else is refused. Default: what is there.",
+        ),
       }),
       answer: responseObject,
       errors: ["unsupported_parameter", "response_not_found"],

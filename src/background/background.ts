@@ -90,8 +90,18 @@ export class Background {
     });
   }
 
-  /** The response object as it is now; undefined where there is none. JSON text. */
-  async find(key: BackgroundKey): Promise<string | undefined> {
+  /**
+   * The response object as it is now; undefined where there is none. JSON text. Throws
+   * `unsupported_parameter` where it lacks something that it is to `include`.
+   */
+  async find(key: BackgroundKey, include: readonly string[]): Promise<string | undefined> {
+    const text = await this.#find(key);
+    if (text === undefined || include.length === 0) return text;
+    this.#deps.dialects.responses.conversation!.requireIncluded!(JSON.parse(text), include);
+    return text;
+  }
+
+  async #find(key: BackgroundKey): Promise<string | undefined> {
     const { store } = this.#deps;
     const ended = () => this.#stored(key);
     const answer = await ended();
@@ -146,7 +156,7 @@ export class Background {
       }
     }
     // It has ended, just now or long ago.
-    return await this.find(key);
+    return await this.#find(key);
   }
 
   /** Forgets a response, whether it has ended or not; false where there is none. */
@@ -245,7 +255,7 @@ export class Background {
     headers: Record<string, string>,
   ): Promise<Reply> {
     const first = await this.#deps.store.find(key);
-    const text = await this.find(key);
+    const text = await this.#find(key);
     if (!first || text === undefined) throw new Fault("response_not_found");
     trace.transactionId = first.transactionId;
     trace.isLeft = true;

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import OpenAI, { APIError, BadRequestError, NotFoundError, RateLimitError } from "openai";
-import type { Response } from "openai/resources/responses/responses";
+import type { Response, ResponseIncludable } from "openai/resources/responses/responses";
 import { eachService } from "../support/each_service.ts";
 import type { TestService } from "../support/service.ts";
 import { openai } from "../support/service_openai.ts";
@@ -13,6 +13,15 @@ const ways = [
   { path: "/chat/v1", model: "vendor-c/claude-sonnet-4-6" },
   { path: "/chat/v1", model: "vendor-d/gemini-2.5-flash" },
 ];
+
+/** A response as it is stored holds what its request named in `include`. */
+async function refuseWhatIsNotStored(client: OpenAI["responses"], id: string): Promise<void> {
+  const including = (name: ResponseIncludable) => client.retrieve(id, { include: [name] });
+  const bare = await failure(() => including("message.output_text.logprobs"));
+  assert.deepEqual([bare.status, bare.code, bare.param], [400, "unsupported_parameter", "include"]);
+  assert.match(bare.message, /without 'message\.output_text\.logprobs'/);
+  assert.equal((await including("code_interpreter_call.outputs")).id, id);
+}
 
 eachService(
   "background: queued at once, polled, answered as a foreground call",
@@ -138,6 +147,7 @@ eachService("background: refusals, failures and other accounts", {}, async (serv
     "unsupported_parameter",
     "stream",
   ]);
+  await refuseWhatIsNotStored(client, short.id);
   // Onto one that has not ended.
   const open = await client.create({ model, input: "Hi. [slow:20000]", background: true });
   const early = await failure(() =>

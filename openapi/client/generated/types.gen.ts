@@ -6476,6 +6476,10 @@ export type GetResponseData = {
          * Events of a stored response can't be had again: `true` is refused.
          */
         stream?: 'true' | 'false';
+        /**
+         * What the response has to hold. It holds what its request named in `include`: something else is refused. Default: what is there.
+         */
+        include?: Array<string>;
     };
     url: '/chat/v1/responses/{response_id}';
 };
@@ -13626,6 +13630,10 @@ export type GetResponseVendorAData = {
          * Events of a stored response can't be had again: `true` is refused.
          */
         stream?: 'true' | 'false';
+        /**
+         * What the response has to hold. It holds what its request named in `include`: something else is refused. Default: what is there.
+         */
+        include?: Array<string>;
     };
     url: '/vendor-a/v1/responses/{response_id}';
 };
@@ -14992,6 +15000,10 @@ export type GetResponseVendorBData = {
          * Events of a stored response can't be had again: `true` is refused.
          */
         stream?: 'true' | 'false';
+        /**
+         * What the response has to hold. It holds what its request named in `include`: something else is refused. Default: what is there.
+         */
+        include?: Array<string>;
     };
     url: '/vendor-b/v1/responses/{response_id}';
 };
@@ -18360,6 +18372,10 @@ export type GetResponseVendorEData = {
          * Events of a stored response can't be had again: `true` is refused.
          */
         stream?: 'true' | 'false';
+        /**
+         * What the response has to hold. It holds what its request named in `include`: something else is refused. Default: what is there.
+         */
+        include?: Array<string>;
     };
     url: '/vendor-e/v1/responses/{response_id}';
 };

@@ -270,6 +270,11 @@ export interface Conversation {
     /** An item as the list shows it; `include` names what it shows only where that is asked for. */
     shown(item: unknown, id: string, include: readonly string[]): Readonly<ListedItem>;
   };
+  /**
+   * Throws `unsupported_parameter` where a stored answer, a JSON value, lacks what its reader wants to
+   * `include`.
+   */
+  requireIncluded?(answer: unknown, include: readonly string[]): void;
   /** The answer's id as the caller knows it, given the answer as a JSON value. */
   answerId(answer: unknown): string | undefined;
   /** Ids of stored items that the request refers to instead of repeating them. */

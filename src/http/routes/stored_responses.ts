@@ -23,7 +23,7 @@ export function storedResponseRoutes(
           message: "stream: a stored response is given as a whole; leave 'stream' out.",
         });
       }
-      return found(await background.find(keyOf(caller, params)), params);
+      return found(await background.find(keyOf(caller, params), query.include ?? []), params);
     });
     app.bind(family.inputItems, async ({ caller, params, query }) => {
       const { order = "desc", after, limit = 20, include = [] } = query;

@@ -20,6 +20,7 @@ import {
   unsealedIds,
   withoutUnsealedReasoning,
 } from "./conversation/state.ts";
+import { requireIncluded } from "./conversation/included.ts";
 import { listedIds, listedItem } from "./conversation/listing.ts";
 
 /** How a stored response is continued, for the gateway. */
@@ -37,6 +38,8 @@ export const conversation: Conversation = {
   inputItems,
 
   listing: { ids: listedIds, shown: listedItem },
+
+  requireIncluded,
 
   answerId: (answer) => storedOutput(answer)?.id,
 
