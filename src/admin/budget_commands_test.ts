@@ -65,7 +65,16 @@ const wrong: readonly [argv: string[], line: RegExp][] = [
     /^--on: 'team:a' is not valid; expected account, app:NAME or user:ID$/,
   ],
   [[...day, "--on", "app:", "--usd", "1"], /^--on: 'app:' is not valid/],
-  [[...day, "--on", `user:${"x".repeat(600)}`, "--usd", "1"], /^--on: a name has at most 512/],
+  [[...day, "--on", "app: ", "--usd", "1"], /^--on: 'app: ' is not valid/],
+  [
+    [...day, "--on", `app:${"x".repeat(257)}`, "--usd", "1"],
+    /^--on: the name of an app has at most 256 characters and no control characters$/,
+  ],
+  [[...day, "--on", "app:shop\u0007", "--usd", "1"], /^--on: the name of an app has/],
+  [
+    [...day, "--on", `user:${"x".repeat(501)}`, "--usd", "1"],
+    /^--on: the id of an end user has at most 500 characters$/,
+  ],
   [
     ["set", "--on", "account", "--per", "week", "--usd", "1"],
     /^--per: 'week' is not valid; expected day or month$/,
@@ -88,6 +97,18 @@ Deno.test("a wrong option is refused by its name, with exit code 2", async () =>
       [2, true],
       `${argv}: ${result.line}`,
     );
+  }
+});
+
+Deno.test("a budget takes the longest names that calls can carry, an app's as tags are trimmed", async () => {
+  for (
+    const [on, name] of [
+      [`app: ${"x".repeat(256)} `, "x".repeat(256)],
+      [`user: ${"x".repeat(499)}`, ` ${"x".repeat(499)}`],
+    ]
+  ) {
+    const { set, line } = await run(...day, "--on", on!, "--usd", "1");
+    assert.equal(set?.scope.name, name, line);
   }
 });
 

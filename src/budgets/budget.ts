@@ -7,9 +7,14 @@ import type {
   LeaseTaken,
   OpenLease,
 } from "../credit/ledger.ts";
+import { isTagValue, maxTagLength } from "../shared/prompt_tags.ts";
+import { longestEndUser } from "../shared/storable_text.ts";
 import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 
-export const budgetLimits = { perAccount: 10_000, nameLength: 512 } as const;
+export const budgetLimits = { perAccount: 10_000 } as const;
+
+/** As long as calls may name an app or an end user: a longer name would limit no call. */
+export const budgetNameLengths = { app: maxTagLength, user: longestEndUser } as const;
 
 /** What a budget is on: all calls of the account, those of an app, or those of an end user. */
 export interface BudgetScope {
@@ -130,15 +135,24 @@ export class BudgetError extends Error {
 
 const scopeForm = "expected account, app:NAME or user:ID";
 
-/** `account`, `app:NAME` or `user:ID`. Throws `BudgetError`. */
+/**
+ * `account`, `app:NAME` or `user:ID`, with a name that calls can carry: apps as prompt tags do, which
+ * are trimmed; end users differ by blanks too. Throws `BudgetError`.
+ */
 export function readBudgetScope(text: string): BudgetScope {
   if (text === "account") return { kind: "account", name: "" };
-  const [, kind, name] = /^(app|user):(.+)$/s.exec(text) ?? [];
-  if (kind === undefined || name === undefined) {
+  const [, kind, written = ""] = /^(app|user):(.+)$/s.exec(text) ?? [];
+  const name = kind === "app" ? written.trim() : written;
+  if (name === "") {
     throw new BudgetError("on", `'${text.slice(0, 100)}' is not valid; ${scopeForm}`);
   }
-  if (name.length > budgetLimits.nameLength) {
-    throw new BudgetError("on", `a name has at most ${budgetLimits.nameLength} characters`);
+  if (kind === "app" && !isTagValue(name)) {
+    const most = `at most ${budgetNameLengths.app} characters and no control characters`;
+    throw new BudgetError("on", `the name of an app has ${most}`);
+  }
+  if (name.length > budgetNameLengths.user) {
+    const most = `at most ${budgetNameLengths.user} characters`;
+    throw new BudgetError("on", `the id of an end user has ${most}`);
   }
   return { kind: kind as "app" | "user", name };
 }

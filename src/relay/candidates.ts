@@ -1,4 +1,5 @@
 import { Fault, invalidValue } from "../shared/fault.ts";
+import { longestEndUser } from "../shared/storable_text.ts";
 import { type ChoiceDeps, type OrderedTargets, orderTargets } from "../routing/choice.ts";
 import { findCallRoute, type RouteDeps } from "../routing/permitted_route.ts";
 import type { RouteTable } from "../routing/route.ts";
@@ -27,8 +28,6 @@ export interface ModelRequest {
 const fallbackHeader = "X-Fallback-Models";
 /** Fallbacks that one call may name in its header, and again in its body. */
 const maxFallbacks = 10;
-/** What an index of the records can hold, in UTF-16 units. The store refuses the row of a longer one. */
-const longestEndUser = 500;
 
 /**
  * The models that may answer a call, in the order in which they are asked; on a vendor's own family

@@ -10,7 +10,7 @@ export interface PromptTags {
 export const maxTagLines = 1_000;
 
 /** Longest value of a tag, in UTF-16 units. */
-const maxTagLength = 256;
+export const maxTagLength = 256;
 
 /**
  * The tag block at the very start of a text: contiguous lines `/// APP <name>`, `/// FLOW <name>`,
@@ -52,6 +52,11 @@ const tagNames: Readonly<Record<string, keyof PromptTags>> = {
   FLOW: "flow",
   COHORT: "cohort",
 };
+
+/** Whether a tag can have this value, which is trimmed. */
+export function isTagValue(value: string): boolean {
+  return value !== "" && problemOf(value) === undefined;
+}
 
 function checked(name: keyof PromptTags, value: string, param: string | undefined): string {
   const problem = problemOf(value);

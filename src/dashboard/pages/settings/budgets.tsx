@@ -1,7 +1,7 @@
 import { readStatedUsd } from "../../../base/money.ts";
 import {
   BudgetError,
-  budgetLimits,
+  budgetNameLengths,
   budgetScopeText,
   limitAt,
   readBudgetScope,
@@ -87,15 +87,17 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
     return { to: address, notice: { kind: "done", text } };
   } catch (thrown) {
     if (!(thrown instanceof BudgetError)) throw thrown;
-    const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown) };
+    const shown = {
+      values: form.values(),
+      fieldErrors: fieldErrorsOf(thrown, form.text("name").trim() === ""),
+    };
     return { ...formPage(request, shown), status: 400 };
   }
 }
 
-function fieldErrorsOf({ field, reason }: BudgetError): FieldErrors {
-  return field === "on"
-    ? { name: "Enter the app's or the end user's name." }
-    : { [field]: sentence(reason) };
+function fieldErrorsOf({ field, reason }: BudgetError, isBlank: boolean): FieldErrors {
+  if (field !== "on") return { [field]: sentence(reason) };
+  return { name: isBlank ? "Enter the app's or the end user's name." : sentence(reason) };
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
@@ -188,7 +190,7 @@ function formPage(request: PageRequest, shown: Shown): Page {
           id="name"
           label="App or end user"
           hint="The app's name or the end user's id, as calls carry it; empty for the account."
-          maxlength={budgetLimits.nameLength}
+          maxlength={budgetNameLengths.user}
         />
         <SelectField
           {...shown}
