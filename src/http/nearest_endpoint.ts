@@ -6,56 +6,109 @@ import { nearestNames } from "../base/nearest_names.ts";
 /** Finds what a wrong path most likely stands for. */
 export type NearestEndpoint = (method: string, path: string) => string;
 
-type Addressed = Pick<Contract, "method" | "path" | "aliases">;
+type Addressed = Pick<Contract, "method" | "path" | "aliases" | "patterns">;
+
+/** Paths that exist, and their methods; `models` has those that name a model's method. */
+interface Endpoints {
+  readonly exact: MethodsByPath;
+  readonly models: ReadonlyMap<string, MethodsByPath>;
+}
+
+type MethodsByPath = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
  * Says what a request of an unknown method or path may mean, as a sentence that follows another one
  * (` Did you mean POST /chat/v1/chat/completions?`); empty where nothing is near. In this order: the
- * path with another method; the path with its version, or below `/chat/v1`; the path with a slip.
+ * path with another method; the path with its version, or below `/chat/v1`; the path with a slip. A
+ * path that ends with a model's method (`:generateContent`) keeps its model.
  */
 export function createNearestEndpoint(families: readonly VendorFamily[]): NearestEndpoint {
   // Made for the first wrong path: a start needs none of it.
-  let endpoints: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  let endpoints: Endpoints | undefined;
   const familyOf = new Map(
     families.flatMap((family) =>
       [family.label, ...family.aliases].map((name) => [name, family] as const)
     ),
   );
   return (method, path) => {
-    const methodsByPath = endpoints ??= endpointsOf(families);
+    const existing = endpoints ??= endpointsOf(families);
     const asked = path.length > 1 ? path.replace(/\/$/, "") : path;
-    const methods = methodsByPath.get(asked);
+    const methods = existing.exact.get(asked);
     if (methods) return ` Did you mean ${[...methods].join(" or ")} ${asked}?`;
-    const candidates = [...versioned(asked), ...nearestNames(asked, [...methodsByPath.keys()])];
-    const found = candidates.find((one) => methodsByPath.get(one)?.has(method)) ??
-      candidates.find((one) => methodsByPath.has(one));
+    const candidates = candidatesFor(existing, asked);
+    const found = candidates.find(({ methods }) => methods.has(method)) ?? candidates[0];
     if (found === undefined) return "";
-    const shown = methodsByPath.get(found)!.has(method)
-      ? method
-      : [...methodsByPath.get(found)!][0];
+    const shown = `${found.methods.has(method) ? method : [...found.methods][0]} ${found.path}`;
     const family = familyOf.get(asked.split("/", 2)[1] ?? "");
-    const isElsewhere = family && !familyOf.has(found.split("/", 2)[1] ?? "");
-    const why = isElsewhere
-      ? ` The family of ${family.name} takes ${family.dialects.join(", ")};`
-      : "";
-    return `${why} ${why === "" ? "Did you mean" : "for its models use"} ${shown} ${found}${
-      why === "" ? "?" : "."
-    }`;
+    const isElsewhere = family && !familyOf.has(found.path.split("/", 2)[1] ?? "");
+    return isElsewhere
+      ? ` The family of ${family.name} takes ${
+        family.dialects.join(", ")
+      }; for its models use ${shown}.`
+      : ` Did you mean ${shown}?`;
   };
 }
 
-/** The methods of each path without parameters. */
-function endpointsOf(families: readonly VendorFamily[]): Map<string, Set<string>> {
-  const methodsByPath = new Map<string, Set<string>>();
+interface Candidate {
+  readonly path: string;
+  readonly methods: ReadonlySet<string>;
+}
+
+function candidatesFor({ exact, models }: Endpoints, asked: string): Candidate[] {
+  const others = versioned(asked);
+  return [
+    ...[asked, ...others].flatMap((path) => modelMethodNear(models, path) ?? []),
+    ...[...others, ...nearestNames(asked, [...exact.keys()])].flatMap((path) => {
+      const methods = exact.get(path);
+      return methods ? { path, methods } : [];
+    }),
+  ];
+}
+
+/** A longer path isn't repeated with its model in it. */
+const longestModelPath = 200;
+
+/** `/google/v1/models/gemini-x:generateContnt` with the method that it most likely stands for. */
+function modelMethodNear(models: Endpoints["models"], path: string): Candidate | undefined {
+  const [, begin = "", prefix = "", name = ""] = modelMethodPath.exec(path) ?? [];
+  const methodsByName = models.get(prefix);
+  if (methodsByName === undefined || path.length > longestModelPath) return undefined;
+  const [near] = methodsByName.has(name)
+    ? [name]
+    : nearestNames(name, methodsByName.keys(), 1);
+  return near === undefined
+    ? undefined
+    : { path: `${begin}:${near}`, methods: methodsByName.get(near)! };
+}
+
+/** The path up to the method, what of it comes before the model, and the method. */
+const modelMethodPath = /^((\/(?:[^/:]+\/)?v\w+\/)[^:].*):(\w+)$/s;
+
+/** `/google/v1/:model{(?:.|\s)+:generateContent}`, as the router has it. */
+const modelMethodPattern = /^((?:\/[^/:*{]+){1,2}\/):\w+\{[^{}]*:(\w+)\}$/;
+
+function endpointsOf(families: readonly VendorFamily[]): Endpoints {
+  const exact = new Map<string, Set<string>>();
+  const models = new Map<string, Map<string, Set<string>>>();
   const all = [contracts, ...families.map(familyContracts)].flatMap(addressedIn);
-  for (const { method, path, aliases = [] } of all) {
+  for (const { method, path, aliases = [], patterns } of all) {
     for (const one of [path, ...aliases]) {
-      if (one.includes("{")) continue;
-      const methods = methodsByPath.get(one) ?? new Set();
-      methodsByPath.set(one, methods.add(method.toUpperCase()));
+      if (!one.includes("{")) add(exact, one, method);
+    }
+    for (const pattern of patterns) {
+      const [, prefix, name] = modelMethodPattern.exec(pattern) ?? [];
+      if (prefix === undefined || name === undefined) continue;
+      const methodsByName = models.get(prefix) ?? new Map<string, Set<string>>();
+      models.set(prefix, methodsByName);
+      add(methodsByName, name, method);
     }
   }
-  return methodsByPath;
+  return { exact, models };
+}
+
+function add(methodsByPath: Map<string, Set<string>>, path: string, method: string): void {
+  const methods = methodsByPath.get(path) ?? new Set();
+  methodsByPath.set(path, methods.add(method.toUpperCase()));
 }
 
 /** The same endpoint where it is: `/openai/chat/completions` and `/chat/completions` lack `/v1`. */

@@ -20,6 +20,28 @@ const cases: [string, string, string][] = [
     ...["POST", "/anthropic/v1/chat/completions"] as const,
     " The family of Anthropic takes messages; for its models use POST /chat/v1/chat/completions.",
   ],
+  [
+    ...["POST", "/google/v1/models/gemini-x:generateContnt"] as const,
+    " Did you mean POST /google/v1/models/gemini-x:generateContent?",
+  ],
+  [
+    ...["POST", "/v1beta/models/openai/gpt-5-mini:streamgenerateContent"] as const,
+    " Did you mean POST /v1beta/models/openai/gpt-5-mini:streamGenerateContent?",
+  ],
+  [
+    ...["POST", "/google/v1beta/gemini-x:count_tokens"] as const,
+    " Did you mean POST /google/v1beta/gemini-x:countTokens?",
+  ],
+  [
+    ...["GET", "/google/v1/models/a:generateContent"] as const,
+    " Did you mean POST /google/v1/models/a:generateContent?",
+  ],
+  [
+    ...["POST", "/google/models/a:generateContent"] as const,
+    " Did you mean POST /google/v1/models/a:generateContent?",
+  ],
+  ["POST", "/google/v1/models/a:nothingLikeIt", ""],
+  ["POST", `/google/v1/models/${"x".repeat(5000)}:generateContnt`, ""],
   ["GET", "/nothing/like/it", ""],
   ["GET", "/", ""],
   ["POST", `/${"x".repeat(5000)}`, ""],

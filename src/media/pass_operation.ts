@@ -64,8 +64,11 @@ export async function passOperation(
   { caller, operation, vendor, sent }: PassedRequest,
 ): Promise<Reply> {
   const request = readOperation(sent, operation);
-  const { model, endUser } = request;
-  const models = await candidatesOf(deps, caller, { vendor, model, endUser, fallbacks: undefined });
+  const { model, endUser, endUserField } = request;
+  const models = await candidatesOf(deps, caller, {
+    ...{ vendor, model, endUser, endUserField },
+    fallbacks: undefined,
+  });
   const targets = await eachPossible(
     models,
     (target) => passedTarget(deps, { caller, operation, request }, target),

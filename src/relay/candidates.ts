@@ -19,6 +19,8 @@ export interface ModelRequest {
   model: string;
   /** The end user that the body names. */
   endUser: string | undefined;
+  /** The field that does. */
+  endUserField?: string | undefined;
   /** The session that the body names. */
   session?: string | undefined;
   /** Further models that the body names, and the field that does; undefined where there is none. */
@@ -37,11 +39,13 @@ const maxFallbacks = 10;
 export async function candidatesOf(
   deps: RoutingDeps,
   caller: CallContext,
-  { vendor, model, endUser, session, fallbacks }: ModelRequest,
+  { vendor, model, endUser, endUserField, session, fallbacks }: ModelRequest,
 ): Promise<OrderedTargets> {
   const route = await findCallRoute(deps, caller, vendor, model);
   const userId = caller.userId ?? endUser;
-  if (userId !== undefined && userId.length > longestEndUser) throw longEndUser(userId);
+  if (userId !== undefined && userId.length > longestEndUser) {
+    throw longEndUser(userId, endUserField);
+  }
   return orderTargets(deps, route, {
     sessionId: caller.sessionId ?? session,
     userId,
@@ -56,11 +60,11 @@ export async function candidatesOf(
 }
 
 /** Cut short it could be somebody else, and left out it would be nobody: neither could be erased. */
-function longEndUser({ length }: string): Fault {
-  return new Fault("invalid_value", {
-    message:
-      `The end user ('safety_identifier', 'user' or 'metadata.user_id') has ${length} characters; at most ${longestEndUser} are allowed.`,
-  });
+function longEndUser({ length }: string, field = "X-User-ID"): Fault {
+  return invalidValue(
+    field,
+    `the end user has ${length} characters; at most ${longestEndUser} are allowed`,
+  );
 }
 
 function namedInHeader(deps: RoutingDeps, caller: CallContext): ResolvedModel[] {

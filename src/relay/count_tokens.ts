@@ -57,12 +57,13 @@ export async function countTokens(deps: CountDeps, request: CountRequest): Promi
   const { caller, dialect, vendor, body } = request;
   const model = String(body.model);
   const counted = { ...dialect.counting!.counted(body), model, stream: false };
-  const { tagBlocks, endUser } = dialect.readRequest(counted);
+  const { tagBlocks, endUser, endUserField } = dialect.readRequest(counted);
   const plain = withoutTags(counted, tagBlocks);
   const targets = await candidatesOf(deps, caller, {
     vendor,
     model,
     endUser,
+    endUserField,
     fallbacks: undefined,
   });
   // As calls do: a target without a key, or one that can't carry the request, is no candidate.

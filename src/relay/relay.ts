@@ -92,12 +92,13 @@ export function createRelay(deps: RelayDeps): Relay {
           dialect.conversation?.own?.check(request.body);
           const facts = await step(() => dialect.readRequest(request.body));
           const { fallbacks, sent } = await takeFallbacks(request, step);
-          const { model, endUser, session } = facts;
+          const { model, endUser, endUserField, session } = facts;
           return {
             targets: await candidatesOf(deps, caller, {
               vendor,
               model,
               endUser,
+              endUserField,
               session,
               fallbacks,
             }),

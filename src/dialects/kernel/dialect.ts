@@ -345,6 +345,8 @@ export interface RequestFacts {
   /** Whether the caller asked for usage in its stream; true in dialects that always report it. */
   wantsStreamUsage: boolean;
   endUser: string | undefined;
+  /** The field that names the end user. */
+  endUserField?: string;
   /** The session that the body names, in dialects whose clients do so. */
   session?: string;
   /** The caller's limit on the output of all choices together. */

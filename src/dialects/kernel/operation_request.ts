@@ -11,6 +11,7 @@ import { type PromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { VendorState } from "./hosted.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { formatPath } from "./fields.ts";
+import { readSafetyUser } from "./safety_user.ts";
 import { asString, isRecord, type JsonRecord, jsonValue } from "./json.ts";
 import type { JsonObjectText, JsonPath, Operation } from "./operation.ts";
 
@@ -40,6 +41,8 @@ export interface OperationRequest {
   readonly model: string;
   readonly stream: boolean;
   readonly endUser: string | undefined;
+  /** The field that names the end user. */
+  readonly endUserField?: string;
   readonly tags: PromptTags;
   /** Length of the prompt's tag lines in UTF-16 units. */
   readonly tagUnits: number;
@@ -68,7 +71,7 @@ export function readOperation(sent: SentRequest, { promptPath }: Prompted): Oper
     files: "form" in sent ? sent.form.parts.filter(isFile) : [],
     model: modelOf(sent),
     stream: fields.stream === true || fields.stream === "true",
-    endUser: asString(fields.safety_identifier) ?? asString(fields.user),
+    ...readSafetyUser(fields),
     tags,
     tagUnits: length,
   };

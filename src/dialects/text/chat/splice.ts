@@ -12,6 +12,7 @@ import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { FallbackField, RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../../shared/fault.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { readSafetyUser } from "../../kernel/safety_user.ts";
 import { modelAndTagEdits, requestMembers, storeEdits } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import type { ToolDemand } from "../../kernel/tool_demand.ts";
@@ -28,7 +29,7 @@ export function readRequest(body: unknown): RequestFacts {
     model: String(request.model),
     stream: request.stream === true,
     wantsStreamUsage: options.include_usage === true,
-    endUser: asString(request.safety_identifier) ?? asString(request.user),
+    ...readSafetyUser(request),
     maxOutputTokens: bounds.length > 0 ? greatest(bounds) * choices : undefined,
     ...(hasOlderLimit(request) ? { limitRename: "max_tokens=max_completion_tokens" } : {}),
     choices,

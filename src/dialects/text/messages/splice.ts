@@ -17,6 +17,7 @@ export function readRequest(body: unknown): RequestFacts {
     stream: request.stream === true,
     wantsStreamUsage: true,
     endUser: user,
+    ...(user === undefined ? {} : { endUserField: "metadata.user_id" }),
     ...(session === undefined ? {} : { session }),
     maxOutputTokens: typeof request.max_tokens === "number" ? request.max_tokens : undefined,
     choices: 1,

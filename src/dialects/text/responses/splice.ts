@@ -10,6 +10,7 @@ import { atOnce, mapInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { missingField } from "../../../shared/fault.ts";
+import { readSafetyUser } from "../../kernel/safety_user.ts";
 import { modelAndTagEdits, requestMembers } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import { envelopeMark, isEnvelope } from "./conversation/envelope.ts";
@@ -78,7 +79,7 @@ export function readRequest(body: unknown): RequestFacts {
     stream: request.stream === true,
     // The terminal event always has usage: nothing needs to be requested.
     wantsStreamUsage: true,
-    endUser: asString(request.safety_identifier) ?? asString(request.user),
+    ...readSafetyUser(request),
     maxOutputTokens: typeof request.max_output_tokens === "number"
       ? request.max_output_tokens
       : undefined,
