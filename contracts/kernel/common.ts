@@ -46,8 +46,8 @@ export const typedPart = z.looseObject({
   type: z.string().describe("What it is, such as `text`."),
 }).openapi("TypedPart");
 
-/** An RFC 3339 timestamp, with a time zone. */
-export const timestampSchema = z.iso.datetime({ offset: true }).openapi({
+/** An RFC 3339 timestamp, with a time zone. Its `T` and `Z` may be small letters. */
+export const timestampSchema = z.string().toUpperCase().datetime({ offset: true }).openapi({
   format: "date-time",
   example: "2026-11-21T09:00:00Z",
 });

@@ -111,7 +111,7 @@ export function timeOption(values: Values, name: string): Date | undefined {
   const value = optional(values, name);
   if (value === undefined) return undefined;
   // Without its zone a time would mean another moment on another machine.
-  const [, day] = /^(\d{4}-\d\d-\d\d)T.*(?:Z|[+-]\d\d:\d\d)$/.exec(value) ?? [];
+  const [, day] = /^(\d{4}-\d\d-\d\d)T.*(?:Z|[+-]\d\d:\d\d)$/i.exec(value) ?? [];
   const at = new Date(value);
   if (day === undefined || Number.isNaN(at.getTime()) || !isDay(day)) {
     throw new UsageError(`--${name} ${value}: expected a time such as 2027-01-31T00:00:00Z`);

@@ -2,7 +2,7 @@ import { type Account, type AccountStore, type Tier, tierLimits } from "../keys/
 import type { ApiKeyStore } from "../keys/api_key.ts";
 import { maxRateNumber } from "../rate_limits/rate_limit.ts";
 import { Fault } from "../shared/fault.ts";
-import { type Administrator, noteBy, OptionError } from "./administration.ts";
+import { type Administrator, missingOption, noteBy, OptionError } from "./administration.ts";
 
 /**
  * Makes an account of the tier free, without credit. Throws `OptionError`, and
@@ -80,7 +80,7 @@ function limitsOf(account: Account, { tier = account.tier, rpm, burst }: LimitOp
 }
 
 function amount(field: "rpm" | "burst", value: number | undefined): number {
-  if (value === undefined) throw new OptionError(field, "is missing: enterprise has no numbers");
+  if (value === undefined) throw missingOption(field, "enterprise has no numbers");
   if (Number.isInteger(value) && value >= 1 && value <= maxRateNumber) return value;
   throw new OptionError(field, `expected a whole number from 1 to ${maxRateNumber}`);
 }

@@ -55,9 +55,18 @@ export async function accountFilter(
  * `invalid_value`, on the command line wrong usage.
  */
 export class OptionError extends Fault {
-  constructor(readonly field: string, readonly problem: string) {
-    super("invalid_value", { param: field, message: `${field}: ${problem}.` });
+  constructor(
+    readonly field: string,
+    readonly problem: string,
+    code: "invalid_value" | "missing_required_field" = "invalid_value",
+  ) {
+    super(code, { param: field, message: `${field}: ${problem}.` });
   }
+}
+
+/** A field without which the others mean nothing. */
+export function missingOption(field: string, why: string): OptionError {
+  return new OptionError(field, `is missing: ${why}`, "missing_required_field");
 }
 
 /** The rows of a page out of one row more than it has, and where the next one begins. */

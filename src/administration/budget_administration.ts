@@ -10,7 +10,7 @@ import type { BudgetService } from "../budgets/budget_service.ts";
 import type { Account } from "../keys/account.ts";
 import { Fault, rethrowing } from "../shared/fault.ts";
 import { momentOf } from "../shared/time_span.ts";
-import { type Administrator, OptionError } from "./administration.ts";
+import { type Administrator, missingOption, OptionError } from "./administration.ts";
 
 /** Limits as callers name them; amounts are decimal strings in USD. */
 export interface BudgetLimitOptions {
@@ -63,9 +63,9 @@ function raisedBy({ raise_until, raised_usd }: BudgetLimitOptions): RaisedLimit 
   if (raise_until && raised_usd !== undefined) {
     return { nanos: parseUsd(raised_usd, 9), until: momentOf(raise_until) };
   }
-  if (raise_until) throw new OptionError("raised_usd", "is missing: the limit until raise_until");
+  if (raise_until) throw missingOption("raised_usd", "the limit until raise_until");
   if (raised_usd !== undefined) {
-    throw new OptionError("raise_until", "is missing: how long raised_usd is the limit");
+    throw missingOption("raise_until", "how long raised_usd is the limit");
   }
   return raise_until === null ? null : undefined;
 }

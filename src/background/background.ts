@@ -141,7 +141,7 @@ export class Background {
     const { store, runner } = this.#deps;
     const call = await store.find(key);
     if (!call) {
-      if (!await this.#stored(key)) return undefined;
+      if (!await this.#stored(key) && !await this.#storedElsewhere(key)) return undefined;
       throw invalidValue(
         "response_id",
         "only responses that were created with 'background: true' can be cancelled",

@@ -58,3 +58,25 @@ Deno.test("what is held for a background call that is not made is free again", a
   await runner.drain(1000);
   assert.deepEqual(settled, [0n]);
 });
+
+Deno.test("cancelling a response that another process answered just now says why it can't be", async () => {
+  const key = { accountId: 1, responseId: "resp" };
+  const stored = { answerText: JSON.stringify({ object: "response", id: "resp", output: [] }) };
+  const cancelled = (isWritten: boolean) => {
+    let hasCome = false;
+    const background = new Background({
+      store: { find: () => Promise.resolve(undefined) },
+      storedResponses: {
+        findResponse: () => Promise.resolve(hasCome ? stored : undefined),
+        lookAgain(_: number, __: unknown, look: () => Promise<unknown>) {
+          hasCome = isWritten;
+          return look();
+        },
+      },
+      ...{ dialects, perAccount: 10 },
+    } as never);
+    return background.cancel(key);
+  };
+  assert.equal(await cancelled(false), undefined);
+  await assert.rejects(cancelled(true), /only responses that were created with 'background: true'/);
+});

@@ -1,5 +1,6 @@
 import type { HeavyWork } from "./heavy_work.ts";
-import type { JsonCount } from "./json_count.ts";
+import { JsonCount } from "./json_count.ts";
+import { parseInSteps } from "./parse_in_steps.ts";
 import type { Steps } from "./steps.ts";
 import type { ValueGate } from "./value_gate.ts";
 
@@ -30,3 +31,12 @@ export function* countInSteps(count: JsonCount, text: string): Steps<void> {
     yield;
   }
 }
+
+/** Parses a text that has passed the limits before, or that we wrote. */
+export function* parsing(text: string): Steps<unknown> {
+  const count = new JsonCount(wideLimits);
+  yield* countInSteps(count, text);
+  return yield* parseInSteps(text, count);
+}
+
+const wideLimits = { values: 1e9, depth: 1024, members: 1e9, names: 1e6 } as const;

@@ -5,7 +5,8 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Call, Ending } from "./call.ts";
 import type { Authorization } from "./pipeline.ts";
 import type { Reply } from "./reply.ts";
-import { changeMembers, splice, topLevelMembers } from "../base/json_text.ts";
+import { changeMembers, splice, topLevelMembersSteps } from "../base/json_text.ts";
+import type { Steps } from "../base/steps.ts";
 import type { TextPlan } from "./plan/text_plan.ts";
 
 /** A background call on its way through the relay. */
@@ -135,8 +136,8 @@ export function planBackground(plan: TextPlan, task: BackgroundTask): TextPlan {
   };
 }
 
-function withoutStream({ requestText: text, upstream }: TextPlan): string {
-  const members = topLevelMembers(text);
+function* withoutStream({ requestText: text, upstream }: TextPlan): Steps<string> {
+  const members = yield* topLevelMembersSteps(text);
   if (!members) return text;
   return splice(text, changeMembers(text, members.range, { remove: upstream.asking.streaming }));
 }

@@ -1,4 +1,5 @@
 import { nanosToUsd } from "../base/money.ts";
+import { parsing } from "../base/heavy_json.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
 import { writeJson } from "../base/write_json.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
@@ -28,7 +29,13 @@ import type { CallContext } from "./call_context.ts";
 import { continueConversation } from "./conversation/conversation.ts";
 import { candidatesOf, type RoutingDeps } from "./candidates.ts";
 import { eachPossible, mayAnotherAnswer } from "./pipeline.ts";
-import { parsing, type PlanDeps, readEndpointRefusal, unsignedThinking } from "./plan/plan_call.ts";
+import {
+  leaveOutRefused,
+  type PlanDeps,
+  readEndpointRefusal,
+  setsCacheMarks,
+  unsignedThinking,
+} from "./plan/plan_call.ts";
 import { modelHeader, type Reply, serverTiming } from "./reply.ts";
 import type { Counting, Dialect } from "../dialects/kernel/dialect.ts";
 
@@ -56,6 +63,8 @@ export interface CountDeps extends PlanDeps, AccessDeps, RoutingDeps {
 export async function countTokens(deps: CountDeps, request: CountRequest): Promise<Reply> {
   const { caller, dialect, vendor, body } = request;
   const model = String(body.model);
+  // Nothing is marked in a count, but a wrong word means the same as in a call.
+  setsCacheMarks(caller);
   const counted = { ...dialect.counting!.counted(body), model, stream: false };
   const { tagBlocks, endUser, endUserField } = dialect.readRequest(counted);
   const plain = withoutTags(counted, tagBlocks);
@@ -119,7 +128,7 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
   }
   const request = same
     ? await asSent({ ...of, plain }, target)
-    : await translated({ ...of, plain }, upstream, target);
+    : await translated(deps, { ...of, plain }, upstream, access);
   if (access.isManaged) {
     refuseState(state);
     // Of the conversation that is continued a vendor of this dialect may have its own.
@@ -159,13 +168,17 @@ async function asSent({ caller, dialect, plain }: Counted, target: ResolvedModel
 
 /** The body as a call would be sent in the vendor's dialect. */
 async function translated(
-  { caller: { step = runAtOnce }, dialect, plain }: Counted,
+  { learned }: Pick<CountDeps, "learned">,
+  { caller, dialect, plain }: Counted,
   upstream: Dialect,
-  { model, vendor: { quirks } }: ResolvedModel,
+  access: Pick<VendorAccess, "target" | "mode">,
 ) {
+  const { step = runAtOnce } = caller;
+  const { model, vendor: { quirks } } = access.target;
   const request = await step.inSteps(() => dialect.decodeRequestSteps(plain));
   const target = { model, maxOutputTokens: undefined, quirks };
-  return (await step.inSteps(() => upstream.encodeRequestSteps(request, target))).body;
+  const { body } = await step.inSteps(() => upstream.encodeRequestSteps(request, target));
+  return leaveOutRefused(learned, { ...access, caller }, upstream, body);
 }
 
 async function countAt(

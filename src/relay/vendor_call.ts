@@ -1,7 +1,11 @@
 import type { Clock } from "../base/clock.ts";
+import { parsing } from "../base/heavy_json.ts";
+import { runAtOnce } from "../base/heavy_work.ts";
+import { writeJson } from "../base/write_json.ts";
 import type { Log } from "../base/log.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { RequestFacts } from "../dialects/kernel/dialect.ts";
+import type { JsonRecord } from "../dialects/kernel/json.ts";
 import { Fault } from "../shared/fault.ts";
 import type { LearnedEndpoints, RefusedCalls } from "../vendors/learned_endpoints.ts";
 import {
@@ -122,7 +126,7 @@ export async function callVendor(
       : refusal && nextDialect(learned, exchange, refusal, askedDialects);
     const plan = next && await planOther(exchange, next);
     if (!plan) throw fault;
-    lessons.push(lessonOf(learned, exchange, refusal!));
+    lessons.push(await lessonOf(learned, exchange, refusal!));
     exchange.plan = plan;
     exchange.call.reroute(plan);
   }
@@ -158,17 +162,17 @@ async function planOther(
   }
 }
 
-function lessonOf(
+async function lessonOf(
   learned: LearnedEndpoints,
   exchange: TextExchange,
   refusal: EndpointRefusal,
-): () => void {
-  const { target: { vendor, model } } = exchange.vendorCall;
+): Promise<() => void> {
+  const { target: { vendor, model }, caller: { step = runAtOnce } } = exchange.vendorCall;
   const { upstream, requestText } = exchange.plan;
   if (refusal === "missing") {
     return () => upstream.isOptional || learned.learnMissing(vendor.label, upstream.name);
   }
-  const demand = upstream.toolDemand?.(JSON.parse(requestText)) ?? "none";
+  const demand = upstream.toolDemand?.(await step.inSteps(() => parsing(requestText))) ?? "none";
   return () => learned.learnChatRefusal(vendor.label, model, demand);
 }
 
@@ -179,45 +183,67 @@ function additionsOf({ plan, vendorCall }: TextExchange): RefusedCalls {
   return { label: vendor.label, model, dialect: plan.upstream.name, accountId, mode };
 }
 
-/**
- * The request without a refused addition of ours; undefined where the refusal is about the caller's
- * part. One with a `cause` is remembered.
- */
-function withoutRefused(
-  { plan, facts }: TextExchange,
-  refusal: string,
-): { text: string; stream?: boolean; cause?: string } | undefined {
-  const { upstream, sameDialect, requestText } = plan;
-  // A server that doesn't know the usage flag: leave it out and count tokens here.
-  if (facts.stream && upstream.usageFlag?.isRefusedIn(refusal)) {
-    const text = plan.plainRequestText();
-    return text === undefined ? undefined : { text };
-  }
-  // We stream background calls, and some models can't stream.
-  if (/\bstream(ing|ed)?\b/i.test(refusal)) {
-    const text = plan.wholeRequestText?.();
-    if (text !== undefined) return { text, stream: false };
-  }
-  if (sameDialect || !upstream.withoutRefused) return undefined;
-  const plain = upstream.withoutRefused(JSON.parse(requestText), refusal);
-  return plain && { text: JSON.stringify(plain.request), cause: plain.cause };
+/** A request of a plan, without what the vendor refused of it. */
+interface AskedRequest {
+  readonly text: string;
+  readonly stream?: boolean | undefined;
+  /** Why something was left out, for each thing that is to be remembered. */
+  readonly causes: readonly string[];
 }
 
-/** Sends the plan's request; once more without additions of ours that the vendor refuses. */
+/**
+ * The request without a refused addition of ours; undefined where the refusal is about the caller's
+ * part. A large one is read and written in its turn, as the caller's was.
+ */
+async function withoutRefused(
+  { plan, facts, vendorCall: { caller: { step = runAtOnce } } }: TextExchange,
+  asked: AskedRequest,
+  refusal: string,
+): Promise<AskedRequest | undefined> {
+  const { upstream, sameDialect } = plan;
+  // These two are made of the plan's request, with all additions in it.
+  const isFirst = asked.text === plan.requestText;
+  // A server that doesn't know the usage flag: leave it out and count tokens here.
+  if (isFirst && facts.stream && upstream.usageFlag?.isRefusedIn(refusal)) {
+    const text = await step.inSteps(() => plan.plainRequestText());
+    return text === undefined ? undefined : { text, causes: [] };
+  }
+  // We stream background calls, and some models can't stream.
+  if (isFirst && plan.wholeRequestText && /\bstream(ing|ed)?\b/i.test(refusal)) {
+    const text = await step.inSteps(() => plan.wholeRequestText!());
+    return { text, stream: false, causes: [] };
+  }
+  if (sameDialect || !upstream.withoutRefused) return undefined;
+  const request = await step.inSteps(() => parsing(asked.text)) as JsonRecord;
+  const plain = upstream.withoutRefused(request, refusal);
+  if (!plain) return undefined;
+  const text = await step.inSteps(() => writeJson(plain.request));
+  return { ...asked, text, causes: [...asked.causes, plain.cause] };
+}
+
+/**
+ * Sends the plan's request; again without an addition of ours that the vendor refuses, as long as it
+ * refuses another one.
+ */
 async function askOnce(
   deps: VendorCallDeps,
   exchange: TextExchange,
 ): Promise<{ answer: UpstreamAnswer } | Refused> {
-  const answer = await post(deps, exchange, exchange.plan.requestText);
-  if (isGood(answer)) return { answer };
-  const refusal = await readRefusal(answer);
-  const mayAskAgain = answer.status === 400 && budgetOf(exchange.call, exchange.isLast).left > 0;
-  const plain = mayAskAgain ? withoutRefused(exchange, refusal.text) : undefined;
-  if (plain === undefined) return { answer, ...refusal };
-  const again = await post(deps, exchange, plain.text, plain.stream);
-  if (!isGood(again)) return { answer: again, ...await readRefusal(again) };
-  if (plain.cause) deps.learned.learnRefusedAddition(additionsOf(exchange), plain.cause);
-  return { answer: again };
+  let asked: AskedRequest = { text: exchange.plan.requestText, causes: [] };
+  for (;;) {
+    const answer = await post(deps, exchange, asked.text, asked.stream);
+    if (isGood(answer)) {
+      for (const cause of asked.causes) {
+        deps.learned.learnRefusedAddition(additionsOf(exchange), cause);
+      }
+      return { answer };
+    }
+    const refusal = await readRefusal(answer);
+    const mayAskAgain = answer.status === 400 && budgetOf(exchange.call, exchange.isLast).left > 0;
+    const plain = mayAskAgain ? await withoutRefused(exchange, asked, refusal.text) : undefined;
+    if (plain === undefined || plain.text === asked.text) return { answer, ...refusal };
+    asked = plain;
+  }
 }
 
 function post(

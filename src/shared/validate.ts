@@ -123,7 +123,19 @@ function anyElements(field: z.ZodType): z.ZodType {
 
 /** What to report of an issue: of a union, what is wrong in the one form that the value has. */
 function decisive(issue: z.core.$ZodIssue): z.core.$ZodIssue {
-  return tooMany(issue, issue.path) ?? withinForm(issue);
+  return tooMany(issue, issue.path) ?? namedForm(issue) ?? withinForm(issue);
+}
+
+/** Of a value that names none of the forms of its union: what its name could be. */
+function namedForm(issue: z.core.$ZodIssue): z.core.$ZodIssue | undefined {
+  if (issue.code !== "invalid_union" || !issue.discriminator || !("options" in issue)) return;
+  return {
+    code: "invalid_value",
+    path: issue.path,
+    message: issue.message,
+    values: issue.options as z.core.util.Primitive[],
+    input: (issue.input as Readonly<Record<string, unknown>>)[issue.discriminator],
+  };
 }
 
 function withinForm(issue: z.core.$ZodIssue): z.core.$ZodIssue {

@@ -19,6 +19,10 @@ const schema = z.looseObject({
   id: z.uuid().optional(),
   above: z.number().gt(0).lt(10).optional(),
   options: z.strictObject({ usage: z.boolean().optional() }).optional(),
+  grader: z.discriminatedUnion("type", [
+    z.strictObject({ type: z.literal("exact") }),
+    z.strictObject({ type: z.literal("regex") }),
+  ]).optional(),
   schema: z.union([z.record(z.string(), z.unknown()), z.boolean()]).optional(),
 });
 const good = { model: "m", messages: [{ role: "user" }] };
@@ -40,6 +44,20 @@ const scenarios: Scenario[] = [
     code: missing,
     param: "",
     message: "The request body: required, expected an object.",
+  },
+  {
+    name: "a form of no known name",
+    value: { ...good, grader: { type: "Exact" } },
+    code: invalid,
+    param: "grader.type",
+    message: "grader.type: expected 'exact' or 'regex'.",
+  },
+  {
+    name: "a form without a name",
+    value: { ...good, grader: {} },
+    code: missing,
+    param: "grader.type",
+    message: "grader.type: required, expected 'exact' or 'regex'.",
   },
   {
     name: "an array for a body",

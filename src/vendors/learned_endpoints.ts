@@ -5,6 +5,8 @@ import { type ToolDemand, toolDemands } from "../dialects/kernel/tool_demand.ts"
 
 /** Names come from callers: no more of them are remembered. */
 const mostModels = 10_000;
+/** A refusal's words that name an addition are few; vendors word them. */
+const mostCauses = 8;
 /** What a vendor refuses may depend on an account there, whose rights change. */
 const refusedMs = 10 * 60_000;
 
@@ -33,8 +35,8 @@ export interface LearnedEndpoints {
   /** Whether the chat endpoint has refused calls of the model that asked for this, or for less. */
   chatRefuses(label: string, model: string, demand: ToolDemand): boolean;
   learnChatRefusal(label: string, model: string, demand: ToolDemand): void;
-  /** Why the vendor has lately refused an addition of ours to such calls. */
-  refusedAddition(calls: RefusedCalls): string | undefined;
+  /** Why the vendor has lately refused additions of ours to such calls, a cause for each. */
+  refusedAdditions(calls: RefusedCalls): string[];
   learnRefusedAddition(calls: RefusedCalls, cause: string): void;
 }
 
@@ -45,7 +47,8 @@ export function createLearnedEndpoints(
   const proven = new Set<string>();
   /** Model → place in `toolDemands` of the least that was refused. */
   const refused = new Map<string, number>();
-  const additions = new Map<string, { cause: string; untilMs: number }>();
+  /** Calls → cause → until when it counts. */
+  const additions = new Map<string, Map<string, number>>();
   const keyOfCalls = (calls: RefusedCalls) =>
     JSON.stringify([calls.label, calls.model, calls.dialect, calls.accountId, calls.mode]);
   const keyOf = (label: string, name: string) => `${label}/${name}`;
@@ -68,20 +71,24 @@ export function createLearnedEndpoints(
       makeRoom(refused, key);
       refused.set(key, least);
     },
-    refusedAddition(calls) {
-      if (additions.size === 0) return undefined;
-      const found = additions.get(keyOfCalls(calls));
-      return found && found.untilMs > clock.monotonicMs() ? found.cause : undefined;
+    refusedAdditions(calls) {
+      if (additions.size === 0) return [];
+      const now = clock.monotonicMs();
+      const found = [...additions.get(keyOfCalls(calls)) ?? []];
+      return found.filter(([, untilMs]) => untilMs > now).map(([cause]) => cause);
     },
     learnRefusedAddition(calls, cause) {
       const key = keyOfCalls(calls);
       makeRoom(additions, key);
-      additions.set(key, { cause, untilMs: clock.monotonicMs() + refusedMs });
+      const causes = additions.get(key) ?? new Map<string, number>();
+      additions.set(key, causes);
+      makeRoom(causes, cause, mostCauses);
+      causes.set(cause, clock.monotonicMs() + refusedMs);
     },
   };
 }
 
-/** The model learned first goes first. */
-function makeRoom(models: Map<string, unknown>, key: string): void {
-  if (!models.has(key) && models.size >= mostModels) models.delete(models.keys().next().value!);
+/** What was learned first goes first. */
+function makeRoom(learned: Map<string, unknown>, key: string, most = mostModels): void {
+  if (!learned.has(key) && learned.size >= most) learned.delete(learned.keys().next().value!);
 }

@@ -31,7 +31,7 @@ export const budgetRows = {
             ...{ raise_until: "2020-01-01T00:00:00Z", raised_usd: "2" },
           },
         })],
-      ["invalid_value", /^raised_usd: is missing/, (to) =>
+      ["missing_required_field", /^raised_usd: is missing/, (to) =>
         sdk.setBudget({
           ...to,
           body: { on: "account", per: "day", usd: "1", raise_until: "2999-01-01T00:00:00Z" },

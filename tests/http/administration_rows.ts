@@ -81,7 +81,7 @@ const accountRows = {
         (to) => sdk.updateAccount({ ...to, path: { id: 3 }, body: { tier: "pro", rpm: 1 } }),
       ],
       [
-        "invalid_value",
+        "missing_required_field",
         /^rpm: is missing/,
         (to) =>
           sdk.updateAccount({ ...to, path: { id: 2 }, body: { tier: "enterprise", burst: 1 } }),

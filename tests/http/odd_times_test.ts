@@ -1,4 +1,7 @@
-/** RFC 3339 times that lie beyond the years 1 to 9999 of UTC, which the database can't read. */
+/**
+ * RFC 3339 times that lie beyond the years 1 to 9999 of UTC, which the database can't read, and those
+ * with small letters.
+ */
 import assert from "@std/assert";
 import { shared, startTestService } from "../support/service.ts";
 
@@ -20,6 +23,9 @@ for (
     ["prices/reprice", { since: first, until: last, dry_run: true }, {}],
     ["keys", { name: "until the end", expires: last }, { expires_at: lastOfUtc }],
     ["budgets", raised, { raise_until: lastOfUtc }],
+    ["budgets", { ...raised, raise_until: "2999-01-01t00:00:00z" }, {
+      raise_until: "2999-01-01T00:00:00.000Z",
+    }],
   ] as [string, object, Record<string, string>][]
 ) {
   Deno.test(`${path} takes ${JSON.stringify(body)}`, async () => {
@@ -31,6 +37,13 @@ for (
     for (const [field, time] of Object.entries(answered)) assert.equal(said[field], time);
   });
 }
+
+Deno.test("an export's dates may be written with small letters", async () => {
+  const { service } = world();
+  const span = { start_date: "2026-11-27t10:00:00z", end_date: "2026-11-27t12:00:00+01:00" };
+  const answer = await service.post("/api/v1/exports", { format: "jsonl", filters: {}, ...span });
+  assert.equal(answer.status, 200, await answer.text());
+});
 
 Deno.test("the command line takes such a time", async () => {
   const { exitCode, lines } = await world().service.admin("reprice", "--dry-run", "--since", first);

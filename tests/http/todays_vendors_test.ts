@@ -129,6 +129,21 @@ Deno.test("a strict caller, or key, gets its bytes through as they are, and the 
   world().play();
 });
 
+Deno.test("a wrong word for cache marks is refused whichever vendor is asked, also in a count", async () => {
+  world().play();
+  const messages = [{ role: "user", content: "x" }];
+  const bodies = [
+    ["/vendor-b/v1/chat/completions", { model: "gpt-5-mini", messages }],
+    ["/chat/v1/chat/completions", { model: "anthropic/claude-haiku-4-5", messages }],
+    ["/chat/v1/messages/count_tokens", { model: "openai/gpt-5-mini", messages }],
+  ] as const;
+  for (const [path, body] of bodies) {
+    const answer = await world().post(path, body, { "x-prompt-cache": "On" });
+    assert.equal(answer.status, 400, path);
+    assert.match(await answer.text(), /X-Prompt-Cache: expected 'on' or 'off'/, path);
+  }
+});
+
 Deno.test("open prefixes reach their own vendor in its own dialect, and no other", async () => {
   world().play();
   const headers = {

@@ -369,3 +369,34 @@ Deno.test("what we ask for on our own and the vendor refuses is left out, and th
   // The next ones are asked without it at once.
   await askBoth(["responses"]);
 });
+
+Deno.test("two additions that one model refuses are both left out, of counts too", async () => {
+  const counted: unknown[] = [];
+  await using world = await startWorld((path, { include, reasoning }) => {
+    const { summary } = (reasoning ?? {}) as { summary?: string };
+    const counts = path === "responses/input_tokens";
+    const refused = summary !== undefined
+      ? { message: "Your organization must be verified.", param: "reasoning.summary" }
+      : JSON.stringify(include ?? null).includes("encrypted")
+      ? { message: "Encrypted content is not supported with this model." }
+      : undefined;
+    if (refused !== undefined) return { status: 400, body: { error: refused } };
+    if (!counts) return undefined;
+    counted.push(reasoning);
+    return { status: 200, body: { object: "response.input_tokens", input_tokens: 7 } };
+  }, { translate_to: "responses" });
+  const thinking = { type: "adaptive", display: "summarized" };
+  const requests: number[] = [];
+  for (let call = 0; call < 3; call++) {
+    const answered = await ask(world, "messages", { max_tokens: 4000, thinking });
+    assert.equal(answered.status, 200);
+    assert.equal(answerText("messages", await answered.text(), false), spokenText);
+    requests.push(world.asked().length);
+  }
+  assert.deepEqual(requests, [3, 1, 1], "each is refused once, and then both are left out");
+  const count = await world.service.post("/chat/v1/messages/count_tokens", {
+    ...{ model: "x/m-1", messages: [{ role: "user", content: "How are you?" }], thinking },
+  });
+  assert.deepEqual(await count.json(), { input_tokens: 7 });
+  assert.equal(counted.length, 1);
+});

@@ -16,6 +16,8 @@ export interface CanonicalRequest extends RequestSettings {
   /** System and developer texts before the first turn, in order. */
   system: SystemText[];
   turns: Turn[];
+  /** The caller's field with the turns. Default: `messages`. */
+  turnsPath?: string;
   tools: Tool[];
   /**
    * The last turn asks for a summary of the conversation, by which the caller will replace it.

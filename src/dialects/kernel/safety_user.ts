@@ -8,7 +8,5 @@ export function readSafetyUser(
   const newer = asString(safety_identifier);
   if (newer !== undefined) return { endUser: newer, endUserField: "safety_identifier" };
   const older = asString(user);
-  return older === undefined
-    ? { endUser: undefined }
-    : { endUser: older, endUserField: "user" };
+  return older === undefined ? { endUser: undefined } : { endUser: older, endUserField: "user" };
 }

@@ -59,7 +59,7 @@ export function* passThrough(
     hosted: dialect.hostedWork(body),
     requestText,
     plainRequestText: () =>
-      dialect.spliceRequest(bodyText, facts, { ...changes, askStreamUsage: false }),
+      dialect.spliceRequestSteps(bodyText, facts, { ...changes, askStreamUsage: false }),
     losses: unsigned?.switchesOff ? ["thinking"] : [],
     renamed,
     whole({ bytes, text, events }) {

@@ -29,10 +29,7 @@ import { passThrough } from "./pass_through.ts";
 import { recallReasoning } from "../conversation/reasoning_store.ts";
 import { translate } from "./translation.ts";
 import { readVendorError } from "../../dialects/kernel/vendor_error.ts";
-import { countInSteps } from "../../base/heavy_json.ts";
-import { JsonCount } from "../../base/json_count.ts";
-import { parseInSteps } from "../../base/parse_in_steps.ts";
-import type { Steps } from "../../base/steps.ts";
+import { parsing } from "../../base/heavy_json.ts";
 import { defined } from "../../base/defined.ts";
 import { isRecord, type JsonRecord } from "../../dialects/kernel/json.ts";
 
@@ -81,6 +78,8 @@ export async function planCall(
   const { step = runAtOnce } = caller;
   // A wrong mode is refused whoever is asked: it may stand for `strict`, which changes either way.
   const mode = translationMode(caller);
+  // So is a wrong word for cache marks, which only translated calls get.
+  setsCacheMarks(caller);
   const demand = dialect.toolDemand?.(request.body);
   const first = upstream ?? dialectsFor(deps, dialectCall(request, demand ?? "none"))[0];
   const isEmulated = !request.target.vendor.compacts && dialect.asksForSummary?.(request.body);
@@ -213,25 +212,28 @@ async function encodeFor(
     losses: encoded.losses,
     hosted: upstream.hostedWork(encoded.body),
     requestText: await step.inSteps(() =>
-      writeJson(withoutRefused(deps.learned, request, upstream, encoded.body))
+      writeJson(leaveOutRefused(deps.learned, request, upstream, encoded.body))
     ),
   };
 }
 
 /** The encoded request without what the model is known to refuse, or has refused lately. */
-function withoutRefused(
-  learned: LearnedEndpoints,
-  { target: { vendor, model }, caller, mode }: PlanRequest,
+export function leaveOutRefused(
+  learned: Pick<LearnedEndpoints, "refusedAdditions">,
+  { target: { vendor, model }, caller, mode }: Pick<PlanRequest, "target" | "caller" | "mode">,
   upstream: Dialect,
   encoded: JsonRecord,
 ): JsonRecord {
   const fitting = upstream.fitToModel?.(encoded, model) ?? encoded;
-  const cause = upstream.withoutRefused && learned.refusedAddition({
+  if (!upstream.withoutRefused) return fitting;
+  const causes = learned.refusedAdditions({
     ...{ label: vendor.label, model, dialect: upstream.name, mode },
     accountId: caller.principal.account.id,
   });
-  if (cause === undefined) return fitting;
-  return upstream.withoutRefused?.(fitting, cause)?.request ?? fitting;
+  return causes.reduce<JsonRecord>(
+    (request, cause) => upstream.withoutRefused?.(request, cause)?.request ?? request,
+    fitting,
+  );
 }
 
 /** What the encoder needs to know about the target. */
@@ -253,8 +255,8 @@ function secondsOf(clock: Clock): () => number {
   return () => Math.floor(clock.now().getTime() / 1000);
 }
 
-/** `X-Prompt-Cache`, else the key's own setting. */
-function setsCacheMarks(caller: CallContext): boolean {
+/** `X-Prompt-Cache`, else the key's own setting. Throws `Fault("invalid_value")`. */
+export function setsCacheMarks(caller: CallContext): boolean {
   const asked = caller.header("x-prompt-cache");
   if (asked === undefined) return caller.principal.key.promptCache;
   if (asked === "on" || asked === "off") return asked === "on";
@@ -380,16 +382,6 @@ async function readAgain(
   const { model, stream } = facts;
   return dialect.asking.modelInPath && isRecord(body) ? { ...body, model, stream } : body;
 }
-
-/** Parses a text that was a caller's body before. */
-export function* parsing(text: string): Steps<unknown> {
-  const count = new JsonCount(wideLimits);
-  yield* countInSteps(count, text);
-  return yield* parseInSteps(text, count);
-}
-
-/** The body has passed the callers' limits before. */
-const wideLimits = { values: 1e9, depth: 1024, members: 1e9, names: 1e6 } as const;
 
 /**
  * The model's name for the answer: as the caller wrote it, on the unified family in dialects whose

@@ -2,6 +2,7 @@ import type { DecodedEvent, Dialect, DialectQuirks } from "../../dialects/kernel
 import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/kernel/canonical.ts";
 import type { HostedWork } from "../../dialects/kernel/hosted.ts";
 import type { SseEvent } from "../../base/sse.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { RetainedReasoning } from "../../shared/stored_response.ts";
 import type { Fault } from "../../shared/fault.ts";
 
@@ -21,11 +22,11 @@ export interface TextPlan {
   /** The request's text for the vendor. */
   readonly requestText: string;
   /** The request without the usage flag, for servers that don't know it. */
-  plainRequestText(): string | undefined;
+  plainRequestText(): Steps<string | undefined>;
   /**
    * The request for a whole answer, where the caller would not notice: some models can't stream.
    */
-  wholeRequestText?(): string;
+  wholeRequestText?(): Steps<string>;
   /** Paths in the caller's request of fields that could not be carried. */
   readonly losses: readonly string[];
   /** A field that was passed on under another name: `older=newer`. */

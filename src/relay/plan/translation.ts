@@ -1,4 +1,8 @@
+import { parsing } from "../../base/heavy_json.ts";
+import type { Steps } from "../../base/steps.ts";
+import { writeJson } from "../../base/write_json.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/kernel/canonical.ts";
+import type { JsonRecord } from "../../dialects/kernel/json.ts";
 import type { Loss } from "../../dialects/kernel/canonical_request.ts";
 import { foldEvents } from "../../dialects/kernel/fold.ts";
 import type { HostedWork } from "../../dialects/kernel/hosted.ts";
@@ -65,11 +69,7 @@ export function translate(options: TranslationCall): TextPlan {
     quirks: target.vendor.quirks,
     hosted: call.hosted,
     requestText: call.requestText,
-    plainRequestText: () => {
-      const { usageFlag } = upstream;
-      // Rarely needed, so the parsed value is not held for it.
-      return usageFlag && JSON.stringify(usageFlag.without(JSON.parse(call.requestText)));
-    },
+    plainRequestText: () => withoutUsageFlag(upstream, call.requestText),
     losses,
     whole({ events }) {
       const rewriter = createRewriter();
@@ -182,4 +182,11 @@ export function enforceTranslationMode(losses: readonly Loss[], mode: Translatio
     });
   }
   return [...new Set(losses.map(({ path }) => path))];
+}
+
+/** Rarely needed, so the parsed request is not held for it. */
+function* withoutUsageFlag({ usageFlag }: Dialect, requestText: string): Steps<string | undefined> {
+  if (!usageFlag) return undefined;
+  const request = yield* parsing(requestText);
+  return yield* writeJson(usageFlag.without(request as JsonRecord));
 }

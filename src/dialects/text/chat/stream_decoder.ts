@@ -11,8 +11,10 @@ import type {
   StreamDecoder,
 } from "../../kernel/dialect.ts";
 import {
+  asRecord,
   asString,
   choiceIndex,
+  choiceIndexes,
   isRecord,
   type JsonRecord,
   jsonValue,
@@ -111,13 +113,17 @@ class ChatStreamDecoder implements StreamDecoder {
     }
     this.#own.add(json);
     const choices = Array.isArray(json.choices) ? json.choices : [];
+    // Of one choice that was asked for, two entries with its number are two pieces.
+    const indexes = this.#asked > 1 && choices.length > 1
+      ? choiceIndexes(choices.map(asRecord))
+      : undefined;
     for (let position = 0; position < choices.length; position++) {
       const choice: unknown = choices[position];
       if (!isRecord(choice)) continue;
       if (isErrorReason(choice.finish_reason)) {
         return this.#failWith(readFailure(choice, json), json);
       }
-      this.#choice(choiceIndex(choice.index, position)).read(choice, events);
+      this.#choice(indexes?.[position] ?? choiceIndex(choice.index, position)).read(choice, events);
     }
     const usage = this.#usage(json);
     if (usage) events.push({ type: "usage", usage });

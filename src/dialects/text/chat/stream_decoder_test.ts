@@ -196,6 +196,25 @@ for (const [name, payloads, isWhole] of ofTwo) {
   });
 }
 
+Deno.test("choices of one chunk that are all numbered 0 are what was asked for, or pieces of one", () => {
+  const both = (one: object, other: object) => ({
+    choices: [{ index: 0, ...one }, { index: 0, ...other }],
+  });
+  const payloads = [
+    both({ delta: { content: "a" } }, { delta: { content: "x" } }),
+    both({ delta: { content: "b" } }, { delta: { content: "y" } }),
+    both({ delta: {}, finish_reason: "stop" }, { delta: {}, finish_reason: "stop" }),
+    "[DONE]",
+  ];
+  const textsOf = (asked: number) =>
+    run(payloads, {}, asked).answer.choices.map(({ index, parts }) => [
+      index,
+      ...parts.map((part) => "text" in part ? part.text : ""),
+    ]);
+  assert.deepEqual(textsOf(2), [[0, "ab"], [1, "xy"]]);
+  assert.deepEqual(textsOf(1), [[0, "axby"]]);
+});
+
 const busy = { message: "busy", code: 503 };
 const failures: [string, unknown, string | undefined, number | undefined][] = [
   ["an error object", { error: { message: "busy", type: "overloaded_error" } }, "busy", undefined],

@@ -37,6 +37,7 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
     stream: request.record.stream === true,
     system,
     turns,
+    turnsPath: "contents",
     tools,
     ...(toolChoice.choice ? { toolChoice: toolChoice.choice } : {}),
     ...(webSearch ? { webSearch } : {}),

@@ -159,6 +159,7 @@ Deno.test("settings with a neutral form are read, with the caller's paths", () =
   });
   const { system: _s, turns: _t, tools: _o, model: _m, stream: _r, paths, ...rest } = request;
   assert.deepEqual(rest, {
+    turnsPath: "contents",
     temperature: 0,
     choices: 2,
     seed: 7,

@@ -284,7 +284,7 @@ function turn(role: Turn["role"], ...parts: Part[]): Turn {
 function withoutPaths(request: CanonicalRequest): unknown {
   return JSON.parse(
     JSON.stringify(
-      { ...request, paths: {} },
+      { ...request, paths: {}, turnsPath: undefined },
       (key, value) => key === "path" ? "" : key === "fieldPaths" ? undefined : value,
     ),
   );

@@ -293,6 +293,8 @@ Deno.test("a server that refuses system turns gets their texts in front", () => 
 Deno.test("a conversation without a user turn is refused, one that the assistant opens isn't", () => {
   const thrown = fault(() => encode({ turns: [] }));
   assert.equal(thrown.message, "messages: at least one user message is required.");
+  const named = fault(() => encode({ turns: [], turnsPath: "input" }));
+  assert.equal(named.message, "input: at least one user message is required.");
   assert.deepEqual(contents({ turns: [assistant(text("Hello!")), user(text("Hi"))] }), [
     ["user", "(continue)"],
     ["assistant", "Hello!"],

@@ -26,6 +26,7 @@ Deno.test("the gateway learns model, stream, bound, end user and tags of both te
     stream: true,
     wantsStreamUsage: true,
     endUser: "u",
+    endUserField: "metadata.user_id",
     maxOutputTokens: 9,
     choices: 1,
     serviceTier: undefined,

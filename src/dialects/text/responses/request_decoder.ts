@@ -52,6 +52,7 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
     stream: request.stream === true,
     system,
     turns,
+    turnsPath: "input",
     tools,
     ...(isSummary ? { asksForSummary: true as const } : {}),
     ...(Object.keys(names.namespaces).length > 0 ? { namespaces: names.namespaces } : {}),

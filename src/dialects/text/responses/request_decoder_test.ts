@@ -250,8 +250,9 @@ Deno.test("settings are read flat, with their paths", () => {
     metadata: { k: "v" },
     service_tier: "flex",
   });
-  const { model: _, stream: __, system: ___, turns: ____, unsupported, ...settings } = request;
-  assert.deepEqual(unsupported, []);
+  const { model: _, stream: __, system: ___, turns: ____, turnsPath, unsupported, ...settings } =
+    request;
+  assert.deepEqual([unsupported, turnsPath], [[], "input"]);
   assert.deepEqual(settings, {
     tools: [
       { type: "function", name: "f", parameters: { type: "object" }, path: "tools[0]" },
@@ -270,9 +271,7 @@ Deno.test("settings are read flat, with their paths", () => {
     format: { type: "json-schema", name: "n", schema: { type: "object" } },
     verbosity: "low",
     reasoning: { effort: "high", show: true },
-    user: "s",
-    serviceTier: "flex",
-    metadata: { k: "v" },
+    ...{ user: "s", serviceTier: "flex", metadata: { k: "v" } },
     toolChoice: { mode: "required", names: ["f"] },
     paths: {
       toolChoice: "tool_choice",
@@ -354,6 +353,12 @@ const wrongs: readonly [string, Record<string, unknown>, string, string][] = [
     "input[0].call_id",
     "missing_required_field",
   ],
+  [
+    "an item of a type that nobody knows, alone",
+    { input: [{ type: "nope", role: "user", content: "Hi" }] },
+    "input[0].type",
+    "invalid_value",
+  ],
   ["a wrong temperature", { temperature: "hot" }, "temperature", "invalid_value"],
   ["an unknown effort", { reasoning: { effort: "huge" } }, "reasoning.effort", "invalid_value"],
   [
@@ -382,6 +387,14 @@ for (const [name, body, param, code] of wrongs) {
     });
   });
 }
+
+Deno.test("an unknown item beside a message is left to the vendor's dialect, one alone says what is known", () => {
+  assert.throws(() => decode({ input: [{ type: "nope" }] }), {
+    message: /^input\[0\]\.type: expected 'message' or 'function_call' or /,
+  });
+  const { unsupported, turns } = decode({ input: [user, { type: "nope" }] });
+  assert.deepEqual([turns.length, unsupported[0]?.path], [1, "input[1]"]);
+});
 
 Deno.test("calls and outputs that miss each other are named by their ids", () => {
   const input = [user, callA, callB, outA];

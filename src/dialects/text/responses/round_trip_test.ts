@@ -188,7 +188,8 @@ Deno.test("decoding an encoded request gives the request again", () => {
     const { body, losses } = encodeRequest(request, { model: "m", maxOutputTokens: undefined });
     assert.deepEqual(losses, [], `seed ${seed}`);
     const sent = JSON.parse(JSON.stringify(body)) as unknown;
-    const { paths: _, ...again } = decodeRequest(sent);
+    const { paths: _, turnsPath, ...again } = decodeRequest(sent);
+    assert.equal(turnsPath, "input");
     const { paths: __, ...original } = request;
     assert.deepEqual(pathless(again), pathless(original), `seed ${seed}`);
   }

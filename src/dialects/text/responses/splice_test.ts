@@ -36,6 +36,7 @@ Deno.test("facts of a request are read; usage is always wanted", () => {
     stream: true,
     wantsStreamUsage: true,
     endUser: "s",
+    endUserField: "safety_identifier",
     maxOutputTokens: 20,
     choices: 1,
     serviceTier: undefined,

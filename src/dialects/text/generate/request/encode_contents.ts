@@ -1,5 +1,5 @@
 import { flatMapInSteps, type Steps } from "../../../../base/steps.ts";
-import { Fault, invalidValue } from "../../../../shared/fault.ts";
+import { type Fault, invalidValue } from "../../../../shared/fault.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -13,6 +13,7 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import { innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { leftOutNote } from "../../../kernel/media_source.ts";
+import { noUserTurn } from "../../../kernel/no_user_turn.ts";
 import { signatureSentinel } from "../../../kernel/reasoning.ts";
 import { mediaPart } from "./encode_media.ts";
 import { parseArguments, signatureOf } from "../answer/encode_parts.ts";
@@ -263,10 +264,4 @@ function writeCall(part: ToolCallPart, context: ContentContext): Record<string, 
     },
     ...signatureOf(part.opaque),
   };
-}
-
-function noUserTurn(request: CanonicalRequest): Fault {
-  const path = (request.turns[0] ?? request.system[0])?.path ?? "messages";
-  const field = path.split(/[.[]/)[0]!;
-  return invalidValue(field, "at least one user message is required");
 }

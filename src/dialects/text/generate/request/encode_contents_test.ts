@@ -99,6 +99,8 @@ Deno.test("ids of calls go to models that know them only", () => {
 Deno.test("a request with system texts alone is refused here (49)", () => {
   const system = [{ text: "be kind", path: "messages[0]" }];
   refused(() => encode({ system, turns: [] }), /^messages: at least one user message/);
+  const responses = { system, turns: [], turnsPath: "input" };
+  refused(() => encode(responses), /^input: at least one user message/);
 });
 
 Deno.test("Gemma gets the system text at the head of the first user turn (50)", () => {

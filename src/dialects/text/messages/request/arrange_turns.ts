@@ -6,6 +6,7 @@ import type {
   SystemText,
   Turn,
 } from "../../../kernel/canonical_request.ts";
+import { noUserTurn } from "../../../kernel/no_user_turn.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 
 /** A non-empty turn; its neighbours have other roles. One of system texts follows a user's. */
@@ -47,7 +48,7 @@ export function* arrangeTurns(
   if (turns.at(-1)?.role === "user") addSystemTurn(turns, waiting);
   for (const text of waiting) system.push(text);
   if (!turns.some((turn) => turn.role === "user")) {
-    throw invalidValue("messages", "at least one user message is required");
+    throw noUserTurn(request);
   }
   if (turns[0]?.role === "assistant") turns.unshift(continuing(turns[0].path));
   for (const turn of turns) if (turn.role === "user") turn.parts = resultsFirst(turn.parts);

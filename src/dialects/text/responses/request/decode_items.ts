@@ -57,9 +57,28 @@ export function* readItems(
     readItem(item, path, into);
     yield;
   }
+  requireTranslated(input, into);
   requirePairs(into.turns);
   return into;
 }
+
+/** What is asked in items of unknown types alone would be an empty question. */
+function requireTranslated(input: readonly JsonRecord[], { turns, unsupported }: Reading): void {
+  if (turns.length > 0) return;
+  const unknown = input.findIndex(({ type }) =>
+    typeof type === "string" && !translatedTypes.includes(type) && !vendorRecords.has(type)
+  );
+  if (unknown < 0 || unsupported.length === 0) return;
+  const types = translatedTypes.map((type) => `'${type}'`).join(" or ");
+  throw invalidValue(`input[${unknown}].type`, `expected ${types}`);
+}
+
+/** Items that other dialects have words for; `item_reference` stands for a stored one. */
+const translatedTypes: readonly string[] = [
+  ...["message", "function_call", "function_call_output"],
+  ...["custom_tool_call", "custom_tool_call_output", "reasoning"],
+  ...["compaction", "compaction_trigger", "additional_tools", "item_reference"],
+];
 
 function readItem(item: JsonRecord, path: string, into: Reading): void {
   switch (item.type ?? (item.role === undefined ? "item_reference" : "message")) {
