@@ -4,6 +4,7 @@ import type { Log } from "../base/log.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import { type FairReads, readsByAccount } from "../database/fair_reads.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
+import { type VendorLabel, withVendorLabels } from "../records/filter_conditions.ts";
 import { createAnalyticsReads } from "../records/store/analytics_store.ts";
 import type { ExportSource } from "./export_source.ts";
 import { Exports } from "./exports.ts";
@@ -23,17 +24,19 @@ export interface ExportOptions {
   clock: Clock;
   log: Log;
   newId: () => string;
+  vendorLabel: VendorLabel;
 }
 
 /** Exports of a process or of a command; whoever calls `tick` works on the jobs. */
 export function createExportService(
-  { exportBucket, dataDir, database, analyticsStore, reads, clock, log, newId }: ExportOptions,
+  { exportBucket, dataDir, database, analyticsStore, reads, clock, log, newId, vendorLabel }:
+    ExportOptions,
 ): Exports {
   // Where several processes share a database, each must be able to give a file.
   const isShared = database.kind === "postgres";
   return new Exports({
     jobs: createExportJobs(database),
-    source: fairSource(analyticsStore, reads, database),
+    source: namingVendors(fairSource(analyticsStore, reads, database), vendorLabel),
     stores: {
       ...(isShared
         ? { chunks: createExportChunks(database) }
@@ -45,6 +48,14 @@ export function createExportService(
     newId,
     pause: (ms) => new Promise((resolve) => systemSetTimer(ms, resolve)),
   });
+}
+
+function namingVendors(source: ExportSource, vendorLabel: VendorLabel): ExportSource {
+  return {
+    ...source,
+    read: (query, form) => source.read(withVendorLabels(query, vendorLabel), form),
+    count: (query) => source.count(withVendorLabels(query, vendorLabel)),
+  };
 }
 
 /** What exports read, in bulk; `database` holds the evaluations. */

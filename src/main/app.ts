@@ -58,6 +58,7 @@ import { createDashboard } from "../dashboard/app.tsx";
 import type { DashboardDeps } from "../dashboard/deps.ts";
 import type { Log } from "../base/log.ts";
 import type { Registry } from "../vendors/registry.ts";
+import { vendorLabelOf } from "../vendors/shown_vendor.ts";
 import type { Services } from "./application.ts";
 import type { Config } from "./config.ts";
 
@@ -186,7 +187,7 @@ function readingRoutes(app: Endpoints, services: Services): void {
   const { registry, prices } = services.vendors;
   const { priceVersions } = services.stores;
   const { flushRecords, reads } = services.records;
-  const interactions = createFairAnalytics(reads);
+  const interactions = createFairAnalytics(reads, vendorLabelOf(registry));
   recordedCallRoutes(app, {
     ...{ interactions, flushRecords },
     costLines: createCostLines({ priceVersions, archivePrices, registry, prices }),

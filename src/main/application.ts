@@ -25,6 +25,7 @@ import type { SelectableCall } from "../shared/interaction.ts";
 import { TargetHealth } from "../routing/target_health.ts";
 import { createKeyPools, type KeyPools } from "../vendors/key_pool.ts";
 import type { Registry } from "../vendors/registry.ts";
+import { vendorLabelOf } from "../vendors/shown_vendor.ts";
 import { createErasureIndex, type ErasureIndex } from "../erasure/erasures.ts";
 import { createRetentionJob } from "../erasure/retention_job.ts";
 import { createRetention } from "../erasure/store/retention.ts";
@@ -154,7 +155,7 @@ export function createServices(
   const access = createAccess(core, stores, vendors.registry);
   const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
   const targetHealth = new TargetHealth(clock);
-  const { sweepReplays, ...recording } = createRecording(core, { dialects, ...access });
+  const { sweepReplays, ...recording } = createRecording(core, { dialects, vendors, ...access });
   const { records, storedResponses, responseCache, idempotency, exports, erasure } = recording;
   const budgets = createConfiguredBudgets(core, records);
   const calls = createCalls(config, {
@@ -299,7 +300,7 @@ function createConfiguredWebhooks(
 /** Records, idempotency, exports and erasure. */
 function createRecording(
   core: Core,
-  { dialects, rateLimiter }: Pick<Services, "dialects" | "rateLimiter">,
+  { dialects, rateLimiter, vendors }: Pick<Services, "dialects" | "rateLimiter" | "vendors">,
 ):
   & Pick<Services, "records" | "storedResponses" | "responseCache" | "socketTurns">
   & Pick<Services, "idempotency" | "exports" | "erasure">
@@ -333,6 +334,7 @@ function createRecording(
   });
   const exports = createExportService({
     ...{ exportBucket, dataDir, database, analyticsStore, reads, clock, log, newId },
+    vendorLabel: vendorLabelOf(vendors.registry),
   });
   const erasure = createErasureServices({
     ...{ database, analytics: core.analytics, analyticsStore },
@@ -372,7 +374,8 @@ function createWork(
   const { recorder, media, reads } = records;
   return {
     evals: createEvalServices({
-      ...{ database, analyticsStore, fairAnalytics: createFairAnalytics(reads) },
+      ...{ database, analyticsStore },
+      fairAnalytics: createFairAnalytics(reads, vendorLabelOf(registry)),
       ...{ processId, clock, log, newId },
       ...{ relay, rateLimiter, apiKeys, dialects, media },
     }),

@@ -23,6 +23,7 @@ import { Fault, messageOf } from "../shared/fault.ts";
 import { createLabelUsage } from "../usage/label_usage.ts";
 import { createFairLabelSums, createFairUsage } from "../usage/wire.ts";
 import { readList } from "../vendors/catalogue.ts";
+import { vendorLabelOf } from "../vendors/shown_vendor.ts";
 import { vendorsWithStoredKeys } from "../vendors/stored_keys.ts";
 import type { Services } from "./application.ts";
 import { adminCommandOf, type Config, isLoopback, pathlessAdminCommand } from "./config.ts";
@@ -122,7 +123,7 @@ function createInteractionDeps(services: Services): InteractionDeps {
     Object.entries(dialects),
   );
   return {
-    interactions: createFairAnalytics(records.reads),
+    interactions: createFairAnalytics(records.reads, vendorLabelOf(registry)),
     flushRecords: records.flushRecords,
     vendors: registry.all.map(({ label }) => label),
     keyNames: async (accountId) =>
@@ -184,9 +185,9 @@ const averagedCalls = 100;
 
 function createEvalEstimate(services: Services): RecordDeps["estimateEval"] {
   const { clock, records } = services;
-  const { prices } = services.vendors;
+  const { prices, registry } = services.vendors;
   const { routes } = services.routing;
-  const analytics = createFairAnalytics(records.reads);
+  const analytics = createFairAnalytics(records.reads, vendorLabelOf(registry));
   return async (accountId, body) => {
     const select = selectionOf(body, accountId);
     await records.flushRecords();

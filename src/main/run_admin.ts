@@ -36,6 +36,7 @@ import {
   createConfiguredRouting,
   openPriceCommands,
 } from "./vendors.ts";
+import { vendorLabelOf } from "../vendors/shown_vendor.ts";
 import { createFairReads } from "../database/fair_reads.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
@@ -131,6 +132,7 @@ async function openExportDeps(config: Config, stack: AsyncDisposableStack): Prom
       ...{ dataDir, exportBucket, database, analyticsStore, clock, log },
       newId: createUuidv7(clock),
       reads: createFairReads(analytics),
+      vendorLabel: vendorLabelOf(createConfiguredRegistry(config)),
     }),
     flushRecords: nothingToFlush,
   };

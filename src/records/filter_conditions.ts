@@ -55,6 +55,19 @@ export function wantedTexts(column: string, wanted: readonly unknown[]): string[
   return [...new Set(texts)];
 }
 
+/** A vendor's label by any of its names, those of the operator's file too; other words as they are. */
+export type VendorLabel = (name: string) => string;
+
+/** The query with vendors named by their labels, as records have them. */
+export function withVendorLabels<
+  Query extends { readonly filters?: Readonly<Record<string, unknown>> },
+>(query: Query, vendorLabel: VendorLabel): Query {
+  const { vendor } = query.filters ?? {};
+  if (vendor === undefined) return query;
+  const labels = [vendor].flat().map((name) => vendorLabel(String(name)));
+  return { ...query, filters: { ...query.filters, vendor: [...new Set(labels)] } };
+}
+
 const labelsByAlias: ReadonlyMap<string, string> = new Map(
   vendorFamilies.flatMap(({ label, aliases }) => aliases.map((alias) => [alias, label])),
 );

@@ -11,6 +11,7 @@ import { payloadRulesOf, storePayloads } from "../relay/truncate_payloads.ts";
 import type { InteractionStore } from "../shared/interaction.ts";
 import type { MediaStore } from "../shared/media.ts";
 import type { LabelRows } from "../usage/label_usage.ts";
+import { type VendorLabel, withVendorLabels } from "./filter_conditions.ts";
 import { createFlushRecords, type FlushRecords } from "./flush_records.ts";
 import type { Journal } from "./journal/journal.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
@@ -107,8 +108,17 @@ const fairReads = [
 export type FairAnalytics = Pick<AnalyticsReads, typeof fairReads[number]>;
 
 /** Reads of interactions, scheduled by account. */
-export function createFairAnalytics(reads: FairReads): FairAnalytics {
-  return readsByAccount(reads.of, createAnalyticsReads, fairReads);
+export function createFairAnalytics(
+  reads: FairReads,
+  vendorLabel: VendorLabel = (name) => name,
+): FairAnalytics {
+  const fair = readsByAccount(reads.of, createAnalyticsReads, fairReads);
+  return {
+    ...fair,
+    page: (query) => fair.page(withVendorLabels(query, vendorLabel)),
+    totals: (query) => fair.totals(withVendorLabels(query, vendorLabel)),
+    sample: (query) => fair.sample(withVendorLabels(query, vendorLabel)),
+  };
 }
 
 /** Sums by the labels of calls, read in turns by account. */
