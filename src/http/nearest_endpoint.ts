@@ -73,9 +73,7 @@ function modelMethodNear(models: Endpoints["models"], path: string): Candidate |
   const [, begin = "", prefix = "", name = ""] = modelMethodPath.exec(path) ?? [];
   const methodsByName = models.get(prefix);
   if (methodsByName === undefined || path.length > longestModelPath) return undefined;
-  const [near] = methodsByName.has(name)
-    ? [name]
-    : nearestNames(name, methodsByName.keys(), 1);
+  const [near] = methodsByName.has(name) ? [name] : nearestNames(name, methodsByName.keys(), 1);
   return near === undefined
     ? undefined
     : { path: `${begin}:${near}`, methods: methodsByName.get(near)! };
