@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
+import { runAtOnce } from "../base/heavy_work.ts";
 import { Secret } from "../base/secret.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Mode, VendorAttempt } from "../shared/interaction.ts";
@@ -9,7 +10,14 @@ import { createRegistry } from "../vendors/registry.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "../vendors/upstream.ts";
 import { UpstreamAborted } from "../vendors/upstream_failure.ts";
 import { jobCaller } from "./call_context.ts";
-import { budgetOf, postToVendor, readRefusal, VendorAccess } from "./vendor_call.ts";
+import {
+  budgetOf,
+  callVendor,
+  postToVendor,
+  readRefusal,
+  type TextExchange,
+  VendorAccess,
+} from "./vendor_call.ts";
 
 const log = { info() {}, warn() {}, error() {} };
 const registry = createRegistry({ "vendor-b": { apiKey: new Secret("an-old-key") } }, []);
@@ -201,3 +209,42 @@ Deno.test("a refusal that can't be read has its status; an abort while it is rea
   });
   await assert.rejects(failing(new UpstreamAborted()), UpstreamAborted);
 });
+
+Deno.test("a refused addition is taken out of a large request in the turns of its call", async () => {
+  const { access, asked } = setUp([400, 200]);
+  let steps = 0;
+  const step = Object.assign(<T>(job: () => T) => runAtOnce(job), {
+    async inSteps<T>(job: () => Generator<void, T, void>): Promise<T> {
+      for (const work = job();; steps++) {
+        const { done, value } = work.next();
+        if (done) return await Promise.resolve(value as T);
+      }
+    },
+    isHeavy: true,
+  });
+  const requestText = JSON.stringify({ ours: 1, theirs: Array(20_000).fill("a word or two") });
+  const upstream = {
+    ...{ name: "responses", upstreamPath: () => "/responses" },
+    withoutRefused: ({ ours: _, ...request }: { ours?: number }) => ({ request, cause: "ours" }),
+  };
+  const learned = { learnProven() {}, learnRefusedAddition() {} };
+  const exchange = {
+    vendorCall: Object.assign(access, { caller: { ...access.caller, step } }),
+    ...{ facts: { stream: false }, plan: { upstream, requestText, sameDialect: false } },
+    ...{ call: { requestsLeft: 3, attempted() {} }, isLast: true },
+  };
+  const deps = { learned, upstream: askedUpstream(asked), log, clock: new FakeClock() };
+  await callVendor(deps as never, exchange as unknown as TextExchange);
+  assert.deepEqual(JSON.parse(String(asked.at(-1)!.body)).ours, undefined);
+  assert.ok(steps > 2, `${steps} steps`);
+});
+
+/** Refuses the first request, and answers the next one. */
+function askedUpstream(asked: UpstreamRequest[]) {
+  return {
+    call: (sent: UpstreamRequest) => {
+      asked.push(sent);
+      return Promise.resolve(answer(asked.length === 1 ? 400 : 200));
+    },
+  };
+}
