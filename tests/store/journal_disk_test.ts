@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import assert from "@std/assert";
 import type { Interaction } from "../../src/shared/interaction.ts";
 import {
@@ -15,6 +16,9 @@ class Disk {
   space = Infinity;
   /** Whether what was written can be brought to the disk. */
   syncs = true;
+  /** Syncs that wait for it, and their number so far. */
+  syncing: Promise<void> | undefined;
+  waiting = 0;
   /** Whether a file can be cut back after a write that failed. */
   truncates = true;
   readonly told: string[] = [];
@@ -33,8 +37,12 @@ class Disk {
         if (!this.truncates) throw new Error("Input/output error");
         file.truncateSync(length);
       },
-      syncData: () =>
-        this.syncs ? file.syncData() : Promise.reject(new Error("Input/output error (os error 5)")),
+      syncData: async () => {
+        if (this.syncing) this.waiting++;
+        await this.syncing;
+        if (!this.syncs) throw new Error("Input/output error (os error 5)");
+        await file.syncData();
+      },
       readSync: (length) => file.readSync(length),
       close: () => file.close(),
     };
@@ -86,7 +94,8 @@ async function kept(folder: string): Promise<Interaction[]> {
   return rows;
 }
 
-const files = (folder: string) => [...Deno.readDirSync(folder)].length;
+const names = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) => name);
+const files = (folder: string) => names(folder).length;
 const bytesIn = (folder: string) =>
   [...Deno.readDirSync(folder)].reduce(
     (sum, { name }) => sum + Deno.statSync(`${folder}/${name}`).size,
@@ -147,7 +156,9 @@ onDisk(
     assert.throws(() => journal.begin(begun("call-3")), overloaded);
     assert.deepEqual(await kept(folder), [begun("call-1"), begun("call-2")]);
     disk.space = Infinity;
-    assert.throws(() => journal.begin(begun("call-3")), overloaded, "it has not been confirmed");
+    for (let times = 0; times < 2; times++) {
+      assert.throws(() => journal.begin(begun("call-3")), overloaded, "it has not been confirmed");
+    }
     await until(() => begins(journal, "call-3"));
     assert.deepEqual(await kept(folder), [ended("call-1"), ended("call-2"), begun("call-3")]);
     assert.deepEqual(disk.told, ["failing: No space left on device (os error 28)", "mended"]);
@@ -181,6 +192,10 @@ onDisk(
     assert.ok(await Deno.stat(`${folder}/000000000001.journal`));
     disk.syncs = true;
     await until(() => begins(journal, "call-3"));
+    await journal.end(ended("call-3"));
+    journal.stored(["call-1", "call-2", "call-3"]);
+    await journal.close();
+    assert.equal(files(folder), 0, "once it is, nothing keeps the begin record");
   },
   { sync: "always", segmentBytes: 1 },
 );
@@ -204,6 +219,144 @@ onDisk(
     await journal.close();
     assert.equal(files(folder), 0, "no call is counted out of its file twice");
   },
+);
+
+onDisk("only the call that has just ended can be left to the journal", async (journal) => {
+  for (const id of ["call-1", "call-2"]) {
+    journal.begin(begun(id));
+    await journal.end(ended(id));
+  }
+  assert.equal(journal.spill("call-1"), false);
+  journal.stored(["call-2"]);
+  assert.equal(journal.spill("call-2"), false);
+  assert.equal(journal.spilled, 0);
+});
+
+onDisk(
+  "a spilled end that could not be brought to the disk is written again, and read back once",
+  async (journal, disk, folder) => {
+    journal.begin(begun("call-1"));
+    disk.syncs = false;
+    const ending = journal.end(ended("call-1"));
+    assert.ok(journal.spill("call-1"));
+    await assert.rejects(ending, /Input\/output error/);
+    disk.syncs = true;
+    await until(() => begins(journal, "call-2"));
+    // Of the first copy nobody knows whether it is on the disk.
+    assert.deepEqual(await kept(folder), [ended("call-1"), ended("call-1"), begun("call-2")]);
+    const found: Interaction[] = [];
+    while (journal.spilled > 0) found.push(...await journal.readSpilled());
+    assert.deepEqual(found, [ended("call-1")]);
+    journal.stored(["call-1"]);
+    await journal.end(ended("call-2"));
+    journal.stored(["call-2"]);
+    await journal.close();
+    assert.equal(files(folder), 0, "neither copy keeps its file");
+  },
+);
+
+/** Three ended calls in one file: one that waits in memory, and two spilled, one of them damaged. */
+async function spillDamaged(journal: Journal, folder: string): Promise<void> {
+  for (const id of ["call-1", "call-2", "call-3"]) {
+    journal.begin(begun(id));
+    await journal.end(ended(id, `"answer of ${id}"`));
+    if (id !== "call-1") assert.ok(journal.spill(id));
+  }
+  const path = `${folder}/000000000001.journal`;
+  const bytes = Deno.readFileSync(path);
+  bytes[Buffer.from(bytes.buffer).indexOf("answer of call-2")]! ^= 1;
+  Deno.writeFileSync(path, bytes);
+}
+
+onDisk(
+  "a spilled record that can't be read back is reported, and its file stays for the next start",
+  async (journal, disk, folder) => {
+    await spillDamaged(journal, folder);
+    const found = await journal.readSpilled();
+    assert.deepEqual(found, [ended("call-3", '"answer of call-3"')], "the first is in memory");
+    assert.equal(journal.spilled, 0);
+    assert.deepEqual(disk.told, ["lost 1"]);
+    journal.stored(["call-1", "call-3"]);
+    await journal.close();
+    assert.equal(files(folder), 1);
+  },
+);
+
+onDisk(
+  "a file that nobody can read any more is put aside before the journal is full",
+  async (journal, disk, folder) => {
+    await spillDamaged(journal, folder);
+    await journal.readSpilled();
+    journal.stored(["call-1", "call-3"]);
+    for (let at = 0; disk.told.length < 2; at++) {
+      await until(() => begins(journal, `other-${at}`));
+      await journal.end(ended(`other-${at}`));
+      journal.stored([`other-${at}`]);
+    }
+    assert.match(disk.told[1]!, /^unreadable \d+$/);
+    assert.ok(names(folder).includes("000000000001.journal.damaged"));
+    await journal.compact();
+    assert.equal(journal.bytes, 0, "its bytes no longer count");
+  },
+  { sync: "always", maxBytes: 64 * 1024 },
+);
+
+onDisk(
+  "what is appended while the files are rewritten is not lost",
+  async (journal, _, folder) => {
+    journal.begin(begun("open"));
+    journal.begin(begun("stored"));
+    journal.stored(["stored"]);
+    let isOver = false;
+    const compacting = journal.compact().finally(() => isOver = true);
+    const appended: string[] = [];
+    for (let at = 0; !isOver; at++) {
+      appended.push(`call-${at}`);
+      journal.begin(begun(`call-${at}`));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await compacting;
+    const found = (await kept(folder)).map(({ transactionId }) => transactionId);
+    assert.deepEqual(found, ["open", ...appended]);
+  },
+);
+
+onDisk("an end whose sync fails as the journal closes is not confirmed", async (journal, disk) => {
+  journal.begin(begun("call-1"));
+  disk.syncs = false;
+  const ending = assert.rejects(journal.end(ended("call-1")), /Input\/output error/);
+  await journal.close();
+  await ending;
+});
+
+onDisk("closing waits for a compaction", async (journal, disk, folder) => {
+  journal.begin(begun("call-1"));
+  const syncing = Promise.withResolvers<void>();
+  disk.syncing = syncing.promise;
+  let isOver = false;
+  const compacting = journal.compact().then(() => isOver = true);
+  await until(() => disk.waiting > 0);
+  const closing = journal.close().then(() => assert.ok(isOver));
+  syncing.resolve();
+  await Promise.all([closing, compacting]);
+  assert.deepEqual(await kept(folder), [begun("call-1")]);
+});
+
+onDisk("closing waits for records that are put aside", async (journal, _disk, folder) => {
+  for (let at = 0; at < 20; at++) void journal.reject(ended(`call-${at}`), "invalid");
+  await journal.close();
+  assert.equal(Deno.readTextFileSync(`${folder}/rejected.jsonl`).split("\n").length, 21);
+});
+
+onDisk(
+  "closing syncs what the interval has not, so that finished files go",
+  async (journal, _disk, folder) => {
+    await journal.end(ended("call-1"));
+    journal.stored(["call-1"]);
+    await journal.close();
+    assert.equal(files(folder), 0);
+  },
+  { sync: "interval" },
 );
 
 for (const sync of ["always", "interval"] as const) {

@@ -164,10 +164,18 @@ export class FileJournal implements Journal {
     const file = await this.#spilled.read();
     if (!file) return [];
     const { segment, to, missing } = file;
-    const found = file.rows.filter(({ transactionId }) => !this.#openCalls.has(transactionId));
+    const found: SettledCall[] = [];
     const bytes = segment.bytes / Math.max(1, to);
-    for (const { transactionId, accountId } of found) {
-      this.#openCalls.set(transactionId, { segment, accountId, bytes, request: undefined });
+    for (const row of file.rows) {
+      const { transactionId, accountId } = row;
+      const openCall = this.#openCalls.get(transactionId);
+      if (!openCall) {
+        this.#openCalls.set(transactionId, { segment, accountId, bytes, request: undefined });
+        found.push(row);
+      } else if (openCall.segment !== segment) {
+        // It was written again after a failed sync; the copy that was read before is enough.
+        segment.open--;
+      }
     }
     if (missing > 0) {
       this.#observer?.lost(missing);
