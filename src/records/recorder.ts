@@ -128,16 +128,15 @@ class QueueRecorder implements Recorder {
 
   close(): void {
     this.#closed = true;
-    this.#wake();
-    this.#writeNow();
   }
 
   /** Writes until nothing waits, through outages of the store. */
   async #run(): Promise<void> {
     let delayMs = firstDelayMs;
     let size = maxBatch;
-    while (this.#queue.waiting > 0 && !this.#closed) {
+    while (this.#queue.waiting > 0) {
       if (!this.#away) await this.#linger();
+      if (this.#closed) break;
       try {
         const batch = await this.#queue.first(size, maxBatchChars);
         const isWritten = await this.#write(batch);
@@ -153,6 +152,11 @@ class QueueRecorder implements Recorder {
       }
     }
     this.#writing = false;
+    if (this.#closed) {
+      this.#failWaiters(
+        new Fault("store_unavailable", { note: "the service stops: records wait" }),
+      );
+    }
   }
 
   /** False if a row of the batch is rejected. Throws if the store is unavailable. */
@@ -225,6 +229,10 @@ class QueueRecorder implements Recorder {
       });
     }
     this.#away = true;
+    this.#failWaiters(fault);
+  }
+
+  #failWaiters(fault: Fault): void {
     for (const waiter of this.#waiters.splice(0)) waiter.reject(fault);
   }
 

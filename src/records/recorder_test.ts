@@ -280,6 +280,33 @@ Deno.test("a recorder that was closed tries no more, and says so to who waits", 
   assert.equal(await codeOf(recorder.drain()), "store_unavailable");
 });
 
+Deno.test("a recorder that is closed while records wait for others leaves them to the journal", async () => {
+  const { recorder, record, control, batches } = setup({}, 250);
+  let pass = () => {};
+  control.pausing = () => new Promise((resolve) => pass = resolve);
+  record("a");
+  await turns();
+  recorder.close();
+  await turns();
+  pass();
+  await turns();
+  assert.deepEqual([batches, recorder.waiting], [[], 1]);
+});
+
+Deno.test("a read whose records are not written any more is told", async () => {
+  const { recorder, record, control, stored } = setup();
+  const written = Promise.withResolvers<void>();
+  control.inserting = () => written.promise;
+  record("a");
+  await turns();
+  record("b");
+  const drained = codeOf(recorder.drain());
+  recorder.close();
+  written.resolve();
+  assert.equal(await drained, "store_unavailable");
+  assert.deepEqual(stored, ["a"]);
+});
+
 Deno.test("after an outage the waits begin anew, and a second outage is said again", async () => {
   const { recorder, record, control, lines, pauses } = setup();
   for (const id of ["a", "b"]) {
