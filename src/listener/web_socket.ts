@@ -93,7 +93,7 @@ class Channel implements OpenSocket, FrameChannel {
   readonly #webSocket: PackageSocket;
   readonly #socket: Socket;
   readonly #working: (isWorking: boolean) => void;
-  #read: number;
+  #read = 0;
   #readMs: number | undefined;
   #hasAsked = false;
   #isBehind = false;
@@ -107,7 +107,6 @@ class Channel implements OpenSocket, FrameChannel {
     this.#webSocket = webSocket;
     this.#socket = socket;
     this.#working = working;
-    this.#read = socket.bytesRead;
     // Before the package reads it, so that a message ends after its bytes were counted.
     socket.prependListener("data", (piece: Uint8Array) => receiver.arrived(piece.length));
     socket.on("drain", () => this.#drained());

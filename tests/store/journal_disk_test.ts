@@ -297,6 +297,7 @@ onDisk(
     assert.ok(names(folder).includes("000000000001.journal.damaged"));
     await journal.compact();
     assert.equal(journal.bytes, 0, "its bytes no longer count");
+    assert.ok(!openFiles().some((path) => path.startsWith(folder)));
   },
   { sync: "always", maxBytes: 64 * 1024 },
 );
