@@ -283,6 +283,44 @@ onDisk(
 );
 
 onDisk(
+  "a spilled record that the disk has lost is read back from where it is written again",
+  async (journal, disk, folder) => {
+    disk.syncs = false;
+    const ending = journal.end(ended("call-1"));
+    assert.ok(journal.spill("call-1"));
+    await assert.rejects(ending, /Input\/output error/);
+    const path = `${folder}/000000000001.journal`;
+    Deno.writeFileSync(path, Deno.readFileSync(path).fill(0));
+    assert.deepEqual(await journal.readSpilled(), []);
+    disk.syncs = true;
+    await until(() => begins(journal, "call-2"));
+    assert.deepEqual(await journal.readSpilled(), [ended("call-1")]);
+  },
+);
+
+onDisk(
+  "a sync that began before an end was written again confirms nothing of it",
+  async (journal, disk) => {
+    for (const id of ["call-1", "call-2"]) journal.begin(begun(id));
+    const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    disk.syncing = first.promise;
+    const ending = journal.end(ended("call-1"));
+    await until(() => disk.waiting === 1);
+    disk.space = 10;
+    await assert.rejects(journal.end(ended("call-2")), /No space left/);
+    disk.space = Infinity;
+    assert.ok(!begins(journal, "call-3"));
+    disk.syncing = second.promise;
+    first.resolve();
+    await ending;
+    await until(() => begins(journal, "call-3") || disk.waiting === 2);
+    assert.ok(!begins(journal, "call-3"), "call-2 has not been confirmed");
+    second.resolve();
+    await until(() => begins(journal, "call-3"));
+  },
+);
+
+onDisk(
   "a file that nobody can read any more is put aside before the journal is full",
   async (journal, disk, folder) => {
     await spillDamaged(journal, folder);

@@ -334,7 +334,7 @@ export class FileJournal implements Journal {
 
   /** Retries failed end records; calls can begin again once they are synced. */
   #writeAgain(): void {
-    if (this.#syncing || this.#isConfirming) return;
+    if (this.#syncing) return;
     try {
       while (this.#unwritten.length > 0) {
         const ended = this.#unwritten[0]!;
