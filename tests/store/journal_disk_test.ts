@@ -19,6 +19,7 @@ class Disk {
   /** Syncs that wait for it, and their number so far. */
   syncing: Promise<void> | undefined;
   waiting = 0;
+  failedSyncs = 0;
   /** Whether a file can be cut back after a write that failed. */
   truncates = true;
   readonly told: string[] = [];
@@ -40,8 +41,9 @@ class Disk {
       syncData: async () => {
         if (this.syncing) this.waiting++;
         await this.syncing;
-        if (!this.syncs) throw new Error("Input/output error (os error 5)");
-        await file.syncData();
+        if (this.syncs) return await file.syncData();
+        this.failedSyncs++;
+        throw new Error("Input/output error (os error 5)");
       },
       readSync: (length) => file.readSync(length),
       close: () => file.close(),
@@ -178,6 +180,24 @@ onDisk(
     journal.stored(["call-2"]);
     await journal.close();
     assert.equal(files(folder), 0);
+  },
+);
+
+onDisk(
+  "calls begin again where the store took an end that was written twice in vain",
+  async (journal, disk) => {
+    journal.begin(begun("call-1"));
+    disk.space = 10;
+    await assert.rejects(journal.end(ended("call-1")), /No space left/);
+    disk.space = Infinity;
+    disk.syncs = false;
+    const { bytes } = journal;
+    await until(() => !begins(journal, "call-2") && journal.bytes > bytes);
+    const { failedSyncs } = disk;
+    await until(() => disk.failedSyncs > failedSyncs);
+    journal.stored(["call-1"]);
+    disk.syncs = true;
+    await until(() => begins(journal, "call-2"));
   },
 );
 

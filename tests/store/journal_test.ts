@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { FakeClock } from "../../src/base/clock.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
@@ -68,15 +69,21 @@ const begun = (id: string) => interaction(7, id, { status: "interrupted" });
 const ended = (id: string, more: Partial<SettledCall> = {}) =>
   interaction(7, id, { status: "completed", ...more });
 
-Deno.test("calls that end in one turn of the event loop share a sync", () =>
+Deno.test("calls that end in one turn of the event loop share a sync, which is timed", () =>
   withFolder(async (folder) => {
-    let syncs = 0;
-    const createFile = watchedFiles(() => syncs++);
-    const journal = await openJournal(`${folder}/journal`, { sync: "always", createFile });
+    const clock = new FakeClock();
+    const createFile = watchedFiles(() => clock.advance(20));
+    const options = { ...always, clock, createFile };
+    const journal = await openJournal(`${folder}/journal`, options);
+    const seconds: number[] = [];
+    const ignored = () => {};
+    const synced = (one: number) => void seconds.push(one);
+    const others = { failing: ignored, mended: ignored, lost: ignored, unreadable: ignored };
+    journal.observe({ synced, ...others });
     for (const id of ["a", "b", "c"]) journal.begin(begun(id));
     await Promise.all(["a", "b", "c"].map((id) => journal.end(ended(id))));
-    assert.equal(syncs, 1);
     await journal.close();
+    assert.deepEqual(seconds, [0.02]);
   }));
 
 Deno.test("an end that is written just as the sync before it is over is synced too", () =>

@@ -120,6 +120,8 @@ export class FileJournal implements Journal {
   async end(interaction: SettledCall): Promise<void> {
     const confirmed = Promise.withResolvers<void>();
     const { resolve, reject } = confirmed;
+    // Where nobody awaits it, a failure would end the process; it is reported by `#failed`.
+    confirmed.promise.catch(() => {});
     const ended = { interaction, isSpilled: false, resolve, reject };
     try {
       this.#appendEnd(ended);
@@ -128,8 +130,7 @@ export class FileJournal implements Journal {
       this.#failed(thrown);
       throw thrown;
     }
-    if (this.#options.sync === "always") return await confirmed.promise;
-    confirmed.promise.catch(() => {});
+    if (this.#options.sync === "always") await confirmed.promise;
   }
 
   stored(transactionIds: readonly string[]): void {
