@@ -212,6 +212,33 @@ eachDatabase("a job that waits for its next attempt survives an erasure", async 
   assert.deepEqual({ filters, rawCells }, { filters: made.order.filters, rawCells: false });
 });
 
+eachDatabase(
+  "a late sweep forgets no file of a later attempt, nor one in use",
+  async (database) => {
+    const { accountId, jobs } = await setup(database);
+    const hasFile = async () =>
+      (await database.query("select has_file from export_jobs"))[0]!.has_file;
+    await jobs.create(order(accountId));
+    const first = (await jobs.claim())!.job;
+    await jobs.cleared(first);
+    assert.equal(await hasFile(), true, "it is being written");
+    await jobs.release(first, false);
+    const second = (await jobs.claim())!.job;
+    await jobs.release(second, false);
+    await jobs.cleared(first);
+    assert.equal(await hasFile(), true, "the second attempt's");
+    await jobs.cleared(second);
+    assert.equal(await hasFile(), false);
+    const third = (await jobs.claim())!.job;
+    await jobs.finish(third, 10);
+    await jobs.cleared(third);
+    assert.equal(await hasFile(), true, "its account may fetch it");
+    await database.query("update export_jobs set expires_at = clock_timestamp()");
+    await jobs.cleared(third);
+    assert.equal(await hasFile(), false);
+  },
+);
+
 eachDatabase("what is over is swept: first the file, then the job", async (database) => {
   const { accountId, jobs, ready } = await setup(database);
   const id = await ready();

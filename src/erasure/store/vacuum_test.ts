@@ -1,0 +1,37 @@
+import assert from "@std/assert";
+import type { Database, SqlRow } from "../../database/database.ts";
+import { createVacuum } from "./vacuum.ts";
+
+/** A server with two tables that can't be rewritten, one of which was dropped meanwhile. */
+function failingDatabase(): Database {
+  const rowsOf = (text: string, values: readonly unknown[]): SqlRow[] => {
+    if (text.includes("as gone")) return [{ gone: values[0] === "interactions_2025_01" }];
+    if (text.includes("from pg_class")) {
+      return ["interactions_2025_01", "kept_responses", "accounts"].map((name) => ({ name }));
+    }
+    if (text.startsWith("vacuum") && !text.endsWith("accounts")) {
+      throw new Error("no room on the disk\nwhere it was written");
+    }
+    return [];
+  };
+  const query = (text: string, values: readonly unknown[] = []) =>
+    Promise.resolve().then(() => rowsOf(text, values));
+  return { kind: "postgres", query } as unknown as Database;
+}
+
+Deno.test("a table that could not be rewritten is named with the reason, one that is gone is not", async () => {
+  const { rewritten, notRewritten } = await createVacuum([failingDatabase()]).scrub("all");
+  assert.deepEqual(rewritten, ["accounts"]);
+  assert.deepEqual(notRewritten, [
+    "kept_responses (no room on the disk)",
+    "the server's write-ahead log",
+    "archives of the log, backups and standby servers",
+  ]);
+});
+
+Deno.test("what a deletion touched is rewritten on the embedded database alone", async () => {
+  const { rewritten, notRewritten } = await createVacuum([failingDatabase()]).scrub("erased");
+  assert.deepEqual([rewritten, notRewritten], [[], [
+    "a server's tables, which `admin scrub` rewrites",
+  ]]);
+});
