@@ -32,23 +32,3 @@ Deno.test("beyond the caps silent connections make room, callers go on, others a
   assert.ok(ended.includes("made_room") && ended.includes("full"));
   await listener.drain(1000);
 });
-
-Deno.test("one address has only so many", async () => {
-  const ended: string[] = [];
-  const answer = Promise.withResolvers<void>();
-  const listener = await open(async () => {
-    await answer.promise;
-    return new Response("fine");
-  }, { mostPerPeer: 2 });
-  listener.tell(hearers(ended));
-  using one = await dial(listener.port);
-  using two = await dial(listener.port);
-  for (const each of [one, two]) await each.send(get);
-  await pause(100);
-  using three = await dial(listener.port);
-  assert.match(await three.rest(), /^HTTP\/1\.1 503 /);
-  assert.deepEqual(ended, ["peer_full"]);
-  answer.resolve();
-  for (const each of [one, two]) assert.match(await each.piece(), /^HTTP\/1\.1 200 /);
-  await listener.drain(1000);
-});

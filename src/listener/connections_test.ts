@@ -75,9 +75,17 @@ function setup(limits: Partial<ConnectionsDeps["limits"]> = {}) {
     assert.ok(connections.requestBegan(request, answer as unknown as ServerResponse));
     return () => answer.emit("close");
   };
+  /** Time in which this process listened. */
+  const pass = (ms: number) => {
+    for (let passedMs = 0; passedMs < ms; passedMs += 100) {
+      clock.advance(100);
+      connections.look();
+    }
+  };
   return {
     connections,
     clock,
+    pass,
     dial,
     ask,
     ended,
@@ -180,11 +188,9 @@ Deno.test("what was ended is said at the next look, once for a crowd", async () 
   using world = setup({ headMs: 1_000 });
   const sockets = [world.dial(), world.dial(), world.dial()];
   const ending = Promise.all(sockets.map(closed));
-  for (let looks = 0; looks < 10; looks++) {
-    assert.deepEqual(world.lines, []);
-    world.clock.advance(100);
-    world.connections.look();
-  }
+  world.pass(900);
+  assert.deepEqual(world.lines, []);
+  world.pass(100);
   await ending;
   assert.deepEqual(world.ended, ["slow_head", "slow_head", "slow_head"]);
   assert.equal(world.lines.length, 1);
@@ -196,10 +202,7 @@ Deno.test("a process that stood still holds its pause against nobody", () => {
   world.clock.advance(60_000);
   world.connections.look();
   assert.ok(!socket.destroyed);
-  for (let at = 0; at < 8; at++) {
-    world.clock.advance(1_000);
-    world.connections.look();
-  }
+  world.pass(8_000);
   assert.ok(socket.destroyed);
 });
 
@@ -227,8 +230,7 @@ Deno.test("a connection that can't be read is told once, and answers under way a
     refuse(socket);
     refuse(socket);
   }
-  world.clock.advance(1_000);
-  world.connections.look();
+  world.pass(1_000);
   assert.deepEqual(world.ended, [], "it is over, and not too slow as well");
   await Promise.all([waiting, asked, answering].map(closed));
   assert.match(waiting.sent, /^HTTP\/1\.1 503 [^]*malformed$/);
@@ -242,15 +244,14 @@ Deno.test("over TLS a head has its time from the end of the handshake on", async
   const ready = (socket: TestSocket, under: TestSocket) =>
     world.connections.ready(socket as unknown as Socket, under as unknown as Socket);
   assert.ok(world.connections.admit(raw as unknown as Socket, true));
-  world.clock.advance(900);
-  world.connections.look();
+  world.pass(900);
   ready(encrypted, raw);
-  world.clock.advance(900);
-  world.connections.look();
+  world.pass(900);
   assert.ok(!encrypted.destroyed && !raw.destroyed);
   world.ask(encrypted)();
   assert.equal(world.connections.size, 1);
-  encrypted.destroy(new Error("reset by peer"));
+  world.connections.endWaiting();
+  assert.ok(encrypted.destroyed, "it is what the caller talks to");
   await closed(encrypted);
   assert.equal(world.connections.size, 0);
   const late = new TestSocket("10.0.0.1");
@@ -325,10 +326,7 @@ Deno.test("a WebSocket is looked at as one, and has no time for a head", () => {
   world.connections.look();
   assert.deepEqual(calls, [], "it is not open yet");
   open();
-  for (let at = 0; at < 20; at++) {
-    world.clock.advance(100);
-    world.connections.look();
-  }
+  world.pass(2_000);
   assert.equal(calls.length, 20);
   assert.equal(calls.at(-1), "look 2000");
   assert.ok(!socket.destroyed);
