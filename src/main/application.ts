@@ -49,7 +49,7 @@ import { createStoredResponses } from "../relay/conversation/store/stored_respon
 import {
   createStoredResponseCache,
   type StoredResponseCache,
-  type Wait,
+  waitsForOthers,
 } from "../relay/conversation/stored_response_cache.ts";
 import { createResponseCacheService } from "../response_cache/wire.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
@@ -321,7 +321,11 @@ function createRecording(
   const { flushRecords, reads } = records;
   const storedResponses = createStoredResponseCache({
     ...{ store: createStoredResponses(database), clock, isErased },
-    waits: database.kind === "embedded" ? [] : waitsForOthers(core.siblings, rateLimiter),
+    waits: database.kind === "embedded" ? [] : waitsForOthers({
+      isShared: (accountId) => rateLimiter.isShared(accountId),
+      flushOthers: () => core.siblings.ask("flush"),
+      pause,
+    }),
   });
   const socketTurns = createSocketTurns({ maxChars: socketTurnsChars, isErased });
   const forget = (transactionIds: readonly string[]) => {
@@ -506,20 +510,6 @@ function closeInOrder(
   stack.defer(() => services.refusalRecorder.flush().catch(() => {}));
   stack.defer(() => services.loopWatch.stop());
   stack.defer(() => jobs.stop());
-}
-
-/**
- * Other workers are asked to write what they have answered. Replicas can't be: they write it by
- * themselves, a quarter of a second later where they aren't busy, and within two seconds.
- */
-function waitsForOthers(siblings: Siblings, rateLimiter: RateLimiter): Wait[] {
-  const written = async (accountId: number) => {
-    const isShared = await rateLimiter.isShared(accountId);
-    if (isShared) await siblings.ask("flush");
-    return isShared;
-  };
-  const pauses = [200, 200, 300, 500, 800].map((ms) => () => pause(ms).then(() => true));
-  return [written, ...pauses];
 }
 
 function pause(ms: number): Promise<void> {

@@ -39,6 +39,25 @@ interface StoredResponseCacheDeps {
 /** `accountId`: of the account that asks. */
 export type Wait = (accountId: number) => Promise<boolean>;
 
+/**
+ * Waits for the other processes that answer the account. Workers are asked to write what they have
+ * answered. Replicas can't be: they write it by themselves, a quarter of a second later where they
+ * aren't busy, and within two seconds.
+ */
+export function waitsForOthers({ isShared, flushOthers, pause }: {
+  isShared: (accountId: number) => Promise<boolean>;
+  flushOthers: () => Promise<unknown>;
+  pause: (ms: number) => Promise<void>;
+}): Wait[] {
+  const written: Wait = async (accountId) => {
+    if (!await isShared(accountId)) return false;
+    await flushOthers();
+    return true;
+  };
+  const pauses = [200, 200, 300, 500, 800].map((ms) => () => pause(ms).then(() => true));
+  return [written, ...pauses];
+}
+
 export function createStoredResponseCache(deps: StoredResponseCacheDeps): StoredResponseCache {
   return new CachedResponses(deps);
 }

@@ -6,7 +6,7 @@ import type {
   StoredResponseStore,
 } from "../../shared/stored_response.ts";
 import { interactionRow } from "../../../tests/support/interaction_row.ts";
-import { createStoredResponseCache, type Wait } from "./stored_response_cache.ts";
+import { createStoredResponseCache, type Wait, waitsForOthers } from "./stored_response_cache.ts";
 
 const response: StoredResponseFields = {
   responseId: "resp_1",
@@ -113,4 +113,20 @@ Deno.test("what isn't there is looked for after each wait, and no longer than it
   // The same request at its next vendor.
   assert.equal(await memory.lookAgain?.(1, request, find()), undefined);
   assert.deepEqual(steps, []);
+});
+
+Deno.test("other processes are waited for up to two seconds, where the account has some", async () => {
+  const steps: (string | number)[] = [];
+  const waits = waitsForOthers({
+    isShared: (accountId) => Promise.resolve(accountId === 2),
+    flushOthers: async () => void await Promise.resolve().then(() => steps.push("flushed")),
+    pause: (ms) => Promise.resolve(void steps.push(ms)),
+  });
+  const { memory } = setUp({ waits });
+  const find = () => (steps.push("look"), Promise.resolve(undefined));
+  assert.equal(await memory.lookAgain?.(1, {}, find), undefined);
+  assert.deepEqual(steps.splice(0), ["look"]);
+  assert.equal(await memory.lookAgain?.(2, {}, find), undefined);
+  const pauses = [200, 200, 300, 500, 800].flatMap((ms) => [ms, "look"]);
+  assert.deepEqual(steps, ["flushed", "look", ...pauses]);
 });
