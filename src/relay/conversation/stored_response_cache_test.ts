@@ -119,7 +119,7 @@ Deno.test("other processes are waited for up to two seconds, where the account h
   const steps: (string | number)[] = [];
   const waits = waitsForOthers({
     isShared: (accountId) => Promise.resolve(accountId === 2),
-    flushOthers: async () => void await Promise.resolve().then(() => steps.push("flushed")),
+    flushOthers: () => new Promise((resolve) => setImmediate(() => resolve(steps.push("flushed")))),
     pause: (ms) => Promise.resolve(void steps.push(ms)),
   });
   const { memory } = setUp({ waits });
