@@ -8,7 +8,7 @@ const failure = (code: string) => Object.assign(new Error("of the database"), { 
 function answering(rowsOf: (text: string) => SqlRow[] = () => []) {
   const asked: string[] = [];
   const query = async (text: string, values: readonly unknown[] = []) => {
-    await Promise.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
     if (text.includes("pg_try_advisory_xact_lock")) return [{ mine: true }];
     const words = text.replace(/\s+/g, " ");
     asked.push(words === "select open_month($1)" ? (values[0] as Date).toISOString() : words);
