@@ -304,6 +304,26 @@ Deno.test(
   }, { sync: "always", segmentBytes: 1500 }),
 );
 
+Deno.test("a file that goes just as its rewriting is over is not removed twice", () =>
+  withFolder(async (folder) => {
+    for (let turns = 0; turns <= 20; turns++) {
+      let afterSync = () => {};
+      const createFile = watchedFiles(() => afterSync());
+      const options = { ...always, createFile, segmentBytes: 5_000 };
+      const journal = await openJournal(`${folder}/${turns}`, options);
+      await journal.end(ended("call-1"));
+      journal.begin({ ...begun("call-2"), requestText: "x".repeat(5_000) });
+      journal.stored(["call-1", "call-2"]);
+      afterSync = async () => {
+        for (let turn = 0; turn < turns; turn++) await undefined;
+        journal.stored(["another"]);
+      };
+      await journal.compact();
+      assert.equal(journal.bytes, 0);
+      await journal.close();
+    }
+  }));
+
 Deno.test(
   "a file whose rewriting was cut is taken as it was, and the half goes",
   withJournal(async (journal, folder) => {

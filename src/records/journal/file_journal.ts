@@ -327,7 +327,8 @@ export class FileJournal implements Journal {
       }
       const saved = await segment.rewrite((id) => this.#openCalls.has(id));
       this.#bytes -= saved;
-      if (!segment.isDone) continue;
+      // Something else may have removed it just after it was rewritten.
+      if (!segment.isDone || !this.#segments.includes(segment)) continue;
       // If an older file still has a begin record: the store has the call, and ignores it.
       this.#drop(segment);
     }
