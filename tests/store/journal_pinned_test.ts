@@ -80,6 +80,30 @@ inFolder("calls that were moved are found after a crash, once each", async (jour
   assert.deepEqual(found.get("waiting"), ended("waiting"));
 });
 
+inFolder(
+  "a file whose last call is stored just as it is put aside counts once",
+  async (journal, folder) => {
+    journal.begin(begun("damaged"));
+    await journal.end(ended("damaged"));
+    const path = `${folder}/000000000001.journal`;
+    const bytes = Deno.readFileSync(path);
+    for (const at of [1000, journal.bytes - 1000]) bytes[at]! ^= 1;
+    Deno.writeFileSync(path, bytes);
+    let isAside = false;
+    const ignored = () => {};
+    journal.observe({
+      ...{ synced: ignored, failing: ignored, mended: ignored, lost: ignored },
+      unreadable: () => {
+        isAside = true;
+        journal.stored(["damaged"]);
+      },
+    });
+    for (let at = 0; !isAside; at++) await callOfOther(journal, `other-${at}`);
+    await journal.compact();
+    assert.equal(journal.bytes, 0);
+  },
+);
+
 inFolder("what all is needed isn't written again and again", async (journal, folder) => {
   for (let at = 0; at < 40; at++) {
     journal.begin(begun(`open-${at}`));

@@ -305,9 +305,8 @@ export class FileJournal implements Journal {
   /** Saves unreadable bytes, as after a start. */
   async #putAside(segment: Segment): Promise<void> {
     await this.#removeReplayed(segment.path);
-    this.#segments = this.#segments.filter((one) => one !== segment);
-    this.#bytes -= segment.bytes;
-    segment.close();
+    // It may have gone meanwhile, with its last call.
+    if (this.#segments.includes(segment)) this.#drop(segment);
   }
 
   async #removeReplayed(path: string): Promise<void> {
