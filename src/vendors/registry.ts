@@ -158,6 +158,8 @@ const dialectDefaults = {
   generate: generateDefaults,
 } as const;
 
+const anyModel = /^/;
+
 const googleRow = {
   ...chatDefaults,
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
@@ -165,7 +167,7 @@ const googleRow = {
   auth: "x-goog-api-key",
   ...generateDefaults,
   ...mediaRouteTable["vendor-d"],
-  quirks: { signedThinking: true },
+  quirks: { signedThinking: anyModel },
   sharesWith: "vendor-d",
   keyForm: /^AIza/,
 } as const;
@@ -245,7 +247,7 @@ const rows: readonly VendorRow[] = [
       "anthropic-user-profile*",
       "anthropic-workspace*",
     ],
-    quirks: { signedThinking: true },
+    quirks: { signedThinking: anyModel },
     keyForm: /^sk-ant-/,
     sharesWith: "vendor-c",
   },
@@ -264,6 +266,8 @@ const rows: readonly VendorRow[] = [
     },
     forwardHeaders: ["http-referer", "x-title"],
     dialectHeaders: [],
+    // vendor-c's models behind it; others take thinking that nobody signed.
+    quirks: { signedThinking: /^~?anthropic\// },
     reportsCost: true,
     listedPrices: rowsFromAggregatorModels,
     ...mediaRouteTable["vendor-f"],

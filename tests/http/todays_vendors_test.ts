@@ -325,6 +325,15 @@ Deno.test("after a turn of another vendor Anthropic gets the conversation withou
   const strict = { "X-Translation-Mode": "strict" };
   await (await world().post("/chat/v1/messages", claude, strict)).text();
   assert.deepEqual(JSON.parse(world().last().body).messages, messages);
+  // So do its models behind the aggregator, whose other models take the thinking.
+  const sentTo = async (model: string) => {
+    const answer = await world().post("/chat/v1/messages", { ...claude, model });
+    assert.equal(answer.status, 200, await answer.text());
+    return JSON.parse(world().last().body).messages;
+  };
+  assert.deepEqual(await sentTo("openrouter/anthropic/claude-sonnet-5-5"), sent.messages);
+  assert.deepEqual(await sentTo("openrouter/~anthropic/claude-sonnet-latest"), sent.messages);
+  assert.deepEqual(await sentTo("openrouter/deepseek/deepseek-v4-flash"), messages);
 });
 
 Deno.test("after a search of another vendor Anthropic gets and counts the conversation without it", async () => {

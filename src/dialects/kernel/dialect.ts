@@ -331,8 +331,11 @@ export interface DialectQuirks {
   olderTokenLimit?: boolean;
   /** Models that refuse the older name. Calls that are passed through get the newer one there. */
   newerTokenLimit?: RegExp;
-  /** Thinking and calls without a signature are refused; calls that are passed through mend them. */
-  signedThinking?: boolean;
+  /**
+   * Models that refuse thinking and calls without a signature; calls that are passed through mend
+   * them.
+   */
+  signedThinking?: RegExp;
   /** Settings that some of its models refuse; translated calls leave them out and report them. */
   refuses?: readonly RefusedSettings[];
 }

@@ -135,9 +135,8 @@ function limitRename({ facts, target, caller }: PlanRequest): string | undefined
 export function unsignedThinking(
   { dialect, body, target, caller }: Pick<PlanRequest, "dialect" | "body" | "target" | "caller">,
 ): UnsignedThinking | undefined {
-  if (!target.vendor.quirks.signedThinking || translationMode(caller) === "strict") {
-    return undefined;
-  }
+  const refuses = target.vendor.quirks.signedThinking?.test(target.model) === true;
+  if (!refuses || translationMode(caller) === "strict") return undefined;
   return dialect.unsignedThinking?.(body, target.model);
 }
 
