@@ -218,7 +218,8 @@ async function withoutRefused(
   const plain = upstream.withoutRefused(request, refusal);
   if (!plain) return undefined;
   const text = await step.inSteps(() => writeJson(plain.request));
-  return { ...asked, text, causes: [...asked.causes, plain.cause] };
+  const causes = plain.cause === undefined ? asked.causes : [...asked.causes, plain.cause];
+  return { ...asked, text, causes };
 }
 
 /**

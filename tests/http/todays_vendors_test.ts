@@ -336,6 +336,46 @@ Deno.test("after a turn of another vendor Anthropic gets the conversation withou
   assert.deepEqual(await sentTo("openrouter/deepseek/deepseek-v4-flash"), messages);
 });
 
+Deno.test("a plain chat client may change what came before thinking that is kept for it", async () => {
+  const thinking = { type: "thinking", thinking: "Hm.", signature: "of-this-prefix" };
+  const use = { type: "tool_use", id: "toolu_1", name: "look", input: {} };
+  const model = "anthropic/claude-opus-5-5";
+  const tools = [{ type: "function", function: { name: "look" } }];
+  const system = { role: "system", content: "It is Monday." };
+  const ask = (messages: unknown) =>
+    world().post("/chat/v1/chat/completions", { model, messages, tools });
+  const called = { ...messagesAnswer, content: [thinking, use], stop_reason: "tool_use" };
+  world().play((exchange) => exchange.answer(200, called));
+  const first = await ask([system, ...hello]);
+  const { choices: [{ message }] } = await first.json();
+  const rest = [...hello, message, { role: "tool", tool_call_id: "toolu_1", content: "Rain." }];
+  // Anthropic's words, of a model that checks what precedes its thinking.
+  const refusal = "messages.1.content.0: Invalid `signature` in `thinking` block. The block is " +
+    "bound to a different conversation. Remove the block, or set " +
+    '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block".';
+  const bodies: string[] = [];
+  world().play((exchange) => {
+    const { body } = exchange.request;
+    bodies.push(body);
+    if (body.includes("Monday") || !body.includes("of-this-prefix")) return answered(exchange);
+    const error = { type: "invalid_request_error", message: refusal };
+    return exchange.answer(400, { type: "error", error });
+  });
+  const changed = [{ ...system, content: "It is Tuesday." }, ...rest];
+  const second = await ask(changed);
+  assert.equal(second.status, 200, await second.text());
+  assert.equal(bodies.length, 2);
+  const [before, after] = bodies.map((body) => JSON.parse(body));
+  assert.deepEqual(before.messages[1].content, [thinking, use]);
+  const messages = before.messages.with(1, { ...before.messages[1], content: [use] });
+  assert.deepEqual(after, { ...before, messages });
+  // It is this conversation's: the next one's thinking is sent.
+  const third = await ask([system, ...rest]);
+  assert.equal(third.status, 200, await third.text());
+  assert.deepEqual(JSON.parse(bodies[2]!).messages[1].content, [thinking, use]);
+  world().play();
+});
+
 Deno.test("after a search of another vendor Anthropic gets and counts the conversation without it", async () => {
   const [message] = responsesAnswer.output;
   const source = { type: "url_citation", url: "https://a.example", title: "A" };

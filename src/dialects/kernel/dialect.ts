@@ -319,8 +319,11 @@ export interface StreamReframer {
 /** A request without what its vendor refused. */
 export interface PlainRequest {
   readonly request: Record<string, unknown>;
-  /** The part of the refusal that names it; given as a refusal it has the same effect. */
-  readonly cause: string;
+  /**
+   * The part of the refusal that names it; given as a refusal it has the same effect. Absent for what
+   * is refused in this conversation and not in another one.
+   */
+  readonly cause?: string | undefined;
 }
 
 /** What a vendor does differently within a dialect; a field of its row. */

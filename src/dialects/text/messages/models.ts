@@ -1,19 +1,21 @@
 import type { PlainRequest } from "../../kernel/dialect.ts";
 import { asList, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { withoutRefusedThinking } from "./request/refused_thinking.ts";
 
 /** The same path for every model. */
 export function upstreamPath(): string {
   return "/messages";
 }
 
+export function withoutRefused(request: JsonRecord, refusal: string): PlainRequest | undefined {
+  return withoutRefusedThinking(request, refusal) ?? systemInFront(request, refusal);
+}
+
 /**
  * The request with its system turns in front, where a server refuses them: not every one that has a
  * model of this name takes what Anthropic's own does.
  */
-export function withoutRefused(
-  request: JsonRecord,
-  refusal: string,
-): PlainRequest | undefined {
+function systemInFront(request: JsonRecord, refusal: string): PlainRequest | undefined {
   const isBetween = (turn: unknown) => isRecord(turn) && turn.role === "system";
   const messages = asList(request.messages);
   const between = messages.filter(isBetween).flatMap((turn) =>

@@ -267,6 +267,39 @@ Deno.test("a long turn that a system text waits behind is not read again for eac
   assert.ok(readsOf(200) < 3 * readsOf(100));
 });
 
+Deno.test("thinking that its vendor refuses goes, unless the answer needs it", () => {
+  const thought = { type: "thinking", thinking: "Hm.", signature: "s" };
+  const sealed = { type: "redacted_thinking", data: "s" };
+  const [use, said] = [{ type: "tool_use", id: "t", name: "f", input: {} }, {
+    type: "text",
+    text: "A",
+  }];
+  const turns = (...contents: unknown[]) =>
+    contents.map((content) => ({ role: "assistant", content }));
+  const thinking = { type: "adaptive" };
+  const body = {
+    thinking,
+    messages: turns([thought, said], "B", [sealed], [sealed, thought, use]),
+  };
+  const refusals = [
+    "messages.1.content.0: Invalid `signature` in `thinking` block",
+    "messages.5.content.0: Invalid `data` in `redacted_thinking` block",
+    "The block is bound to a different conversation.",
+    "messages.1.content.0.thinking.signature: Field required",
+    "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
+  ];
+  for (const refusal of refusals) {
+    const plain = messages.withoutRefused!(body, refusal)!;
+    assert.deepEqual(plain, { request: { thinking, messages: turns([said], "B", [use]) } });
+    assert.equal(messages.withoutRefused!(plain.request as Json, refusal), undefined);
+    const enabled = { type: "enabled", budget_tokens: 1024 };
+    assert.equal(messages.withoutRefused!({ ...body, thinking: enabled }, refusal), undefined);
+  }
+  for (const other of ["thinking.type: not supported", "thinking.budget_tokens: too small"]) {
+    assert.equal(messages.withoutRefused!(body, other), undefined);
+  }
+});
+
 Deno.test("a server that refuses system turns gets their texts in front", () => {
   const news: Turn = { role: "system", parts: [text("B")], path: "s" };
   const system = [{ text: "A", path: "system" }];
@@ -277,7 +310,7 @@ Deno.test("a server that refuses system turns gets their texts in front", () => 
   };
   const refusal = "messages.1: role 'system' is not supported on this model";
   assert.throws(() => acceptedByMessagesVendor(body), { message: refusal });
-  const { request: again, cause } = messages.withoutRefused!(body, refusal)!;
+  const { request: again, cause = "" } = messages.withoutRefused!(body, refusal)!;
   assert.deepEqual(messages.withoutRefused!(body, cause)!.request, again);
   acceptedByMessagesVendor(again);
   assert.deepEqual((again.system as Json[]).map((block) => block.text), ["A", "B", "B"]);

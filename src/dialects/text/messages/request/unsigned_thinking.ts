@@ -52,7 +52,7 @@ function isUnsigned(block: unknown): boolean {
   return isRecord(block) && block.type === "thinking" && block.signature === "";
 }
 
-function callsWithoutThinking(content: readonly unknown[]): boolean {
+export function callsWithoutThinking(content: readonly unknown[]): boolean {
   const types = content.map((block) => asRecord(block).type);
   return types.includes("tool_use") && !String(types[0]).endsWith("thinking");
 }
