@@ -93,6 +93,41 @@ Deno.test("thinking is signed, and refused when it comes back altered", async ()
   });
 });
 
+Deno.test("newer models refuse their thinking once what precedes it has changed", async () => {
+  await withClient(async (client) => {
+    const model = "claude-opus-5-5";
+    const question = ask("What is the weather in Paris?", { model, tools: [WEATHER], system: "A" });
+    const { content } = await client.messages.create(question);
+    const [thought, ...rest] = content;
+    assert.equal(thought?.type, "thinking");
+    const go = async (more: object, assistant = content) => {
+      const use = assistant.find((block) => block.type === "tool_use")!;
+      const result = { type: "tool_result" as const, tool_use_id: use.id, content: "rain" };
+      const answer = await client.messages.create({
+        ...question,
+        messages: [
+          ...question.messages,
+          { role: "assistant", content: assistant as Anthropic.ContentBlockParam[] },
+          { role: "user", content: [result] },
+        ],
+        ...more,
+      });
+      assert.match(JSON.stringify(answer.content), /get_weather: rain/);
+    };
+    const mark = { cache_control: { type: "ephemeral" } };
+    await go({});
+    await go({ system: [{ type: "text", text: "A", ...mark }] });
+    for (const changed of [{ system: "B" }, { tools: [{ ...WEATHER, description: "" }] }]) {
+      await assert.rejects(go(changed), /bound to a different conversation/);
+      await go(changed, rest);
+      const block_binding = { prefix_mismatch_behavior: "drop_block" };
+      await go({ ...changed, thinking: { type: "adaptive", block_binding } });
+      // Another model can't read it, and does without.
+      await go({ ...changed, model: "claude-sonnet-5-5" });
+    }
+  });
+});
+
 Deno.test("cache breakpoints are written once and read after, outside input_tokens", async () => {
   await withClient(async (client) => {
     const go = (question: string) =>

@@ -47,6 +47,7 @@ function rulesOf({ id, maxOutputTokens, contextTokens, isReasoning }: ChatModel)
     thinksByDefault: isReasoning,
     showsThinking: true,
     hasForcedTools: true,
+    signsThinking: id.startsWith("anthropic/"),
     bindsThinking: false,
     hasMidSystem: false,
   };

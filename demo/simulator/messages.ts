@@ -6,16 +6,16 @@ import { type Counts } from "./chat_vendor.ts";
 import { admit, bodyOf, type Exchange, headerNames } from "./exchange.ts";
 import { asNumber, asObject, asText, type JsonObject, parseJson } from "./json.ts";
 import { countCached, countUncached, type PromptTokens } from "./messages_cache.ts";
-import { checkMessages, checkParameters, rulesByBeta, thinkingSeal } from "./messages_checks.ts";
+import { signThinking } from "./messages_binding.ts";
+import { checkMessages, checkParameters, rulesByBeta } from "./messages_checks.ts";
 import { MESSAGES_MODELS, type MessagesModel } from "./messages_models.ts";
 import { invalid, require } from "./messages_problems.ts";
 import { readMessagesPrompt } from "./messages_prompt.ts";
 import { BODY, BODY_BETAS, COUNT_BODY, SAMPLING } from "./messages_rules.ts";
-import { citedBlocks, searchBlocks, searchIds } from "./messages_search.ts";
+import { citedBlocks, searchBlocks } from "./messages_search.ts";
 import { messagesScript } from "./messages_stream.ts";
 import { type Output, think } from "./model.ts";
 import { Problem } from "./problem.ts";
-import { seal } from "./seals.ts";
 
 const OLDER_VERSION = "2023-06-01";
 const VERSIONS = [OLDER_VERSION, "2026-10-21"];
@@ -51,7 +51,7 @@ export async function answerMessages(
   await admit(exchange, behaviours, prompt.question);
   const output = think(prompt, behaviours);
   const tokens = countCached(body, exchange.state);
-  const message = messageOf(exchange, model, output, tokens, wish.isShown);
+  const message = messageOf(exchange, body, model, output, tokens, wish.isShown);
   Object.assign(message.usage, moreUsage(countsOf(output, tokens)));
   const headers = { "request-id": exchange.state.nextId("req_") };
   if (body.stream === true) {
@@ -112,6 +112,7 @@ function thinkingWish(
 
 function messageOf(
   exchange: Exchange,
+  body: JsonObject,
   model: MessagesModel,
   output: Output,
   tokens: PromptTokens,
@@ -121,8 +122,9 @@ function messageOf(
   const searches = searchBlocks(exchange, output);
   if (output.reasoning.tokens > 0) {
     const thinking = isThinkingShown ? output.reasoning.chunks.join("") : "";
-    const bound = thinking + searchIds(searches as unknown as JsonObject[]);
-    content.push({ type: "thinking", thinking, signature: seal(thinkingSeal(model), bound) });
+    const found = searches as unknown as JsonObject[];
+    const signature = signThinking(body, model, thinking, found);
+    content.push({ type: "thinking", thinking, signature });
   }
   content.push(...searches);
   // The vendor leaves `citations` out where there are none, although the published type has it.

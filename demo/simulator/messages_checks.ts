@@ -1,6 +1,7 @@
 /** Checks of a messages request that go beyond single fields. */
 import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
 import { type Medium, mediumFromBase64 } from "./media.ts";
+import { checkThinkingBinding } from "./messages_binding.ts";
 import { type MessagesModel } from "./messages_models.ts";
 import { invalid, require } from "./messages_problems.ts";
 import {
@@ -15,14 +16,8 @@ import {
   TOOL,
   TOOL_CHOICE,
 } from "./messages_rules.ts";
-import { checkResultBlock, checkSearchTool, isSearchTool, searchIds } from "./messages_search.ts";
+import { checkResultBlock, checkSearchTool, isSearchTool } from "./messages_search.ts";
 import { type Rules } from "./rules.ts";
-import { isSealOf } from "./seals.ts";
-
-/** The kind of seal on a model's thinking: some bind it to the model. */
-export function thinkingSeal(model: MessagesModel): string {
-  return model.bindsThinking ? `thinking ${model.id}` : "thinking";
-}
 
 /** Throws a 400 Problem for a message or block that the vendor would refuse; `headers`: of the request. */
 export function checkMessages(body: JsonObject, model: MessagesModel, headers: Headers): void {
@@ -36,6 +31,7 @@ export function checkMessages(body: JsonObject, model: MessagesModel, headers: H
     throw invalid("messages", 'first message must use the "user" role');
   }
   messages.forEach((message, index) => checkMessage(message, index, messages, model));
+  checkThinkingBinding(body, model);
   checkPairs(messages);
   checkPrefill(messages, model);
   checkThinkingFirst(body, messages);
@@ -72,9 +68,8 @@ function checkMessage(
       throw invalid(path, "all messages must have non-empty content");
     }
   }
-  const bound = searchIds(objectsIn(message.content));
   asArray(message.content).forEach((block, place) =>
-    checkBlock(block, BLOCKS_OF_ROLE[role] ?? [], `${path}.content.${place}`, model, bound)
+    checkBlock(block, BLOCKS_OF_ROLE[role] ?? [], `${path}.content.${place}`)
   );
 }
 
@@ -97,9 +92,6 @@ function checkBlock(
   value: unknown,
   allowed: readonly string[],
   path: string,
-  model: MessagesModel,
-  /** What the thinking of this message is bound to beside its words. */
-  bound = "",
 ): void {
   const type = asText(asObject(value)?.type);
   if (type === "web_search_tool_result") checkResultBlock(asObject(value) ?? {}, path);
@@ -117,14 +109,9 @@ function checkBlock(
   if (type === "tool_use" && !/^[a-zA-Z0-9_-]+$/.test(asText(block.id))) {
     throw invalid(`${path}.tool_use.id`, "String should match pattern '^[a-zA-Z0-9_-]+$'");
   }
-  if (type === "thinking") {
-    if (!isSealOf(block.signature, thinkingSeal(model), asText(block.thinking) + bound)) {
-      throw invalid(path, "Invalid `signature` in `thinking` block");
-    }
-  }
   if (type === "tool_result") {
     asArray(block.content).forEach((inner, place) =>
-      checkBlock(inner, RESULT_BLOCKS, `${path}.tool_result.content.${place}`, model)
+      checkBlock(inner, RESULT_BLOCKS, `${path}.tool_result.content.${place}`)
     );
   }
   mediaOf([block], path);

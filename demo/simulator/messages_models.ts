@@ -18,7 +18,9 @@ export interface MessagesModel {
   showsThinking: boolean;
   /** Takes `tool_choice` any and tool. */
   hasForcedTools: boolean;
-  /** Thinking blocks of another model are refused. */
+  /** Thinking blocks are refused without a signature of the vendor's. */
+  signsThinking: boolean;
+  /** They are refused if what precedes them has changed. */
   bindsThinking: boolean;
   hasMidSystem: boolean;
 }
@@ -40,6 +42,7 @@ function newest(
     thinksByDefault: true,
     showsThinking: false,
     hasForcedTools: false,
+    signsThinking: true,
     bindsThinking: true,
     hasMidSystem: true,
     ...more,

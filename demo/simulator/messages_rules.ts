@@ -170,8 +170,13 @@ export const THINKING: Readonly<Record<string, Record<string, Rule>>> = {
     type: needed,
     budget_tokens: { is: "integer", required: true, min: 1024 },
     display: optionalText,
+    block_binding: { is: "object", nullable: true },
   },
-  adaptive: { type: needed, display: optionalText },
+  adaptive: {
+    type: needed,
+    display: optionalText,
+    block_binding: { is: "object", nullable: true },
+  },
   disabled: { type: needed },
   between_tools: { type: needed },
 };

@@ -1,0 +1,77 @@
+/** What a thinking block's signature is bound to: its words, and on newer models what precedes it. */
+import { asArray, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
+import { type MessagesModel } from "./messages_models.ts";
+import { invalid } from "./messages_problems.ts";
+import { searchIds } from "./messages_search.ts";
+import { isSealOf, seal } from "./seals.ts";
+import { hexOf } from "./tokens.ts";
+
+/** The signature of thinking that a model answers to a request with. */
+export function signThinking(
+  body: JsonObject,
+  model: MessagesModel,
+  thinking: string,
+  searches: readonly JsonObject[],
+): string {
+  const signature = seal("thinking", thinking + searchIds(searches));
+  return model.bindsThinking
+    ? `${signature}.${model.id}.${prefixesOf(body).at(-1)}`
+    : `${signature}.${model.id}`;
+}
+
+/**
+ * Throws a 400 Problem for thinking that was altered, or of a conversation that was. Thinking of
+ * another model, which this one can't read, is left out without an error, as is what the request
+ * wants left out.
+ */
+export function checkThinkingBinding(body: JsonObject, model: MessagesModel): void {
+  if (!model.signsThinking) return;
+  const binding = asObject(asObject(body.thinking)?.block_binding);
+  const drops = asText(binding?.prefix_mismatch_behavior) === "drop_block";
+  const prefixes = model.bindsThinking ? prefixesOf(body) : [];
+  objectsIn(body.messages).forEach((message, index) => {
+    const blocks = asArray(message.content).map((block) => asObject(block) ?? {});
+    blocks.forEach((block, place) => {
+      if (block.type !== "thinking") return;
+      const path = `messages.${index}.content.${place}`;
+      const [words, producer, prefix] = asText(block.signature).split(".");
+      if (!isSealOf(words, "thinking", asText(block.thinking) + searchIds(blocks))) {
+        throw invalid(path, "Invalid `signature` in `thinking` block");
+      }
+      if (producer !== model.id || !model.bindsThinking || drops) return;
+      if (prefix !== prefixes[index]) {
+        throw invalid(
+          path,
+          "Invalid `signature` in `thinking` block. The block is bound to a different " +
+            "conversation. Remove the block, or set " +
+            '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block".',
+        );
+      }
+    });
+  });
+}
+
+/** Digests of what precedes each message, and of the whole request; cache marks don't count. */
+function prefixesOf({ system, tools, messages }: JsonObject): string[] {
+  let digest = digestOf([textBlocks(system), tools ?? []]);
+  return [
+    digest,
+    ...objectsIn(messages).map((message) => {
+      digest = digestOf([digest, message.role, textBlocks(message.content)]);
+      return digest;
+    }),
+  ];
+}
+
+/** A text is the same as a block that holds it. */
+function textBlocks(content: unknown): unknown {
+  return typeof content === "string" ? [{ type: "text", text: content }] : content ?? [];
+}
+
+function digestOf(value: unknown): string {
+  const text = JSON.stringify(
+    value,
+    (name, member) => name === "cache_control" ? undefined : member,
+  );
+  return hexOf(text, 32);
+}
