@@ -1,11 +1,9 @@
 import type { Clock } from "../base/clock.ts";
 import { parsing } from "../base/heavy_json.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
-import { writeJson } from "../base/write_json.ts";
 import type { Log } from "../base/log.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { RequestFacts } from "../dialects/kernel/dialect.ts";
-import type { JsonRecord } from "../dialects/kernel/json.ts";
 import { Fault } from "../shared/fault.ts";
 import type { LearnedEndpoints, RefusedCalls } from "../vendors/learned_endpoints.ts";
 import {
@@ -27,6 +25,7 @@ import type { KeyPool, KeyTrouble, PooledKey } from "../vendors/key_pool.ts";
 import { retryAfterMs } from "../vendors/upstream_retry.ts";
 import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
 import type { CallContext } from "./call_context.ts";
+import { type AskedRequest, askedWithoutRefused } from "./refused_additions.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
 /** A text call that is about to be sent. */
@@ -183,45 +182,6 @@ function additionsOf({ plan, vendorCall }: TextExchange): RefusedCalls {
   return { label: vendor.label, model, dialect: plan.upstream.name, accountId, mode };
 }
 
-/** A request of a plan, without what the vendor refused of it. */
-interface AskedRequest {
-  readonly text: string;
-  readonly stream?: boolean | undefined;
-  /** Why something was left out, for each thing that is to be remembered. */
-  readonly causes: readonly string[];
-}
-
-/**
- * The request without a refused addition of ours; undefined where the refusal is about the caller's
- * part. A large one is read and written in its turn, as the caller's was.
- */
-async function withoutRefused(
-  { plan, facts, vendorCall: { caller: { step = runAtOnce } } }: TextExchange,
-  asked: AskedRequest,
-  refusal: string,
-): Promise<AskedRequest | undefined> {
-  const { upstream, sameDialect } = plan;
-  // These two are made of the plan's request, with all additions in it.
-  const isFirst = asked.text === plan.requestText;
-  // A server that doesn't know the usage flag: leave it out and count tokens here.
-  if (isFirst && facts.stream && upstream.usageFlag?.isRefusedIn(refusal)) {
-    const text = await step.inSteps(() => plan.plainRequestText());
-    return text === undefined ? undefined : { text, causes: [] };
-  }
-  // We stream background calls, and some models can't stream.
-  if (isFirst && plan.wholeRequestText && /\bstream(ing|ed)?\b/i.test(refusal)) {
-    const text = await step.inSteps(() => plan.wholeRequestText!());
-    return { text, stream: false, causes: [] };
-  }
-  if (sameDialect || !upstream.withoutRefused) return undefined;
-  const request = await step.inSteps(() => parsing(asked.text)) as JsonRecord;
-  const plain = upstream.withoutRefused(request, refusal);
-  if (!plain) return undefined;
-  const text = await step.inSteps(() => writeJson(plain.request));
-  const causes = plain.cause === undefined ? asked.causes : [...asked.causes, plain.cause];
-  return { ...asked, text, causes };
-}
-
 /**
  * Sends the plan's request; again without an addition of ours that the vendor refuses, as long as it
  * refuses another one.
@@ -230,7 +190,9 @@ async function askOnce(
   deps: VendorCallDeps,
   exchange: TextExchange,
 ): Promise<{ answer: UpstreamAnswer } | Refused> {
-  let asked: AskedRequest = { text: exchange.plan.requestText, causes: [] };
+  const { plan, facts: { stream: streams }, vendorCall: { caller: { step = runAtOnce } } } =
+    exchange;
+  let asked: AskedRequest = { text: plan.requestText, causes: [] };
   for (;;) {
     const answer = await post(deps, exchange, asked.text, asked.stream);
     if (isGood(answer)) {
@@ -241,7 +203,9 @@ async function askOnce(
     }
     const refusal = await readRefusal(answer);
     const mayAskAgain = answer.status === 400 && budgetOf(exchange.call, exchange.isLast).left > 0;
-    const plain = mayAskAgain ? await withoutRefused(exchange, asked, refusal.text) : undefined;
+    const plain = mayAskAgain
+      ? await askedWithoutRefused({ plan, streams, step }, asked, refusal.text)
+      : undefined;
     if (plain === undefined || plain.text === asked.text) return { answer, ...refusal };
     asked = plain;
   }

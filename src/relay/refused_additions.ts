@@ -1,0 +1,52 @@
+import { parsing } from "../base/heavy_json.ts";
+import type { Step } from "../base/heavy_work.ts";
+import { writeJson } from "../base/write_json.ts";
+import type { JsonRecord } from "../dialects/kernel/json.ts";
+import type { TextPlan } from "./plan/text_plan.ts";
+
+/** A request of a plan, without what the vendor refused of it. */
+export interface AskedRequest {
+  readonly text: string;
+  readonly stream?: boolean | undefined;
+  /** Why something was left out, for each thing that is to be remembered. */
+  readonly causes: readonly string[];
+}
+
+/** A plan whose request was refused. */
+interface RefusedPlan {
+  readonly plan: TextPlan;
+  readonly streams: boolean;
+  /** Runs what reads and writes the request. */
+  readonly step: Step;
+}
+
+/**
+ * The request without a refused addition of ours; undefined where the refusal is about the caller's
+ * part. A large one is read and written in its turn, as the caller's was.
+ */
+export async function askedWithoutRefused(
+  { plan, streams, step }: RefusedPlan,
+  asked: AskedRequest,
+  refusal: string,
+): Promise<AskedRequest | undefined> {
+  const { upstream, sameDialect } = plan;
+  // These two are made of the plan's request, with all additions in it.
+  const isFirst = asked.text === plan.requestText;
+  // A server that doesn't know the usage flag: leave it out and count tokens here.
+  if (isFirst && streams && upstream.usageFlag?.isRefusedIn(refusal)) {
+    const text = await step.inSteps(() => plan.plainRequestText());
+    return text === undefined ? undefined : { text, causes: [] };
+  }
+  // We stream background calls, and some models can't stream.
+  if (isFirst && plan.wholeRequestText && /\bstream(ing|ed)?\b/i.test(refusal)) {
+    const text = await step.inSteps(() => plan.wholeRequestText!());
+    return { text, stream: false, causes: [] };
+  }
+  if (sameDialect || !upstream.withoutRefused) return undefined;
+  const request = await step.inSteps(() => parsing(asked.text)) as JsonRecord;
+  const plain = upstream.withoutRefused(request, refusal);
+  if (!plain) return undefined;
+  const text = await step.inSteps(() => writeJson(plain.request));
+  const causes = plain.cause === undefined ? asked.causes : [...asked.causes, plain.cause];
+  return { ...asked, text, causes };
+}
