@@ -19,7 +19,7 @@ import type {
 } from "../dialects/kernel/image_codec.ts";
 import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { imageGenerations } from "../dialects/media/operations/images.ts";
-import { inputTokenBound, maxImageTokens } from "../shared/token_estimate.ts";
+import { inputTokenBounds, maxImageTokens } from "../shared/token_estimate.ts";
 import { Fault } from "../shared/fault.ts";
 import type { PooledKey } from "../vendors/key_pool.ts";
 import { isAbort, type UpstreamAnswer } from "../vendors/upstream.ts";
@@ -107,9 +107,11 @@ function fetchCaller({ principal, signal }: ImagesRequest["caller"]): FetchCalle
 /** Upper bound of the usage of all vendor requests together. */
 function boundOf({ ask, encoded }: Drawing) {
   const text = `${ask.prompt} ${ask.negativePrompt ?? ""} ${JSON.stringify(ask.options)}`;
-  const perCall = inputTokenBound(text) + ask.references.length * maxImageTokens;
+  const { inputTokens, believedInputTokens } = inputTokenBounds(text);
+  const references = ask.references.length * maxImageTokens;
   return {
-    inputTokens: perCall * encoded.calls.length,
+    inputTokens: (inputTokens + references) * encoded.calls.length,
+    believedInputTokens: (believedInputTokens + references) * encoded.calls.length,
     maxOutputTokens: encoded.tokensPerImage,
     choices: ask.count,
     images: [{ ...encoded.priced, count: ask.count }],

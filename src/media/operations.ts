@@ -4,6 +4,7 @@ import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { optionalField } from "../dialects/kernel/fields.ts";
 import type { VendorState } from "../dialects/kernel/hosted.ts";
 import { likelySeconds, speechTokens } from "../dialects/media/operations/speech.ts";
+import { type CostBounds, costBoundsOf } from "../pricing/plausible.ts";
 import { type BillableUsage, type BoundInput, upperBoundNanos } from "../pricing/pricing.ts";
 import {
   askVendor,
@@ -96,8 +97,8 @@ export interface OperationCall<T extends OperationTarget = OperationTarget> {
 
 export interface OperationContext {
   readonly vendorCall: VendorCallContext;
-  /** The most that it can cost at this vendor; null with the caller's own vendor key. */
-  readonly boundNanos: bigint | null;
+  /** What it can cost at this vendor. */
+  readonly costBounds: CostBounds;
   /** Takes usage, also during the call: if it breaks off, the reported usage is billed. */
   readonly meter: OperationMeter;
   /** The vendor's successful answer; any other is thrown as a fault, after retries. */
@@ -179,7 +180,10 @@ function planOperation<T extends OperationTarget>(
   const { isManaged, price } = vendorCall;
   const at = asked.targets.find(({ target }) => target === vendorCall.target)!;
   if (isManaged) refuseState(asked.state ?? []);
-  const { form, requestedModel: model, stream, endUser, tags = {} } = asked;
+  const { form, requestedModel: model, stream, endUser, tags = {}, bound } = asked;
+  const bounds = isManaged && price
+    ? costBoundsOf(bound, (inputTokens) => upperBoundNanos(price, { ...bound, inputTokens }))
+    : { boundNanos: null };
   return {
     vendorCall,
     recorded: {
@@ -190,7 +194,7 @@ function planOperation<T extends OperationTarget>(
       bodyMedia: asked.requestMedia ?? [],
     },
     meter: new OperationMeter(() => deps.clock.monotonicMs()),
-    boundNanos: isManaged && price ? upperBoundNanos(price, asked.bound) : null,
+    ...bounds,
     execute: (call, isLast) =>
       executeOperation(deps, asked, { vendorCall, call, isLast }, (ctx) => work(ctx, at)),
   };
@@ -221,7 +225,7 @@ async function executeOperation(
   try {
     const answer = await work({
       vendorCall,
-      boundNanos: call.boundNanos,
+      costBounds: call.costBounds,
       meter,
       ask(request) {
         requests++;
@@ -292,7 +296,7 @@ export function costOfCall(ctx: OperationContext): bigint | null {
   return ctx.meter.bill({
     status: "completed",
     mode: ctx.vendorCall.mode,
-    boundNanos: ctx.boundNanos,
+    ...ctx.costBounds,
     price: ctx.vendorCall.price,
     priceOf: () => undefined,
     vendorCostBelieved: ctx.vendorCall.target.vendor.reportsCost,

@@ -9,7 +9,28 @@ export interface Reported {
   chargedNanos: bigint;
 }
 
-/** A report that could be true is at most so many times the call's bound. */
+/** What a call can cost at most, as far as is known before it is sent. Nano-dollars. */
+export interface CostBounds {
+  /** For credit, caps and budgets; null where the account is charged nothing. */
+  readonly boundNanos: bigint | null;
+  /** For its vendor's report: if its inline pictures are text. Absent where that is no more. */
+  readonly believedNanos?: bigint | undefined;
+}
+
+/** `costAtMost`: of a call with so many tokens in its prompt, in nano-dollars. */
+export function costBoundsOf(
+  { inputTokens, believedInputTokens = inputTokens }: {
+    inputTokens: number;
+    believedInputTokens?: number;
+  },
+  costAtMost: (inputTokens: number) => bigint,
+): CostBounds & { boundNanos: bigint } {
+  const boundNanos = costAtMost(inputTokens);
+  if (believedInputTokens <= inputTokens) return { boundNanos };
+  return { boundNanos, believedNanos: costAtMost(believedInputTokens) };
+}
+
+/** A report of up to so many times the call's bound could be true. */
 const believedTimes = 10n;
 
 /** A thousand million dollars: no balance has more, and the store's numbers hold it. */
@@ -18,12 +39,17 @@ export const mostNanos = 1_000_000_000n * 1_000_000_000n;
 /**
  * The one place between a vendor's numbers and the ledger. An excess that could be true is settled
  * at its real cost; one beyond belief costs the call's bound. Whatever was reported, the amounts
- * can be stored. `boundNanos`: the most that the call was to cost; null where nothing is charged.
+ * can be stored.
  */
-export function plausible<Bill extends Reported>(bill: Bill, boundNanos: bigint | null): Bill {
+export function plausible<Bill extends Reported>(
+  bill: Bill,
+  { boundNanos, believedNanos = 0n }: CostBounds,
+): Bill {
+  const reportedNanos = bill.costNanos ?? 0n;
   // What was counted here, out of what was received, is nobody's word.
   const isWord = bill.basis !== "estimated";
-  if (isWord && boundNanos !== null && (bill.costNanos ?? 0n) > boundNanos * believedTimes) {
+  const isExcess = boundNanos !== null && reportedNanos > boundNanos * believedTimes;
+  if (isWord && isExcess && reportedNanos > believedNanos) {
     const costNanos = storableNanos(boundNanos);
     const chargedNanos = bill.chargedNanos === 0n ? 0n : costNanos;
     return { ...bill, basis: "disputed", costNanos, listCostNanos: null, chargedNanos };

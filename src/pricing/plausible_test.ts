@@ -1,5 +1,12 @@
 import assert from "@std/assert";
-import { mostNanos, plausible, type Reported, storableCount } from "./plausible.ts";
+import {
+  type CostBounds,
+  costBoundsOf,
+  mostNanos,
+  plausible,
+  type Reported,
+  storableCount,
+} from "./plausible.ts";
 
 const bill = (costNanos: bigint | null, more: Partial<Reported> = {}): Reported => ({
   basis: "reported",
@@ -9,30 +16,55 @@ const bill = (costNanos: bigint | null, more: Partial<Reported> = {}): Reported 
   ...more,
 });
 
+const bound = (boundNanos: bigint | null): CostBounds => ({ boundNanos });
+
 Deno.test("up to ten times what was set aside a report is believed, beyond it is disputed", () => {
-  assert.deepEqual(plausible(bill(1000n), 100n), bill(1000n));
-  assert.deepEqual(plausible(bill(1001n), 100n), bill(100n, { basis: "disputed" }));
+  assert.deepEqual(plausible(bill(1000n), bound(100n)), bill(1000n));
+  assert.deepEqual(plausible(bill(1001n), bound(100n)), bill(100n, { basis: "disputed" }));
   assert.deepEqual(
-    plausible(bill(1001n, { basis: "vendor_cost", listCostNanos: 5n }), 100n),
+    plausible(bill(1001n, { basis: "vendor_cost", listCostNanos: 5n }), bound(100n)),
     bill(100n, { basis: "disputed" }),
   );
-  assert.deepEqual(plausible(bill(0n), 0n), bill(0n));
-  assert.deepEqual(plausible(bill(1n), 0n), bill(0n, { basis: "disputed" }));
-  assert.deepEqual(plausible(bill(null), 100n), bill(null));
+  assert.deepEqual(plausible(bill(0n), bound(0n)), bill(0n));
+  assert.deepEqual(plausible(bill(1n), bound(0n)), bill(0n, { basis: "disputed" }));
+  assert.deepEqual(plausible(bill(null), bound(100n)), bill(null));
+});
+
+Deno.test("a report is also believed if the call's pictures can be text; disputed, it costs the bound", () => {
+  const bounds = { boundNanos: 100n, believedNanos: 5000n };
+  assert.deepEqual(plausible(bill(5000n), bounds), bill(5000n));
+  assert.deepEqual(plausible(bill(5001n), bounds), bill(100n, { basis: "disputed" }));
+  // It makes no report less credible.
+  const less = { boundNanos: 100n, believedNanos: 200n };
+  assert.deepEqual(plausible(bill(1000n), less), bill(1000n));
+  assert.deepEqual(plausible(bill(1001n), less), bill(100n, { basis: "disputed" }));
+});
+
+Deno.test("bounds: the second is there only where more tokens are believed than held", () => {
+  const nanos = (tokens: number) => BigInt(tokens * 2);
+  assert.deepEqual(costBoundsOf({ inputTokens: 7 }, nanos), { boundNanos: 14n });
+  assert.deepEqual(
+    costBoundsOf({ inputTokens: 7, believedInputTokens: 7 }, nanos),
+    { boundNanos: 14n },
+  );
+  assert.deepEqual(
+    costBoundsOf({ inputTokens: 7, believedInputTokens: 90 }, nanos),
+    { boundNanos: 14n, believedNanos: 180n },
+  );
 });
 
 Deno.test("with a key of the caller's own nothing is disputed, and all of it can be stored", () => {
   const reported = bill(10n ** 40n, { chargedNanos: 0n, listCostNanos: 10n ** 30n });
   assert.deepEqual(
-    plausible(reported, null),
+    plausible(reported, bound(null)),
     bill(mostNanos, { chargedNanos: 0n, listCostNanos: mostNanos }),
   );
-  assert.deepEqual(plausible(bill(-5n), null), bill(0n));
+  assert.deepEqual(plausible(bill(-5n), bound(null)), bill(0n));
   assert.ok(mostNanos < 2n ** 63n);
 });
 
 Deno.test("an enormous set aside is charged as far as the store holds it", () => {
-  assert.equal(plausible(bill(10n ** 40n), 10n ** 30n).chargedNanos, mostNanos);
+  assert.equal(plausible(bill(10n ** 40n), bound(10n ** 30n)).chargedNanos, mostNanos);
 });
 
 Deno.test("counts are whole, not negative, and what JSON can hold", () => {

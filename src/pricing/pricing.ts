@@ -139,6 +139,8 @@ export function rateAt(row: PriceRow, dimension: Dimension, promptTokens: number
 export interface BoundInput extends OtherUsage {
   /** No fewer than the vendor will count. */
   inputTokens: number;
+  /** The same where inline pictures are text; see `InputTokenBounds`. */
+  believedInputTokens?: number;
   /** For one choice; see `outputLimit`. */
   maxOutputTokens: number;
   /** Choices asked for (`n`); 1 when absent. */

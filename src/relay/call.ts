@@ -12,7 +12,7 @@ import {
   type VendorRequestTime,
 } from "../shared/interaction.ts";
 import { type Fault, messageOf } from "../shared/fault.ts";
-import { storableCount } from "../pricing/plausible.ts";
+import { type CostBounds, storableCount } from "../pricing/plausible.ts";
 import { isDearerTier, type PriceRow } from "../pricing/pricing.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
 import type { Authorization } from "./pipeline.ts";
@@ -39,12 +39,10 @@ type PayloadField = "requestText" | "responseText" | "payloadTruncated";
 export const maxVendorRequests = 5;
 
 /** A vendor that may answer a call, and what is recorded if it does. */
-export interface Candidate<M extends CallMeter> {
+export interface Candidate<M extends CallMeter> extends CostBounds {
   readonly vendorCall: VendorCallContext;
   readonly recorded: RecordedRequest;
   readonly meter: M;
-  /** The most that it can cost, in nano-dollars; null where the account is charged nothing. */
-  readonly boundNanos: bigint | null;
   /** What credit is held for where the key expects less than `boundNanos`; caps hold that. */
   readonly expectedNanos?: bigint | null;
 }
@@ -138,8 +136,8 @@ export class Call<M extends CallMeter = Meter> {
     return this.#candidate.meter;
   }
 
-  get boundNanos(): bigint | null {
-    return this.#candidate.boundNanos;
+  get costBounds(): CostBounds {
+    return this.#candidate;
   }
 
   get streams(): OpenStreams {
@@ -341,7 +339,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #bill(ending: Ending): Bill {
-    const { vendorCall, recorded, boundNanos } = this.#candidate;
+    const { vendorCall, recorded, boundNanos, believedNanos } = this.#candidate;
     const { promptTokens, body, facts: { serviceTier } } = recorded;
     const { target, mode } = vendorCall;
     const price = this.#try("price", () => this.#price(), vendorCall.price);
@@ -349,6 +347,7 @@ export class Call<M extends CallMeter = Meter> {
       status: ending.status,
       mode,
       boundNanos,
+      believedNanos,
       price,
       priceOf: (model: string) => this.#price(model),
       vendorCostBelieved: target.vendor.reportsCost,

@@ -10,7 +10,7 @@ import type {
   SettledCall,
 } from "../shared/interaction.ts";
 import { callCost } from "../pricing/call_cost.ts";
-import { plausible, storableCount } from "../pricing/plausible.ts";
+import { type CostBounds, plausible, storableCount } from "../pricing/plausible.ts";
 import { type BillableUsage, type PriceRow, vendorCostNanos } from "../pricing/pricing.ts";
 import type { HostedCounts, Usage } from "../shared/usage.ts";
 import { nanosToUsd } from "../base/money.ts";
@@ -43,11 +43,9 @@ export interface EstimateTerms {
 }
 
 /** What a bill depends on besides the answer. */
-export interface BillTerms extends EstimateTerms {
+export interface BillTerms extends EstimateTerms, CostBounds {
   status: InteractionStatus;
   mode: Mode;
-  /** What the call was to cost at most; null where it is charged nothing. */
-  boundNanos: bigint | null;
   price: PriceRow | undefined;
   /** The price of another model that took part. */
   priceOf: (model: string) => PriceRow | undefined;
@@ -330,7 +328,7 @@ export function billOf(usage: BillableUsage, basis: BillingBasis, terms: BillTer
     // A fallback price is a guess, nothing to compare with.
     listCostNanos: vendorReported === undefined || terms.price?.fallback === true ? null : nanos,
     chargedNanos: terms.mode === "managed" ? costNanos ?? 0n : 0n,
-  }, terms.boundNanos);
+  }, terms);
 }
 
 /** Does one step; the record does without it where it fails. */

@@ -40,6 +40,8 @@ interface Ending {
   status?: InteractionStatus;
   mode?: Mode;
   price?: PriceRow | undefined;
+  boundNanos?: bigint;
+  believedNanos?: bigint | undefined;
   vendorCostBelieved?: boolean;
   maxOutputTokens?: number;
   dearerTier?: string | undefined;
@@ -403,4 +405,16 @@ Deno.test("the usage of a whole answer that can't be read is what its vendor rep
     promptTokens: () => promptTokens,
   });
   assert.deepEqual([basis, billed], ["reported", usage]);
+});
+
+Deno.test("a report beyond the bound is charged as far as the pictures can be text", () => {
+  const billed = (input: number, believedNanos?: bigint) => {
+    const bounds = { boundNanos: 1_000_000n, believedNanos };
+    const events = [...whole, report({ input, output: 0 })];
+    const { basis, costNanos, chargedNanos } = bill(events, bounds);
+    return [basis, costNanos, chargedNanos];
+  };
+  assert.deepEqual(billed(20_000), ["disputed", 1_000_000n, 1_000_000n]);
+  assert.deepEqual(billed(20_000, 20_000_000n), ["reported", 20_000_000n, 20_000_000n]);
+  assert.deepEqual(billed(20_001, 20_000_000n), ["disputed", 1_000_000n, 1_000_000n]);
 });

@@ -2,7 +2,9 @@ import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
+import { type CostBounds, costBoundsOf } from "../pricing/plausible.ts";
 import { type BoundPayload, boundPayloadSteps, payloadLimits } from "../records/payload.ts";
+import { inputTokenBounds } from "../shared/token_estimate.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
@@ -192,7 +194,7 @@ async function callPlanOf(
 ): Promise<CallPlan<Meter>> {
   const { caller, dialect, background } = request;
   const { vendorCall, continued, facts, plan, planAgain } = candidate;
-  const { boundNanos, expectedNanos = boundNanos } = await boundsOf(request, candidate);
+  const bounds = await boundsOf(request, candidate);
   const output = vendorCall.price && outputBound(vendorCall.price, facts);
   const conversation = withCallersSources(continued, caller);
   return {
@@ -211,8 +213,7 @@ async function callPlanOf(
       retain: retainerOf(dialect, conversation, counted?.inputItemsText),
     },
     meter: createMeter(deps, background !== undefined),
-    boundNanos,
-    expectedNanos,
+    ...bounds,
     execute: (call, isLast) =>
       executeText(deps, { vendorCall, facts, plan, call, planAgain, isLast }),
   };
@@ -285,26 +286,24 @@ async function planFor(
   return { vendorCall, continued, facts, plan, hosted, planAgain };
 }
 
-/**
- * The most that the call can cost at this vendor, and what it costs with as much output as the key
- * expects, where that is less.
- */
+/** What the call can cost at this vendor, at most and with as much output as the key expects. */
 async function boundsOf(
   { caller: { step = runAtOnce, principal: { key } }, background }: RelayRequest,
   { vendorCall: { price, isManaged }, facts, plan, hosted }:
     & Pick<TextCandidate, "vendorCall" | "facts" | "hosted">
     & { plan: Pick<TextPlan, "requestText"> },
-): Promise<Pick<CallPlan<Meter>, "boundNanos" | "expectedNanos">> {
+): Promise<CostBounds & Pick<CallPlan<Meter>, "expectedNanos">> {
   if (!isManaged || !price || !hosted) return { boundNanos: null };
-  const bound = (of: RequestFacts) => () => boundOf(price, of, plan.requestText, hosted);
-  const boundNanos = step.isHeavy ? await step(bound(facts)) : bound(facts)();
+  const count = () => inputTokenBounds(plan.requestText);
+  const counted = step.isHeavy ? await step(count) : count();
+  const bound = (tokens: number, of = facts) => boundOf(price, of, tokens, hosted);
+  const bounds = costBoundsOf(counted, (inputTokens) => bound(inputTokens));
   const { expectedOutputTokens: expected } = key.defaults ?? {};
   // What is held for a background call has to cover it whenever it is made.
-  if (expected === undefined || background) return { boundNanos };
+  if (expected === undefined || background) return bounds;
   const least = Math.min(expected * facts.choices, facts.maxOutputTokens ?? Infinity);
-  const expectedBound = bound({ ...facts, maxOutputTokens: least });
-  const expectedNanos = step.isHeavy ? await step(expectedBound) : expectedBound();
-  return { boundNanos, expectedNanos: expectedNanos < boundNanos ? expectedNanos : boundNanos };
+  const expectedNanos = bound(counted.inputTokens, { ...facts, maxOutputTokens: least });
+  return expectedNanos < bounds.boundNanos ? { ...bounds, expectedNanos } : bounds;
 }
 
 function createMeter({ payloadMaxBytes, clock }: RelayDeps, isBackground: boolean): Meter {

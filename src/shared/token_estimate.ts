@@ -31,29 +31,45 @@ export function* estimateAll(texts: readonly string[]): Steps<number> {
 /** UTF-16 units per step. */
 const pieceUnits = 256 * 1024;
 
+/** What a vendor may count for a request's text, in tokens. */
+export interface InputTokenBounds {
+  /** For admission: what passes for an inline picture counts as one. */
+  inputTokens: number;
+  /** For judging the vendor's report: it counts as text, which it may be in disguise. */
+  believedInputTokens: number;
+}
+
 /**
- * An upper bound of the tokens that a vendor will count for a request body. Tokenizers are byte-level
+ * Upper bounds of the tokens that a vendor will count for a request body. Tokenizers are byte-level
  * or fall back to bytes, so a token covers at least one byte of UTF-8. What vendors add to a message
  * is less than its JSON syntax; what they add once (tool instructions of 300 to 800 tokens) is the
  * constant. For lower-case Latin letters the bound is tighter: a word counts one token, plus two
  * thirds for each further letter, and nothing for the space before it. Measured with o200k and cl100k
  * that is 2.6 times the real count for English and code, and 1.0 times for strings of the rarest
- * letters. Used for admission only, never for billing.
+ * letters. Never billed.
  *
  * Callers add content that isn't in the body: images and files by address (`fetchedTokenBound`) or
  * id, stored conversations, explicit caches.
  */
-export function inputTokenBound(body: string): number {
-  if (body.length < minMediaChars) return textBound(body) + vendorOverheadTokens;
-  let bound = vendorOverheadTokens;
+export function inputTokenBounds(body: string): InputTokenBounds {
+  let inputTokens = vendorOverheadTokens;
+  let disguised = 0;
   let at = 0;
-  for (const found of body.matchAll(inlineMedia)) {
-    const [whole, , image] = found;
-    bound += textBound(body.slice(at, found.index));
-    bound += image === undefined ? Math.ceil(whole.length / 4) : maxImageTokens;
-    at = found.index + whole.length;
+  const media = body.length < minMediaChars ? [] : body.matchAll(inlineMedia);
+  for (const found of media) {
+    const [{ length }, , image] = found;
+    inputTokens += textBound(body.slice(at, found.index));
+    inputTokens += image === undefined ? Math.ceil(length / 4) : maxImageTokens;
+    if (image !== undefined) disguised += disguisedTokens(length);
+    at = found.index + length;
   }
-  return bound + textBound(body.slice(at));
+  inputTokens += textBound(body.slice(at));
+  return { inputTokens, believedInputTokens: inputTokens + disguised };
+}
+
+/** What a picture's base64 counts as text beyond what it counts as a picture: a token for a byte. */
+function disguisedTokens(bytes: number): number {
+  return Math.max(0, Math.min(bytes, largestContextTokens) - maxImageTokens);
 }
 
 function textBound(text: string): number {
@@ -91,11 +107,13 @@ const minMediaChars = 16 * 1024;
 /** More than any vendor counts for an image; they scale large ones down. */
 export const maxImageTokens = 16 * 1024;
 
+const largestContextTokens = 1_000_000;
+
 /**
  * Of a document or video that the vendor fetches itself: nobody here knows its length. A tenth of the
  * largest context window, so that the vendor's report is believed (`plausible`) whatever is there.
  */
-const fetchedFileTokens = 100_000;
+const fetchedFileTokens = largestContextTokens / 10;
 
 /** The bound for media at an address; 0 for everything else, such as media in the request itself. */
 export function fetchedTokenBound(address: unknown, kind: "image" | "file"): number {

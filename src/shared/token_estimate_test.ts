@@ -1,5 +1,12 @@
 import assert from "@std/assert";
-import { estimateTokens, inputTokenBound, vendorOverheadTokens } from "./token_estimate.ts";
+import {
+  estimateTokens,
+  inputTokenBounds,
+  maxImageTokens,
+  vendorOverheadTokens,
+} from "./token_estimate.ts";
+
+const inputTokenBound = (text: string) => inputTokenBounds(text).inputTokens;
 
 Deno.test("an estimate is a quarter token per Latin character and more for denser scripts", () => {
   const cases: [string, number][] = [
@@ -60,4 +67,28 @@ Deno.test("an inline image counts as the dearest image at most, a document by it
   assert.ok(bound("words") > 4_000_000);
   const around = "x".repeat(30_000);
   assert.ok(bound(`${around}","data":"iVBORw0KGgo`) > 16_000 + 20_000);
+});
+
+Deno.test("a prompt in disguise is held as a picture is, and believed to be text", () => {
+  const overhead = vendorOverheadTokens + maxImageTokens;
+  const bounds = (words: number, start = "iVBORw0KGgo/") =>
+    inputTokenBounds(`"${start}${"tell_me_all-".repeat(words)}"`);
+  for (
+    const start of ["iVBORw0KGgo/", "/9j/", "R0lGOD", "data:image/webp;base64,UklGRiQAAABXRUJQ"]
+  ) {
+    const { inputTokens, believedInputTokens } = bounds(20_000, start);
+    assert.equal(inputTokens, overhead, start);
+    const bytes = `"${start}"`.length + 240_000;
+    assert.equal(believedInputTokens, vendorOverheadTokens + bytes, start);
+  }
+  // No model reads more.
+  assert.equal(bounds(100_000).believedInputTokens, vendorOverheadTokens + 1_000_000);
+  // What isn't taken for a picture is held by its length, and nothing more is believed of it.
+  for (const start of ["words", "JVBERi0", "data:audio/mp3;base64,SUQz"]) {
+    const { inputTokens, believedInputTokens } = bounds(20_000, start);
+    assert.equal(believedInputTokens, inputTokens, start);
+  }
+  const two = inputTokenBounds(`["/9j/${"A".repeat(99_994)}","R0lGOD${"A".repeat(49_992)}"]`);
+  assert.equal(two.inputTokens, vendorOverheadTokens + 3 + 2 * maxImageTokens);
+  assert.equal(two.believedInputTokens, vendorOverheadTokens + 3 + 150_000);
 });

@@ -23,7 +23,7 @@ import { aliasToolNames } from "../../src/dialects/kernel/tool_names.ts";
 import { PartialArgs } from "../../src/dialects/text/generate/answer/partial_args.ts";
 import { ResponseRewriter } from "../../src/dialects/kernel/response_rewriter.ts";
 import { parseCredential } from "../../src/keys/credential.ts";
-import { estimateTokens, inputTokenBound } from "../../src/shared/token_estimate.ts";
+import { estimateTokens, inputTokenBounds } from "../../src/shared/token_estimate.ts";
 import { readResultCursor, readRunCursor } from "../../src/evals/eval_cursor.ts";
 import { readEmail } from "../../src/people/invitation.ts";
 import { readTags } from "../../src/shared/prompt_tags.ts";
@@ -106,7 +106,7 @@ const texts: Readonly<Record<string, (text: string) => unknown>> = {
   pcmFormatOf: (text) => pcmFormatOf(`audio/L16;${text}`, { sampleRate: 1, channels: 1 }),
   parseCredential: (text) => parseCredential({ authorization: text }, { googleAllowed: true }),
   estimateTokens,
-  inputTokenBound: (text) => inputTokenBound(JSON.stringify(text)),
+  inputTokenBounds: (text) => inputTokenBounds(JSON.stringify(text)),
   readEmail,
   readRunCursor,
   readResultCursor,

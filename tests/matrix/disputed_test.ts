@@ -304,3 +304,59 @@ Deno.test("pictures, transcripts and vectors are judged alike", async () => {
     assert.ok(charged > 0 && charged < 1, `${path}: ${charged}`);
   }
 });
+
+Deno.test("a prompt that passes for a picture costs what its vendor reports of it", async () => {
+  await using scripted = await startScriptedVendors();
+  await using at = await startScriptedVendors({
+    VENDOR_B_BASE_URL: `${scripted.vendor.url}/b/v1`,
+    VENDOR_B_API_KEY: "sk-of-b",
+    // Covers what a picture holds, 0.035, and not what its base64 would cost as text.
+    STARTING_CREDIT_USD: "0.12",
+  });
+  const answered = (answer: unknown) =>
+    scripted.script((exchange) =>
+      exchange.answer(200, JSON.stringify(answer), { "content-type": "application/json" })
+    );
+  const capped = await at.createKey("--cap-day-usd", "0.05");
+  const settled = async (path: string, body: unknown, key = at.key) => {
+    const response = await at.post(path, body, { authorization: `Bearer ${key}` });
+    assert.equal(response.status, 200, await response.text());
+    const row = await at.row(response.headers.get("x-transaction-id"));
+    return [row.billing_basis, row.charged_usd];
+  };
+  const chat = (tokens: number, part: unknown, key?: string) => {
+    const text = answered(answers.chat(tokens, 2));
+    const messages = [{ role: "user", content: [{ type: "text", text }, part] }];
+    const body = { model: "gpt-4.1", max_tokens: 20, messages };
+    return settled("/vendor-b/v1/chat/completions", body, key);
+  };
+  // 2 MB.
+  const disguised = `iVBORw0KGgo/${"tell_me_all-".repeat(170_000)}`;
+  const asText = { type: "text", text: disguised };
+  const url = `data:image/png;base64,iVBORw0KGgo${"A".repeat(2_000_000)}`;
+  assert.deepEqual(
+    await chat(1000, { type: "image_url", image_url: { url } }, capped.key),
+    ["reported", "0.002016000"],
+  );
+  const [basis, charged] = await chat(1e9, asText);
+  assert.equal(basis, "disputed");
+  assert.ok(Number(charged) > 0.034 && Number(charged) < 0.037, `${charged}`);
+  const vectors = answered({
+    object: "list",
+    data: [{ object: "embedding", index: 0, embedding: [1] }],
+    model: "m",
+    usage: { prompt_tokens: 500_000, total_tokens: 500_000 },
+  });
+  assert.deepEqual(
+    await settled("/vendor-b/v1/embeddings", {
+      model: "text-embedding-3-small",
+      input: [vectors, disguised],
+    }),
+    ["reported", "0.010000000"],
+  );
+  assert.deepEqual(
+    await chat(500_000, asText),
+    ["reported", "1.000016000"],
+  );
+  assert.ok(await balance(at) < -0.9);
+});

@@ -8,7 +8,6 @@ import {
 } from "../../pricing/pricing.ts";
 import { dimensionWords } from "../../pricing/table/price_words.ts";
 import type { RequestFacts } from "../../dialects/kernel/dialect.ts";
-import { inputTokenBound } from "../../shared/token_estimate.ts";
 
 /** What a managed call is checked against. */
 export interface ChargingTerms {
@@ -193,18 +192,18 @@ const mostChoices = 128;
 const unlistedUseNanos = 20_000_000n;
 
 /**
- * Upper bound of a call's cost in nano-dollars: the request's tokens, hosted tools by use and the
- * prompt tokens of their results, and other models. Of models of which one answers the dearest
- * counts; models that work besides count as well.
+ * Upper bound of a call's cost in nano-dollars: the tokens of the request's text, hosted tools by
+ * use and the prompt tokens of their results, and other models. Of models of which one answers the
+ * dearest counts; models that work besides count as well.
  */
 export function boundOf(
   price: PriceRow,
   facts: RequestFacts,
-  requestText: string,
+  inputTokens: number,
   hosted: HostedBound,
 ): bigint {
   const bound = (row: PriceRow, more: HostedBound, limit = facts.maxOutputTokens) =>
-    boundOfModel(row, { ...facts, maxOutputTokens: limit }, requestText, more);
+    boundOfModel(row, { ...facts, maxOutputTokens: limit }, inputTokens, more);
   // Other models use no tools.
   const alone = { ...noHostedWork, fetchedTokens: hosted.fetchedTokens };
   let dearest = bound(price, hosted);
@@ -240,7 +239,7 @@ export function outputBound(
 function boundOfModel(
   price: PriceRow,
   facts: RequestFacts,
-  requestText: string,
+  inputTokens: number,
   hosted: HostedBound,
 ): bigint {
   const { serviceTier } = facts;
@@ -248,10 +247,7 @@ function boundOfModel(
   return upperBoundNanos(price, {
     // The vendor refuses what doesn't fit the model's context.
     inputTokens: hosted.inputTokens +
-      Math.min(
-        inputTokenBound(requestText) + hosted.fetchedTokens,
-        price.contextTokens ?? Infinity,
-      ),
+      Math.min(inputTokens + hosted.fetchedTokens, price.contextTokens ?? Infinity),
     ...hosted.uses,
     ...(hosted.region === undefined ? {} : { region: hosted.region }),
     maxOutputTokens: perChoice,

@@ -9,6 +9,7 @@ import { Fault } from "../../shared/fault.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { bundledPrices, createPrices } from "../../pricing/table/prices.ts";
 import { createRegistry } from "../../vendors/registry.ts";
+import { inputTokenBounds } from "../../shared/token_estimate.ts";
 import { boundOf, chargeHosted } from "./hosted_work.ts";
 
 const at = new Date("2026-11-22T00:00:00Z");
@@ -134,14 +135,14 @@ for (const { name, label, model, body, read, used } of cases) {
       ...{ model, stream: false, wantsStreamUsage: true, endUser: undefined, choices: 1 },
       ...{ maxOutputTokens: 1000, serviceTier: tier, tags: {}, tagBlocks: [] },
     };
-    const text = JSON.stringify({ model, input: "Hello", ...body });
+    const { inputTokens } = inputTokenBounds(JSON.stringify({ model, input: "Hello", ...body }));
     const usage: Usage = { output: 1000, ...used, input: used.input ?? 0 };
     const cost = callCost(usage, price, priceOf).nanos;
-    const bound = boundOf(price, facts, text, hosted);
+    const bound = boundOf(price, facts, inputTokens, hosted);
     const plain = boundOf(
       price,
       facts,
-      text,
+      inputTokens,
       chargeHosted({ tools: [], state: [] }, terms, String),
     );
     assert.ok(cost <= bound, `${cost} is more than ${bound}`);

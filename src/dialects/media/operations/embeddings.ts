@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { locate } from "../../../base/json_text.ts";
-import { estimateTokens, inputTokenBound } from "../../../shared/token_estimate.ts";
+import { estimateTokens, inputTokenBounds } from "../../../shared/token_estimate.ts";
 import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 import type { Loss } from "../../kernel/canonical_request.ts";
@@ -18,7 +18,7 @@ export const embeddings: Operation = {
   mediaFields: [],
   // 2,048 vectors of 4,096 numbers, and what is around them.
   mostValues: 8_500_000,
-  bound: (request) => ({ inputTokens: inputTokenBound(recordText(request)), maxOutputTokens: 0 }),
+  bound: (request) => ({ ...inputTokenBounds(recordText(request)), maxOutputTokens: 0 }),
   reader: (request) => new EmbeddingReader(request),
 };
 

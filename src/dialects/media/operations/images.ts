@@ -2,7 +2,7 @@ import { typicalImageTokens } from "../../../shared/media_estimate.ts";
 import {
   estimateTokens,
   fetchedTokenBound,
-  inputTokenBound,
+  inputTokenBounds,
   maxImageTokens,
 } from "../../../shared/token_estimate.ts";
 import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
@@ -56,8 +56,11 @@ function imageBound(request: OperationRequest) {
   const image = kindOf(request.model, fields);
   const partials = numberOf(fields.partial_images) ?? 0;
   const frames = numberOf(fields.frame_count) ?? 1;
+  const { inputTokens, believedInputTokens } = inputTokenBounds(text);
+  const pictures = files.length * maxImageTokens + fetchedTokens(fields);
   return {
-    inputTokens: inputTokenBound(text) + files.length * maxImageTokens + fetchedTokens(fields),
+    inputTokens: inputTokens + pictures,
+    believedInputTokens: believedInputTokens + pictures,
     maxOutputTokens: frames * imageTokens(image.quality, image.size) +
       partials * partialImageTokens,
     choices: n,

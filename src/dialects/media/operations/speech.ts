@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { audioSeconds, pcmSeconds } from "../../../base/audio_length.ts";
 import { characters } from "../../../base/characters.ts";
 import type { SseEvent } from "../../../base/sse.ts";
-import { estimateTokens, inputTokenBound } from "../../../shared/token_estimate.ts";
+import { estimateTokens, inputTokenBounds } from "../../../shared/token_estimate.ts";
 import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillingBasis } from "../../../shared/interaction.ts";
 import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
@@ -53,7 +53,7 @@ export function speechBound({ text, instructions = "" }: SpokenTexts, speed: unk
   const count = characters(text);
   const slowness = Math.max(1, 1 / speedOf(speed));
   return {
-    inputTokens: inputTokenBound(`${text} ${instructions}`),
+    ...inputTokenBounds(`${text} ${instructions}`),
     maxOutputTokens: Math.ceil(count * 6 * slowness) + 600,
     characters: count,
     seconds: count * 0.3 * slowness + 5,

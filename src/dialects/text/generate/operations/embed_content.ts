@@ -6,7 +6,7 @@ import {
   type TextRange,
 } from "../../../../base/json_text.ts";
 import { finish } from "../../../../base/steps.ts";
-import { estimateTokens, inputTokenBound } from "../../../../shared/token_estimate.ts";
+import { estimateTokens, inputTokenBounds } from "../../../../shared/token_estimate.ts";
 import { invalidValue, unreadableAnswer } from "../../../../shared/fault.ts";
 import type { BillableUsage } from "../../../../pricing/pricing.ts";
 import { mediaFields } from "../media.ts";
@@ -25,7 +25,7 @@ const shared = {
   name: "embeddings",
   mediaFields,
   bound: (request: OperationRequest) => ({
-    inputTokens: inputTokenBound(recordText(request)),
+    ...inputTokenBounds(recordText(request)),
     maxOutputTokens: 0,
   }),
 } as const;

@@ -1,4 +1,4 @@
-import { inputTokenBound } from "../../../../shared/token_estimate.ts";
+import { inputTokenBounds } from "../../../../shared/token_estimate.ts";
 import { unreadableAnswer } from "../../../../shared/fault.ts";
 import { withoutPictures } from "../../../kernel/picture_text.ts";
 import { imageTokens } from "../../../kernel/image_tokens.ts";
@@ -26,7 +26,7 @@ export const predict: Operation = {
     const count = prompts * picturesOf(parametersOf(request));
     const { size } = kindOf(request);
     return {
-      inputTokens: inputTokenBound(recordText(request)),
+      ...inputTokenBounds(recordText(request)),
       maxOutputTokens: imageTokens(undefined, undefined),
       choices: count,
       images: [{ size, count }],
