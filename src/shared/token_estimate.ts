@@ -55,13 +55,12 @@ export function inputTokenBounds(body: string): InputTokenBounds {
   let inputTokens = vendorOverheadTokens;
   let disguised = 0;
   let at = 0;
-  const media = body.length < minMediaChars ? [] : body.matchAll(inlineMedia);
-  for (const found of media) {
-    const [{ length }, , image] = found;
-    inputTokens += textBound(body.slice(at, found.index));
-    inputTokens += image === undefined ? Math.ceil(length / 4) : maxImageTokens;
-    if (image !== undefined) disguised += disguisedTokens(length);
-    at = found.index + length;
+  const media = body.length < minMediaChars ? [] : inlineMedia(body);
+  for (const { start, end, isImage } of media) {
+    inputTokens += textBound(body.slice(at, start));
+    inputTokens += isImage ? maxImageTokens : Math.ceil((end - start) / 4);
+    if (isImage) disguised += disguisedTokens(end - start);
+    at = end;
   }
   inputTokens += textBound(body.slice(at));
   return { inputTokens, believedInputTokens: inputTokens + disguised };
@@ -103,7 +102,6 @@ function bytesOf(unit: number): number {
   return unit < 0x800 ? 2 : 3;
 }
 
-const minMediaChars = 16 * 1024;
 /** More than any vendor counts for an image; they scale large ones down. */
 export const maxImageTokens = 16 * 1024;
 
@@ -122,12 +120,25 @@ export function fetchedTokenBound(address: unknown, kind: "image" | "file"): num
 }
 
 /**
- * Base64 in a JSON string, recognized by its `data:` address or by the first bytes of formats that
+ * Base64 in JSON strings, recognized by its `data:` address or by the first bytes of formats that
  * vendors accept. Images have a maximum in tokens; of audio, video and documents a token covers at
  * least three bytes.
  */
-const inlineMedia =
-  /"(data:[\w.+-]+\/[\w.+-]+;base64,)?(?:(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR[A-Za-z0-9+/]{6}XRUJQ)|JVBERi0|SUQz|\/\/[tuv]|UklGR|T2dnUw|ZkxhQ|AAAA)[\w+/=-]{16000,}"/g;
+function* inlineMedia(body: string): Iterable<{ start: number; end: number; isImage: boolean }> {
+  let end = 0;
+  for (const { index: start, 0: { length }, 1: image } of body.matchAll(mediaStart)) {
+    // A pattern for the whole string would overflow the stack of regular expressions.
+    const close = body.indexOf('"', start + length);
+    if (start < end || close < 0 || notBase64.test(body.slice(start + length, close))) continue;
+    end = close + 1;
+    yield { start, end, isImage: image !== undefined };
+  }
+}
+
+const minMediaChars = 16 * 1024;
+const notBase64 = /[^\w+/=-]/;
+const mediaStart =
+  /"(?:data:[\w.+-]{1,127}\/[\w.+-]{1,127};base64,)?(?:(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR[A-Za-z0-9+/]{6}XRUJQ)|JVBERi0|SUQz|\/\/[tuv]|UklGR|T2dnUw|ZkxhQ|AAAA)[\w+/=-]{16000}/g;
 
 /** Upper bound of the tokens that vendors themselves add to a request. */
 export const vendorOverheadTokens = 1024;

@@ -69,6 +69,16 @@ Deno.test("an inline image counts as the dearest image at most, a document by it
   assert.ok(bound(`${around}","data":"iVBORw0KGgo`) > 16_000 + 20_000);
 });
 
+Deno.test("media are found whatever their length", () => {
+  const most = 32 * 1024 * 1024;
+  const bounds = (start: string) => inputTokenBounds(`{"data":"${start}${"A".repeat(most)}"}`);
+  assert.ok(bounds("iVBORw0KGgo").inputTokens < 18_000);
+  assert.ok(bounds("JVBERi0").inputTokens > most / 4);
+  // No media type is that long, and this string never ends.
+  assert.ok(bounds("data:").inputTokens > most);
+  assert.ok(inputTokenBounds(`{"data":"/9j/${"A".repeat(most)}`).inputTokens > most);
+});
+
 Deno.test("a prompt in disguise is held as a picture is, and believed to be text", () => {
   const overhead = vendorOverheadTokens + maxImageTokens;
   const bounds = (words: number, start = "iVBORw0KGgo/") =>

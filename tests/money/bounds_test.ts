@@ -40,6 +40,25 @@ for (const model of usual) {
   });
 }
 
+Deno.test("a picture or document of eight megabytes reaches its vendor as a smaller one does", async () => {
+  const data = "A".repeat(8 * 1024 * 1024);
+  const image = {
+    type: "image_url",
+    image_url: { url: `data:image/png;base64,iVBORw0KGgo${data}` },
+  };
+  const file = {
+    type: "file",
+    file: { filename: "a.pdf", file_data: `data:application/pdf;base64,JVBERi0${data}` },
+  };
+  for (const model of ["vendor-b/gpt-6-luna", "vendor-c/claude-haiku-4-5"]) {
+    for (const part of [image, file]) {
+      const { status, text } = await call(chat(model, [part], { max_tokens: 20 }));
+      // Whether it is a true picture, the vendor says.
+      assert.ok(status === 200 || status === 400, `${model} ${part.type}: ${status} ${text}`);
+    }
+  }
+});
+
 Deno.test("an enormous limit on the answer is set aside for no more than the model can give", async () => {
   const limits = [200_000, 1e9, Number.MAX_SAFE_INTEGER];
   for (const limit of limits) {
