@@ -23,11 +23,14 @@ const bytesPerToken = {
  * formats do. 0 for other addresses, and for base64 that is no such format, as sealed reasoning is.
  */
 export function promptMediaTokens(value: string): number {
-  const [address = "", type, format] = /^data:(\w+)\/([\w.+-]+)[^,]{0,200},/.exec(value) ?? [];
+  const [address = "", type, format] = dataAddress.exec(value) ?? [];
   const kind = type === undefined ? kindByStart(value.slice(0, 16)) : kindByType(type, format!);
   if (kind === undefined) return 0;
   return kind === "image" ? typicalImageTokens : tokensOf(kind, value.length - address.length);
 }
+
+/** With names no longer than media types have: of a longer one each end would be tried. */
+const dataAddress = /^data:(\w{1,127})\/([\w.+-]{1,127})[^,]{0,200},/;
 
 /** Tokens of media in an answer, of so many units of base64. */
 export function answerMediaTokens(

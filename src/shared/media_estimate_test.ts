@@ -21,6 +21,8 @@ const prompts: [name: string, value: string, tokens: number][] = [
   ["a second of video", file("\0\0\0\x18ftypmp42", 15_999), 25],
   ["sealed reasoning", file("gAAAAAB", 9_000), 0],
   ["an address of who knows what", "https://example.com/cat.png", 0],
+  // Each of its ends was tried two hundred times: 16 MB stopped all callers for minutes.
+  ["a type that is too long to be one", `data:image/${"a".repeat(16_000_000)},x`, 0],
 ];
 for (const [name, value, tokens] of prompts) {
   Deno.test(`in a prompt: ${name}`, () => assert.equal(promptMediaTokens(value), tokens));
