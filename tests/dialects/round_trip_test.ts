@@ -35,7 +35,8 @@ for (const name of names) {
 
 /** Without paths, and with what a dialect says in its own way brought to one form. */
 function plain(name: Name, request: CanonicalRequest): unknown {
-  const { paths: _, unsupported: foreign, model: __, system, turns, tools, ...settings } = request;
+  const { paths: _, turnsPath: __, unsupported: foreign, model: ___, ...rest } = request;
+  const { system, turns, tools, ...settings } = rest;
   return {
     ...(name === "messages" ? spelledOut(settings) : settings),
     foreign,
