@@ -14,7 +14,6 @@ import {
   asRecord,
   asString,
   choiceIndex,
-  choiceIndexes,
   isRecord,
   type JsonRecord,
   jsonValue,
@@ -113,17 +112,17 @@ class ChatStreamDecoder implements StreamDecoder {
     }
     this.#own.add(json);
     const choices = Array.isArray(json.choices) ? json.choices : [];
-    // Of one choice that was asked for, two entries with its number are two pieces.
-    const indexes = this.#asked > 1 && choices.length > 1
-      ? choiceIndexes(choices.map(asRecord))
-      : undefined;
+    // Some servers number all choices 0; of one that was asked for, these are pieces.
+    const areUnnumbered = choices.length > 1 && choices.length <= this.#asked &&
+      choices.every((choice) => asRecord(choice).index === 0);
     for (let position = 0; position < choices.length; position++) {
       const choice: unknown = choices[position];
       if (!isRecord(choice)) continue;
       if (isErrorReason(choice.finish_reason)) {
         return this.#failWith(readFailure(choice, json), json);
       }
-      this.#choice(indexes?.[position] ?? choiceIndex(choice.index, position)).read(choice, events);
+      const index = areUnnumbered ? position : choiceIndex(choice.index, position);
+      this.#choice(index).read(choice, events);
     }
     const usage = this.#usage(json);
     if (usage) events.push({ type: "usage", usage });

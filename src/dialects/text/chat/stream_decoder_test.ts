@@ -215,6 +215,21 @@ Deno.test("choices of one chunk that are all numbered 0 are what was asked for, 
   assert.deepEqual(textsOf(1), [[0, "axby"]]);
 });
 
+Deno.test("pieces of one chunk that have a number of their own stay with their choice", () => {
+  const chunkOf = (...pieces: [index: number, content: string][]) => ({
+    choices: pieces.map(([index, content]) => ({ index, delta: { content } })),
+  });
+  const payloads = [
+    chunkOf([0, "a"], [1, "x"], [1, "y"]),
+    chunkOf([1, "z"], [1, "!"]),
+    // More than were asked for are pieces, too.
+    chunkOf([0, "b"], [0, "c"], [0, "d"]),
+  ];
+  const { choices } = run(payloads, {}, 2).answer;
+  const texts = choices.map(({ parts: [part] }) => part && "text" in part && part.text);
+  assert.deepEqual(texts, ["abcd", "xyz!"]);
+});
+
 const busy = { message: "busy", code: 503 };
 const failures: [string, unknown, string | undefined, number | undefined][] = [
   ["an error object", { error: { message: "busy", type: "overloaded_error" } }, "busy", undefined],
