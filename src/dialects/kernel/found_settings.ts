@@ -11,7 +11,7 @@ export class FoundSettings {
     this.#request = request;
   }
 
-  /** Of several fields for a setting the first that is set is its path. */
+  /** Of several fields for a setting the first that has a value is its path; an empty text is none. */
   set<Name extends SettingName>(
     name: Name,
     value: RequestSettings[Name] | undefined,
@@ -19,7 +19,7 @@ export class FoundSettings {
     ...others: readonly string[]
   ): void {
     if (value === undefined) return;
-    const isSet = (one: string) => (this.#request[one] ?? undefined) !== undefined;
+    const isSet = (one: string) => (this.#request[one] ?? "") !== "";
     this.settings[name] = value as NonNullable<RequestSettings[Name]>;
     this.paths[name] = [field, ...others].find(isSet) ?? field;
   }

@@ -290,6 +290,11 @@ Deno.test("settings are read flat, with their paths", () => {
   });
 });
 
+Deno.test("an end user is found in the field that names one, not in the empty one before it", () => {
+  const { user, paths } = decode({ safety_identifier: "", user: "u" });
+  assert.deepEqual([user, paths.user], ["u", "user"]);
+});
+
 const user = { role: "user", content: "q" };
 const wrongs: readonly [string, Record<string, unknown>, string, string][] = [
   ["no input", { input: null }, "input", "missing_required_field"],
