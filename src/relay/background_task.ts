@@ -108,7 +108,7 @@ export function planBackground(plan: TextPlan, task: BackgroundTask): TextPlan {
     quirks: plan.quirks,
     requestText: plan.requestText,
     plainRequestText: () => plan.plainRequestText(),
-    wholeRequestText: () => withoutStream(plan),
+    wholeRequestText: (requestText) => withoutStream(requestText, plan.upstream),
     losses: plan.losses,
     hosted: plan.hosted,
     whole(answer) {
@@ -136,7 +136,7 @@ export function planBackground(plan: TextPlan, task: BackgroundTask): TextPlan {
   };
 }
 
-function* withoutStream({ requestText: text, upstream }: TextPlan): Steps<string> {
+function* withoutStream(text: string, upstream: TextPlan["upstream"]): Steps<string> {
   const members = yield* topLevelMembersSteps(text);
   if (!members) return text;
   return splice(text, changeMembers(text, members.range, { remove: upstream.asking.streaming }));

@@ -30,17 +30,18 @@ export async function askedWithoutRefused(
   refusal: string,
 ): Promise<AskedRequest | undefined> {
   const { upstream, sameDialect } = plan;
-  // These two are made of the plan's request, with all additions in it.
+  // A server that doesn't know the usage flag: leave it out and count tokens here. What is made for
+  // it has all other additions in it.
   const isFirst = asked.text === plan.requestText;
-  // A server that doesn't know the usage flag: leave it out and count tokens here.
   if (isFirst && streams && upstream.usageFlag?.isRefusedIn(refusal)) {
     const text = await step.inSteps(() => plan.plainRequestText());
     return text === undefined ? undefined : { text, causes: [] };
   }
   // We stream background calls, and some models can't stream.
-  if (isFirst && plan.wholeRequestText && /\bstream(ing|ed)?\b/i.test(refusal)) {
-    const text = await step.inSteps(() => plan.wholeRequestText!());
-    return { text, stream: false, causes: [] };
+  const { wholeRequestText } = plan;
+  if (wholeRequestText && asked.stream !== false && /\bstream(ing|ed)?\b/i.test(refusal)) {
+    const text = await step.inSteps(() => wholeRequestText(asked.text));
+    return { ...asked, text, stream: false };
   }
   if (sameDialect || !upstream.withoutRefused) return undefined;
   const request = await step.inSteps(() => parsing(asked.text)) as JsonRecord;

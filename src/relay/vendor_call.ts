@@ -206,7 +206,8 @@ async function askOnce(
     const plain = mayAskAgain
       ? await askedWithoutRefused({ plan, streams, step }, asked, refusal.text)
       : undefined;
-    if (plain === undefined || plain.text === asked.text) return { answer, ...refusal };
+    const isSame = plain?.text === asked.text && plain.stream === asked.stream;
+    if (plain === undefined || isSame) return { answer, ...refusal };
     asked = plain;
   }
 }

@@ -9,6 +9,7 @@ import { resolveUnified } from "../vendors/model_name.ts";
 import { createRegistry } from "../vendors/registry.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "../vendors/upstream.ts";
 import { UpstreamAborted } from "../vendors/upstream_failure.ts";
+import { planBackground } from "./background_task.ts";
 import { jobCaller } from "./call_context.ts";
 import {
   budgetOf,
@@ -239,12 +240,52 @@ Deno.test("a refused addition is taken out of a large request in the turns of it
   assert.ok(steps > 2, `${steps} steps`);
 });
 
-/** Refuses the first request, and answers the next one. */
-function askedUpstream(asked: UpstreamRequest[]) {
+/** Refuses the first requests with these words, and answers the next one. */
+function askedUpstream(asked: UpstreamRequest[], refusals: readonly string[] = ["{}"]) {
   return {
     call: (sent: UpstreamRequest) => {
-      asked.push(sent);
-      return Promise.resolve(answer(asked.length === 1 ? 400 : 200));
+      const refusal = refusals[asked.push(sent) - 1];
+      return Promise.resolve(refusal === undefined ? answer(200) : answer(400, refusal));
     },
   };
 }
+
+/** Paths and bodies of a background call's requests to a vendor that refuses the first ones. */
+async function backgroundRequests(upstream: object, requestText: string, refusals: string[]) {
+  const { access, asked } = setUp([]);
+  const plan = { upstream, requestText, sameDialect: false };
+  const exchange = {
+    ...{ vendorCall: access, facts: { stream: true }, isLast: true },
+    plan: planBackground(plan as never, {} as never),
+    call: { requestsLeft: 5, attempted() {} },
+  };
+  const learned = { learnProven() {}, learnRefusedAddition() {} };
+  const deps = { learned, upstream: askedUpstream(asked, refusals), log, clock: new FakeClock() };
+  await callVendor(deps as never, exchange as unknown as TextExchange);
+  return asked.map(({ url, body }) => [url.slice(url.lastIndexOf("/")), JSON.parse(String(body))]);
+}
+
+const noStream = "This model doesn't support streaming.";
+
+Deno.test("a background call to a model that can't stream is asked for whole, if only by its path", async () => {
+  const upstream = {
+    ...{ name: "generate", asking: { streaming: [] } },
+    upstreamPath: (_: string, stream: boolean) => stream ? "/stream" : "/whole",
+  };
+  const asked = await backgroundRequests(upstream, '{"contents":[]}', [noStream]);
+  assert.deepEqual(asked, [["/stream", { contents: [] }], ["/whole", { contents: [] }]]);
+});
+
+Deno.test("a background call is asked for whole without what the model had refused before", async () => {
+  const upstream = {
+    ...{ name: "responses", asking: { streaming: ["stream"] }, upstreamPath: () => "/responses" },
+    withoutRefused: ({ ours, ...request }: { ours?: number }, refusal: string) =>
+      ours && refusal.includes("ours") ? { request, cause: "ours" } : undefined,
+  };
+  const sent = '{"ours":1,"input":"x","stream":true}';
+  for (const refusals of [["ours", noStream], [noStream, "ours"]]) {
+    const asked = await backgroundRequests(upstream, sent, refusals);
+    assert.deepEqual(asked.at(-1), ["/responses", { input: "x" }]);
+    assert.equal(asked.length, 3);
+  }
+});

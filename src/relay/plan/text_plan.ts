@@ -24,9 +24,10 @@ export interface TextPlan {
   /** The request without the usage flag, for servers that don't know it. */
   plainRequestText(): Steps<string | undefined>;
   /**
-   * The request for a whole answer, where the caller would not notice: some models can't stream.
+   * A request for a stream as one for a whole answer, where the caller would not notice: some models
+   * can't stream. The same text where the vendor's paths name streaming.
    */
-  wholeRequestText?(): Steps<string>;
+  wholeRequestText?(requestText: string): Steps<string>;
   /** Paths in the caller's request of fields that could not be carried. */
   readonly losses: readonly string[];
   /** A field that was passed on under another name: `older=newer`. */
