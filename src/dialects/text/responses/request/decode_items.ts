@@ -63,12 +63,12 @@ export function* readItems(
 }
 
 /** What is asked in items of unknown types alone would be an empty question. */
-function requireTranslated(input: readonly JsonRecord[], { turns, unsupported }: Reading): void {
+function requireTranslated(input: readonly JsonRecord[], { turns }: Reading): void {
   if (turns.length > 0) return;
   const unknown = input.findIndex(({ type }) =>
     typeof type === "string" && !translatedTypes.includes(type) && !vendorRecords.has(type)
   );
-  if (unknown < 0 || unsupported.length === 0) return;
+  if (unknown < 0) return;
   const types = translatedTypes.map((type) => `'${type}'`).join(" or ");
   throw invalidValue(`input[${unknown}].type`, `expected ${types}`);
 }
