@@ -150,7 +150,7 @@ Deno.test("the bound counts every picture at the size and quality asked for, els
   const pictures = ["https://a.example/1", { image_url: "https://a.example/2" }];
   const more = bound({ images: pictures, mask: { url: "https://a.example/3" } });
   assert.ok(more.inputTokens > 3 * 16_384, `${more.inputTokens}`);
-  // What no vendor draws is held at the dearest, never at less.
+  // An unknown quality is held as `high`, a size that no vendor draws as the default one.
   for (const quality of ["constructor", "__proto__", "odd"]) {
     assert.equal(bound({ quality }).maxOutputTokens, 6292, quality);
   }
