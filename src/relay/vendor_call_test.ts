@@ -251,9 +251,14 @@ function askedUpstream(asked: UpstreamRequest[], refusals: readonly string[] = [
 }
 
 /** Paths and bodies of a background call's requests to a vendor that refuses the first ones. */
-async function backgroundRequests(upstream: object, requestText: string, refusals: string[]) {
+async function backgroundRequests(
+  upstream: object,
+  requestText: string,
+  refusals: string[],
+  more = {},
+) {
   const { access, asked } = setUp([]);
-  const plan = { upstream, requestText, sameDialect: false };
+  const plan = { upstream, requestText, sameDialect: false, ...more };
   const exchange = {
     ...{ vendorCall: access, facts: { stream: true }, isLast: true },
     plan: planBackground(plan as never, {} as never),
@@ -261,7 +266,9 @@ async function backgroundRequests(upstream: object, requestText: string, refusal
   };
   const learned = { learnProven() {}, learnRefusedAddition() {} };
   const deps = { learned, upstream: askedUpstream(asked, refusals), log, clock: new FakeClock() };
-  await callVendor(deps as never, exchange as unknown as TextExchange);
+  const isRefused = await callVendor(deps as never, exchange as unknown as TextExchange)
+    .then(() => false, (thrown) => thrown instanceof Fault);
+  assert.equal(isRefused, asked.length === refusals.length);
   return asked.map(({ url, body }) => [url.slice(url.lastIndexOf("/")), JSON.parse(String(body))]);
 }
 
@@ -288,4 +295,34 @@ Deno.test("a background call is asked for whole without what the model had refus
     assert.deepEqual(asked.at(-1), ["/responses", { input: "x" }]);
     assert.equal(asked.length, 3);
   }
+});
+
+Deno.test("a vendor that goes on refusing what was left out is not asked again", async () => {
+  const upstream = {
+    ...{ name: "responses", asking: { streaming: ["stream"] }, upstreamPath: () => "/responses" },
+    withoutRefused: ({ ours: _, ...request }: { ours?: number }) => ({ request, cause: "ours" }),
+  };
+  const asked = await backgroundRequests(upstream, '{"ours":1}', ["ours", "ours"]);
+  assert.deepEqual(asked.map(([, body]) => body), [{ ours: 1 }, {}]);
+});
+
+Deno.test("a background call is asked for whole after a refused usage flag, and for nothing after that", async () => {
+  const upstream = {
+    ...{ name: "chat", asking: { streaming: ["stream", "stream_options"] } },
+    upstreamPath: () => "/chat",
+    usageFlag: { isRefusedIn: (refusal: string) => refusal.includes("usage") },
+  };
+  const plain = { stream: true, x: 1 };
+  const sent = { ...plain, stream_options: {} };
+  const requests = async (...refusals: string[]) => {
+    const asked = await backgroundRequests(upstream, JSON.stringify(sent), refusals, {
+      *plainRequestText() {
+        yield;
+        return JSON.stringify(plain);
+      },
+    });
+    return asked.map(([, body]) => body);
+  };
+  assert.deepEqual(await requests("no usage", noStream), [sent, plain, { x: 1 }]);
+  assert.deepEqual(await requests(noStream, "no usage"), [sent, { x: 1 }]);
 });
