@@ -290,7 +290,7 @@ Deno.test("a background call is asked for whole without what the model had refus
       ours && refusal.includes("ours") ? { request, cause: "ours" } : undefined,
   };
   const sent = '{"ours":1,"input":"x","stream":true}';
-  for (const refusals of [["ours", noStream], [noStream, "ours"]]) {
+  for (const refusals of [["ours", noStream], [noStream, "ours, streamed or not"]]) {
     const asked = await backgroundRequests(upstream, sent, refusals);
     assert.deepEqual(asked.at(-1), ["/responses", { input: "x" }]);
     assert.equal(asked.length, 3);

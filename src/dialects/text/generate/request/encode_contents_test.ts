@@ -181,6 +181,19 @@ Deno.test("reasoning goes back only with this vendor's signature", () => {
   });
 });
 
+Deno.test("an image's detail is its resolution for 3 and later; a word that is none is listed", () => {
+  const seen = (detail: string, model?: string) => {
+    const source = { type: "base64", mimeType: "image/png", data: "AAAA" } as const;
+    const image: Part = { type: "media", kind: "image", source, detail, path: "p" };
+    const { body, losses } = encode({ turns: [turn("user", image)] }, model);
+    return [contentsOf(body)[0]!.parts[0]!.mediaResolution, losses.map(({ path }) => path)];
+  };
+  assert.deepEqual(seen("low"), [{ level: "MEDIA_RESOLUTION_LOW" }, []]);
+  assert.deepEqual(seen("auto"), [undefined, []]);
+  assert.deepEqual(seen("constructor"), [undefined, ["p.detail"]]);
+  assert.deepEqual(seen("low", "gemini-2.5-flash"), [undefined, ["p.detail"]]);
+});
+
 Deno.test("media in results: inside for 3 and later, behind the results before", () => {
   const image: Part = {
     type: "media",
