@@ -337,6 +337,21 @@ Deno.test("key list shows what a key is and whether it is usable, never its hash
   ]);
 });
 
+Deno.test("a key's own app has a name that tags and budgets can have", async () => {
+  const { run, keys } = setup();
+  const create = (app: string) => run("key", "create", "--name", "shop", "--app", app);
+  const longest = "x".repeat(256);
+  for (const [app, name] of [[" shop ", "shop"], [` ${longest}`, longest]] as const) {
+    assert.equal((await create(app)).exitCode, 0);
+    assert.equal(keys.at(-1)?.defaults?.app, name);
+  }
+  for (const wrong of [" ", "x".repeat(257), "a\tb", "a\nb"]) {
+    const { exitCode, lines } = await create(wrong);
+    assert.equal(exitCode, 2);
+    assert.match(lines.join("\n"), /--app: expected one line of 1 to 256 characters/);
+  }
+});
+
 Deno.test("account create makes a free account without more; account list shows all", async () => {
   const { run, accounts } = setup();
   const made = await run("account", "create", "--name", " new ");

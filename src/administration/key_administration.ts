@@ -54,12 +54,16 @@ const defaultOptions: Readonly<Record<keyof KeyDefaults, string>> = {
   expectedOutputTokens: "expected_output_tokens",
 };
 
-/** The defaults of a new key; undefined where there are none. Throws `OptionError`. */
+/**
+ * The defaults of a new key; undefined where there are none. Its app is trimmed, as tags and the names
+ * of budgets are. Throws `OptionError`.
+ */
 export async function checkedKeyDefaults(
-  defaults: KeyDefaults,
+  { app, ...others }: KeyDefaults,
   caps: Pick<NewApiKey, "capDayNanos" | "capMonthNanos">,
   isModel: (name: string) => Promise<boolean>,
 ): Promise<KeyDefaults | undefined> {
+  const defaults = { ...others, ...(app === undefined ? {} : { app: app.trim() }) };
   if (Object.keys(defaults).length === 0) return undefined;
   const { models = {}, defaultModel } = defaults;
   const existing = new Set<string>();

@@ -1,4 +1,5 @@
 import { Fault } from "../shared/fault.ts";
+import { isTagValue, maxTagLength } from "../shared/prompt_tags.ts";
 import type { ApiKey } from "./api_key.ts";
 
 /** What a key says for its calls, since coding agents send no headers and no tags of their own. */
@@ -41,8 +42,9 @@ export function checkKeyDefaults(
   isModel: (name: string) => boolean,
 ): void {
   const { app, defaultModel, models = {}, expectedOutputTokens } = defaults;
-  if (app !== undefined && (app.trim() === "" || app.length > longestName || /[\r\n]/.test(app))) {
-    throw new KeyDefaultsError("app", `expected one line of 1 to ${longestName} characters`);
+  if (app !== undefined && !isTagValue(app)) {
+    const most = `1 to ${maxTagLength} characters and no control characters`;
+    throw new KeyDefaultsError("app", `expected one line of ${most}`);
   }
   if (defaultModel !== undefined && !isModel(defaultModel)) {
     throw new KeyDefaultsError("defaultModel", `no model has the name '${shown(defaultModel)}'`);
