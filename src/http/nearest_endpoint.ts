@@ -109,11 +109,15 @@ function add(methodsByPath: Map<string, Set<string>>, path: string, method: stri
   methodsByPath.set(path, methods.add(method.toUpperCase()));
 }
 
-/** The same endpoint where it is: `/openai/chat/completions` and `/chat/completions` lack `/v1`. */
+/**
+ * The same endpoint where it is: `/openai/chat/completions` and `/chat/completions` lack `/v1`. On the
+ * unified family a vendor is named behind `models/`, as part of the model's name.
+ */
 function versioned(path: string): string[] {
   const [, first = "", ...rest] = path.split("/");
   const tail = rest.filter((segment) => !/^v\d/.test(segment)).join("/");
-  const whole = [first, ...rest].filter((segment) => !/^(v\d\w*|api)$/.test(segment)).join("/");
+  const whole = [first, ...rest].filter((segment) => !/^(v\d\w*|api)$/.test(segment)).join("/")
+    .replace(/^([^/]+)\/models\//, "models/$1/");
   return [`/${first}/v1/${tail}`, `/chat/v1/${whole}`, `/chat/v1/${tail}`];
 }
 

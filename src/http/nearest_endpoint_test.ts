@@ -40,6 +40,10 @@ const cases: [string, string, string][] = [
     ...["POST", "/google/models/a:generateContent"] as const,
     " Did you mean POST /google/v1/models/a:generateContent?",
   ],
+  [
+    ...["POST", "/openai/v1/models/gpt-5:generateContent"] as const,
+    " The family of OpenAI takes chat, responses; for its models use POST /chat/v1/models/openai/gpt-5:generateContent.",
+  ],
   ["POST", "/google/v1/models/a:nothingLikeIt", ""],
   ["POST", `/google/v1/models/${"x".repeat(5000)}:generateContnt`, ""],
   ["GET", "/nothing/like/it", ""],
