@@ -14,8 +14,9 @@ import { interaction } from "./samples.ts";
 class Disk {
   /** Bytes that can still be written. */
   space = Infinity;
-  /** Whether what was written can be brought to the disk. */
+  /** Whether what was written can be brought to the disk, and of which file it can't. */
   syncs = true;
+  badFile = "none";
   /** Syncs that wait for it, and their number so far. */
   syncing: Promise<void> | undefined;
   waiting = 0;
@@ -41,7 +42,7 @@ class Disk {
       syncData: async () => {
         if (this.syncing) this.waiting++;
         await this.syncing;
-        if (this.syncs) return await file.syncData();
+        if (this.syncs && !path.endsWith(this.badFile)) return await file.syncData();
         this.failedSyncs++;
         throw new Error("Input/output error (os error 5)");
       },
@@ -273,6 +274,28 @@ onDisk(
     await journal.close();
     assert.equal(files(folder), 0, "neither copy keeps its file");
   },
+);
+
+onDisk(
+  "a spilled end that is written again to the same file keeps it no longer than once",
+  async (journal, disk, folder) => {
+    journal.begin({ ...begun("large"), requestText: "x".repeat(20_000) });
+    disk.badFile = "001.journal";
+    const ending = journal.end(ended("call-1"));
+    assert.ok(journal.spill("call-1"));
+    await assert.rejects(ending, /Input\/output error/);
+    disk.badFile = "none";
+    await until(() => begins(journal, "call-2"));
+    assert.equal(files(folder), 2);
+    const found: Interaction[] = [];
+    while (journal.spilled > 0) found.push(...await journal.readSpilled());
+    assert.deepEqual(found, [ended("call-1")]);
+    for (const id of ["large", "call-2"]) await journal.end(ended(id));
+    journal.stored(["call-1", "large", "call-2"]);
+    await journal.close();
+    assert.equal(files(folder), 0);
+  },
+  { sync: "always", segmentBytes: 20_000 },
 );
 
 /** Three ended calls in one file: one that waits in memory, and two spilled, one of them damaged. */

@@ -169,13 +169,12 @@ export class FileJournal implements Journal {
     const bytes = segment.bytes / Math.max(1, to);
     for (const row of file.rows) {
       const { transactionId, accountId } = row;
-      const openCall = this.#openCalls.get(transactionId);
-      if (!openCall) {
-        this.#openCalls.set(transactionId, { segment, accountId, bytes, request: undefined });
-        found.push(row);
-      } else if (openCall.segment !== segment) {
+      if (this.#openCalls.has(transactionId)) {
         // It was written again after a failed sync; the copy that was read before is enough.
         segment.open--;
+      } else {
+        this.#openCalls.set(transactionId, { segment, accountId, bytes, request: undefined });
+        found.push(row);
       }
     }
     if (missing > 0) {
