@@ -79,6 +79,11 @@ eachService(
     const later = await service.post(path, everything, { prefer: "respond-async" });
     assert.equal(later.status, 202);
     assert.equal((await later.json()).bytes_size, 0);
+    const rows = await service.post(path, { ...everything, format: "csv" });
+    const direct = await service.post(path, { ...everything, format: "csv", delivery: "stream" });
+    const file = await fetch((await rows.json()).export_url);
+    assert.equal(file.headers.get("content-type"), direct.headers.get("content-type"));
+    assert.equal(await file.text(), await direct.text());
   },
 );
 

@@ -1,10 +1,10 @@
 /** Names that an operator's file gives to vendors are names of theirs in filters, too. */
 import assert from "@std/assert";
 import { startFakeVendor } from "../support/fake_vendor.ts";
-import { startTestService } from "../support/service.ts";
+import { startDashboard } from "../dashboard/world.ts";
 import { vendorWords } from "../matrix/vendor_words.ts";
 
-Deno.test("a vendor is found by its alias of VENDORS_FILE in lists, exports and evaluations", async () => {
+Deno.test("a vendor is found by its alias of VENDORS_FILE in lists, pages, exports and evaluations", async () => {
   const vendor = await startFakeVendor((exchange) => exchange.answer(200, vendorWords.chat.whole));
   const directory = await Deno.makeTempDir({ prefix: "aliases-" });
   const row = {
@@ -14,7 +14,7 @@ Deno.test("a vendor is found by its alias of VENDORS_FILE in lists, exports and 
   const price = { input: "2", output: "8", max_output_tokens: 1000 };
   await Deno.writeTextFile(`${directory}/vendors.json`, JSON.stringify([row]));
   await Deno.writeTextFile(`${directory}/prices.json`, JSON.stringify({ "house/m-1": price }));
-  const service = await startTestService({
+  const service = await startDashboard({
     env: {
       KEY_OF_HOUSE: "house-key-0123456789",
       VENDORS_FILE: `${directory}/vendors.json`,
@@ -36,6 +36,12 @@ Deno.test("a vendor is found by its alias of VENDORS_FILE in lists, exports and 
       1,
       0,
     ]);
+    const owner = await service.owner();
+    const shown = async (name: string) => {
+      const { text } = await owner.get(`/dashboard/interactions?vendor=${name}`);
+      return text.includes(call.headers.get("x-transaction-id")!);
+    };
+    assert.deepEqual([await shown("ours"), await shown("other")], [true, false], "a page");
     assert.equal((await service.rows({ vendor: "ours" })).length, 1, "an export");
     const run = await service.post("/api/v1/evals", {
       ...{ model: "ours/m-1", filters: { vendor: ["ours"] }, graders: [{ type: "exact" }] },
