@@ -197,7 +197,7 @@ function storedContracts(prefix: PathPrefix) {
           "Events of a stored response can't be had again: `true` is refused.",
         ),
         include: z.array(z.string()).max(mostOf.others).optional().describe(
-          "What the response has to hold. It holds what its request named in `include`: something else is refused. Default: what is there.",
+          "Parts that the response must have. It has those that its own request named in `include`; it is refused where others are missing. Default: none.",
         ),
       }),
       answer: responseObject,

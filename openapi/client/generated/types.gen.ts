@@ -6477,7 +6477,7 @@ export type GetResponseData = {
          */
         stream?: 'true' | 'false';
         /**
-         * What the response has to hold. It holds what its request named in `include`: something else is refused. Default: what is there.
+         * Parts that the response must have. It has those that its own request named in `include`; it is refused where others are missing. Default: none.
          */
         include?: Array<string>;
     };
@@ -13631,7 +13631,7 @@ export type GetResponseVendorAData = {
          */
         stream?: 'true' | 'false';
         /**
-         * What the response has to hold. It holds what its request named in `include`: something else is refused. Default: what is there.
+         * Parts that the response must have. It has those that its own request named in `include`; it is refused where others are missing. Default: none.
          */
         include?: Array<string>;
     };
@@ -15001,7 +15001,7 @@ export type GetResponseVendorBData = {
          */
         stream?: 'true' | 'false';
         /**
-         * What the response has to hold. It holds what its request named in `include`: something else is refused. Default: what is there.
+         * Parts that the response must have. It has those that its own request named in `include`; it is refused where others are missing. Default: none.
          */
         include?: Array<string>;
     };
@@ -18373,7 +18373,7 @@ export type GetResponseVendorEData = {
          */
         stream?: 'true' | 'false';
         /**
-         * What the response has to hold. It holds what its request named in `include`: something else is refused. Default: what is there.
+         * Parts that the response must have. It has those that its own request named in `include`; it is refused where others are missing. Default: none.
          */
         include?: Array<string>;
     };
