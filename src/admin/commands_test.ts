@@ -319,7 +319,7 @@ Deno.test("key list shows what a key is and whether it is usable, never its hash
   const { run, clock } = setup();
   await run("key", "create", "--name", "fine");
   const { json } = await run("key", "create", "--name", "gone");
-  await run("key", "create", "--name", "old", "--expires", "2026-11-21T00:00:01Z");
+  await run("key", "create", "--name", "old", "--expires", "2026-11-21t00:00:01z");
   await run("key", "revoke", (json as { id: string }).id);
   clock.advance(1000);
   const listed = await run("key", "list");

@@ -114,7 +114,7 @@ function timeOf(name: string, value: string | undefined, isEnd: boolean): string
   const isDay = /^\d{4}-\d\d-\d\d$/.test(value);
   const at = Date.parse(value);
   // Without its zone a time would mean another moment on another machine.
-  const isTime = /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(value);
+  const isTime = /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/i.test(value);
   if (!isDay && !isTime || Number.isNaN(at)) {
     throw new UsageError(
       `--${name} ${value}: expected a day such as 2026-01-31 or a time such as 2026-01-31T12:00:00Z`,

@@ -38,7 +38,8 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
     assert.deepEqual(JSON.parse(json.stdout).map((row: { user_id: string }) => row.user_id), [
       "u-7",
     ]);
-    const csv = await admin("--format", "csv", "--from", "2026-01-01", "--to", "2026-01-01");
+    const span = ["--from", "2026-01-01t00:00:00z", "--to", "2026-01-01"];
+    const csv = await admin("--format", "csv", ...span);
     assert.equal(csv.stdout.split("\r\n").length, 302);
     const file = await admin("--json", "--format=csv", `--out=${out}`, "--filter", "stream=true");
     assert.equal(file.code, 0, file.stdout);
