@@ -468,3 +468,16 @@ Deno.test("an answer that repeats an erased call's text is given to nobody, not 
   assert.equal(await one.erase(["t0"]), 1);
   assert.equal(store.rows.size, 0);
 });
+
+Deno.test("an answer that repeats a call which was erased meanwhile is forgotten once that is known", async () => {
+  const { one, store } = setUp();
+  store.erasedCalls.add("t0");
+  for (const id of ["t1", "t2"]) {
+    const asked = request();
+    asked.trace.answerSources = ["t0"];
+    const reply = await one.idempotent(asked, () => Promise.resolve(wholeRun(asked.trace, id)));
+    assert.equal((await seen(reply)).text, `answer ${id}`);
+    await settleDown();
+    store.isAway = true;
+  }
+});

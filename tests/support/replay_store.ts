@@ -23,6 +23,8 @@ interface Row {
 export class FakeReplays {
   readonly rows = new Map<string, Row>();
   isAway = false;
+  /** Calls that were erased before what repeats them is stored. */
+  readonly erasedCalls = new Set<string>();
   /** Awaited before each statement. */
   delay: () => Promise<void> = () => Promise.resolve();
   statements = 0;
@@ -96,6 +98,10 @@ export class FakeReplays {
       if (!row.answer) return { state: "held" };
       if (row.claim.fingerprint !== claim.fingerprint) return { state: "conflict" };
       return { state: "duplicate", transactionId: row.answer.transactionId };
+    }
+    if (answer.sources?.some((id) => this.erasedCalls.has(id))) {
+      this.rows.delete(claim.key);
+      return { state: "stored", isGone: true };
     }
     this.rows.set(claim.key, { claim, holder, untilMs: this.#nowMs() + keepMs, answer });
     return { state: "stored" };
