@@ -205,11 +205,16 @@ interface Refusal {
 /** Placeholder of the request's id. */
 const idMark = "00000000-0000-0000-0000-000000000000";
 
-/** Probes, metrics and the dashboard are never refused. */
+/**
+ * Probes, metrics and the dashboard are never refused. The router resolves dot segments, so a path
+ * with one may lead out of the dashboard: it is counted like any other.
+ */
 function isOpen(path: string): boolean {
   return path === "/livez" || path === "/readyz" || path === "/metrics" || path === "/" ||
-    path === "/dashboard" || path.startsWith("/dashboard/");
+    path === "/dashboard" || (path.startsWith("/dashboard/") && !dotSegment.test(path));
 }
+
+const dotSegment = /\/(?:\.|%2e)/i;
 
 /** A fast, seeded, non-cryptographic hash (cyrb53). */
 function hashOf(text: string, seed: number): number {

@@ -46,6 +46,11 @@ Deno.test("an account that has its share under way is told so in its dialect, an
       assert.deepEqual([body.error.type, body.error.code], ["overloaded_error", "overloaded"]);
       assert.ok(field in (field === "type" ? body : body.error), path);
     }
+    // The router resolves dot segments: these are the path of a call, not the dashboard's.
+    for (const dots of ["..", "%2E%2e", "x/../.."]) {
+      const path = `/dashboard/${dots}/chat/v1/chat/completions`;
+      assert.equal(await within(30_000, rawStatus(service, path)), 503, path);
+    }
     const status = (path: string, key: string) =>
       service.fetch(path, { headers: { "x-api-key": key } }).then(async (answer) => {
         await answer.body?.cancel();
@@ -54,7 +59,7 @@ Deno.test("an account that has its share under way is told so in its dialect, an
     assert.equal(await status("/api/v1/status", other), 200);
     assert.equal(await status("/livez", service.key), 200);
     const metrics = await (await service.fetch("/metrics")).text();
-    assert.match(metrics, /^gateway_calls_shed_total 3$/m);
+    assert.match(metrics, /^gateway_calls_shed_total 6$/m);
     assert.match(metrics, /^gateway_calls_under_way 4$/m);
   } finally {
     for (const leave of hanging) leave();
@@ -74,6 +79,18 @@ async function hang({ baseUrl, key }: { baseUrl: string; key: string }): Promise
       "content-length: 100\r\n\r\n{",
   ));
   return () => connection.close();
+}
+
+/** The status of a call to a path as it stands: `fetch` would resolve its dot segments itself. */
+function rawStatus({ baseUrl, key }: TestService, path: string): Promise<number | undefined> {
+  const { hostname, port } = new URL(baseUrl);
+  const headers = { "x-api-key": key, "content-length": "2" };
+  return new Promise((resolve, reject) => {
+    http.request({ hostname, port, path, method: "POST", headers, agent: false }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    }).on("error", reject).end("{}");
+  });
 }
 
 async function isUnderWay(service: TestService, calls: number): Promise<boolean> {
