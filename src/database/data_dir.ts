@@ -1,3 +1,5 @@
+import { isOutOfRoom } from "./full_disk.ts";
+
 export interface DataDirClaim {
   /** Records the owner's address for other processes. */
   describe(owner: { address: string }): Promise<void>;
@@ -108,9 +110,10 @@ function unusable(path: string, thrown: unknown): Error {
     : thrown instanceof Error
     ? thrown.message.split("\n")[0]!
     : String(thrown);
-  return new Error(
-    `DATA_DIR=${path} can't be used (${reason}): set DATA_DIR to a directory that this user can write.`,
-  );
+  const wayOut = isOutOfRoom(thrown)
+    ? "its disk is full: make room there and start again"
+    : "set DATA_DIR to a directory that this user can write";
+  return new Error(`DATA_DIR=${path} can't be used (${reason}): ${wayOut}.`);
 }
 
 function heldBy(path: string, owner: Owner | undefined): string {

@@ -194,6 +194,29 @@ Deno.test({
     }),
 });
 
+Deno.test({
+  name: "where the disk is full that is said, and nobody is sent for a backup",
+  // Only a disk of its own can be full for this test alone.
+  ignore: !await canMount(),
+  fn: () =>
+    withFolder(async (folder) => {
+      const said = await onSmallDisk(
+        folder,
+        `import { openEmbedded } from "./src/database/embedded/embedded.ts";
+         import { claimDataDir } from "./src/database/data_dir.ts";
+         const opened = await openEmbedded("${folder}/database").catch(({ message }) => message);
+         const claimed = await claimDataDir("${folder}").catch(({ message }) => message);
+         console.log(JSON.stringify([opened, claimed]));`,
+      );
+      const [opened, claimed] = JSON.parse(said) as string[];
+      assert.match(
+        opened!,
+        /can't be opened \(.*\); its disk is full, .*: make room there and start/,
+      );
+      assert.match(claimed!, /can't be used \(.*\): its disk is full: make room there and start/);
+    }),
+});
+
 Deno.test("the image was made by the version of PGlite that deno.json names", async () => {
   const settings = JSON.parse(
     await Deno.readTextFile(new URL("../../deno.json", import.meta.url)),
@@ -241,3 +264,25 @@ Deno.test("work in the database's thread shares the database, and a broken one i
     await database.close();
     await assert.rejects(database.work!("select 1"), isAway);
   }));
+
+async function canMount(): Promise<boolean> {
+  if (Deno.build.os !== "linux" || Deno.uid() !== 0) return false;
+  const mount = new Deno.Command("unshare", {
+    args: ["--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
+    stderr: "null",
+  });
+  return await mount.output().then(({ success }) => success, () => false);
+}
+
+/** Runs a program for which the folder is a disk of its own of 8 MiB; gives what it printed. */
+async function onSmallDisk(folder: string, program: string): Promise<string> {
+  const { stdout } = await new Deno.Command("unshare", {
+    args: [
+      ...["--mount", "sh", "-c", `mount -t tmpfs -o size=8m tmpfs "$1" && exec "$2" eval "$3"`],
+      ...["sh", folder, Deno.execPath(), program],
+    ],
+    cwd: new URL("../../", import.meta.url),
+    stderr: "inherit",
+  }).output();
+  return new TextDecoder().decode(stdout);
+}

@@ -1,8 +1,10 @@
+import { dirname } from "node:path";
 import { within } from "../../base/deadline.ts";
 import { programFile, programModule } from "../../base/program_files.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { Database, SqlRow, Transaction } from "../database.ts";
 import { strayFilesIn } from "../file_owners.ts";
+import { isDiskFull } from "../full_disk.ts";
 import type { Statement } from "./protocol.ts";
 import { embeddedAway, EmbeddedThread } from "./thread.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
@@ -31,11 +33,10 @@ export async function openEmbedded(
     await threads.live();
   } catch (thrown) {
     threads.close("it could not be opened");
-    const stray = await strayFilesIn(directory);
+    const reason = reasonOf(thrown);
     throw new Error(
-      `DATA_DIR: the embedded database in ${directory} can't be opened (${reasonOf(thrown)}); ${
-        stray === undefined ? "" : `${stray}; or `
-      }restore it from a backup, or set DATA_DIR to another directory.`,
+      `DATA_DIR: the embedded database in ${directory} can't be opened (${reason}); ` +
+        `${await wayOut(directory)}.`,
     );
   }
   const query = async <Row extends SqlRow>(...statement: Statement) =>
@@ -59,6 +60,17 @@ export async function openEmbedded(
       threads.close("it is closed");
     },
   };
+}
+
+/** What the operator can do about a database that can't be opened. */
+async function wayOut(directory: string): Promise<string> {
+  // A new database is made beside its place.
+  if (await isDiskFull(dirname(directory))) {
+    return "its disk is full, so nothing has to be wrong with it: make room there and start again";
+  }
+  const stray = await strayFilesIn(directory);
+  const giveBack = stray === undefined ? "" : `${stray}; or `;
+  return `${giveBack}restore it from a backup, or set DATA_DIR to another directory`;
 }
 
 /** The current thread; replaced when it has died. */
