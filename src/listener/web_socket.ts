@@ -35,6 +35,9 @@ export function createWebSockets(maxMessageBytes: number): WebSockets {
     perMessageDeflate: false,
     // Answered below, as long as the caller reads.
     autoPong: false,
+    // A frame each turn of the event loop. A piece from the network holds ten thousand small ones,
+    // whose handling at once would let nobody else have a turn.
+    allowSynchronousEvents: false,
     closeTimeout: closeMs,
   }) as unknown as PackageServer;
   return {

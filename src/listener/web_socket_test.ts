@@ -97,6 +97,24 @@ Deno.test("bytes of a message are counted before it comes, those of control fram
   assert.deepEqual(events, ["message hi of 8"]);
 });
 
+Deno.test("of frames that come together each has a turn of its own, and all of them come", async () => {
+  const { socket, events } = await open();
+  const frames = 50;
+  await socket.receive(Buffer.concat(Array(frames).fill(frame("text", "{}"))));
+  assert.ok(events.length <= 2, `${events.length} messages in one turn`);
+  for (let turns = 0; turns < 2 * frames && events.length < frames; turns++) await turn();
+  assert.equal(events.length, frames);
+  const pong = frame("pong", "").length - 4;
+  await socket.receive(Buffer.concat(Array(frames).fill(frame("ping", ""))));
+  let sent = socket.sent().length;
+  assert.ok(sent <= 2 * pong, `${sent / pong} pings in one turn`);
+  for (let turns = 0; turns < 2 * frames && sent < frames * pong; turns++) {
+    await turn();
+    sent += socket.sent().length;
+  }
+  assert.equal(sent, frames * pong);
+});
+
 Deno.test("a send says when the caller is behind, and is told once when it has read", async () => {
   const { socket, events, channel } = await open();
   socket.callerReads = false;
