@@ -150,18 +150,27 @@ Deno.test("names that the vendor refuses get aliases, in tools, choice and histo
   assert.doesNotMatch(JSON.stringify(body), /1st tool/);
 });
 
-Deno.test("a custom tool is a function with one string", () => {
+Deno.test("a custom tool is a function with one string, its grammar a sentence", () => {
+  const grammar = { type: "grammar", grammar: { syntax: "lark", definition: "start: x" } };
   const { body, reversal, losses } = encode({
     turns: [
       user("go"),
       assistant({ ...call("a", "sh"), arguments: "ls -l", custom: true }),
       turn("user", result("a", "x")),
     ],
-    tools: [{ type: "custom", name: "sh", format: { type: "grammar" }, path: "tools[0]" }],
+    tools: [
+      { type: "custom", name: "sh", description: "Runs.", format: grammar, path: "tools[0]" },
+      { type: "custom", name: "note", format: { type: "text" }, path: "tools[1]" },
+    ],
   });
-  assert.deepEqual(reversal.customTools, ["sh"]);
+  assert.deepEqual(reversal.customTools, ["sh", "note"]);
   assert.match(JSON.stringify(body), /"args":\{"input":"ls -l"\}/);
-  assert.deepEqual(losses, [{ path: "tools[0].format", weight: "hint" }]);
+  const [{ functionDeclarations: [bound, free] }] = body.tools as [
+    { functionDeclarations: { description: string }[] },
+  ];
+  assert.match(String(bound?.description), /^Runs\.\nThe input must have this format: .*start: x/);
+  assert.equal(free?.description, "", "free text is what every custom tool takes");
+  assert.deepEqual(losses, []);
 });
 
 Deno.test("what has no field here is listed in the caller's words, and never sent", () => {

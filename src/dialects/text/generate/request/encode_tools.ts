@@ -1,6 +1,7 @@
 import { sha256Hex } from "../../../../base/hash.ts";
 import { mapInSteps, type Steps } from "../../../../base/steps.ts";
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
+import { customToolDescription } from "../../../kernel/custom_tool.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { aliasToolNames, toolNamesOf } from "../../../kernel/tool_names.ts";
 import { loseSearchFields, searchFields, searchFor } from "../../../kernel/web_search.ts";
@@ -115,13 +116,12 @@ function declare(
   losses: Loss[],
   room: SchemaBudget,
 ): Record<string, unknown> {
-  if (tool.type === "custom" && tool.format !== undefined) {
-    losses.push({ path: `${tool.path}.format`, weight: "hint" });
-  }
-  const parameters = tool.type === "custom" ? customInput : tool.parameters;
+  const { parameters, description } = tool.type === "custom"
+    ? { parameters: customInput, description: customToolDescription(tool) }
+    : tool;
   return {
     name: aliasOf(tool.name),
-    description: tool.description ?? "",
+    description: description ?? "",
     ...(parameters ? writeParameters(parameters, tool, traits, losses, room) : {}),
   };
 }

@@ -1,7 +1,9 @@
+import { defined } from "../../../../base/defined.ts";
 import { pushAll } from "../../../../base/lists.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
+import { customToolDescription } from "../../../kernel/custom_tool.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { aliasToolNames, plainToolName } from "../../../kernel/tool_names.ts";
 import { loseSearchFields, writeSearchLocation } from "../../../kernel/web_search.ts";
@@ -156,12 +158,8 @@ function writeFunction(tool: Tool, { facts, losses, room }: Writing): Record<str
 
 /** A custom tool takes free text: here it becomes a function with one text property. */
 function writeCustom(tool: Tool): Record<string, unknown> {
-  const grammar = tool.format === undefined || tool.format === null
-    ? []
-    : [`The input must have this format: ${JSON.stringify(tool.format)}`];
-  const description = [...(tool.description === undefined ? [] : [tool.description]), ...grammar];
   return {
-    ...(description.length > 0 ? { description: description.join("\n") } : {}),
+    ...defined({ description: customToolDescription(tool) }),
     input_schema: {
       type: "object",
       properties: { input: { type: "string", description: "The tool's input, as plain text." } },

@@ -221,10 +221,11 @@ Deno.test("a custom tool is a function with one text, calls of it too", () => {
       description: "Runs SQL.",
       format: { type: "grammar", syntax: "lark", definition: "start: x" },
       path: "t",
-    }],
+    }, { type: "custom", name: "note", format: { type: "text" }, path: "t" }],
   });
-  assert.deepEqual(encoded.reversal.customTools, ["sql"]);
-  const [written] = encoded.body.tools as Json[];
+  assert.deepEqual(encoded.reversal.customTools, ["sql", "note"]);
+  const [written, free] = encoded.body.tools as Json[];
+  assert.equal(free?.description, undefined, "free text is what every custom tool takes");
   assert.match(String(written?.description), /^Runs SQL\.\n.*start: x/);
   assert.deepEqual(Object.keys((written?.input_schema as Json).properties as Json), ["input"]);
   assert.ok(JSON.stringify(encoded.body.messages).includes('{"input":"SELECT 1"}'));
