@@ -1,6 +1,11 @@
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import { SchemaBudget } from "../../kernel/schema_refs.ts";
-import type { CanonicalRequest, Loss, SystemText } from "../../kernel/canonical_request.ts";
+import type {
+  CanonicalRequest,
+  Loss,
+  SystemText,
+  WebSearch,
+} from "../../kernel/canonical_request.ts";
 import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { searchFor } from "../../kernel/web_search.ts";
 import { arrangeTurns } from "./request/arrange_turns.ts";
@@ -10,7 +15,7 @@ import { writeSettings } from "./request/encode_settings.ts";
 import { planThinking } from "./request/encode_thinking.ts";
 import { planTools } from "./request/encode_tools.ts";
 import { writeTurns } from "./request/encode_turns.ts";
-import { modelFacts } from "./models.ts";
+import { type ModelFacts, modelFacts } from "./models.ts";
 import { loseSettings } from "../../kernel/setting_losses.ts";
 
 /**
@@ -30,7 +35,7 @@ export function* encodeRequestSteps(
   const marks = new CacheMarks();
   const room = new SchemaBudget();
   const format = planFormat(request, facts, losses, room);
-  const search = searchFor(request, target, losses, facts.webSearch);
+  const search = searchToSend(request, target, facts, losses);
   const tools = planTools(request, { facts, format, search, marks, losses, room });
   const { system, turns } = yield* arrangeTurns(request, facts.systemTurns, losses);
   const { isForced } = tools;
@@ -52,7 +57,9 @@ export function* encodeRequestSteps(
     ...writeSettings(request, facts, isOn, losses),
     ...(request.stream ? { stream: true } : {}),
   };
-  if (marks.isEmpty && target.autoCache) yield* setMarks(body, facts.leastCached);
+  if (marks.isEmpty && target.autoCache) {
+    yield* setMarks(cachedPart(request, body), facts.leastCached);
+  }
   marks.enforce(losses);
   return {
     body,
@@ -65,6 +72,32 @@ export function* encodeRequestSteps(
       stripFence: format.stripFence,
     },
   };
+}
+
+/**
+ * The vendor's cached prompts begin with the tools, so a search stays among them for a summary too,
+ * though `tool_choice` bars it.
+ */
+function searchToSend(
+  request: CanonicalRequest,
+  target: Target,
+  facts: ModelFacts,
+  losses: Loss[],
+): WebSearch | undefined {
+  if (!request.asksForSummary) return searchFor(request, target, losses, facts.webSearch);
+  return target.webSearch !== undefined && facts.webSearch ? request.webSearch : undefined;
+}
+
+/**
+ * The part of a prompt that is worth caching. The messages of a summary with tools aren't: its
+ * `tool_choice` is not that of the calls before, so the vendor finds none of them in its cache, and
+ * the next request begins with the summary.
+ */
+function cachedPart<Body extends { tools?: unknown; messages: Record<string, unknown>[] }>(
+  { asksForSummary }: CanonicalRequest,
+  body: Body,
+): Body {
+  return asksForSummary && body.tools ? { ...body, messages: [] } : body;
 }
 
 function writeSystem(

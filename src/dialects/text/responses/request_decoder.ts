@@ -43,8 +43,8 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const webSearch = limitSearches(searching.webSearch, request);
   const isSummary = asksForSummary(request);
   // No tool may be called for a summary, since models in the middle of their work go on with it; the
-  // tools stay, as the conversation has calls of them.
-  const none = tools.length > 0 ? { mode: "none" as const } : undefined;
+  // tools stay, as the conversation has calls of them and vendors cache what begins with them.
+  const none = tools.length > 0 || webSearch ? { mode: "none" as const } : undefined;
   const found = readSettings(request, unsupported, isSummary);
   found.set("toolChoice", isSummary ? none : toolChoice, "tool_choice");
   return {
@@ -64,7 +64,9 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
       ...(yield* otherFields(request, knownFields)),
     ],
     ...found.settings,
-    ...defined({ webSearch: isSummary ? undefined : webSearch }),
+    ...defined({
+      webSearch: isSummary && webSearch ? { ...webSearch, demanded: false } : webSearch,
+    }),
     paths: found.paths,
   };
 }

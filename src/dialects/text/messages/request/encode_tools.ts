@@ -54,7 +54,9 @@ export function planTools(
     const { description, schema } = format.tool;
     tools.push({ name: jsonTool, description, input_schema: schema });
   }
-  if (search) tools.push(marks.mark(writeSearch(search, losses), search));
+  // For a summary no search is made, so nothing of it is lost.
+  const searchLosses = request.asksForSummary ? [] : losses;
+  if (search) tools.push(marks.mark(writeSearch(search, searchLosses), search));
   // The vendor refuses a conversation with tool calls if no tools are sent.
   const isStub = tools.length === 0;
   if (isStub) {

@@ -43,12 +43,19 @@ Deno.test("a request for a summary is the question for it, and no tool may be ca
   });
   assert.deepEqual([request.toolChoice, request.tools.length], [{ mode: "none" }, 1]);
   assert.deepEqual(
-    [request.webSearch, request.format, request.logprobs],
-    [undefined, undefined, undefined],
+    [request.webSearch?.demanded, request.format, request.logprobs],
+    [false, undefined, undefined],
   );
   assert.deepEqual([request.maxOutputTokens, request.verbosity], [500, "low"]);
   assert.deepEqual(request.unsupported, []);
   assert.equal(decode([question, trigger]).toolChoice, undefined, "there is nothing to choose");
+  const search = { type: "web_search" };
+  const demanded = decode([question, trigger], { tools: [search], tool_choice: search });
+  assert.deepEqual(
+    [demanded.toolChoice, demanded.webSearch?.demanded],
+    [{ mode: "none" }, false],
+    "a search that the caller demands would be made instead of the summary",
+  );
   assert.equal(decode([question]).asksForSummary, undefined);
 });
 
