@@ -130,3 +130,18 @@ Deno.test("other processes are waited for up to two seconds, where the account h
   const pauses = [200, 200, 300, 500, 800].flatMap((ms) => [ms, "look"]);
   assert.deepEqual(steps, ["flushed", "look", ...pauses]);
 });
+
+Deno.test("a process that fails while it is asked to write ends no search", async () => {
+  const steps: (string | number)[] = [];
+  const waits = waitsForOthers({
+    isShared: () => Promise.resolve(true),
+    flushOthers: () => Promise.reject(new Error("the other process has ended")),
+    pause: (ms) => Promise.resolve(void steps.push(ms)),
+  });
+  const { memory } = setUp({ waits });
+  // Its parent writes what it left, a moment later.
+  let looks = 0;
+  const find = () => Promise.resolve(++looks === 3 ? "it" : undefined);
+  assert.equal(await memory.lookAgain?.(1, {}, find), "it");
+  assert.deepEqual(steps, [200, 200]);
+});
