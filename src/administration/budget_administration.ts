@@ -71,5 +71,7 @@ function raisedBy({ raise_until, raised_usd }: BudgetLimitOptions): RaisedLimit 
 }
 
 function naming<T>(run: () => Promise<T>): Promise<T> {
-  return rethrowing(BudgetError, ({ field, reason }) => new OptionError(field, reason), run);
+  const optionError = ({ field, reason, isMissing }: BudgetError) =>
+    new OptionError(field, reason, isMissing ? "missing_required_field" : "invalid_value");
+  return rethrowing(BudgetError, optionError, run);
 }

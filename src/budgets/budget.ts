@@ -128,7 +128,8 @@ export interface BudgetStore {
 export class BudgetError extends Error {
   override name = "BudgetError";
 
-  constructor(readonly field: string, readonly reason: string) {
+  /** `isMissing`: the field is not there, and has to be. */
+  constructor(readonly field: string, readonly reason: string, readonly isMissing = false) {
     super(`${field}: ${reason}`);
   }
 }

@@ -57,10 +57,8 @@ export function createBudgetService(
       one.per === per && budgetScopeText(one.scope) === budgetScopeText(scope)
     );
     if (there) return there.limitNanos;
-    throw new BudgetError(
-      "usd",
-      "expected a limit and the raised one, since there is no budget yet",
-    );
+    const why = "is missing: the limit after raise_until, since there is no budget yet";
+    throw new BudgetError("usd", why, true);
   };
   const checkRaised = (raised: ChangedLimits["raised"]) => {
     if (!raised || raised.until > clock.now()) return;

@@ -36,7 +36,7 @@ export const budgetRows = {
           ...to,
           body: { on: "account", per: "day", usd: "1", raise_until: "2999-01-01T00:00:00Z" },
         })],
-      ["invalid_value", /^usd: expected a limit/, (to) =>
+      ["missing_required_field", /^usd: is missing/, (to) =>
         sdk.setBudget({
           ...to,
           body: {
