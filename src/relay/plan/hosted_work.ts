@@ -182,9 +182,6 @@ export function unreportedSearches(hosted: HostedWork | undefined): number {
   return (hosted?.tools ?? []).reduce((sum, tool) => sum + (tool.unreportedSearches ?? 0), 0);
 }
 
-/** No vendor returns more choices for one request. */
-const mostChoices = 128;
-
 /**
  * Upper bound in nano-dollars for one use of a tool whose price only the vendor knows: the
  * aggregator's web plugin takes 4 USD per 1,000 results, five to a use.
@@ -233,7 +230,7 @@ export function outputBound(
   const asked = maxOutputTokens === undefined
     ? undefined
     : Math.ceil(maxOutputTokens / Math.max(1, choices));
-  return { perChoice: outputLimit(price, asked), choices: Math.min(choices, mostChoices) };
+  return { perChoice: outputLimit(price, asked), choices };
 }
 
 function boundOfModel(

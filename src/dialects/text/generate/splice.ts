@@ -2,6 +2,7 @@ import { splice } from "../../../base/json_text.ts";
 import { pushAll } from "../../../base/lists.ts";
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
+import { invalidValue } from "../../../shared/fault.ts";
 import { asList, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { modelAndTagEdits, requestMembers, storeEdits } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
@@ -17,7 +18,7 @@ import { placeholderEdits } from "./request/unsigned_calls.ts";
 export function readRequest(body: unknown): RequestFacts {
   const fields = new Fields(body as JsonRecord, "");
   const config = fields.object("generationConfig");
-  const choices = Math.max(1, config?.number("candidateCount") ?? 1);
+  const choices = config ? choicesOf(config) : 1;
   const bound = config?.number("maxOutputTokens");
   return {
     model: bareModel(String(fields.record.model)),
@@ -29,6 +30,15 @@ export function readRequest(body: unknown): RequestFacts {
     serviceTier: fields.string("serviceTier")?.toLowerCase(),
     ...readTagBlocks([systemText(fields), userText(fields)]),
   };
+}
+
+/** As many as a chat request may ask for; what all of them can cost is reserved before the call. */
+const mostChoices = 128;
+
+function choicesOf(config: Fields): number {
+  const choices = Math.max(1, config.number("candidateCount") ?? 1);
+  if (choices <= mostChoices) return choices;
+  throw invalidValue(config.at("candidateCount"), `expected at most ${mostChoices}`);
 }
 
 /**

@@ -92,6 +92,18 @@ Deno.test("a limit that is there in both spellings is refused: the vendor might 
   }
 });
 
+Deno.test("more candidates than a call's reservation counts are refused, as chat's n is", () => {
+  const read = (candidateCount: unknown) =>
+    readRequest({ model: "gemini-x", contents, generationConfig: { candidateCount } }).choices;
+  assert.equal(read(128), 128);
+  for (const count of [129, "129", 1e300]) {
+    assert.throws(() => read(count), {
+      code: "invalid_value",
+      param: "generationConfig.candidateCount",
+    });
+  }
+});
+
 Deno.test("a prompt of nothing but tags is refused with its path", () => {
   assert.throws(
     () =>
