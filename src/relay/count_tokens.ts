@@ -25,6 +25,7 @@ import { parseAnswer } from "./text_answer.ts";
 import type { Log } from "../base/log.ts";
 import { refuseState } from "./plan/hosted_work.ts";
 import { maxVendorRequests } from "./call.ts";
+import { type AskedRequest, leftOutOf } from "./refused_additions.ts";
 import type { CallContext } from "./call_context.ts";
 import { continueConversation } from "./conversation/conversation.ts";
 import { candidatesOf, type RoutingDeps } from "./candidates.ts";
@@ -34,6 +35,7 @@ import {
   type PlanDeps,
   readEndpointRefusal,
   setsCacheMarks,
+  translationMode,
   unsignedThinking,
 } from "./plan/plan_call.ts";
 import { modelHeader, type Reply, serverTiming } from "./reply.ts";
@@ -63,7 +65,8 @@ export interface CountDeps extends PlanDeps, AccessDeps, RoutingDeps {
 export async function countTokens(deps: CountDeps, request: CountRequest): Promise<Reply> {
   const { caller, dialect, vendor, body } = request;
   const model = String(body.model);
-  // Nothing is marked in a count, but a wrong word means the same as in a call.
+  // Nothing is marked in a count, and no loss refuses it; but a wrong word is refused as in a call.
+  translationMode(caller);
   setsCacheMarks(caller);
   const counted = { ...dialect.counting!.counted(body), model, stream: false };
   const { tagBlocks, endUser, endUserField } = dialect.readRequest(counted);
@@ -105,7 +108,16 @@ interface Counted extends CountRequest {
 /** A count that one vendor can be asked for; without `ask` it is estimated. */
 interface Count extends Pick<Counted, "caller" | "dialect" | "plain"> {
   target: ResolvedModel;
-  ask?: { access: VendorAccess; counting: Counting; body: string; sameDialect: boolean };
+  ask?: CountQuestion;
+}
+
+/** What a vendor is asked. */
+interface CountQuestion {
+  access: VendorAccess;
+  upstream: Dialect;
+  counting: Counting;
+  body: string;
+  sameDialect: boolean;
 }
 
 async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Promise<Count> {
@@ -136,7 +148,13 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
   }
   const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
   const body = await step.inSteps(() => writeJson(counting.requestBody(rest, target.model)));
-  return { caller, dialect, plain, target, ask: { access, counting, body, sameDialect: same } };
+  return {
+    caller,
+    dialect,
+    plain,
+    target,
+    ask: { access, upstream, counting, body, sameDialect: same },
+  };
 }
 
 /** What is counted without tags, with the conversation that it continues. */
@@ -187,15 +205,9 @@ async function countAt(
   budget: RequestBudget,
 ): Promise<Reply> {
   if (!ask) return await estimate(dialect, plain, target, caller);
-  const { access, counting, body, sameDialect } = ask;
-  const answer = await postToVendor(deps, access, {
-    path: counting.path(target.model),
-    contentType: "application/json",
-    ...{ body, sameDialect },
-    once: true,
-  }, budget);
-  if (answer.status !== 200) {
-    const refusal = await readRefusal(answer);
+  const { access, counting } = ask;
+  const { answer, refusal } = await askForCount(deps, ask, budget);
+  if (refusal) {
     if (isMissing({ status: answer.status, ...refusal }, target.model)) {
       return await estimate(dialect, plain, target, caller);
     }
@@ -214,6 +226,36 @@ async function countAt(
     caller,
     id === undefined ? {} : { "x-vendor-request-id": id },
   );
+}
+
+/** Asked again as a call is, without an addition of ours that the vendor refuses. */
+async function askForCount(
+  deps: CountDeps,
+  { access, upstream, counting, body, sameDialect }: CountQuestion,
+  budget: RequestBudget,
+) {
+  const { target: { vendor, model }, caller: { principal, step = runAtOnce }, mode } = access;
+  const calls = { label: vendor.label, model, dialect: upstream.name, mode };
+  let asked: AskedRequest = { text: body, causes: [] };
+  for (;;) {
+    const answer = await postToVendor(deps, access, {
+      path: counting.path(model),
+      contentType: "application/json",
+      ...{ body: asked.text, sameDialect },
+      once: true,
+    }, budget);
+    if (answer.status === 200) {
+      for (const cause of asked.causes) {
+        deps.learned.learnRefusedAddition({ ...calls, accountId: principal.account.id }, cause);
+      }
+      return { answer };
+    }
+    const refusal = await readRefusal(answer);
+    const mayAskAgain = answer.status === 400 && !sameDialect && budget.left > 0;
+    const next = mayAskAgain ? await leftOutOf(asked, refusal.text, { upstream, step }) : undefined;
+    if (!next || next.text === asked.text) return { answer, refusal };
+    asked = next;
+  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { parsing } from "../base/heavy_json.ts";
 import type { Step } from "../base/heavy_work.ts";
 import { writeJson } from "../base/write_json.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 import type { JsonRecord } from "../dialects/kernel/json.ts";
 import type { TextPlan } from "./plan/text_plan.ts";
 
@@ -29,7 +30,7 @@ export async function askedWithoutRefused(
   asked: AskedRequest,
   refusal: string,
 ): Promise<AskedRequest | undefined> {
-  const { upstream, sameDialect } = plan;
+  const { upstream } = plan;
   // A server that doesn't know the usage flag: leave it out and count tokens here. What is made for
   // it has all other additions in it.
   const isFirst = asked.text === plan.requestText;
@@ -43,7 +44,19 @@ export async function askedWithoutRefused(
     const text = await step.inSteps(() => wholeRequestText(asked.text));
     return { ...asked, text, stream: false };
   }
-  if (sameDialect || !upstream.withoutRefused) return undefined;
+  return plan.sameDialect ? undefined : await leftOutOf(asked, refusal, { upstream, step });
+}
+
+/**
+ * A translated request without the addition that a refusal is about; undefined where it is about
+ * something else. The text is the same if the addition was left out before.
+ */
+export async function leftOutOf(
+  asked: AskedRequest,
+  refusal: string,
+  { upstream, step }: { upstream: Pick<Dialect, "withoutRefused">; step: Step },
+): Promise<AskedRequest | undefined> {
+  if (!upstream.withoutRefused) return undefined;
   const request = await step.inSteps(() => parsing(asked.text)) as JsonRecord;
   const plain = upstream.withoutRefused(request, refusal);
   if (!plain) return undefined;

@@ -400,3 +400,30 @@ Deno.test("two additions that one model refuses are both left out, of counts too
   assert.deepEqual(await count.json(), { input_tokens: 7 });
   assert.equal(counted.length, 1);
 });
+
+Deno.test("a count is asked again without what is refused of it, and later ones leave it out", async () => {
+  await using world = await startWorld((path, { reasoning, model }) => {
+    const { summary } = (reasoning ?? {}) as { summary?: string };
+    if (summary !== undefined || model === "m-2") {
+      const error = { message: "Your organization must be verified.", param: "reasoning.summary" };
+      return { status: 400, body: { error } };
+    }
+    if (path !== "responses/input_tokens") return undefined;
+    return { status: 200, body: { object: "response.input_tokens", input_tokens: 7 } };
+  }, { translate_to: "responses" });
+  const thinking = { type: "adaptive", display: "summarized" };
+  const messages = [{ role: "user", content: "How are you?" }];
+  const count = (model: string) =>
+    world.service.post("/chat/v1/messages/count_tokens", { model, messages, thinking });
+  assert.deepEqual(await (await count("x/m-1")).json(), { input_tokens: 7 });
+  assert.equal(world.asked().length, 2);
+  assert.deepEqual(await (await count("x/m-1")).json(), { input_tokens: 7 });
+  const answered = await ask(world, "messages", { max_tokens: 4000, thinking });
+  assert.equal(answered.status, 200);
+  assert.equal(world.asked().length, 2, "neither asks for it again");
+  // What is refused without it as well is refused.
+  const refused = await count("x/m-2");
+  assert.equal(refused.status, 400);
+  await refused.body?.cancel();
+  assert.equal(world.asked().length, 2);
+});

@@ -121,6 +121,19 @@ Deno.test("a mode that there isn't is refused", async () => {
   assert.deepEqual([error.code, error.param], ["invalid_value", "X-Translation-Mode"]);
 });
 
+Deno.test("a mode that there isn't is refused of a count, too", async () => {
+  const answer = await service().post("/chat/v1/messages/count_tokens", {
+    model: `${scriptedLabel("messages")}/${scriptedModel}`,
+    messages: [{ role: "user", content: "Hi" }],
+  }, { "x-translation-mode": "sloppy" });
+  assert.equal(answer.status, 400);
+  const { error } = await answer.json();
+  assert.deepEqual([error.type, error.message.split(":")[0]], [
+    "invalid_request_error",
+    "X-Translation-Mode",
+  ]);
+});
+
 async function send(
   caller: DialectName,
   vendor: DialectName,
