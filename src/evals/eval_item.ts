@@ -69,7 +69,7 @@ async function runStored(
   stored: StoredCall | undefined,
 ): Promise<ItemEnd> {
   const { run, item } = context;
-  const dialect = stored && deps.dialects[stored.dialect];
+  const dialect = stored && dialectOf(deps, stored);
   const blocker = findBlocker(run, stored, dialect);
   if (!stored || !dialect || blocker !== undefined) {
     return skipped(context, stored, blocker ?? "erased");
@@ -88,8 +88,11 @@ async function runStored(
   await deps.work.begin(run, item);
   const answer = await answerOf(deps, context, stored, dialect, asked);
   if (answer.kind !== "answer") return unanswered(context, stored, answer);
-  const expected = storedAnswer(stored, dialect);
-  const evidence = { input, answer: answerText(dialect, answer.json), expected };
+  const text = answerText(dialect, answer.json);
+  if (text === "" && dialect !== deps.dialects[stored.dialect]) {
+    return skipped(context, stored, "unreadable_answer", answer.spent);
+  }
+  const evidence = { input, answer: text, expected: storedAnswer(stored, dialect) };
   const judgements: Judgement[] = [];
   for (const index of run.graders.keys()) {
     const judgement = await judge(deps, context, stored, evidence, index);
@@ -101,6 +104,21 @@ async function runStored(
   }
   const outcome = outcomeOf(judgements.map(({ verdict }) => verdict));
   return finished(context, stored, { outcome, reason: null, spent: answer.spent, judgements });
+}
+
+/**
+ * A conversation that was compacted is compacted again. OpenAI seals the summary, which nobody can
+ * judge.
+ */
+function dialectOf(
+  { dialects }: Pick<EvalItemDeps, "dialects">,
+  stored: StoredCall,
+): Dialect | undefined {
+  const dialect = dialects[stored.dialect];
+  const compaction = dialect?.compaction;
+  const isCompaction = compaction &&
+    stored.endpoint.endsWith(compaction.upstreamPath("", false));
+  return isCompaction ? compaction : dialect;
 }
 
 /** Counts calls of an item that doesn't end now: if its run ends first, nothing else does. */
@@ -260,8 +278,13 @@ function failed(
   return finished(context, stored, end, `${code}: ${message}`);
 }
 
-function skipped(context: ItemContext, stored: StoredCall | undefined, reason: string): ItemEnd {
-  const end = { outcome: "skipped", reason, spent: noSpent, judgements: [] } as const;
+function skipped(
+  context: ItemContext,
+  stored: StoredCall | undefined,
+  reason: string,
+  spent = noSpent,
+): ItemEnd {
+  const end = { outcome: "skipped", reason, spent, judgements: [] } as const;
   return finished(context, stored, end, `skipped: ${reason}`);
 }
 

@@ -202,6 +202,7 @@ export type CallName = CallKey | { requestId: string; completedSince: Date };
 
 export interface StoredCall {
   transactionId: string;
+  endpoint: string;
   dialect: string;
   status: string;
   sessionId: string | null;

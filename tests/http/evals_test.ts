@@ -161,6 +161,27 @@ Deno.test("a picture that stands apart from its payload goes along when it is as
   assert.ok(JSON.stringify(sent).includes(data.slice(0, 1000)), "vendor-c got the picture");
 });
 
+Deno.test("a compacted conversation is compacted again, and judged by its summary", async () => {
+  const answer = await service().post("/chat/v1/responses/compact", {
+    model: "vendor-c/claude-sonnet-4-6",
+    input: "Feed the yak. [say:The yak is fed.]",
+  }, { "x-user-id": "compacter" });
+  assert.equal(answer.status, 200, await answer.text());
+  const filters = { user_id: "compacter" };
+  const graders = [{ type: "exact" }];
+  const { eval_run_id: id } = await create(service(), { ...hello, filters, graders });
+  const run = await finished(service(), id);
+  assert.deepEqual([run.counts.total, run.counts.passed], [1, 1], JSON.stringify(run.results));
+  const sent = service().simulators.requests("vendor-c").at(-1);
+  assert.match(JSON.stringify(sent), /Write a summary of this whole conversation/);
+  // OpenAI's own summary is sealed: nothing of it can be compared.
+  const model = "vendor-b/gpt-4.1";
+  const sealed = await create(service(), { ...hello, model, filters, graders });
+  const { counts, results } = await finished(service(), sealed.eval_run_id);
+  assert.deepEqual([counts.total, counts.skipped], [1, 1], JSON.stringify(results));
+  assert.match(String(results[0]?.detail), /unreadable_answer/);
+});
+
 Deno.test("a repeat with the same X-Request-ID is the same run; with another body it is a 409", async () => {
   const headers = { "x-request-id": "eval-once" };
   const first = await create(service(), hello, headers);

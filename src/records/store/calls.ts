@@ -45,8 +45,8 @@ export async function findCall(
       name.completedSince,
     ] as const;
   const [row] = await database.query(
-    `select i.transaction_id, i.dialect, i.status, i.session_id, i.user_id, i.payload_truncated,
-       i.cost_nanos, p.request, p.response
+    `select i.transaction_id, i.endpoint, i.dialect, i.status, i.session_id, i.user_id,
+       i.payload_truncated, i.cost_nanos, p.request, p.response
      from interactions i left join interaction_payloads p
        on p.transaction_id = i.transaction_id and p.created_at = i.created_at
      where i.account_id + 0 = $1::bigint and ${condition} order by i.created_at limit 1`,
@@ -54,6 +54,7 @@ export async function findCall(
   );
   return row && {
     transactionId: String(row.transaction_id),
+    endpoint: String(row.endpoint),
     dialect: String(row.dialect),
     status: String(row.status),
     sessionId: row.session_id as string | null,

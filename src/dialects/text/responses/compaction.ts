@@ -28,6 +28,7 @@ export function compactionOf(responses: Dialect): Dialect {
   return {
     ...create,
     isOptional: true,
+    asking: { ...create.asking, set: [] },
     upstreamPath: () => "/responses/compact",
     asksForSummary: () => true,
     spliceRequest: (bodyText, facts, changes) =>
