@@ -1,4 +1,4 @@
-import { isOutOfRoom } from "./full_disk.ts";
+import { isNoSpace } from "./full_disk.ts";
 
 export interface DataDirClaim {
   /** Records the owner's address for other processes. */
@@ -110,7 +110,7 @@ function unusable(path: string, thrown: unknown): Error {
     : thrown instanceof Error
     ? thrown.message.split("\n")[0]!
     : String(thrown);
-  const wayOut = isOutOfRoom(thrown)
+  const wayOut = isNoSpace(thrown)
     ? "its disk is full: make room there and start again"
     : "set DATA_DIR to a directory that this user can write";
   return new Error(`DATA_DIR=${path} can't be used (${reason}): ${wayOut}.`);

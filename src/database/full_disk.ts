@@ -3,7 +3,7 @@ const neededBytes = 16 * 1024 * 1024;
 const pieceBytes = 1024 * 1024;
 
 /** Whether a write failed for want of room, on the disk or in its user's quota. */
-export function isOutOfRoom(thrown: unknown): boolean {
+export function isNoSpace(thrown: unknown): boolean {
   const code = (thrown as { code?: unknown } | null)?.code;
   return code === "ENOSPC" || code === "EDQUOT";
 }
@@ -21,7 +21,7 @@ export async function isDiskFull(directory: string): Promise<boolean> {
     for (let written = 0; written < neededBytes;) written += await file.write(piece);
     return false;
   } catch (thrown) {
-    return isOutOfRoom(thrown);
+    return isNoSpace(thrown);
   } finally {
     if (path !== undefined) await Deno.remove(path).catch(() => {});
   }

@@ -69,8 +69,8 @@ async function wayOut(directory: string): Promise<string> {
     return "its disk is full, so nothing has to be wrong with it: make room there and start again";
   }
   const stray = await strayFilesIn(directory);
-  const giveBack = stray === undefined ? "" : `${stray}; or `;
-  return `${giveBack}restore it from a backup, or set DATA_DIR to another directory`;
+  const changeOwner = stray === undefined ? "" : `${stray}; or `;
+  return `${changeOwner}restore it from a backup, or set DATA_DIR to another directory`;
 }
 
 /** The current thread; replaced when it has died. */
