@@ -1,7 +1,7 @@
 import type { JsonRecord } from "../../kernel/json.ts";
 import { all, fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
-import { changesTools, isPlaceholder, isSearchTool } from "./request/decode_tools.ts";
+import { changesTools, isFunction, isPlaceholder, isSearchTool } from "./request/decode_tools.ts";
 
 const { cache_control } = knownMark;
 
@@ -70,7 +70,7 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
 
 function offered(one: JsonRecord): KnownFieldSet | undefined {
   if (isSearchTool(one)) return search;
-  return (one.type ?? "custom") === "custom" && !isPlaceholder(one) ? tool : undefined;
+  return isFunction(one) && !isPlaceholder(one) ? tool : undefined;
 }
 
 function changeOf(block: JsonRecord): KnownFieldSet | undefined {

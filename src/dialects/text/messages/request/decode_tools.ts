@@ -7,12 +7,18 @@ import { asList, asRecord, isRecord, type JsonRecord } from "../../../kernel/jso
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { withLocalRefs } from "../../../kernel/schema_refs.ts";
 import { readSearchTool } from "../../../kernel/web_search.ts";
+import { clientTool } from "./client_tools.ts";
 
 /** The web search's type, of any version. */
 const searchType = /^web_search_\d{8}$/;
 
 export function isSearchTool(tool: JsonRecord): boolean {
   return typeof tool.type === "string" && searchType.test(tool.type);
+}
+
+/** Whether any model can be offered it as a function. */
+export function isFunction(tool: JsonRecord): boolean {
+  return (tool.type ?? "custom") === "custom" || clientTool(tool) !== undefined;
 }
 
 /** Claude Code has it in its list for its own vendor's sake: no model may call it. */
@@ -28,7 +34,8 @@ export interface OfferedTool {
 
 /**
  * The caller's tools at the end of the conversation, which may have added some and taken some away.
- * Tools that the vendor runs go to `unsupported`, except its web search.
+ * Tools that the vendor runs, and those of which only its models know the input, go to `unsupported`,
+ * except its web search.
  */
 export function readTools(
   { tools: value, messages }: JsonRecord,
@@ -48,7 +55,7 @@ export function readTools(
       webSearch = readSearchTool(tool, path);
       return [];
     }
-    if (tool.type !== undefined && tool.type !== null && tool.type !== "custom") {
+    if (!isFunction(tool)) {
       unsupported.push({ path, value: tool, weight: "meaning" });
       return [];
     }
@@ -56,7 +63,7 @@ export function readTools(
       unsupported.push({ path, value: tool, weight: "hint" });
       return [];
     }
-    return [readTool(tool, path)];
+    return [readTool({ ...clientTool(tool), ...tool }, path)];
   });
   return webSearch ? { tools, webSearch } : { tools };
 }
