@@ -1,6 +1,6 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { heavyUnits } from "../base/heavy_json.ts";
-import { runAtOnce } from "../base/heavy_work.ts";
+import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
 import { replayIdOf } from "../idempotency/request_fingerprint.ts";
 import type { Account } from "../keys/account.ts";
@@ -94,10 +94,15 @@ export class Background {
    * The response object as it is now; undefined where there is none. JSON text. Throws
    * `unsupported_parameter` where it lacks something that it is to `include`.
    */
-  async find(key: BackgroundKey, include: readonly string[]): Promise<string | undefined> {
+  async find(
+    key: BackgroundKey,
+    include: readonly string[],
+    caller: Turns,
+  ): Promise<string | undefined> {
     const text = await this.#find(key);
     if (text === undefined || include.length === 0) return text;
-    this.#deps.dialects.responses.conversation!.requireIncluded!(JSON.parse(text), include);
+    const { requireIncluded } = this.#deps.dialects.responses.conversation!;
+    await stepFor(text, caller)(() => requireIncluded!(JSON.parse(text), include));
     return text;
   }
 
@@ -122,12 +127,12 @@ export class Background {
   async inputItems(
     key: BackgroundKey,
     query: InputItemQuery,
-    { heavyStep }: Pick<CallContext, "heavyStep">,
+    caller: Turns,
   ): Promise<InputItemPage | undefined> {
     const stored = await this.#stored(key) ?? await this.#justStored(key);
     if (!stored) return undefined;
     const { inputItemsText: text, responseId: answerId } = stored;
-    const step = (text.length > heavyUnits ? heavyStep?.() : undefined) ?? runAtOnce;
+    const step = stepFor(text, caller);
     const items = await step(() => JSON.parse(text) as unknown[]);
     const { listing } = this.#deps.dialects.responses.conversation!;
     return await step(() => inputItemPage(listing!, { items, answerId }, query));
@@ -269,6 +274,13 @@ function readToTheEnd(caller: CallContext): CallContext {
   const principal = { account, key: { ...key, onDisconnect: "drain" as const } };
   caller.trace.goesOn = true;
   return { ...caller, principal };
+}
+
+/** Whose turns large work waits for. */
+type Turns = Pick<CallContext, "heavyStep">;
+
+function stepFor(text: string, { heavyStep }: Turns): Step {
+  return (text.length > heavyUnits ? heavyStep?.() : undefined) ?? runAtOnce;
 }
 
 function jsonReply(body: string, headers: Record<string, string>): Reply {

@@ -23,7 +23,8 @@ export function storedResponseRoutes(
           message: "stream: a stored response is given as a whole; leave 'stream' out.",
         });
       }
-      return found(await background.find(keyOf(caller, params), query.include ?? []), params);
+      const answer = await background.find(keyOf(caller, params), query.include ?? [], caller);
+      return found(answer, params);
     });
     app.bind(family.inputItems, async ({ caller, params, query }) => {
       const { order = "desc", after, limit = 20, include = [] } = query;
