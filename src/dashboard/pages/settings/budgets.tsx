@@ -87,17 +87,15 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
     return { to: address, notice: { kind: "done", text } };
   } catch (thrown) {
     if (!(thrown instanceof BudgetError)) throw thrown;
-    const shown = {
-      values: form.values(),
-      fieldErrors: fieldErrorsOf(thrown, form.text("name").trim() === ""),
-    };
+    const isUnnamed = form.text("kind") !== "account" && form.text("name").trim() === "";
+    const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown, isUnnamed) };
     return { ...formPage(request, shown), status: 400 };
   }
 }
 
-function fieldErrorsOf({ field, reason }: BudgetError, isBlank: boolean): FieldErrors {
+function fieldErrorsOf({ field, reason }: BudgetError, isUnnamed: boolean): FieldErrors {
   if (field !== "on") return { [field]: sentence(reason) };
-  return { name: isBlank ? "Enter the app's or the end user's name." : sentence(reason) };
+  return { name: isUnnamed ? "Enter the app's or the end user's name." : sentence(reason) };
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
