@@ -40,6 +40,8 @@ class ChatStreamDecoder implements StreamDecoder {
   readonly #nextBlock = { value: 0 };
   readonly #similar = new SimilarJson(isReusable);
   readonly #own = ownAnswer();
+  /** Whether a choice had another number than 0: then each has its own. */
+  #isNumbered = false;
   #started = false;
   #failed = false;
   #done = false;
@@ -113,7 +115,8 @@ class ChatStreamDecoder implements StreamDecoder {
     this.#own.add(json);
     const choices = Array.isArray(json.choices) ? json.choices : [];
     // Some servers number all choices 0; of one that was asked for, these are pieces.
-    const areUnnumbered = choices.length > 1 && choices.length <= this.#asked &&
+    const areUnnumbered = !this.#isNumbered && choices.length > 1 &&
+      choices.length <= this.#asked &&
       choices.every((choice) => asRecord(choice).index === 0);
     for (let position = 0; position < choices.length; position++) {
       const choice: unknown = choices[position];
@@ -122,6 +125,7 @@ class ChatStreamDecoder implements StreamDecoder {
         return this.#failWith(readFailure(choice, json), json);
       }
       const index = areUnnumbered ? position : choiceIndex(choice.index, position);
+      if (!areUnnumbered && index > 0) this.#isNumbered = true;
       this.#choice(index).read(choice, events);
     }
     const usage = this.#usage(json);
