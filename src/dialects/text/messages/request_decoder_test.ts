@@ -172,6 +172,16 @@ Deno.test("null is not set, and a body for token counts needs no max_tokens", ()
   assert.deepEqual(request.unsupported, []);
 });
 
+Deno.test("a null doesn't take the place of what the type of a tool stands for", () => {
+  const tool = { type: "bash_20250124", name: "bash" };
+  const nulls = { description: null, input_schema: null, cache_control: null };
+  const [known, withNulls] = [tool, { ...tool, ...nulls }].map((one) =>
+    messages.decodeRequest({ model: "m", messages: [], tools: [one] }).tools
+  );
+  assert.ok(known?.[0]?.description && known[0].parameters);
+  assert.deepEqual(withNulls, known);
+});
+
 Deno.test("every way of asking for thinking is an effort, a budget or none", () => {
   const reasoning = (thinking: Json | undefined, effort?: string) =>
     decode({ thinking, output_config: effort === undefined ? undefined : { effort } }).reasoning;

@@ -21,6 +21,14 @@ export function isFunction(tool: JsonRecord): boolean {
   return (tool.type ?? "custom") === "custom" || clientTool(tool) !== undefined;
 }
 
+/** The tool with the description and input that its type stands for, where it has none but null. */
+function asFunction(tool: JsonRecord): JsonRecord {
+  const described = clientTool(tool);
+  if (!described) return tool;
+  const fields = Object.entries(tool).filter(([, value]) => value !== null);
+  return { ...described, ...Object.fromEntries(fields) };
+}
+
 /** Claude Code has it in its list for its own vendor's sake: no model may call it. */
 export function isPlaceholder(tool: JsonRecord): boolean {
   return tool.name === "DeferredToolPlaceholder" && tool.defer_loading === true;
@@ -63,7 +71,7 @@ export function readTools(
       unsupported.push({ path, value: tool, weight: "hint" });
       return [];
     }
-    return [readTool({ ...clientTool(tool), ...tool }, path)];
+    return [readTool(asFunction(tool), path)];
   });
   return webSearch ? { tools, webSearch } : { tools };
 }
