@@ -94,6 +94,8 @@ export class ResponseSocket implements FrameReceiver {
   message(bytes: Uint8Array): void {
     const permit = this.#permit;
     permit?.complete();
+    // It is whole, so nothing of it waits for room; a permit that is released doesn't end its wait.
+    if (permit) this.#channel.resume();
     this.#permit = undefined;
     this.#pending = 0;
     if (this.#actsAtOnce(bytes)) return permit?.release();

@@ -1,0 +1,28 @@
+import assert from "@std/assert";
+import type { FrameChannel } from "../../base/frame_channel.ts";
+import { createByteGate } from "../../base/byte_gate.ts";
+import { ResponseSocket, type ResponseSocketDeps } from "./response_socket.ts";
+
+Deno.test("a socket is read on once the message that waits for memory has come whole", async () => {
+  const messages = createByteGate({ capacityBytes: 400_000 });
+  // One body at a time may have more than its share: this one, so the socket's message waits.
+  const other = messages.open({ key: "other" });
+  void other.take(390_000);
+  const states: string[] = [];
+  const channel: Partial<FrameChannel> = {
+    pause: () => states.push("paused"),
+    resume: () => states.push("resumed"),
+    working: () => {},
+  };
+  // Its call waits for a turn.
+  const deps: Partial<ResponseSocketDeps> = { messages, frontDoor: { enter: () => undefined } };
+  const socket = new ResponseSocket(deps as ResponseSocketDeps, {} as never);
+  socket.opened(channel as FrameChannel, 1, () => {});
+  socket.arrived(60_000);
+  socket.arrived(190_000);
+  assert.deepEqual(states, ["paused"]);
+  socket.message(new Uint8Array(250_000));
+  await Promise.resolve();
+  assert.deepEqual(states, ["paused", "resumed"]);
+  other.release();
+});
