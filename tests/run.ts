@@ -66,7 +66,7 @@ async function run(
       silenceMs: 15 * 60_000,
     })
   );
-  // Debian's packages come over the network meanwhile: what needs none of them doesn't wait.
+  // Only tests need Debian's packages: all else goes on while they are downloaded and installed.
   const installed = ensurePackages(neededPackages(gate.root), apt, console.log).then((outcome) => {
     if (outcome !== null) record(outcome);
   });

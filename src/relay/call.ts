@@ -137,7 +137,8 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   get costBounds(): CostBounds {
-    return this.#candidate;
+    const { boundNanos, believedNanos } = this.#candidate;
+    return { boundNanos, believedNanos };
   }
 
   get streams(): OpenStreams {

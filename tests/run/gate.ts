@@ -49,8 +49,8 @@ export async function bundledProgram(
 }
 
 /**
- * Types, lint, format and, once there is a document, its drift; each is told when it has ended.
- * The types take as long as all others, and one core each, so they go on beside them.
+ * Types, lint, format and, once there is a document, its drift; each is reported when it has ended.
+ * The type check takes longer than the other three together, so these run beside it.
  */
 export async function staticChecks(
   gate: Gate,
