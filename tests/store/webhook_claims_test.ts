@@ -71,3 +71,32 @@ onPostgres("replicas that claim at once send a receiver one event at a time", as
     await database.query("delete from webhook_deliveries");
   }
 });
+
+onPostgres("a webhook is removed while an attempt to send to it ends", async (database) => {
+  const hook = await addHook(database);
+  const store = createWebhookStore(database, { sealer, workerId: "one/1" });
+  const at = new Date();
+  await store.enqueue(
+    { ...{ accountId: "first", key: "k", type: "webhook.test" }, ...{ data: {}, at } },
+    hook,
+  );
+  const delivery = (await store.claim(at, []))!;
+  /** So many of this database's sessions wait for a lock. */
+  const waiting = async (count: number) => {
+    const sessions = `select from pg_stat_activity
+      where wait_event_type = 'Lock' and datname = current_database()`;
+    while ((await database.query(sessions)).length < count);
+  };
+  // Both wait for the webhook's row, the removal in front.
+  const acts = await database.transaction(async (tx) => {
+    await tx.query("select from webhooks where id = $1 for share", [hook]);
+    const removal = store.remove(hook, {});
+    await waiting(1);
+    const finish = store.finish(delivery, { kind: "sent", at });
+    await waiting(2);
+    return { all: Promise.all([removal, finish]) };
+  });
+  const [removed] = await acts.all;
+  assert.equal(removed!.id, hook);
+  assert.deepEqual(await database.query("select from webhook_deliveries"), []);
+});

@@ -111,11 +111,14 @@ async function finish(
   const failed = attempted.kind === "failed" ? attempted : undefined;
   const isLost = failed?.nextAt === null;
   const state = failed ? isLost ? "lost" : "waiting" : "sent";
+  // The webhook's row before the event's, as a removal takes them: else the two could deadlock.
   await database.query(
-    `with ended as (
+    `with hook as (
+           select from webhooks where id = $5 for no key update
+         ), ended as (
            update webhook_deliveries set state = $3, attempts = attempts + 1,
              next_at = coalesce($4::timestamptz, next_at), ${withoutClaim(work)}
-           where id = $1 and owner = $2 returning id
+           where id = $1 and owner = $2 and exists (select from hook) returning id
          )
          update webhooks set lost = lost + $8::int,
            last_sent_at = case when $7::text is null then $6 else last_sent_at end,
