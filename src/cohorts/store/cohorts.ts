@@ -61,6 +61,8 @@ async function insert(
      select $1, $2, type, label, value_nanos, item_id, transaction_id, session_id, $3, $4, $5
      from json_to_recordset($6::text::json) as r(type text, label text, value_nanos bigint,
        item_id text, transaction_id text, session_id text)
+     -- Two posts of the same items wait for each other's at the first, whatever their orders.
+     order by item_id
      on conflict (account_id, cohort_id, item_id) where item_id is not null do nothing
      returning item_id`,
     [accountId, cohortId, apiKeyId, requestId, hash, JSON.stringify(rows)],

@@ -66,7 +66,7 @@ async function setTier(
 ): Promise<Account | undefined> {
   const find = `select ${accountColumns} from accounts where id = $1`;
   // Two changes at a time would each keep what the other one changes.
-  const [old] = await tx.query(`${find} for update`, [id]);
+  const [old] = await tx.query(`${find} for no key update`, [id]);
   if (!old) return undefined;
   const { tier, requestsPerMinute, burst } = change(readAccount(old));
   await tx.query(

@@ -102,7 +102,10 @@ function change(database: Database, accountId: number, personId: string, { stays
   audit: ((person: Person) => AuditNote) | undefined;
 }, act: (tx: Queryable) => Promise<void>): Promise<Person | Refusal> {
   return database.transaction(async (tx) => {
-    await tx.query("select id from accounts where id = $1 for update", [accountId]);
+    // No key: whoever notes an act of theirs refers to the account, maybe with rows that this takes next.
+    await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
+    // Before what refers to them, as a sign-in takes them.
+    await tx.query("select id from people where id = $1 for update", [personId]);
     const [row] = await tx.query(
       `select p.id, p.email, p.name, m.role,
          (select count(*) from memberships o where o.account_id = $1 and o.role = 'owner')::int

@@ -265,9 +265,12 @@ interface Invited extends JoinedAccount {
   hash: string;
 }
 
-/** Claims and sign-ins come one after the other: two claims at once would make two owners. */
+/**
+ * Claims and sign-ins come one after the other: two claims at once would make two owners. No key:
+ * whoever withdraws an invitation holds it while the note of that refers to the account.
+ */
 async function lockFirstAccount(tx: Queryable): Promise<number | undefined> {
-  const [row] = await tx.query("select id from accounts order by id limit 1 for update");
+  const [row] = await tx.query("select id from accounts order by id limit 1 for no key update");
   return row && Number(row.id);
 }
 
