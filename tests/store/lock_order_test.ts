@@ -7,10 +7,18 @@ import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts
 import { createPeople } from "../../src/people/store/people.ts";
 import { createSessions } from "../../src/people/store/sessions.ts";
 import { createSignIns } from "../../src/people/store/sign_ins.ts";
+import { Secret } from "../../src/base/secret.ts";
+import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
 import type { Database } from "../../src/database/database.ts";
+import { createReplays } from "../../src/idempotency/store/replays.ts";
+import { createRecords } from "../../src/records/store/records.ts";
+import { enqueueEvents } from "../../src/webhooks/store/enqueue.ts";
+import { createWebhookStore } from "../../src/webhooks/store/webhooks.ts";
+import { request, storeOf } from "./erasing.ts";
 import { onPostgres } from "../support/databases.ts";
 import { startInTurn } from "../support/lock_queue.ts";
-import { newAccount } from "./samples.ts";
+import { interaction, newAccount } from "./samples.ts";
 
 const noon = new Date("2026-11-21T12:00:00Z");
 
@@ -116,4 +124,158 @@ onPostgres("two posts have the same outcomes in another order", async (database)
     { accepted: 2, repeated: false },
     { accepted: 0, repeated: false },
   ]);
+});
+
+const sealer = {
+  seal: () => Promise.resolve({ sealed: "sealed", keyVersion: 1n }),
+  unseal: () => Promise.resolve(new Secret("s")),
+};
+
+async function withHook(database: Database) {
+  const accountId = await newAccount(database);
+  const store = createWebhookStore(database, { sealer, workerId: "one/1" });
+  const hook = { accountId, url: "https://hooks.example", events: [], creditLowNanos: null };
+  await store.add("hook", hook, new Secret("s"));
+  return { accountId, store };
+}
+
+onPostgres("two processes see the same new events in another order", async (database) => {
+  const { accountId } = await withHook(database);
+  const enqueue = (...keys: string[]) =>
+    database.transaction((tx) =>
+      enqueueEvents(
+        tx,
+        keys.map((key) => ({ accountId, key, type: "model.unpriced", data: {}, at: noon })),
+      )
+    );
+  await startInTurn(
+    database,
+    `insert into webhook_deliveries (id, webhook_id, event_key, type, data, at, next_at, ends_at)
+     values ('b', 'hook', 'b', 'model.unpriced', '{}', now(), now(), now())`,
+    () => enqueue("a", "b", "c"),
+    () => enqueue("c", "a"),
+  );
+  const rows = await database.query("select event_key from webhook_deliveries order by 1");
+  assert.deepEqual(rows.map(({ event_key }) => event_key), ["a", "b", "c"]);
+});
+
+onPostgres("a webhook is removed while what was sent is swept", async (database) => {
+  const { store } = await withHook(database);
+  await database.query(
+    `insert into webhooks (id, account_id, url, events, sealed, key_version)
+     select 'other', account_id, url, events, sealed, key_version from webhooks`,
+  );
+  // A removal finds them by the index of their keys, a sweep as they lie in the table.
+  await database.query(
+    `insert into webhook_deliveries
+       (id, webhook_id, event_key, type, data, at, next_at, ends_at, state)
+     select id, hook, id, 'export.ready', '{}', 'epoch', 'epoch', 'epoch', 'sent'
+     from (values ('c', 'hook'), ('b', 'other'), ('a', 'hook')) as d (id, hook)`,
+  );
+  await startInTurn(
+    database,
+    "select from webhook_deliveries where webhook_id = 'other' for update",
+    () => store.sweep(noon),
+    () => store.remove("hook", {}),
+  );
+  assert.deepEqual((await store.list({})).map(({ id }) => id), ["other"]);
+});
+
+onPostgres("periods of long ago are swept while leases of theirs are renewed", async (database) => {
+  const accountId = await newAccount(database);
+  const store = createBudgetStore(database);
+  // In the order of their times another than in that of their budgets.
+  const periods = ["c", "b", "a"].map((budgetId, day) => ({
+    budgetId,
+    startsAt: new Date(Date.UTC(2026, 0, day + 1)),
+  }));
+  for (const { budgetId } of periods) {
+    await database.query(
+      `insert into budgets (id, account_id, scope, name, per, limit_nanos)
+       values ($1, $2, 'app', $1, 'day', 1)`,
+      [budgetId, accountId],
+    );
+  }
+  for (const { budgetId, startsAt } of periods) {
+    await database.query(
+      "insert into budget_periods (budget_id, starts_at) values ($1, $2)",
+      [budgetId, startsAt],
+    );
+  }
+  const held = [periods[2]!, periods[0]!].map((period) => ({
+    ...{ leaseId: period.budgetId, accountId: period, inFlightNanos: 0n },
+  }));
+  await startInTurn(
+    database,
+    "select from budget_periods where budget_id = 'b' for update",
+    () => store.sweep(60, noon),
+    () => store.renew(held, 60),
+  );
+  assert.deepEqual(await database.query("select from budget_periods"), []);
+});
+
+/** Claims on requests, in the order of the table another than in that of their keys. */
+async function withClaims(database: Database) {
+  const accountId = await newAccount(database);
+  await createLedger(database).grant(accountId, 1_000n);
+  const replays = createReplays(database, { processId: "one" });
+  const claims = ["c", "b", "a"].map((key) => ({
+    ...{ accountId, key, fingerprint: "f", claimId: `claim ${key}` },
+  }));
+  for (const claim of claims) await replays.claim(claim);
+  const rows = claims.map(({ key, claimId }) =>
+    interaction(accountId, `call ${key}`, {
+      ...{ status: "completed", chargedNanos: 1n, costNanos: 1n, repeat: { key, claimId } },
+    })
+  );
+  return { accountId, replays, claims, rows };
+}
+
+const heldClaim = "select from replays where key = 'b' for update";
+
+onPostgres("claims are renewed while their calls are charged", async (database) => {
+  const { replays, claims, rows } = await withClaims(database);
+  await startInTurn(
+    database,
+    heldClaim,
+    () => createRecords(database).insert(rows),
+    () => replays.renew(claims.map(({ claimId }) => claimId)),
+  );
+  const charged = await database.query("select from replays where charged_claim = claim_id");
+  assert.equal(charged.length, 3);
+});
+
+onPostgres("answers are erased while their calls are charged", async (database) => {
+  const { replays, claims, rows } = await withClaims(database);
+  for (const claim of claims) {
+    const answer = { status: 200, headers: {}, body: new Uint8Array(), streamed: false };
+    await replays.finish(claim, { ...answer, transactionId: "t", sources: ["erased"] });
+  }
+  await startInTurn(
+    database,
+    heldClaim,
+    () => createRecords(database).insert(rows),
+    () => replays.erase(["erased"]),
+  );
+  assert.deepEqual(await database.query("select from replays"), []);
+});
+
+onPostgres("a call is erased while one that an answer repeats is written", async (database) => {
+  const { accountId, replays, claims, rows } = await withClaims(database);
+  await createRecords(database).insert([interaction(accountId, "erased")]);
+  const answer = { status: 200, headers: {}, body: new Uint8Array(), streamed: false };
+  await replays.finish(claims[0]!, { ...answer, transactionId: "call c", sources: ["erased"] });
+  const wanted = request(accountId, { transactionIds: ["erased"] });
+  const deletions = storeOf(database);
+  const tombstone = await deletions.add(wanted, "claimed");
+  await startInTurn(
+    database,
+    "select from account_balances for update",
+    () => createRecords(database).insert(rows),
+    () => deletions.eraseBatch({ tombstone, selectors: wanted.selectors }),
+  );
+  const ids = await database.query("select transaction_id as id from interactions order by 1");
+  assert.deepEqual(ids.map(({ id }) => id), ["call a", "call b", "call c"]);
+  const kept = await database.query("select key from replays order by 1");
+  assert.deepEqual(kept.map(({ key }) => key), ["a", "b"]);
 });

@@ -16,7 +16,7 @@ import {
   type ReachedBudget,
   type StoredBudget,
 } from "../budget.ts";
-import { createBudgetLeases } from "./budget_leases.ts";
+import { createBudgetLeases, lockPeriods, readPeriod } from "./budget_leases.ts";
 
 const columns =
   "b.id, b.account_id, b.scope, b.name, b.per, b.limit_nanos, b.raised_nanos, b.raised_until";
@@ -69,16 +69,23 @@ export function createBudgetStore(database: Database): BudgetStore {
         limit,
       }),
     changedSince: (since) => changedSince(database, since),
-    async sweep(removedMinutes, before) {
-      await database.query(
-        `delete from budgets where removed_at is not null
-           and changed_at < clock_timestamp() - make_interval(mins => $1::int)`,
-        [removedMinutes],
-      );
-      await database.query("delete from budget_periods where starts_at < $1", [before]);
-    },
+    sweep: (...limits) => database.transaction((tx) => sweep(tx, ...limits)),
     ...createBudgetLeases(database),
   };
+}
+
+/** Their periods are locked first, in the order of all who lock several: leases may still be renewed. */
+async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promise<void> {
+  const isRemoved = `removed_at is not null
+    and changed_at < clock_timestamp() - make_interval(mins => $1::int)`;
+  const periods = await tx.query(
+    `select budget_id, starts_at from budget_periods
+     where starts_at < $2 or budget_id in (select id from budgets where ${isRemoved})`,
+    [removedMinutes, before],
+  );
+  await lockPeriods(tx, periods.map(readPeriod));
+  await tx.query(`delete from budgets where ${isRemoved}`, [removedMinutes]);
+  await tx.query("delete from budget_periods where starts_at < $1", [before]);
 }
 
 /** The budget as it stands now; undefined where the account has too many. */

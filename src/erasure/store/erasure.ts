@@ -33,6 +33,10 @@ interface ErasedTable {
 const ofTheCall = "transaction_id = any($1::text[])";
 const withItsText = `${ofTheCall} or sources && $1::text[]`;
 
+/** Answers of repeats, in the order in which calls are charged, which locks them too. */
+const replaysWhere = (where: string) =>
+  `key in (select key from replays where ${where} order by key for update)`;
+
 /** What is erased in the main database with an interaction; a new table is a new row here. */
 const erasedWithInteraction: readonly ErasedTable[] = [
   { table: "eval_results", where: ofTheCall, isExported: true },
@@ -41,7 +45,7 @@ const erasedWithInteraction: readonly ErasedTable[] = [
   { table: "kept_reasoning", where: ofTheCall },
   { table: "background_calls", where: ofTheCall },
   // An answer may repeat what earlier calls said.
-  { table: "replays", where: withItsText },
+  { table: "replays", where: replaysWhere(withItsText) },
   { table: "cached_answers", where: ofTheCall },
 ];
 
@@ -163,7 +167,7 @@ async function eraseUnrecorded(tx: Queryable, scope: ErasureScope): Promise<void
   );
   if (rows.length === 0) return;
   // What repeats are answered with holds words of the request.
-  await tx.query(`delete from replays where ${ofTheCall}`, [
+  await tx.query(`delete from replays where ${replaysWhere(ofTheCall)}`, [
     rows.map((row) => String(row.transaction_id)),
   ]);
 }

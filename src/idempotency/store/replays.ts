@@ -66,8 +66,10 @@ export function createReplays(
     async renew(claimIds) {
       if (claimIds.length === 0) return;
       await database.query(
-        `update replays set until = ${fromNow("$2")}
-         where claim_id = any($1::text[]) and status is null`,
+        // In the order in which calls are charged.
+        `update replays set until = ${fromNow("$2")} where key in (
+           select key from replays where claim_id = any($1::text[]) and status is null
+           order by key for update)`,
         [claimIds, claimMs],
       );
     },
@@ -78,8 +80,10 @@ export function createReplays(
 
 async function erase(database: Database, transactionIds: readonly string[]): Promise<number> {
   const rows = await database.query(
-    `delete from replays where transaction_id = any($1::text[]) or sources && $1::text[]
-     returning key`,
+    `delete from replays where key in (
+       select key from replays where transaction_id = any($1::text[]) or sources && $1::text[]
+       order by key for update
+     ) returning key`,
     [transactionIds],
   );
   return rows.length;

@@ -1,5 +1,6 @@
 import type { AnalyticsStore } from "../analytics_store.ts";
 import type { Database, Transaction } from "../../database/database.ts";
+import { lockForWriting } from "../../database/erasure_lock.ts";
 import { codeOf } from "../../database/postgres/faults.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import { dropErased, writeCalls, writeRecords, type WrittenCalls } from "./interactions.ts";
@@ -69,8 +70,11 @@ export function createAnalyticsWriter(
       if (!sharesMain) return await insert(await main.transaction(prepare));
       await writing(
         rows,
-        async (tx, written) =>
-          await writeRecords(tx, await prepare(tx), ["rows", "retained"], written),
+        async (tx, written) => {
+          // Before any row of theirs, as an erasure does it, which takes the same ones.
+          await lockForWriting(tx);
+          return await writeRecords(tx, await prepare(tx), ["rows", "retained"], written);
+        },
       );
     },
   };

@@ -94,8 +94,11 @@ export function createDeliveries(
       );
     },
     async sweep(now) {
+      // Those that somebody removes with their webhook are left to them.
       await database.query(
-        "delete from webhook_deliveries where state <> 'waiting' and ends_at < $1",
+        `delete from webhook_deliveries where id in (
+           select id from webhook_deliveries where state <> 'waiting' and ends_at < $1
+           for update skip locked)`,
         [new Date(now.getTime() - keepMs)],
       );
     },

@@ -32,9 +32,13 @@ export async function enqueueEvents(
          and not exists (select from webhook_deliveries d
            where d.webhook_id = w.id and d.event_key = e.event_key)
      ), hooks as materialized (
+       -- Before any event, and in one order: whoever else has events for them waits here.
        select webhook_id, (select count(*) from webhook_deliveries d
            where d.webhook_id = h.webhook_id and d.state = 'waiting') < $3::bigint as has_room
-       from (select distinct webhook_id from new) h
+       from (
+         select id as webhook_id from webhooks where id in (select webhook_id from new)
+         order by id for no key update
+       ) h
      ), wanted as (
        select * from new join hooks using (webhook_id)
      ), added as (
