@@ -1,4 +1,5 @@
 import type { Database, Queryable, SqlValue } from "./database.ts";
+import { lockForWriting } from "./erasure_lock.ts";
 
 /** Key of the advisory lock of retention: one process at a time erases old rows. */
 const retentionLock = 7_305_112_604_913;
@@ -32,6 +33,8 @@ export async function eraseAlone<T>(
   return await database.transaction(async (tx) => {
     const [row] = await tx.query("select pg_try_advisory_xact_lock($1) as mine", [retentionLock]);
     if (row?.mine !== true) throw new RetentionBusy();
+    // An erasure takes the same rows in another order.
+    await lockForWriting(tx);
     return await step(tx);
   });
 }

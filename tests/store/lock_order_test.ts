@@ -15,10 +15,16 @@ import { createReplays } from "../../src/idempotency/store/replays.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { enqueueEvents } from "../../src/webhooks/store/enqueue.ts";
 import { createWebhookStore } from "../../src/webhooks/store/webhooks.ts";
+import { postBudgetCharges } from "../../src/budgets/store/budget_charges.ts";
+import { createRepricing } from "../../src/repricing/store/repricing.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
+import { createLabelSumKeeper } from "../../src/usage/store/label_sums.ts";
+import { unlinkOutcomes } from "../../src/erasure/store/erase_outcomes.ts";
+import { createCachedAnswers } from "../../src/response_cache/store/cached_answers.ts";
 import { request, storeOf } from "./erasing.ts";
 import { onPostgres } from "../support/databases.ts";
 import { startInTurn } from "../support/lock_queue.ts";
-import { interaction, newAccount } from "./samples.ts";
+import { collect, interaction, newAccount } from "./samples.ts";
 
 const noon = new Date("2026-11-21T12:00:00Z");
 
@@ -278,4 +284,141 @@ onPostgres("a call is erased while one that an answer repeats is written", async
   assert.deepEqual(ids.map(({ id }) => id), ["call a", "call b", "call c"]);
   const kept = await database.query("select key from replays order by 1");
   assert.deepEqual(kept.map(({ key }) => key), ["a", "b"]);
+});
+
+/** Calls of one user, their rows in the table in another order than that of their ids and times. */
+async function withCalls(database: Database, more: Partial<SettledCall> = {}) {
+  const accountId = await newAccount(database);
+  await createLedger(database).grant(accountId, 1_000_000n);
+  const calls = ["c", "b", "a"].map((id, hour) =>
+    interaction(accountId, id, {
+      ...{ createdAt: new Date(Date.UTC(2026, 10, 21, 2 - hour)), userId: "u" },
+      ...{ costNanos: 1n, chargedNanos: 1n, billingBasis: "reported", requestText: "{}" },
+      ...more,
+    })
+  );
+  const analytics = createAnalyticsStore(database);
+  await analytics.insert(calls);
+  const reprice = async () => {
+    const store = createRepricing(database, analytics);
+    const [priced] = await collect(store.read({ accountId }));
+    const corrected = priced!.map((call) => ({
+      ...{ call, costNanos: 2n, chargedNanos: 2n, priceVersion: "new" },
+    }));
+    return () => store.correct(accountId, corrected);
+  };
+  const deletions = storeOf(database);
+  const eraseUser = async () => {
+    const wanted = request(accountId, { userIds: ["u"] });
+    const tombstone = await deletions.add(wanted, "claimed");
+    return () => deletions.eraseBatch({ tombstone, selectors: wanted.selectors });
+  };
+  return { accountId, calls, analytics, reprice, eraseUser };
+}
+
+onPostgres("calls are erased while they are priced again", async (database) => {
+  const { reprice, eraseUser } = await withCalls(database);
+  await startInTurn(
+    database,
+    "select from interactions where transaction_id = 'b' for update",
+    await reprice(),
+    await eraseUser(),
+  );
+  assert.deepEqual(await database.query("select from interactions"), []);
+});
+
+onPostgres("calls are erased while they come to the end of their time", async (database) => {
+  const { analytics, eraseUser } = await withCalls(database);
+  await startInTurn(
+    database,
+    "select from interaction_payloads where transaction_id = 'b' for update",
+    () => analytics.erasePayloadsBefore(noon),
+    await eraseUser(),
+  );
+  assert.deepEqual(await database.query("select from interactions"), []);
+});
+
+onPostgres(
+  "calls under several budgets are priced again while leases are renewed",
+  async (database) => {
+    const { accountId, calls, reprice } = await withCalls(database, { app: "first" });
+    await database.query(
+      `insert into budgets (id, account_id, scope, name, per, limit_nanos)
+     values ('a', $1, 'app', 'first', 'day', 9), ('b', $1, 'user', 'u', 'day', 9),
+       ('c', $1, 'app', 'free', 'day', 9)`,
+      [accountId],
+    );
+    await database.transaction((tx) =>
+      postBudgetCharges(
+        tx,
+        calls.map((call) => ({ ...call, leaseIds: [], fromLeaseNanos: 0n })),
+      )
+    );
+    // It cost nothing so far, and comes to a budget of its own now.
+    const free = interaction(accountId, "free", {
+      ...{ createdAt: calls[0]!.createdAt, app: "free", costNanos: 0n, billingBasis: "reported" },
+    });
+    await createAnalyticsStore(database).insert([free]);
+    const startsAt = new Date("2026-11-21T00:00:00Z");
+    const store = createBudgetStore(database);
+    await database.query(
+      "insert into budget_periods (budget_id, starts_at) values ('c', $1)",
+      [startsAt],
+    );
+    const held = ["b", "c"].map((budgetId) => ({
+      ...{ leaseId: budgetId, accountId: { budgetId, startsAt }, inFlightNanos: 0n },
+    }));
+    await startInTurn(
+      database,
+      "select from budget_periods where budget_id = 'a' for update",
+      await reprice(),
+      () => store.renew(held, 60),
+    );
+    const spent = await database.query(
+      "select budget_id, spent_nanos from budget_periods order by 1",
+    );
+    assert.deepEqual(spent.map(({ spent_nanos }) => spent_nanos), [6n, 6n, 2n]);
+  },
+);
+
+onPostgres("what somebody else deletes already is left to them", async (database) => {
+  const { accountId } = await household(database);
+  const sums = createLabelSumKeeper(database, () => ({ read: () => Promise.resolve([]) }));
+  const rowsOf = {
+    label_steps: `(account_id, span, label, at, state, ranks, layout, records, names)
+      select $1::bigint, 'hour', id, 'epoch', '', '', '', '', ''`,
+    cached_answers:
+      `(account_id, transaction_id, key, created_at, stored_at, until, status, headers,
+        body, streamed, vendor, model, translation_loss, bytes)
+      select $1::bigint, id, id, 'epoch', 'epoch', 'infinity', 200, '{}', '', false, 'v', 'm', '{}',
+        1000000000000`,
+    dashboard_sessions: `(account_id, token_hash, person_id, created_at, seen_at, expires_at)
+      select $1::bigint, id, 'bob', 'epoch', 'epoch', 'epoch'`,
+    cohort_outcomes: `(account_id, session_id, cohort_id, type, value_nanos, api_key_id, request_id,
+        request_hash, created_at)
+      select $1::bigint, id, 'c', 't', 1, 'k', 'r', 'h', 'epoch'`,
+  };
+  const acts: Record<keyof typeof rowsOf, [id: string, () => Promise<unknown>]> = {
+    label_steps: ["label", () => sums.dropHours(accountId, noon)],
+    cached_answers: ["key", () => createCachedAnswers(database).trim(accountId)],
+    dashboard_sessions: [
+      "token_hash",
+      () =>
+        createSessions(database).start({ tokenHash: "new", personId: "ann", accountId, now: noon }),
+    ],
+    cohort_outcomes: ["session_id", () => unlinkOutcomes(database, noon)],
+  };
+  for (const [table, [id, act]] of Object.entries(acts)) {
+    await database.query(
+      `insert into ${table} ${
+        rowsOf[table as keyof typeof rowsOf]
+      } from unnest('{a,b}'::text[]) n (id)`,
+      [accountId],
+    );
+    await startInTurn(database, `select from ${table} where ${id} = 'a' for update`, act);
+    const left = await database.query(
+      `select ${id} as id from ${table} where ${id} in ('a', 'b')`,
+    );
+    assert.deepEqual(left, [{ id: "a" }], table);
+  }
 });

@@ -1,4 +1,5 @@
-import type { Queryable } from "../../database/database.ts";
+import { pushAll } from "../../base/lists.ts";
+import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import { periodStart } from "../budget.ts";
@@ -12,19 +13,55 @@ export type BudgetedCall =
   >
   & { leaseIds: readonly string[]; fromLeaseNanos: bigint };
 
+/** What a call is charged now, which was posted before and is not given back. */
+interface CorrectedCharge {
+  readonly transactionId: string;
+  readonly chargedNanos: bigint;
+}
+
 /**
  * Adds what calls were charged to the budgets that cover them, each call once, and takes it out of
- * the leases that held it; part of the transaction that writes the calls.
+ * the leases that held it; then corrects charges. Part of the transaction that writes the calls: once
+ * in it, since whoever locks several periods does it in one order.
  */
 export async function postBudgetCharges(
   tx: Queryable,
   calls: readonly BudgetedCall[],
+  corrected: readonly CorrectedCharge[] = [],
 ): Promise<void> {
+  const posted = await budgetedRows(tx, calls);
+  const corrections = corrected.map(({ transactionId, chargedNanos }) => ({
+    transaction_id: transactionId,
+    charged_nanos: String(chargedNanos),
+  }));
+  const periods: SqlRow[] = [];
+  const steps = [
+    { rows: posted, findPeriods: createPeriods, write: postCharges },
+    { rows: corrections, findPeriods: periodsOfCharges, write: correctCharges },
+  ].filter(({ rows }) => rows.length > 0).map((step) => ({
+    ...step,
+    sent: JSON.stringify(step.rows),
+  }));
+  for (const { findPeriods, sent } of steps) pushAll(periods, await tx.query(findPeriods, [sent]));
+  if (periods.length === 0) return;
+  await lockPeriods(tx, periods.map(readPeriod));
+  for (const { write, sent } of steps) await tx.query(write, [sent]);
+}
+
+/** Corrects charges alone. */
+export async function correctBudgetCharges(
+  tx: Queryable,
+  corrected: readonly CorrectedCharge[],
+): Promise<void> {
+  await postBudgetCharges(tx, [], corrected);
+}
+
+async function budgetedRows(tx: Queryable, calls: readonly BudgetedCall[]) {
   const charged = calls.filter(({ chargedNanos, fromLeaseNanos }) =>
     chargedNanos !== 0n || fromLeaseNanos !== 0n
   );
   const budgeted = await accountsWithBudgets(tx, new Set(charged.map((call) => call.accountId)));
-  const rows = charged.filter(({ accountId }) => budgeted.has(accountId)).map((call) => ({
+  return charged.filter(({ accountId }) => budgeted.has(accountId)).map((call) => ({
     transaction_id: call.transactionId,
     account_id: call.accountId,
     app: sanitizeText(call.app),
@@ -35,12 +72,6 @@ export async function postBudgetCharges(
     drawn_nanos: String(call.fromLeaseNanos),
     leases: call.leaseIds.join(" "),
   }));
-  if (rows.length === 0) return;
-  const sent = JSON.stringify(rows);
-  const periods = await tx.query(createPeriods, [sent]);
-  if (periods.length === 0) return;
-  await lockPeriods(tx, periods.map(readPeriod));
-  await tx.query(postCharges, [sent]);
 }
 
 /** Most calls are of accounts without any, and need no more than this. */
@@ -107,41 +138,23 @@ const postCharges = `${covered}, fresh as (
   ) d using (budget_id, starts_at)
   where p.budget_id = s.budget_id and p.starts_at = s.starts_at`;
 
-/**
- * Calls are charged something else than was posted, none of them one that was given back; part of
- * the transaction that corrects them.
- */
-export async function correctBudgetCharges(
-  tx: Queryable,
-  charges: readonly { transactionId: string; chargedNanos: bigint }[],
-): Promise<void> {
-  const sent = JSON.stringify(charges.map(({ transactionId, chargedNanos }) => ({
-    transaction_id: transactionId,
-    charged_nanos: String(chargedNanos),
-  })));
-  const periods = await tx.query(
-    `select distinct c.budget_id, c.starts_at from budget_charges c
-     join json_to_recordset($1::text::json) as r(transaction_id text) using (transaction_id)`,
-    [sent],
-  );
-  if (periods.length === 0) return;
-  await lockPeriods(tx, periods.map(readPeriod));
-  await tx.query(
-    `with corrected as (
-       select c.transaction_id, c.budget_id, c.starts_at, r.charged_nanos,
-         r.charged_nanos - c.charged_nanos as more
-       from budget_charges c
-       join json_to_recordset($1::text::json) as r(transaction_id text, charged_nanos bigint)
-         using (transaction_id)
-     ), charges as (
-       update budget_charges c set charged_nanos = k.charged_nanos from corrected k
-       where c.transaction_id = k.transaction_id and c.budget_id = k.budget_id
-     )
-     update budget_periods p set spent_nanos = p.spent_nanos + s.more
-     from (
-       select budget_id, starts_at, sum(more)::bigint as more from corrected
-       group by budget_id, starts_at
-     ) s where p.budget_id = s.budget_id and p.starts_at = s.starts_at`,
-    [sent],
-  );
-}
+/** $1 JSON array of corrected charges; gives their periods. */
+const periodsOfCharges = `select distinct c.budget_id, c.starts_at from budget_charges c
+  join json_to_recordset($1::text::json) as r(transaction_id text) using (transaction_id)`;
+
+/** Their periods are locked. */
+const correctCharges = `with corrected as (
+    select c.transaction_id, c.budget_id, c.starts_at, r.charged_nanos,
+      r.charged_nanos - c.charged_nanos as more
+    from budget_charges c
+    join json_to_recordset($1::text::json) as r(transaction_id text, charged_nanos bigint)
+      using (transaction_id)
+  ), charges as (
+    update budget_charges c set charged_nanos = k.charged_nanos from corrected k
+    where c.transaction_id = k.transaction_id and c.budget_id = k.budget_id
+  )
+  update budget_periods p set spent_nanos = p.spent_nanos + s.more
+  from (
+    select budget_id, starts_at, sum(more)::bigint as more from corrected
+    group by budget_id, starts_at
+  ) s where p.budget_id = s.budget_id and p.starts_at = s.starts_at`;

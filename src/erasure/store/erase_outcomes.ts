@@ -57,7 +57,8 @@ export async function unlinkOutcomes(main: Database, limit: Date): Promise<void>
   const statement = `update cohort_outcomes set transaction_id = null, session_id = null
     where id = any(array(
       select id from cohort_outcomes where created_at < $1
-        and (session_id is not null or transaction_id is not null) limit $2))`;
+        and (session_id is not null or transaction_id is not null) limit $2
+      for update skip locked))`;
   for (let changed = stepRows; changed === stepRows;) {
     changed = await eraseAlone(main, (tx) => countChanged(tx, statement, [limit, stepRows]));
   }

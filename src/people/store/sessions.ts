@@ -14,9 +14,12 @@ export function createSessions(database: Database): SessionStore {
     start: ({ tokenHash, personId, accountId, now }, replaces) =>
       database.transaction(async (tx) => {
         const idleSince = new Date(now.getTime() - sessionIdleMs);
+        // Of those that are over, what somebody else deletes right now is left to them.
         await tx.query(
-          `delete from dashboard_sessions
-           where token_hash = $1 or expires_at <= $2 or seen_at <= $3`,
+          `delete from dashboard_sessions where token_hash in (
+             select $1::text union all select token_hash from (
+               select token_hash from dashboard_sessions where expires_at <= $2 or seen_at <= $3
+               for update skip locked) ended)`,
           [replaces ?? "", now, idleSince],
         );
         await tx.query(

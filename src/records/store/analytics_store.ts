@@ -1,5 +1,6 @@
 import type { AnalyticsReads, AnalyticsStore, AnalyticsTransaction } from "../analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import { lockForWriting } from "../../database/erasure_lock.ts";
 import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
 import { sweepErased } from "../../erasure/store/tombstones.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
@@ -45,7 +46,12 @@ export function createAnalyticsStore(
 ): AnalyticsStore {
   const { sharesMain, insert, insertPrepared } = createAnalyticsWriter(database, main, onDropped);
   const changes: AnalyticsTransaction = {
-    ...changesOf(database, (work) => database.transaction(work)),
+    ...changesOf(database, (work) =>
+      database.transaction(async (tx) => {
+        // An erasure takes the same rows in another order.
+        await lockForWriting(tx);
+        return await work(tx);
+      })),
     erase: (calls) => eraseAndRefuse(database, calls),
   };
   return {

@@ -1,8 +1,9 @@
 import type { RepricingStore } from "../repricing.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import { lockForWriting } from "../../database/erasure_lock.ts";
 import { lockAccounts, refundOperation } from "../../credit/store/ledger.ts";
 import { insertKeyCharges } from "../../credit/store/spend.ts";
-import { correctBudgetCharges, postBudgetCharges } from "../../budgets/store/budget_charges.ts";
+import { postBudgetCharges } from "../../budgets/store/budget_charges.ts";
 import type { AnalyticsStore, CorrectedCall, PricedCall } from "../../records/analytics_store.ts";
 
 /**
@@ -30,6 +31,8 @@ export function createRepricing(database: Database, analytics: AnalyticsStore): 
         );
       }
       return await database.transaction(async (tx) => {
+        // First, as whoever writes calls does it: an erasure takes the same rows in another order.
+        await lockForWriting(tx);
         const correct = await lockUnrefunded(tx, accountId, calls);
         const written = await analytics.within(tx).reprice(accountId, correct);
         await adjust(tx, accountId, correct.filter(({ call }) => written.has(call.transactionId)));
@@ -78,9 +81,6 @@ async function adjust(
   await postBudgetCharges(
     tx,
     first.map((call) => ({ ...call, leaseIds: [], fromLeaseNanos: 0n })),
-  );
-  await correctBudgetCharges(
-    tx,
     changed.map(({ call: { transactionId }, chargedNanos }) => ({ transactionId, chargedNanos })),
   );
 }

@@ -108,7 +108,10 @@ export function createLabelSumKeeper(
     },
     async dropHours(accountId, before) {
       await analytics.query(
-        "delete from label_steps where account_id = $1 and span = 'hour' and at < $2",
+        // Those that an erasure deletes are left to it: it takes them in another order.
+        `delete from label_steps where (account_id, span, label, at) in (
+           select account_id, span, label, at from label_steps
+           where account_id = $1 and span = 'hour' and at < $2 for update skip locked)`,
         [accountId, before],
       );
     },
@@ -135,7 +138,7 @@ async function keepStep(
   const [step = emptyStep(at)] = await rows.read(query, label);
   await tx.query(
     `select from usage_sums
-     where account_id = $1 and span = $2 and part = 'all' and at = $3 for share`,
+     where account_id = $1 and span = $2 and part = 'all' and at = $3 order by erased for share`,
     [accountId, span, at],
   );
   if (state === undefined || await stateOf() !== state) return;
