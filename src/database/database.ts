@@ -63,7 +63,7 @@ export interface Database extends Queryable {
   readonly kind: "embedded" | "postgres";
   /** Commits when `work` returns, rolls back when it throws. No network wait inside. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
-  /** Resolves if the database answers; for `/readyz`. */
+  /** Resolves if the database answers and takes writes; for `/readyz`. */
   ping(): Promise<void>;
   /**
    * Interactive reads, on connections of their own. One that takes too long is cancelled, and throws

@@ -1,6 +1,7 @@
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import { openAnalytics, openDatabase } from "../database/open.ts";
+import { codeOf, readOnly } from "../database/postgres/faults.ts";
 import { claimProcessDir, readProcessId, workerDir, workerDirs } from "../database/data_dir.ts";
 import { type MasterKeySource, openMasterKey } from "../keys/store/master_key.ts";
 import { type Journal, openJournal } from "../records/journal/journal.ts";
@@ -44,8 +45,14 @@ export async function openStores(
   const processDir = workerDir(dataDir, seat.index);
   const claim = await claimProcessDir(processDir);
   stack.defer(() => claim.close());
-  const database = await openMain(config, stack, log, embeddedWriter);
-  const analytics = await openInteractions(config, database, stack, log);
+  const database = await writable(
+    "DATABASE_URL",
+    () => openMain(config, stack, log, embeddedWriter),
+  );
+  const analytics = await writable(
+    "ANALYTICS_DATABASE_URL",
+    () => openInteractions(config, database, stack, log),
+  );
   const writeThread = openWriteThread(database, writerThreads);
   stack.defer(() => writeThread.close());
   const masterKey = await openMasterKey({ configured: config.masterKey, dataDir, database });
@@ -61,6 +68,21 @@ export async function openStores(
     ...{ database, analytics, writeThread, masterKey, journal },
     ...{ processId, processDir, leftDirs },
   };
+}
+
+/** What `open` gives. Throws an Error of one line that names `variable` if it takes no writes. */
+async function writable(variable: string, open: () => Promise<Database>): Promise<Database> {
+  try {
+    const database = await open();
+    await database.ping();
+    return database;
+  } catch (thrown) {
+    if (codeOf(thrown) !== readOnly) throw thrown;
+    throw new Error(
+      `${variable}: PostgreSQL takes no writes (${readOnly}), as a standby does; give the address of the primary.`,
+      { cause: thrown },
+    );
+  }
 }
 
 /** Opens and migrates the main database; `stack` closes it. `embeddedModule`: see `openEmbedded`. */

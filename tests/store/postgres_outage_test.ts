@@ -183,6 +183,7 @@ outage(
       await other.query(`alter database ${row!.name} set default_transaction_read_only = on`);
       await endSessions(other, String(row!.name));
       await untilWell(database);
+      assert.equal(await outcome(database.ping()), "store_unavailable");
       const reading = database.query("select pg_sleep(1)", []);
       await untilSleeping(database, 1);
       assert.equal(await outcome(insert(database, 1)), "store_unavailable");
@@ -190,6 +191,7 @@ outage(
       // The address leads to the new primary, and nobody has closed the sessions with the old one.
       await other.query(`alter database ${row!.name} reset default_transaction_read_only`);
       await untilWell(database);
+      await database.ping();
       await Promise.all(Array.from({ length: 30 }, () => insert(database, 2)));
       assert.deepEqual(await contents(database), Array(30).fill(2));
     } finally {
@@ -261,7 +263,7 @@ async function untilWell(database: Database): Promise<void> {
   await within(
     5000,
     (async () => {
-      while (await outcome(database.ping()) !== "done") {
+      while (await outcome(database.query("select 1")) !== "done") {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     })(),

@@ -1,5 +1,8 @@
 import assert from "@std/assert";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { parseConfig } from "../../src/main/config.ts";
+import { openStores } from "../../src/main/open_stores.ts";
+import { createMigrated } from "../support/databases.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 
 const { available } = postgresAvailability();
@@ -157,4 +160,29 @@ Deno.test("sessions begin with parameters that poolers take", { ignore: !availab
   const tracked = ["user", "database", "client_encoding", "application_name"];
   const more = new Set(named.flat()).difference(new Set([...tracked, "TimeZone", "DateStyle"]));
   assert.deepEqual([named.length, [...more]], [2, []]);
+});
+
+Deno.test("a server does not start on a database that takes no writes", {
+  ignore: !available,
+}, async () => {
+  const server = await startPostgres();
+  const dataDir = await Deno.makeTempDir({ prefix: "read-only-" });
+  // The one fails at its first migration, the other would at the first account.
+  for (const created of [await server.createDatabase(), await createMigrated()]) {
+    const home = await openPostgres(server.url("postgres"));
+    await home.query(`alter database ${created.name} set default_transaction_read_only = on`);
+    await home.close();
+    await using stack = new AsyncDisposableStack();
+    await assert.rejects(
+      openStores(parseConfig({ DATABASE_URL: created.url, DATA_DIR: dataDir }), stack, {}),
+      /^Error: DATABASE_URL: PostgreSQL takes no writes \(25006\)[^\n]*\.$/,
+    );
+    await stack.disposeAsync();
+    // Commands can read it.
+    const database = await openPostgres(created.url);
+    assert.equal((await database.query("select 1 as one"))[0]?.one, 1);
+    await database.close();
+    await created.drop();
+  }
+  await Deno.remove(dataDir, { recursive: true });
 });

@@ -66,6 +66,8 @@ export async function openPostgres(url: string, options: Partial<PostgresTimeout
     await database.ping();
     return database;
   } catch (thrown) {
+    // Commands that only read can go on; a server's start asks again.
+    if (codeOf(thrown) === readOnly) return database;
     await database.close();
     const cause = thrown instanceof Fault ? thrown.cause : thrown;
     throw new Error(`${variable}: ${startFailure(thrown, host)}`, { cause });
@@ -102,7 +104,11 @@ function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Data
       pool.use((session) => session.eachRow(text, values, onRow, options)),
     transaction: (work) => pool.use(async (session) => transact(await session.begin(), work)),
     async ping() {
-      await pool.use((session) => session.query("select 1"));
+      const [row] = await pool.use((session) =>
+        session.query("select current_setting('transaction_read_only') = 'on' as is_read_only")
+      );
+      // Reads go on: its sessions are given up where a write fails.
+      if (row?.is_read_only === true) throw asFault({ code: readOnly });
     },
     reads: {
       query: (text, values, options) =>

@@ -28,7 +28,7 @@ export type ResponseSocketDeps = ResponseSocketsDeps & {
 
 /** Official limit; a client opens another socket then. */
 const maxAgeMs = 60 * 60_000;
-/** Messages that wait while a call is under way. */
+/** Messages that wait while a call is under way; and as many of those that don't wait for it. */
 const maxWaiting = 16;
 /** Bytes of those among them that are too small to be counted by the gate, which counts the others. */
 const maxUncountedBytes = smallBytes;
@@ -60,6 +60,8 @@ export class ResponseSocket implements FrameReceiver {
   #onClosed = () => {};
   readonly #waiting: Message[] = [];
   #running: RunningCall | undefined;
+  /** Frames that act at once and wait for what admits them. */
+  #acting = 0;
   /** Of the message that is arriving. */
   #pending = 0;
   #permit: MemoryPermit | undefined;
@@ -175,12 +177,26 @@ export class ResponseSocket implements FrameReceiver {
     return true;
   }
 
-  /** Every frame takes a token of its account, as every request does. */
+  /** Every frame takes a token of its account, as every request does; the store may be slow to give it. */
   async #limited(act: () => void): Promise<void> {
-    const context = this.#newContext({});
-    const refusal = await this.#refusalOf(context);
-    if (refusal === undefined) act();
-    else this.#sendRefusal(refusal);
+    if (this.#acting >= maxWaiting) {
+      return this.#sendFault(
+        new Fault("rate_limit_exceeded", {
+          message:
+            `${maxWaiting} frames of this socket wait already; send more when they are done.`,
+        }),
+      );
+    }
+    this.#acting++;
+    try {
+      const refusal = await this.#refusalOf(this.#newContext({}));
+      if (refusal === undefined) act();
+      else this.#sendRefusal(refusal);
+    } catch (thrown) {
+      this.#sendFault(asFault(thrown));
+    } finally {
+      this.#acting--;
+    }
   }
 
   #steer(frame: SteerFrame): void {

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import type { FrameChannel } from "../../base/frame_channel.ts";
 import { createByteGate } from "../../base/byte_gate.ts";
+import { FakeClock } from "../../base/clock.ts";
 import { ResponseSocket, type ResponseSocketDeps } from "./response_socket.ts";
 
 Deno.test("a socket is read on once the message that waits for memory has come whole", async () => {
@@ -25,4 +26,35 @@ Deno.test("a socket is read on once the message that waits for memory has come w
   await Promise.resolve();
   assert.deepEqual(states, ["paused", "resumed"]);
   other.release();
+});
+
+Deno.test("of frames that act at once sixteen wait for the store, more are refused", async () => {
+  const sent: string[] = [];
+  const channel: Partial<FrameChannel> = { send: (text) => sent.push(text) > 0 };
+  const store = Promise.withResolvers<undefined>();
+  let asked = 0;
+  const deps = {
+    headers: new Map(),
+    contexts: { clock: new FakeClock(), newRequestId: () => "r", trustProxy: false },
+    frames: {
+      *readFrame() {
+        return { kind: "steer", previousId: "", inputText: "" };
+      },
+      steerFailed: () => "steered",
+      error: (status: number) => String(status),
+    },
+    authenticate: () => (asked++, store.promise),
+    rateCheck: () => Promise.resolve({}),
+  };
+  const socket = new ResponseSocket(deps as unknown as ResponseSocketDeps, {} as never);
+  socket.opened(channel as FrameChannel, 1, () => {});
+  for (let at = 0; at < 20; at++) socket.message(new Uint8Array(1));
+  assert.deepEqual([sent, asked], [["429", "429", "429", "429"], 16]);
+  store.resolve(undefined);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(sent.slice(4), new Array(16).fill("steered"));
+  // There is room again.
+  socket.message(new Uint8Array(1));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(sent.slice(20), ["steered"]);
 });

@@ -1,5 +1,7 @@
 import { pushAll } from "../../base/lists.ts";
 import type { Clock } from "../../base/clock.ts";
+import { type SetTimer, within } from "../../base/deadline.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type {
   RetainedReasoning,
@@ -24,6 +26,8 @@ const rememberMs = 5_000;
 /** UTF-16 units that are remembered at most. */
 const maxChars = 64 * 1024 * 1024;
 const maxGone = 10_000;
+/** How long other workers may take to write what they have answered. */
+const flushMs = 10_000;
 
 interface StoredResponseCacheDeps {
   store: StoredResponseStore;
@@ -44,16 +48,21 @@ export type Wait = (accountId: number) => Promise<boolean>;
  * answered. Replicas can't be: they write it by themselves, a quarter of a second later where they
  * aren't busy, and within two seconds.
  */
-export function waitsForOthers({ isShared, flushOthers, pause }: {
+export function waitsForOthers({ isShared, flushOthers, pause, setTimer }: {
   isShared: (accountId: number) => Promise<boolean>;
   flushOthers: () => Promise<unknown>;
   pause: (ms: number) => Promise<void>;
+  setTimer?: SetTimer;
 }): Wait[] {
   const written: Wait = async (accountId) => {
     if (!await isShared(accountId)) return false;
     // One that fails or ends meanwhile has its answers written by others: the search goes on.
-    await flushOthers().catch(() => {});
-    return true;
+    const flushed = flushOthers().catch(() => {}).then(() => "written" as const);
+    if (await within(flushMs, flushed, "late", setTimer) === "written") return true;
+    // What it holds may be what is looked for: it isn't missing.
+    throw new Fault("store_unavailable", {
+      note: `other workers have not written their records after ${flushMs} ms`,
+    });
   };
   const pauses = [200, 200, 300, 500, 800].map((ms) => () => pause(ms).then(() => true));
   return [written, ...pauses];

@@ -6,6 +6,7 @@ import type {
   StoredResponseStore,
 } from "../../shared/stored_response.ts";
 import { interactionRow } from "../../../tests/support/interaction_row.ts";
+import { Fault } from "../../shared/fault.ts";
 import { createStoredResponseCache, type Wait, waitsForOthers } from "./stored_response_cache.ts";
 
 const response: StoredResponseFields = {
@@ -144,4 +145,24 @@ Deno.test("a process that fails while it is asked to write ends no search", asyn
   const find = () => Promise.resolve(++looks === 3 ? "it" : undefined);
   assert.equal(await memory.lookAgain?.(1, {}, find), "it");
   assert.deepEqual(steps, [200, 200]);
+});
+
+Deno.test("a process that doesn't write in time ends the search: nothing counts as missing", async () => {
+  const limits: number[] = [];
+  const waits = waitsForOthers({
+    isShared: () => Promise.resolve(true),
+    flushOthers: () => new Promise(() => {}),
+    pause: () => Promise.resolve(),
+    setTimer: (ms, run) => {
+      limits.push(ms);
+      queueMicrotask(run);
+      return () => {};
+    },
+  });
+  const { memory } = setUp({ waits });
+  await assert.rejects(
+    memory.lookAgain!(1, {}, () => Promise.resolve(undefined)),
+    (thrown) => thrown instanceof Fault && thrown.code === "store_unavailable",
+  );
+  assert.deepEqual(limits, [10_000]);
 });
