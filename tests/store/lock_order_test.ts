@@ -97,6 +97,18 @@ onPostgres("a member is removed while they sign in", async (database) => {
   assert.equal(await sessions.find("s", noon), undefined);
 });
 
+onPostgres("who signs in behind their removal has no session", async (database) => {
+  const { accountId, people } = await household(database);
+  const sessions = createSessions(database);
+  await startInTurn(
+    database,
+    "select from people where id = 'bob' for update",
+    () => people.remove(accountId, "bob"),
+    () => sessions.start({ tokenHash: "s", personId: "bob", accountId, now: noon }),
+  );
+  assert.deepEqual(await database.query("select from dashboard_sessions"), []);
+});
+
 onPostgres("an invitation is accepted while it is withdrawn", async (database) => {
   const { accountId, admit, audit, people } = await household(database);
   const [admission, withdrawn] = await startInTurn(

@@ -123,6 +123,18 @@ export async function lockPeriods(tx: Queryable, periods: readonly BudgetPeriod[
   );
 }
 
+/** Deletes periods that are locked, and all that hangs on them. */
+export async function deletePeriods(
+  tx: Queryable,
+  periods: readonly BudgetPeriod[],
+): Promise<void> {
+  await tx.query(
+    `delete from budget_periods
+     where (budget_id, starts_at) in (select * from unnest($1::text[], $2::timestamptz[]))`,
+    columnsOf(periods),
+  );
+}
+
 function columnsOf(periods: readonly BudgetPeriod[]): [string[], Date[]] {
   return [periods.map(({ budgetId }) => budgetId), periods.map(({ startsAt }) => startsAt)];
 }

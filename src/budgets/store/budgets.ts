@@ -16,7 +16,7 @@ import {
   type ReachedBudget,
   type StoredBudget,
 } from "../budget.ts";
-import { createBudgetLeases, lockPeriods, readPeriod } from "./budget_leases.ts";
+import { createBudgetLeases, deletePeriods, lockPeriods, readPeriod } from "./budget_leases.ts";
 
 const columns =
   "b.id, b.account_id, b.scope, b.name, b.per, b.limit_nanos, b.raised_nanos, b.raised_until";
@@ -74,18 +74,30 @@ export function createBudgetStore(database: Database): BudgetStore {
   };
 }
 
-/** Their periods are locked first, in the order of all who lock several: leases may still be renewed. */
+/**
+ * Their periods are locked first, in the order of all who lock several: leases may still be renewed.
+ * What comes meanwhile, as the period of a late call, is left to the next sweep.
+ */
 async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promise<void> {
-  const isRemoved = `removed_at is not null
-    and changed_at < clock_timestamp() - make_interval(mins => $1::int)`;
-  const periods = await tx.query(
-    `select budget_id, starts_at from budget_periods
-     where starts_at < $2 or budget_id in (select id from budgets where ${isRemoved})`,
-    [removedMinutes, before],
+  const removed = await tx.query(
+    `select id from budgets where removed_at is not null
+       and changed_at < clock_timestamp() - make_interval(mins => $1::int)`,
+    [removedMinutes],
   );
-  await lockPeriods(tx, periods.map(readPeriod));
-  await tx.query(`delete from budgets where ${isRemoved}`, [removedMinutes]);
-  await tx.query("delete from budget_periods where starts_at < $1", [before]);
+  const ids = removed.map(({ id }) => String(id));
+  const rows = await tx.query(
+    `select budget_id, starts_at from budget_periods
+     where starts_at < $2 or budget_id = any($1::text[])`,
+    [ids, before],
+  );
+  const periods = rows.map(readPeriod);
+  await lockPeriods(tx, periods);
+  await deletePeriods(tx, periods);
+  await tx.query(
+    `delete from budgets where id in (
+       select id from budgets where id = any($1::text[]) order by id for update)`,
+    [ids],
+  );
 }
 
 /** The budget as it stands now; undefined where the account has too many. */

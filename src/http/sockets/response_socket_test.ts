@@ -38,6 +38,7 @@ Deno.test("of frames that act at once sixteen wait for the store, more are refus
     contexts: { clock: new FakeClock(), newRequestId: () => "r", trustProxy: false },
     frames: {
       *readFrame() {
+        yield* [];
         return { kind: "steer", previousId: "", inputText: "" };
       },
       steerFailed: () => "steered",

@@ -22,10 +22,12 @@ export function createSessions(database: Database): SessionStore {
                for update skip locked) ended)`,
           [replaces ?? "", now, idleSince],
         );
+        // None for who was removed in this very moment: they are asked to sign in.
         await tx.query(
           `insert into dashboard_sessions
              (token_hash, person_id, account_id, created_at, seen_at, expires_at)
-           values ($1, $2, $3, $4, $4, $5)`,
+           select $1, id, $3::bigint, $4::timestamptz, $4::timestamptz, $5::timestamptz
+           from people where id = $2 for key share`,
           [tokenHash, personId, accountId, now, new Date(now.getTime() + sessionMs)],
         );
       }),
