@@ -100,6 +100,14 @@ onPostgres("a member is removed while they sign in", async (database) => {
 onPostgres("who signs in behind their removal has no session", async (database) => {
   const { accountId, people } = await household(database);
   const sessions = createSessions(database);
+  // One that has ended, which the new one would sweep; and one of an account that they left.
+  await database.query(
+    `insert into dashboard_sessions
+       (token_hash, person_id, account_id, created_at, seen_at, expires_at)
+     values ('ended', 'bob', $1, 'epoch', 'epoch', 'epoch'),
+       ('elsewhere', 'bob', $2, 'epoch', $3, 'infinity')`,
+    [accountId, await newAccount(database, "other"), noon],
+  );
   await startInTurn(
     database,
     "select from people where id = 'bob' for update",

@@ -83,8 +83,10 @@ async function remove(
       member,
     );
     await tx.query("delete from memberships where account_id = $1 and person_id = $2", member);
+    // Of who belongs nowhere any more all: they may have signed in to an account that they left.
     await tx.query(
-      "delete from dashboard_sessions where account_id = $1 and person_id = $2",
+      `delete from dashboard_sessions where person_id = $2 and (account_id = $1
+         or not exists (select from memberships where person_id = $2))`,
       member,
     );
     await tx.query(

@@ -14,6 +14,10 @@ export function createSessions(database: Database): SessionStore {
     start: ({ tokenHash, personId, accountId, now }, replaces) =>
       database.transaction(async (tx) => {
         const idleSince = new Date(now.getTime() - sessionIdleMs);
+        // Before any session, as a removal takes them.
+        const [person] = await tx.query("select id from people where id = $1 for key share", [
+          personId,
+        ]);
         // Of those that are over, what somebody else deletes right now is left to them.
         await tx.query(
           `delete from dashboard_sessions where token_hash in (
@@ -23,11 +27,11 @@ export function createSessions(database: Database): SessionStore {
           [replaces ?? "", now, idleSince],
         );
         // None for who was removed in this very moment: they are asked to sign in.
+        if (!person) return;
         await tx.query(
           `insert into dashboard_sessions
              (token_hash, person_id, account_id, created_at, seen_at, expires_at)
-           select $1, id, $3::bigint, $4::timestamptz, $4::timestamptz, $5::timestamptz
-           from people where id = $2 for key share`,
+           values ($1, $2, $3, $4, $4, $5)`,
           [tokenHash, personId, accountId, now, new Date(now.getTime() + sessionMs)],
         );
       }),
