@@ -89,7 +89,7 @@ onPostgres("a member is removed while they sign in", async (database) => {
     database,
     heldAccount,
     () => people.remove(accountId, "bob"),
-    () => sessions.start(session),
+    () => sessions.start(session, undefined),
   );
   assert.deepEqual(await people.list(accountId).then((all) => all.map(({ person }) => person.id)), [
     "ann",
@@ -112,7 +112,7 @@ onPostgres("who signs in behind their removal has no session", async (database) 
     database,
     "select from people where id = 'bob' for update",
     () => people.remove(accountId, "bob"),
-    () => sessions.start({ tokenHash: "s", personId: "bob", accountId, now: noon }),
+    () => sessions.start({ tokenHash: "s", personId: "bob", accountId, now: noon }, undefined),
   );
   assert.deepEqual(await database.query("select from dashboard_sessions"), []);
 });
@@ -424,7 +424,10 @@ onPostgres("what somebody else deletes already is left to them", async (database
     dashboard_sessions: [
       "token_hash",
       () =>
-        createSessions(database).start({ tokenHash: "new", personId: "ann", accountId, now: noon }),
+        createSessions(database).start(
+          { tokenHash: "new", personId: "ann", accountId, now: noon },
+          undefined,
+        ),
     ],
     cohort_outcomes: ["session_id", () => unlinkOutcomes(database, noon)],
   };

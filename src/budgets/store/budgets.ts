@@ -95,7 +95,9 @@ async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promi
   await deletePeriods(tx, periods);
   await tx.query(
     `delete from budgets where id in (
-       select id from budgets where id = any($1::text[]) order by id for update)`,
+       select id from budgets b where id = any($1::text[])
+         and not exists (select from budget_periods p where p.budget_id = b.id)
+       order by id for update)`,
     [ids],
   );
 }

@@ -162,7 +162,7 @@ Deno.test("a process that doesn't write in time ends the search: nothing counts 
   const { memory } = setUp({ waits });
   await assert.rejects(
     memory.lookAgain!(1, {}, () => Promise.resolve(undefined)),
-    (thrown) => thrown instanceof Fault && thrown.code === "store_unavailable",
+    (thrown: unknown) => thrown instanceof Fault && thrown.code === "store_unavailable",
   );
   assert.deepEqual(limits, [10_000]);
 });
