@@ -9,13 +9,6 @@ export function finish<T>(steps: Steps<T>): T {
   }
 }
 
-/** A function whose work is done in steps, as one that does it at once. */
-export function atOnce<Args extends unknown[], T>(
-  inSteps: (...args: Args) => Steps<T>,
-): (...args: Args) => T {
-  return (...args) => finish(inSteps(...args));
-}
-
 /** Default number of elements per step. */
 const stride = 512;
 

@@ -1,4 +1,5 @@
 import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
+import { finish } from "../base/steps.ts";
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../keys/api_key.ts";
 import {
@@ -80,7 +81,7 @@ async function runStored(
   let input: string;
   try {
     asked = askAgain(dialect, requestText, run.model);
-    input = requestWords(dialect.decodeRequest(asked.body));
+    input = requestWords(finish(dialect.decodeRequest(asked.body)));
   } catch {
     // Nothing but its text was looked at: it is not what today's contracts take.
     return skipped(context, stored, "request_not_repeatable");

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { finish } from "../base/steps.ts";
 import type { Grader } from "../../contracts/data/eval_request.ts";
 import type { CanonicalRequest } from "../dialects/kernel/canonical_request.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
@@ -39,7 +40,7 @@ export function judgeRequest(
     unsupported: [],
     paths: {},
   };
-  const { body } = dialect.encodeRequest(request, { model: judge.model, maxOutputTokens });
+  const { body } = finish(dialect.encodeRequest(request, { model: judge.model, maxOutputTokens }));
   return { body, bodyText: JSON.stringify(body) };
 }
 

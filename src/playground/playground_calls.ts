@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { finish } from "../base/steps.ts";
 import { defined } from "../base/defined.ts";
 import { SseSplitter } from "../base/sse.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
@@ -138,7 +139,7 @@ function bodyOf(
     })),
     ...defined({ temperature, maxOutputTokens, reasoning: effort && { effort } }),
   };
-  return dialect.encodeRequest(request, { model, maxOutputTokens }).body;
+  return finish(dialect.encodeRequest(request, { model, maxOutputTokens })).body;
 }
 
 /** The answer's events, whether it comes as a stream or whole. */

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { finish } from "../base/steps.ts";
 import { mendJson } from "../base/mend_json.ts";
 import type { AnswerPart, CanonicalAnswer } from "../dialects/kernel/canonical.ts";
 import type { CanonicalRequest, MediaPart, Part } from "../dialects/kernel/canonical_request.ts";
@@ -84,7 +85,7 @@ export async function readTranscript(
   };
   const request = firstReadable(
     await named(payloads.request),
-    (value) => dialect.decodeRequest(value),
+    (value) => finish(dialect.decodeRequest(value)),
   );
   const answer = firstReadable(
     await named(payloads.response),

@@ -180,7 +180,7 @@ async function asSent({ caller, dialect, plain }: Counted, target: ResolvedModel
   const changes = { model: target.model, askStreamUsage: false, unsigned };
   const facts = dialect.readRequest(plain);
   const text = await step.inSteps(() => writeJson(plain));
-  const sent = await step.inSteps(() => dialect.spliceRequestSteps(text, facts, changes));
+  const sent = await step.inSteps(() => dialect.spliceRequest(text, facts, changes));
   return await step.inSteps(() => parsing(sent));
 }
 
@@ -193,9 +193,9 @@ async function translated(
 ) {
   const { step = runAtOnce } = caller;
   const { model, vendor: { quirks } } = access.target;
-  const request = await step.inSteps(() => dialect.decodeRequestSteps(plain));
+  const request = await step.inSteps(() => dialect.decodeRequest(plain));
   const target = { model, maxOutputTokens: undefined, quirks };
-  const { body } = await step.inSteps(() => upstream.encodeRequestSteps(request, target));
+  const { body } = await step.inSteps(() => upstream.encodeRequest(request, target));
   return leaveOutRefused(learned, { ...access, caller }, upstream, body);
 }
 

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../base/steps.ts";
 import { chat } from "../dialects/text/chat/mod.ts";
 import { generate } from "../dialects/text/generate/mod.ts";
 import { messages } from "../dialects/text/messages/mod.ts";
@@ -9,16 +10,16 @@ const { find } = createRegistry({}, []);
 
 /** What a vendor's model gets of a generate caller's settings, in both of its dialects. */
 function sent(label: string, model: string, generationConfig: Record<string, unknown>) {
-  const request = generate.decodeRequest({
+  const request = finish(generate.decodeRequest({
     model,
     stream: false,
     contents: [{ parts: [{ text: "Hi" }] }],
     generationConfig,
-  });
+  }));
   const quirks = find(label)!.quirks;
   return [chat, responses].map((dialect) => {
     const target = { model, maxOutputTokens: undefined, quirks };
-    const { body, losses } = dialect.encodeRequest(request, target);
+    const { body, losses } = finish(dialect.encodeRequest(request, target));
     return { body, losses: losses.map(({ path, weight }) => `${path} ${weight}`).toSorted() };
   });
 }
@@ -89,17 +90,17 @@ Deno.test("probabilities that were asked for are refused, not left out in silenc
 });
 
 Deno.test("a messages caller's stop sequences and temperature are hints too", () => {
-  const request = messages.decodeRequest({
+  const request = finish(messages.decodeRequest({
     model: "gpt-5.6-sol",
     max_tokens: 99,
     temperature: 0.2,
     stop_sequences: ["END"],
     messages: [{ role: "user", content: "Hi" }],
-  });
+  }));
   const { quirks } = find("vendor-b")!;
   for (const dialect of [chat, responses]) {
     const target = { model: "gpt-5.6-sol", maxOutputTokens: undefined, quirks };
-    const { losses } = dialect.encodeRequest(request, target);
+    const { losses } = finish(dialect.encodeRequest(request, target));
     assert.deepEqual(losses.map(({ path, weight }) => `${path} ${weight}`), [
       "stop_sequences hint",
       "temperature hint",

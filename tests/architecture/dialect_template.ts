@@ -11,13 +11,13 @@ export function checkDialectTemplate(tree: Tree): Finding[] {
 
 /** The files of a dialect, and what each exports at least. */
 export const template: Readonly<Record<string, readonly string[]>> = {
-  "request_decoder.ts": ["decodeRequest", "decodeRequestSteps"],
-  "request_encoder.ts": ["encodeRequest", "encodeRequestSteps"],
+  "request_decoder.ts": ["decodeRequest"],
+  "request_encoder.ts": ["encodeRequest"],
   "answer_decoder.ts": ["decodeAnswer"],
   "answer_encoder.ts": ["encodeAnswer"],
   "stream_decoder.ts": ["createStreamDecoder"],
   "stream_encoder.ts": ["createStreamEncoder", "errorFrame"],
-  "splice.ts": ["readRequest", "spliceRequest", "spliceRequestSteps"],
+  "splice.ts": ["readRequest", "spliceRequest"],
   "usage.ts": ["readUsage", "writeUsage"],
   "finish_reason.ts": ["readFinishReason"],
   "media.ts": ["mediaFields", "mustInline"],

@@ -1,5 +1,6 @@
 /** A request on its way from a caller's dialect to a vendor's, as a table of cases describes it. */
 import assert from "@std/assert";
+import { finish } from "../../src/base/steps.ts";
 import type { CanonicalRequest } from "../../src/dialects/kernel/canonical_request.ts";
 import type { EncodedRequest } from "../../src/dialects/kernel/dialect.ts";
 import { Fault } from "../../src/shared/fault.ts";
@@ -36,16 +37,16 @@ const models: Readonly<Record<Name, string>> = {
 };
 
 export function decode(from: Name, body: Json): CanonicalRequest {
-  return dialects[from].decodeRequest({ model: "asked-model", ...body });
+  return finish(dialects[from].decodeRequest({ model: "asked-model", ...body }));
 }
 
 /** The caller's body as the vendor gets it. */
 export function cross(row: Pick<Crossing, "from" | "to" | "model" | "body">): EncodedRequest {
   const model = row.model ?? models[row.to];
-  return dialects[row.to].encodeRequest(decode(row.from, row.body), {
+  return finish(dialects[row.to].encodeRequest(decode(row.from, row.body), {
     model,
     maxOutputTokens: undefined,
-  });
+  }));
 }
 
 export function registerCrossings(rows: readonly Crossing[]): void {

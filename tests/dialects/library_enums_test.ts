@@ -1,5 +1,6 @@
 /** What the vendor's newest library names is known here: its next version may name more. */
 import assert from "@std/assert";
+import { finish } from "../../src/base/steps.ts";
 import { BlockedReason, FinishReason, ThinkingLevel } from "@google/genai";
 import {
   isBlocked,
@@ -31,10 +32,10 @@ Deno.test("every blockReason of @google/genai but the unspecified one blocks", (
 
 Deno.test("every thinkingLevel of @google/genai is an effort, but for the unspecified one", () => {
   const effortOf = (thinkingLevel: ThinkingLevel) =>
-    decodeRequest({
+    finish(decodeRequest({
       contents: [{ parts: [{ text: "Hello" }] }],
       generationConfig: { thinkingConfig: { thinkingLevel } },
-    }).reasoning?.effort;
+    })).reasoning?.effort;
   for (const level of Object.values(ThinkingLevel)) {
     const isNamed = level !== ThinkingLevel.THINKING_LEVEL_UNSPECIFIED;
     assert.equal(effortOf(level), isNamed ? level.toLowerCase() : undefined, level);

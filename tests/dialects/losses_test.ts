@@ -1,5 +1,6 @@
 /** Nothing that a request says disappears in silence: it arrives, or a loss names it. */
 import assert from "@std/assert";
+import { finish } from "../../src/base/steps.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { everything } from "./abilities.ts";
 import { dialects, type Name, names } from "./translated.ts";
@@ -26,7 +27,7 @@ for (const name of names) {
       const target = { model, maxOutputTokens: undefined };
       let encoded;
       try {
-        encoded = dialects[name].encodeRequest(request, target);
+        encoded = finish(dialects[name].encodeRequest(request, target));
       } catch (thrown) {
         // Refused is not silent either, as long as the field is named.
         if (!(thrown instanceof Fault)) throw thrown;
@@ -35,7 +36,9 @@ for (const name of names) {
       }
       carried++;
       const wire: Record<string, unknown> = JSON.parse(JSON.stringify(encoded.body));
-      const again = dialects[name].decodeRequest({ ...wire, model, stream: request.stream });
+      const again = finish(
+        dialects[name].decodeRequest({ ...wire, model, stream: request.stream }),
+      );
       const losses = encoded.losses.map(({ path }) => path);
       const silent = vanished(request, again, encoded).filter((path) =>
         !losses.some((loss) => path === loss || path.startsWith(`${loss}.`))

@@ -1,5 +1,6 @@
 /** Tools in namespaces towards dialects without them: one name there, both names back. */
 import assert from "@std/assert";
+import { finish } from "../../src/base/steps.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
@@ -175,13 +176,13 @@ Deno.test("tools in namespaces have one accepted name at every vendor, and both 
       namespace === undefined ? name : `${namespace}__${name}`
     );
     if (new Set(joined).size < joined.length) collisions++;
-    const request = dialects.responses.decodeRequest(requestOf(tools, random));
+    const request = finish(dialects.responses.decodeRequest(requestOf(tools, random)));
     assert.equal(request.tools.length, tools.length, `seed ${seed}`);
     for (const name of others) {
-      const { body, reversal } = dialects[name].encodeRequest(request, {
+      const { body, reversal } = finish(dialects[name].encodeRequest(request, {
         model: "m",
         maxOutputTokens: 4096,
-      });
+      }));
       const sent = sentNames(name, body);
       const at = `seed ${seed}, ${name}`;
       assert.equal(sent.tools.length, tools.length, at);
@@ -213,7 +214,7 @@ Deno.test("a namespace's tool is chosen by both names, a whole namespace by its 
     },
   ];
   const read = (tool_choice: unknown) =>
-    dialects.responses.decodeRequest({ model: "m", input: "hi", tools, tool_choice });
+    finish(dialects.responses.decodeRequest({ model: "m", input: "hi", tools, tool_choice }));
   assert.deepEqual(read({ type: "function", namespace: "crm", name: "find" }).toolChoice, {
     mode: "required",
     names: ["crm__find"],
@@ -228,11 +229,11 @@ Deno.test("a namespace's tool is chosen by both names, a whole namespace by its 
   ]);
   assert.throws(
     () =>
-      dialects.responses.decodeRequest({
+      finish(dialects.responses.decodeRequest({
         model: "m",
         input: "hi",
         tools: [{ type: "namespace", name: "x", tools: [{ name: "f" }] }],
-      }),
+      })),
     /tools\[0\]\.tools\[0\]\.type/,
   );
 });
@@ -244,7 +245,7 @@ Deno.test("tools that items offer count as tools, and a later definition replace
     description,
     parameters: { type: "object", properties: {} },
   });
-  const request = dialects.responses.decodeRequest({
+  const request = finish(dialects.responses.decodeRequest({
     model: "m",
     tools: [tool("old"), { type: "web_search" }],
     input: [
@@ -255,7 +256,7 @@ Deno.test("tools that items offer count as tools, and a later definition replace
       },
       { role: "user", content: "hi" },
     ],
-  });
+  }));
   assert.deepEqual(request.tools.map(({ description }) => description), ["new"]);
   assert.equal(request.turns.length, 1);
   assert.deepEqual(request.unsupported.map(({ path, weight }) => [path, weight]), [

@@ -1,5 +1,6 @@
 /** Section B of protocols/pitfalls.md: chat callers of a generate vendor. */
 import assert from "@std/assert";
+import { finish } from "../../src/base/steps.ts";
 import {
   assistant,
   call,
@@ -356,17 +357,19 @@ Deno.test("pitfall 51 (chat → generate): an address has to be fetched, the ven
   assert.equal(needs("https://pictures.example/a.png"), true);
   assert.equal(needs("https://generativelanguage.googleapis.com/v1beta/files/x"), false);
   // Not fetched it is refused, never left out silently.
-  const { losses } = dialects.generate.encodeRequest(image("https://pictures.example/a.png"), {
-    model: newest,
-    maxOutputTokens: undefined,
-  });
+  const { losses } = finish(
+    dialects.generate.encodeRequest(image("https://pictures.example/a.png"), {
+      model: newest,
+      maxOutputTokens: undefined,
+    }),
+  );
   assert.deepEqual(losses, [{ path: "messages[0].content[0]", weight: "meaning" }]);
 });
 
 Deno.test("pitfall 52 (generate → chat): both forms of a model's name are one", () => {
   const contents = [{ role: "user", parts: [{ text: "hello" }] }];
   for (const model of ["gemini-x", "models/gemini-x"]) {
-    const request = dialects.generate.decodeRequest({ model, contents });
+    const request = finish(dialects.generate.decodeRequest({ model, contents }));
     assert.equal(request.model, "gemini-x");
   }
   assert.equal(

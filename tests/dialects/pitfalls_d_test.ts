@@ -1,5 +1,6 @@
 /** Section D of protocols/pitfalls.md: answers of a generate vendor for chat callers. */
 import assert from "@std/assert";
+import { finish } from "../../src/base/steps.ts";
 import { dialects, type Passage } from "./translated.ts";
 import { element, said, told, wire, wireOf } from "./pitfall_answers.ts";
 import type { Payload } from "./recordings.ts";
@@ -133,10 +134,10 @@ Deno.test("pitfall 78 (chat → generate as an array): each element parses where
     id: (prefix) => `${prefix}1`,
     created: 1,
     model: "m",
-    request: dialects.chat.decodeRequest({
+    request: finish(dialects.chat.decodeRequest({
       model: "m",
       messages: [{ role: "user", content: "x" }],
-    }),
+    })),
     body: {},
     showUsage: true,
     inputTokens: 1,

@@ -1,5 +1,6 @@
 /** Agents mark the end of each round's prompt: the next round's prompt has to begin with it. */
 import assert from "@std/assert";
+import { finish } from "../../src/base/steps.ts";
 import { dialects } from "../../src/dialects/text/mod.ts";
 
 type Json = Record<string, unknown>;
@@ -46,9 +47,9 @@ for (
 ) {
   Deno.test(`a round's prompt in ${dialect} begins with the last one's, whatever is marked`, () => {
     const promptOf = (rounds: number) => {
-      const request = dialects.messages.decodeRequest(callOf(rounds));
+      const request = finish(dialects.messages.decodeRequest(callOf(rounds)));
       const target = { model: "m", maxOutputTokens: undefined, cacheMarks };
-      const { body, losses } = dialects[dialect].encodeRequest(request, target);
+      const { body, losses } = finish(dialects[dialect].encodeRequest(request, target));
       assert.deepEqual(losses, []);
       const unmarked = JSON.stringify(body[dialect === "chat" ? "messages" : "input"])
         .replaceAll(/,"(?:cache_control|prompt_cache_breakpoint)":\{[^}]*\}/g, "");
@@ -71,9 +72,9 @@ Deno.test("in chat a result without text is no empty part, which Anthropic refus
       { role: "assistant", content: [use] },
       { role: "user", content: [result] },
     ];
-    const request = dialects.messages.decodeRequest({ ...hello, messages });
+    const request = finish(dialects.messages.decodeRequest({ ...hello, messages }));
     const target = { model: "m", maxOutputTokens: undefined, cacheMarks: "ephemeral" } as const;
-    const { body, losses } = dialects.chat.encodeRequest(request, target);
+    const { body, losses } = finish(dialects.chat.encodeRequest(request, target));
     const tool = { role: "tool", tool_call_id: "toolu_1", content: "" };
     assert.deepEqual((body.messages as Json[]).at(-1), tool);
     assert.equal(losses.length, mark === marked ? 1 : 0);
@@ -103,8 +104,8 @@ Deno.test("a round's prompt to Claude begins with the last one's, with instructi
   const promptOf = (rounds: number) => {
     const body = { model: "m", messages: all.slice(0, rounds).flat() };
     const target = { model: "claude-opus-5-5", maxOutputTokens: undefined };
-    const request = dialects.chat.decodeRequest(body);
-    const { body: sent, losses } = dialects.messages.encodeRequest(request, target);
+    const request = finish(dialects.chat.decodeRequest(body));
+    const { body: sent, losses } = finish(dialects.messages.encodeRequest(request, target));
     assert.deepEqual(losses, []);
     return { system: sent.system, messages: sent.messages as Json[] };
   };

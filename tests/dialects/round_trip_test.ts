@@ -1,5 +1,6 @@
 /** decode(encode(x)) = x for the requests that a dialect can carry, without any loss. */
 import assert from "@std/assert";
+import { finish } from "../../src/base/steps.ts";
 import type { CanonicalRequest, Part, Turn } from "../../src/dialects/kernel/canonical_request.ts";
 import { abilities } from "./abilities.ts";
 import { dialects, type Name, names } from "./translated.ts";
@@ -19,15 +20,15 @@ for (const name of names) {
   Deno.test(`${rounds} requests survive the ${name} dialect as they are`, () => {
     for (let seed = 1; seed <= rounds; seed++) {
       const request = sampleRequest(new Random(seed), abilities[name]);
-      const { body, losses } = dialects[name].encodeRequest(request, {
+      const { body, losses } = finish(dialects[name].encodeRequest(request, {
         model: models[name],
         maxOutputTokens: undefined,
-      });
+      }));
       assert.deepEqual(losses, [], `seed ${seed}`);
       const wire: Record<string, unknown> = JSON.parse(JSON.stringify(body));
       // The path of a generate call holds these two.
       const placed = { ...wire, model: models[name], stream: request.stream };
-      const again = dialects[name].decodeRequest(placed);
+      const again = finish(dialects[name].decodeRequest(placed));
       assert.deepEqual(plain(name, again), plain(name, request), `seed ${seed}`);
     }
   });

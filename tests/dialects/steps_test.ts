@@ -3,7 +3,7 @@ import { chat } from "../../src/dialects/text/chat/mod.ts";
 import { generate } from "../../src/dialects/text/generate/mod.ts";
 import { messages } from "../../src/dialects/text/messages/mod.ts";
 import { responses } from "../../src/dialects/text/responses/mod.ts";
-import type { Steps } from "../../src/base/steps.ts";
+import { finish, type Steps } from "../../src/base/steps.ts";
 
 const dialects = { chat, messages, responses, generate };
 const models = {
@@ -32,12 +32,12 @@ const names = ["chat", "messages", "responses", "generate"] as const;
 
 for (const name of names) {
   Deno.test(`a long ${name} request is decoded and encoded in short steps`, () => {
-    const decoded = counted(dialects[name].decodeRequestSteps(bodies[name]));
+    const decoded = counted(dialects[name].decodeRequest(bodies[name]));
     assert.ok(decoded.steps >= turns, `decoded in ${decoded.steps}`);
-    assert.deepEqual(decoded.value, dialects[name].decodeRequest(bodies[name]));
+    assert.deepEqual(decoded.value, finish(dialects[name].decodeRequest(bodies[name])));
     for (const other of names) {
       const target = { model: models[other], maxOutputTokens: 100 };
-      const encoded = counted(dialects[other].encodeRequestSteps(decoded.value, target));
+      const encoded = counted(dialects[other].encodeRequest(decoded.value, target));
       assert.ok(encoded.steps >= turns, `encoded for ${other} in ${encoded.steps}`);
     }
   });

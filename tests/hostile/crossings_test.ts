@@ -3,6 +3,7 @@
  * time in proportion to its length.
  */
 import assert from "@std/assert";
+import { finish } from "../../src/base/steps.ts";
 import process from "node:process";
 import type { EncodedRequest } from "../../src/dialects/kernel/dialect.ts";
 import { enforceTranslationMode } from "../../src/relay/plan/translation.ts";
@@ -65,7 +66,9 @@ for (const source of names) {
     const rows = Object.entries(requests).map(([name, make]) =>
       row(name, make, source, (body, text) => {
         const facts = dialects[source].readRequest(body);
-        dialects[source].spliceRequest(text, facts, { model: "other", askStreamUsage: true });
+        finish(
+          dialects[source].spliceRequest(text, facts, { model: "other", askStreamUsage: true }),
+        );
       })
     );
     assertLinear(rows, most);
@@ -123,8 +126,8 @@ function written(
   target: Name,
   model: string,
 ): EncodedRequest {
-  const request = dialects[source].decodeRequest(body);
-  const encoded = dialects[target].encodeRequest(request, { model, maxOutputTokens: 4096 });
+  const request = finish(dialects[source].decodeRequest(body));
+  const encoded = finish(dialects[target].encodeRequest(request, { model, maxOutputTokens: 4096 }));
   lossHeader(enforceTranslationMode(encoded.losses, "lenient"));
   JSON.stringify(encoded.body);
   return encoded;

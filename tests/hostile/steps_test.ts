@@ -87,16 +87,16 @@ function longestSteps(text: string): Map<string, number> {
   const { step: facts, ms } = timed(() => chat.readRequest(body));
   longest.set("read", Math.round(ms));
   const changes = { model: "gpt-5-mini", askStreamUsage: true };
-  drive("splice", chat.spliceRequestSteps(text, facts, changes));
+  drive("splice", chat.spliceRequest(text, facts, changes));
   const limits = { maxBytes: 1_000_000, inlineBytes: 1_000, fields: chat.mediaFields };
   drive("payload", boundPayloadSteps(text, limits));
   drive("tokens", promptTokens(body));
-  const decoded = drive("decode", chat.decodeRequestSteps(body));
+  const decoded = drive("decode", chat.decodeRequest(body));
   for (const dialect of [messages, generate, responses]) {
     const target = { model: "some-model", maxOutputTokens: undefined };
     const encoded = drive(
       `encode for ${dialect.name}`,
-      dialect.encodeRequestSteps(decoded, target),
+      dialect.encodeRequest(decoded, target),
     );
     drive(`write for ${dialect.name}`, writeJson(encoded.body));
   }

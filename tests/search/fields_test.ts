@@ -1,5 +1,6 @@
 /** The search's fields in each dialect's words, and what becomes of those without one. */
 import assert from "@std/assert";
+import { finish } from "../../src/base/steps.ts";
 import { dialects, type Name } from "../dialects/translated.ts";
 
 type Json = Record<string, unknown>;
@@ -45,12 +46,12 @@ const models = {
 } as const;
 
 function cross(from: Name, to: Name, body: Json, more: Json = {}) {
-  const request = dialects[from].decodeRequest({ model: "m", ...body, ...more });
-  const { body: sent, losses } = dialects[to].encodeRequest(request, {
+  const request = finish(dialects[from].decodeRequest({ model: "m", ...body, ...more }));
+  const { body: sent, losses } = finish(dialects[to].encodeRequest(request, {
     model: models[to],
     maxOutputTokens: undefined,
     webSearch: "tool",
-  });
+  }));
   return { sent, losses: losses.map(({ path, weight }) => `${path} ${weight}`) };
 }
 
@@ -142,7 +143,7 @@ Deno.test("wrong fields of a search are refused by name", () => {
     ] as const
   ) {
     const body = { model: "m", input: "q", tools: [{ type: "web_search", ...tool }] };
-    assert.throws(() => dialects.responses.decodeRequest(body), (thrown: unknown) => {
+    assert.throws(() => finish(dialects.responses.decodeRequest(body)), (thrown: unknown) => {
       assert.equal((thrown as { param?: string }).param, path);
       return true;
     });

@@ -1,4 +1,5 @@
 import type { SseEvent } from "../../src/base/sse.ts";
+import { finish } from "../../src/base/steps.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
 import type { AnswerContext, DialectQuirks } from "../../src/dialects/kernel/dialect.ts";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
@@ -15,7 +16,7 @@ export function contextOf(body: Record<string, unknown> = {}): AnswerContext {
     created: 1_700_000_000,
     now: () => 1_700_000_007,
     model: "vendor-model",
-    request: decodeRequest(request),
+    request: finish(decodeRequest(request)),
     body: request,
     showUsage: true,
     inputTokens: 11,

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../base/steps.ts";
 import { askAgain } from "./ask_again.ts";
 import { answerText, requestWords } from "./prompt_text.ts";
 import { chat } from "../text/chat/mod.ts";
@@ -79,7 +80,7 @@ Deno.test("an answer's words are the first choice's, without reasoning", () => {
 });
 
 Deno.test("a request's words say who said what", () => {
-  const request = chat.decodeRequest({
+  const request = finish(chat.decodeRequest({
     model: "m",
     messages: [
       { role: "system", content: "Be kind." },
@@ -87,7 +88,7 @@ Deno.test("a request's words say who said what", () => {
       { role: "assistant", content: "Hi" },
       { role: "user", content: "How are you?" },
     ],
-  });
+  }));
   assert.equal(
     requestWords(request),
     "system: Be kind.\n\nuser: Hello\n\nassistant: Hi\n\nuser: How are you?",

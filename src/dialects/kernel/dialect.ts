@@ -23,7 +23,10 @@ export interface Dialect extends RequestCodec, AnswerCodec, OptionalForms {
   readonly name: DialectName;
 }
 
-/** Requests: what the gateway reads of them, and how they reach a vendor. */
+/**
+ * Requests: what the gateway reads of them, and how they reach a vendor. A request may be large, so
+ * it is changed and translated in steps; `finish` (`src/base/steps.ts`) does them all at once.
+ */
 interface RequestCodec {
   /** What the gateway must know of a request; `body` has passed the contract. */
   readRequest(body: unknown): RequestFacts;
@@ -31,22 +34,17 @@ interface RequestCodec {
    * The request's text with the model, the tag lines and a few settings changed, for a vendor of
    * the same dialect. Everything else stays byte for byte as the caller wrote it.
    */
-  spliceRequest(bodyText: string, facts: RequestFacts, changes: RequestChanges): string;
-  /** The same in steps, for large requests. */
-  spliceRequestSteps(bodyText: string, facts: RequestFacts, changes: RequestChanges): Steps<string>;
+  spliceRequest(bodyText: string, facts: RequestFacts, changes: RequestChanges): Steps<string>;
   /**
    * Reads a caller's request; `body` has passed the contract, and its prompt tags have been cut.
    * Throws `Fault` (invalid_value, missing_required_field…) naming the field by its path.
    */
-  decodeRequest(body: unknown): CanonicalRequest;
-  /** The same in steps, for large requests. */
-  decodeRequestSteps(body: unknown): Steps<CanonicalRequest>;
+  decodeRequest(body: unknown): Steps<CanonicalRequest>;
   /**
    * Writes a request for a vendor; what can't be carried is reported as a loss, never dropped
    * silently.
    */
-  encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest;
-  encodeRequestSteps(request: CanonicalRequest, target: Target): Steps<EncodedRequest>;
+  encodeRequest(request: CanonicalRequest, target: Target): Steps<EncodedRequest>;
   /** The vendor-side work and the state in the vendor's account that a request uses. */
   hostedWork(body: unknown): HostedWork;
   /**

@@ -47,7 +47,7 @@ export function* passThrough(
     newerTokenLimit: renamed !== undefined,
     ...(unsigned ? { unsigned } : {}),
   };
-  const requestText = yield* dialect.spliceRequestSteps(bodyText, facts, changes);
+  const requestText = yield* dialect.spliceRequest(bodyText, facts, changes);
   const shown = shownModel(call);
   // The vendor's own copy of the whole answer is more exact than the fold of its pieces.
   let repeated: unknown;
@@ -59,7 +59,7 @@ export function* passThrough(
     hosted: dialect.hostedWork(body),
     requestText,
     plainRequestText: () =>
-      dialect.spliceRequestSteps(bodyText, facts, { ...changes, askStreamUsage: false }),
+      dialect.spliceRequest(bodyText, facts, { ...changes, askStreamUsage: false }),
     losses: unsigned?.switchesOff ? ["thinking"] : [],
     renamed,
     whole({ bytes, text, events }) {

@@ -88,7 +88,7 @@ export async function planCall(
     return await step.inSteps(() => passThrough(request, changes));
   }
   const read = await step.inSteps(() =>
-    dialect.decodeRequestSteps(withoutTags(request.body, facts.tagBlocks))
+    dialect.decodeRequest(withoutTags(request.body, facts.tagBlocks))
   );
   checkSettings(read);
   const isMoved = request.target.vendor.dialects.includes(dialect.name);
@@ -197,7 +197,7 @@ async function encodeFor(
   const account = caller.principal.account.id;
   const recalled = await recallReasoning(inlined, upstream.name, account, deps.storedResponses);
   const encoded = await step.inSteps(() =>
-    upstream.encodeRequestSteps(recalled, targetOf(deps, request, upstream.name))
+    upstream.encodeRequest(recalled, targetOf(deps, request, upstream.name))
   );
   return {
     upstream,

@@ -4,15 +4,9 @@ import { encodeAnswer } from "./answer_encoder.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
 import { upstreamPath } from "./models.ts";
-import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
-import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
-import {
-  fallbackField,
-  readRequest,
-  readToolDemand,
-  spliceRequest,
-  spliceRequestSteps,
-} from "./splice.ts";
+import { decodeRequest } from "./request_decoder.ts";
+import { encodeRequest } from "./request_encoder.ts";
+import { fallbackField, readRequest, readToolDemand, spliceRequest } from "./splice.ts";
 import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
@@ -22,11 +16,8 @@ export const chat: Dialect = {
   name: "chat",
   readRequest,
   spliceRequest,
-  spliceRequestSteps,
   decodeRequest,
-  decodeRequestSteps,
   encodeRequest,
-  encodeRequestSteps,
   hostedWork,
   upstreamPath,
   mediaFields,

@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from "../../../base/steps.ts";
+import type { Steps } from "../../../base/steps.ts";
 import type {
   CanonicalRequest,
   OutputFormat,
@@ -21,9 +21,7 @@ import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { isVendorTool, knownFields } from "./known_fields.ts";
 
 /** Reads a chat request into the canonical form. Null is "not set". */
-export const decodeRequest = atOnce(decodeRequestSteps);
-
-export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
+export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const unsupported = [
     ...unsupportedFields(request),

@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from "../../../base/steps.ts";
+import type { Steps } from "../../../base/steps.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -23,9 +23,7 @@ import { loseSetting, loseSettings } from "../../kernel/setting_losses.ts";
  * Writes a request for a chat-style vendor with the fields that every such vendor accepts; what
  * can't be carried is listed as a loss.
  */
-export const encodeRequest = atOnce(encodeRequestSteps);
-
-export function* encodeRequestSteps(
+export function* encodeRequest(
   asked: CanonicalRequest,
   target: Target,
 ): Steps<EncodedRequest> {

@@ -8,12 +8,11 @@ import {
   topLevelMembers,
 } from "../../../base/json_text.ts";
 import { greatest, pushAll } from "../../../base/lists.ts";
-import { atOnce, type Steps } from "../../../base/steps.ts";
-import type { FallbackField, RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
+import type { FallbackField, RequestFacts } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../../shared/fault.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { readSafetyUser } from "../../kernel/safety_user.ts";
-import { modelAndTagEdits, requestMembers, storeEdits } from "../../kernel/splice_request.ts";
+import { splicer, storeEdits } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import type { ToolDemand } from "../../kernel/tool_demand.ts";
 
@@ -44,21 +43,14 @@ function hasOlderLimit(request: JsonRecord): boolean {
 }
 
 /** The request's text for a chat-style vendor: model, usage flag, tags and limit exchanged. */
-export const spliceRequest = atOnce(spliceRequestSteps);
-
-export function* spliceRequestSteps(
-  bodyText: string,
-  facts: RequestFacts,
-  changes: RequestChanges,
-): Steps<string> {
-  const members = yield* requestMembers(bodyText);
-  if (!members) return bodyText;
-  const edits = yield* modelAndTagEdits(bodyText, members, facts, changes);
-  pushAll(edits, storeEdits(bodyText, members, changes));
-  if (changes.newerTokenLimit) pushAll(edits, limitEdits(bodyText, members));
-  if (changes.askStreamUsage) edits.push(askForUsage(bodyText, members));
-  return splice(bodyText, edits);
-}
+export const spliceRequest = splicer({
+  *edits(bodyText, members, changes) {
+    const edits = yield* storeEdits(bodyText, members, changes);
+    if (changes.newerTokenLimit) pushAll(edits, limitEdits(bodyText, members));
+    if (changes.askStreamUsage) edits.push(askForUsage(bodyText, members));
+    return edits;
+  },
+});
 
 /** Renames the output limit, which means the same under both names, unless both are there. */
 function limitEdits(bodyText: string, { members }: Members): Edit[] {

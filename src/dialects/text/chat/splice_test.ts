@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
 import { readRequest, spliceRequest } from "./splice.ts";
 
@@ -8,7 +9,7 @@ const facts = (body: Record<string, unknown>) =>
 
 /** Splices as the gateway does: facts come from the parsed text. */
 function spliced(text: string, model: string, askStreamUsage = false): string {
-  return spliceRequest(text, readRequest(JSON.parse(text)), { model, askStreamUsage });
+  return finish(spliceRequest(text, readRequest(JSON.parse(text)), { model, askStreamUsage }));
 }
 
 function refusal(act: () => unknown): Fault {
@@ -54,9 +55,9 @@ for (const [body, bound] of bounds) {
 
 Deno.test("an output limit gets its newer name where the model refuses the older, and nothing else changes", () => {
   const change = (text: string) =>
-    spliceRequest(text, readRequest(JSON.parse(text)), {
+    finish(spliceRequest(text, readRequest(JSON.parse(text)), {
       ...{ model: "m", askStreamUsage: false, newerTokenLimit: true },
-    });
+    }));
   const rest = '"messages":[{"role":"user","content":"max_tokens"}], "x" : 1.0';
   for (const name of ['"max_tokens"', '"max_\\u0074okens"']) {
     assert.equal(

@@ -6,9 +6,9 @@ import { counting } from "./counting.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
 import { upstreamPath } from "./models.ts";
-import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
-import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
-import { readRequest, spliceRequest, spliceRequestSteps } from "./splice.ts";
+import { decodeRequest } from "./request_decoder.ts";
+import { encodeRequest } from "./request_encoder.ts";
+import { readRequest, spliceRequest } from "./splice.ts";
 import { unsignedCalls } from "./request/unsigned_calls.ts";
 import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
@@ -23,11 +23,8 @@ export const generate: Dialect = {
   name: "generate",
   readRequest,
   spliceRequest,
-  spliceRequestSteps,
   decodeRequest,
-  decodeRequestSteps,
   encodeRequest,
-  encodeRequestSteps,
   hostedWork,
   unsignedThinking: unsignedCalls,
   upstreamPath,

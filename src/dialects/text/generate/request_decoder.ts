@@ -1,5 +1,5 @@
 import { pushAll } from "../../../base/lists.ts";
-import { atOnce, type Steps } from "../../../base/steps.ts";
+import type { Steps } from "../../../base/steps.ts";
 import type { CanonicalRequest, UnsupportedField } from "../../kernel/canonical_request.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
@@ -15,9 +15,7 @@ import { camelCase, Fields } from "./request/fields.ts";
  * Reads a generate request into the canonical form: its JSON body with the members `model` and
  * `stream` that the route adds from the path. Null is "not set".
  */
-export const decodeRequest = atOnce(decodeRequestSteps);
-
-export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
+export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
   const request = new Fields(body as JsonRecord, "");
   const unsupported: UnsupportedField[] = [];
   const config = request.object("generationConfig") ?? new Fields({}, "generationConfig");

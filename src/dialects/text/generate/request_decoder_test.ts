@@ -1,9 +1,10 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
 import { decodeRequest } from "./request_decoder.ts";
 
 Deno.test("a request in camelCase and in snake_case is the same request", () => {
-  const camel = decodeRequest({
+  const camel = finish(decodeRequest({
     model: "models/gemini-x",
     stream: true,
     systemInstruction: { parts: [{ text: "be kind" }, { text: "" }] },
@@ -11,8 +12,8 @@ Deno.test("a request in camelCase and in snake_case is the same request", () => 
       { parts: [{ text: "look" }, { inlineData: { mimeType: "image/jpg", data: "/9j/" } }] },
     ],
     generationConfig: { maxOutputTokens: 5, stopSequences: ["x"], topP: 0.5, topK: 3 },
-  });
-  const snake = decodeRequest({
+  }));
+  const snake = finish(decodeRequest({
     model: "gemini-x",
     stream: true,
     system_instruction: { parts: [{ text: "be kind" }] },
@@ -23,7 +24,7 @@ Deno.test("a request in camelCase and in snake_case is the same request", () => 
       },
     ],
     generation_config: { max_output_tokens: "5", stop_sequences: ["x"], top_p: 0.5, top_k: 3 },
-  });
+  }));
   const { paths: camelPaths, ...left } = camel;
   const { paths: snakePaths, ...right } = snake;
   right.system[0]!.path = "systemInstruction.parts[0]";
@@ -341,5 +342,5 @@ Deno.test("wrong shapes are refused with the path of the field", () => {
 
 function decode(body: Record<string, unknown>) {
   const contents = [{ role: "user", parts: [{ text: "x" }] }];
-  return decodeRequest({ model: "gemini-x", stream: false, contents, ...body });
+  return finish(decodeRequest({ model: "gemini-x", stream: false, contents, ...body }));
 }

@@ -1,5 +1,5 @@
 import { pushAll } from "../../../base/lists.ts";
-import { atOnce, type Steps } from "../../../base/steps.ts";
+import type { Steps } from "../../../base/steps.ts";
 import { SchemaBudget } from "../../kernel/schema_refs.ts";
 import type { CacheMark, CanonicalRequest, Loss } from "../../kernel/canonical_request.ts";
 import { type EncodedRequest, noReversal, type Target } from "../../kernel/dialect.ts";
@@ -14,9 +14,7 @@ import { loseSetting, loseSettings } from "../../kernel/setting_losses.ts";
  * Writes a request for a vendor of this dialect. The path (`upstreamPath`), not the body, names the
  * model and streaming. Media must have been fetched (`mustInline`).
  */
-export const encodeRequest = atOnce(encodeRequestSteps);
-
-export function* encodeRequestSteps(
+export function* encodeRequest(
   request: CanonicalRequest,
   target: Target,
 ): Steps<EncodedRequest> {

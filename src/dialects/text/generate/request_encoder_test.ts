@@ -1,5 +1,6 @@
 /** Settings and tools towards generate vendors: pitfalls B of protocols/pitfalls.md, by number. */
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import {
   assistant,
   call,
@@ -201,7 +202,7 @@ Deno.test("what has no field here is listed in the caller's words, and never sen
 Deno.test("a limit above what a model gives is lowered, also where no price row says how much", () => {
   const limitOf = (model: string, maxOutputTokens: number) => {
     const request = canonicalRequest({ model, turns: [user("x")], maxOutputTokens });
-    const { body } = encodeRequest(request, { model, maxOutputTokens: undefined });
+    const { body } = finish(encodeRequest(request, { model, maxOutputTokens: undefined }));
     return (body.generationConfig as { maxOutputTokens: number }).maxOutputTokens;
   };
   assert.equal(limitOf("gemini-3.8-flash", 128_000), 65_536);
@@ -211,8 +212,8 @@ Deno.test("a limit above what a model gives is lowered, also where no price row 
 });
 
 function encode(request: Partial<CanonicalRequest>, model = "gemini-3.1-pro-preview") {
-  return encodeRequest(canonicalRequest({ model, ...request }), {
+  return finish(encodeRequest(canonicalRequest({ model, ...request }), {
     model,
     maxOutputTokens: 65_536,
-  });
+  }));
 }

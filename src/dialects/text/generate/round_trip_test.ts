@@ -1,5 +1,6 @@
 /** decode(encode(x)) = x for what this dialect can carry, on requests and answers made by rule. */
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { SseSplitter } from "../../../base/sse.ts";
 import type { AnswerPart, CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts";
 import type {
@@ -28,12 +29,14 @@ Deno.test("answers survive as whole answers and as streams", () => {
 Deno.test("requests survive", () => {
   for (let seed = 1; seed <= rounds; seed++) {
     const request = someRequest(new Dice(seed));
-    const { body, losses } = generate.encodeRequest(request, {
+    const { body, losses } = finish(generate.encodeRequest(request, {
       model: request.model,
       maxOutputTokens: undefined,
-    });
+    }));
     assert.deepEqual(losses, [], `seed ${seed}`);
-    const again = generate.decodeRequest({ ...body, model: request.model, stream: request.stream });
+    const again = finish(
+      generate.decodeRequest({ ...body, model: request.model, stream: request.stream }),
+    );
     assert.deepEqual(withoutPaths(again), withoutPaths(request), `seed ${seed}`);
   }
 });
@@ -177,7 +180,7 @@ function encodeStream(events: readonly CanonicalEvent[]): string {
     id: () => "r1",
     created: 0,
     model: "m",
-    request: generate.decodeRequest(request),
+    request: finish(generate.decodeRequest(request)),
     body: request,
     showUsage: true,
     inputTokens: 0,

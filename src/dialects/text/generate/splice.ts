@@ -1,10 +1,8 @@
-import { splice } from "../../../base/json_text.ts";
 import { pushAll } from "../../../base/lists.ts";
-import { atOnce, type Steps } from "../../../base/steps.ts";
-import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
+import type { RequestFacts } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../../shared/fault.ts";
 import { asList, isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { modelAndTagEdits, requestMembers, storeEdits } from "../../kernel/splice_request.ts";
+import { splicer, storeEdits } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import { bareModel } from "./models.ts";
 import { camelCase, Fields } from "./request/fields.ts";
@@ -45,22 +43,16 @@ function choicesOf(config: Fields): number {
  * The request's text for a vendor of this dialect: tag lines cut, a `model` member replaced if the
  * caller sent one, and unsigned calls marked.
  */
-export const spliceRequest = atOnce(spliceRequestSteps);
-
-export function* spliceRequestSteps(
-  bodyText: string,
-  facts: RequestFacts,
-  changes: RequestChanges,
-): Steps<string> {
-  const members = yield* requestMembers(bodyText, camelCase);
-  if (!members) return bodyText;
-  // In the body the vendor wants the model's name with its prefix.
-  const model = `models/${bareModel(changes.model)}`;
-  const edits = yield* modelAndTagEdits(bodyText, members, facts, { ...changes, model });
-  const { unsigned } = changes;
-  if (unsigned) pushAll(edits, yield* placeholderEdits(bodyText, members, unsigned));
-  return splice(bodyText, [...edits, ...storeEdits(bodyText, members, changes)]);
-}
+export const spliceRequest = splicer({
+  *edits(bodyText, members, changes) {
+    const edits = yield* storeEdits(bodyText, members, changes);
+    const { unsigned } = changes;
+    if (unsigned) pushAll(edits, yield* placeholderEdits(bodyText, members, unsigned));
+    return edits;
+  },
+  spell: camelCase,
+  modelMember: (model) => `models/${bareModel(model)}`,
+});
 
 function systemText(fields: Fields): LocatedText | undefined {
   const key = fields.key("systemInstruction");

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
 import { readRequest, spliceRequest } from "./splice.ts";
 import { countTokensPath, upstreamPath } from "./models.ts";
@@ -33,7 +34,7 @@ Deno.test("tag lines of system and first user text are cut, the rest stays byte 
   const body = { ...JSON.parse(text), model: "m", stream: false };
   const facts = readRequest(body);
   assert.deepEqual(facts.tags, { app: "a", flow: "f" });
-  const spliced = spliceRequest(text, facts, { model: "m", askStreamUsage: true });
+  const spliced = finish(spliceRequest(text, facts, { model: "m", askStreamUsage: true }));
   assert.equal(
     spliced,
     text.replace("/// APP a\\n", "").replace("/// FLOW f\\r\\n/// APP b\\n", ""),
@@ -46,7 +47,7 @@ Deno.test("tag lines are cut where one object stands in place of a list", () => 
   const facts = readRequest({ ...JSON.parse(text), model: "m", stream: false });
   assert.deepEqual(facts.tags, { app: "a", flow: "f" });
   assert.equal(
-    spliceRequest(text, facts, { model: "m", askStreamUsage: true }),
+    finish(spliceRequest(text, facts, { model: "m", askStreamUsage: true })),
     text.replace("/// APP a\\n", "").replace("/// FLOW f\\n", ""),
   );
 });
@@ -55,9 +56,9 @@ Deno.test("without tags the text is the very same; a model in it is exchanged, n
   const facts = readRequest({ model: "vendor-d/x", stream: false, contents });
   const plain = JSON.stringify({ contents });
   const changes = { model: "x", askStreamUsage: true };
-  assert.equal(spliceRequest(plain, facts, changes), plain);
+  assert.equal(finish(spliceRequest(plain, facts, changes)), plain);
   assert.equal(
-    spliceRequest(`{"model":"models/vendor-d/x","contents":[]}`, facts, changes),
+    finish(spliceRequest(`{"model":"models/vendor-d/x","contents":[]}`, facts, changes)),
     `{"model":"models/x","contents":[]}`,
   );
 });
@@ -71,7 +72,7 @@ Deno.test("a field that is there twice, in either spelling, is refused", () => {
     ]
   ) {
     assert.throws(
-      () => spliceRequest(text, facts, { model: "x", askStreamUsage: false }),
+      () => finish(spliceRequest(text, facts, { model: "x", askStreamUsage: false })),
       (thrown: unknown) => thrown instanceof Fault && thrown.code === "invalid_value",
     );
   }

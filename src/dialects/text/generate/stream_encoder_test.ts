@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { SseSplitter } from "../../../base/sse.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
@@ -7,7 +8,7 @@ import { ArrayReframer } from "./answer/framing.ts";
 import { generate } from "./mod.ts";
 
 const start: CanonicalEvent = { type: "start", id: "up", model: "gpt-x", created: 1_700_000_000 };
-const finish = (reason: "stop" | "length" | "tool_calls"): CanonicalEvent => ({
+const finished = (reason: "stop" | "length" | "tool_calls"): CanonicalEvent => ({
   type: "finish",
   choice: 0,
   reason,
@@ -18,7 +19,7 @@ Deno.test("text goes out as it comes but for its last character, which has endin
   const [elements] = write([
     start,
     ...block(0, { kind: "text" }, "Good ", "day"),
-    finish("length"),
+    finished("length"),
     usage,
   ]);
   assert.deepEqual(elements.map((one) => one.candidates[0]), [
@@ -40,7 +41,7 @@ Deno.test("text goes out as it comes but for its last character, which has endin
 
 Deno.test("a call goes out whole, with STOP at the end", () => {
   const call = { kind: "tool-call" as const, id: "c1", name: "f", custom: false };
-  const [elements] = write([...block(0, call, '{"a"', ":1}"), finish("tool_calls")]);
+  const [elements] = write([...block(0, call, '{"a"', ":1}"), finished("tool_calls")]);
   assert.deepEqual(elements.map(({ candidates }) => candidates[0]), [
     {
       content: {
@@ -56,7 +57,7 @@ Deno.test("a call goes out whole, with STOP at the end", () => {
 Deno.test("arguments that are no JSON end as MALFORMED_FUNCTION_CALL without a part", () => {
   const call = { kind: "tool-call" as const, id: "c1", name: "f", custom: false };
   const endings = (reason: "tool_calls" | "length") => {
-    const [elements] = write([...block(0, call, '{"a":'), finish(reason)]);
+    const [elements] = write([...block(0, call, '{"a":'), finished(reason)]);
     assert.equal(elements.length, 1);
     return elements[0]!.candidates[0]!.finishReason;
   };
@@ -84,7 +85,7 @@ Deno.test("no element is without a part, and no part is empty, whatever the answ
     const events = order.flatMap((at, place) =>
       blocks[at]!.map((event) => "block" in event ? { ...event, block: place } : event)
     );
-    const [elements] = write([start, ...events, finish("stop"), usage]);
+    const [elements] = write([start, ...events, finished("stop"), usage]);
     for (const { candidates } of elements) {
       const { parts } = candidates[0]!.content as { parts: { text?: string }[] };
       assert.ok(parts.length > 0, `${order}: an element without parts`);
@@ -97,7 +98,7 @@ Deno.test("no element is without a part, and no part is empty, whatever the answ
     ).join("");
     assert.equal(words, said, "nothing is lost, nothing changes its place");
   }
-  const [nothing] = write([start, ...block(0, { kind: "text" }, ""), finish("stop"), usage]);
+  const [nothing] = write([start, ...block(0, { kind: "text" }, ""), finished("stop"), usage]);
   assert.deepEqual(nothing.map(({ candidates }) => candidates[0]!.content.parts), [[]]);
 });
 
@@ -106,7 +107,7 @@ Deno.test("probabilities stand beside the text that they are of", () => {
   const events = block(0, { kind: "text" }, "Good ", "day").map((event): CanonicalEvent =>
     event.type === "block-delta" ? { ...event, logprobs: [token(event.text)] } : event
   );
-  const [elements] = write([start, ...events, finish("stop"), usage]);
+  const [elements] = write([start, ...events, finished("stop"), usage]);
   assert.deepEqual(
     elements.map(({ candidates: [one] }) => [
       one!.content.parts,
@@ -129,7 +130,7 @@ Deno.test("other vendors' signatures never get out, this one's stand on their pa
 });
 
 Deno.test("an array is one JSON value, an event stream ends each event with a blank line", () => {
-  const events = [start, ...block(0, { kind: "text" }, "a},{", '\\"'), finish("stop"), usage];
+  const events = [start, ...block(0, { kind: "text" }, "a},{", '\\"'), finished("stop"), usage];
   const [elements, sse] = write(events);
   const [, array] = write(events, { jsonArray: true });
   assert.deepEqual(JSON.parse(array), elements);
@@ -183,7 +184,7 @@ Deno.test("a vendor's events become an array, each element as the vendor wrote i
 
 Deno.test("a caller who asked for one word of a list gets the bare word", () => {
   const body = { generation_config: { response_mime_type: "text/x.enum" } };
-  const events = [...block(0, { kind: "text" }, '{"value"', ':"red"}'), finish("stop")];
+  const events = [...block(0, { kind: "text" }, '{"value"', ':"red"}'), finished("stop")];
   const [elements] = write(events, { body });
   const parts = elements.flatMap(({ candidates }) => candidates[0]!.content.parts);
   assert.equal(parts.map((part) => (part as { text: string }).text).join(""), "red");
@@ -204,7 +205,7 @@ Deno.test("a caller who asked for one word of a list gets the bare word", () => 
 });
 
 Deno.test("a refusal ends as SAFETY", () => {
-  const [elements] = write([...block(0, { kind: "refusal" }, "no"), finish("stop")]);
+  const [elements] = write([...block(0, { kind: "refusal" }, "no"), finished("stop")]);
   assert.equal(elements.at(-1)!.candidates[0]!.finishReason, "SAFETY");
 });
 
@@ -260,11 +261,11 @@ function context(changes: Partial<AnswerContext> = {}): AnswerContext {
     id: (prefix) => `${prefix}new`,
     created: 1_600_000_000,
     model: "asked",
-    request: generate.decodeRequest({
+    request: finish(generate.decodeRequest({
       model: "asked",
       stream: true,
       contents: [{ parts: [{ text: "x" }] }],
-    }),
+    })),
     body: {},
     showUsage: true,
     inputTokens: 0,

@@ -8,10 +8,10 @@ import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
 import { upstreamPath, withoutRefused } from "./models.ts";
 import { naming } from "./naming.ts";
-import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
-import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
+import { decodeRequest } from "./request_decoder.ts";
+import { encodeRequest } from "./request_encoder.ts";
 import { unsignedThinking } from "./request/unsigned_thinking.ts";
-import { readRequest, spliceRequest, spliceRequestSteps } from "./splice.ts";
+import { readRequest, spliceRequest } from "./splice.ts";
 import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
@@ -21,11 +21,8 @@ export const messages: Dialect = {
   name: "messages",
   readRequest,
   spliceRequest,
-  spliceRequestSteps,
   decodeRequest,
-  decodeRequestSteps,
   encodeRequest,
-  encodeRequestSteps,
   hostedWork,
   unsignedThinking,
   countHosted: countSearches,

@@ -1,5 +1,5 @@
 import { readEndUser } from "./request/end_user.ts";
-import { atOnce, type Steps } from "../../../base/steps.ts";
+import type { Steps } from "../../../base/steps.ts";
 import type {
   CacheMark,
   CanonicalRequest,
@@ -23,9 +23,7 @@ import { readSystem, readTurns } from "./request/decode_turns.ts";
 import { knownFields } from "./known_fields.ts";
 
 /** Reads a messages request into the canonical form. Null is "not set". */
-export const decodeRequest = atOnce(decodeRequestSteps);
-
-export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
+export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const unsupported = [
     ...unsupportedFields(request),

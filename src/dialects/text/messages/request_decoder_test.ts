@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalRequest } from "../../kernel/canonical_request.ts";
 import { messages } from "./mod.ts";
@@ -6,12 +7,12 @@ import { messages } from "./mod.ts";
 type Json = Record<string, unknown>;
 
 function decode(changes: Json): CanonicalRequest {
-  return messages.decodeRequest({
+  return finish(messages.decodeRequest({
     model: "m",
     max_tokens: 10,
     messages: [{ role: "user", content: "Hi" }],
     ...changes,
-  });
+  }));
 }
 
 function fault(changes: Json): unknown[] {
@@ -176,7 +177,7 @@ Deno.test("a null doesn't take the place of what the type of a tool stands for",
   const tool = { type: "bash_20250124", name: "bash" };
   const nulls = { description: null, input_schema: null, cache_control: null };
   const [known, withNulls] = [tool, { ...tool, ...nulls }].map((one) =>
-    messages.decodeRequest({ model: "m", messages: [], tools: [one] }).tools
+    finish(messages.decodeRequest({ model: "m", messages: [], tools: [one] })).tools
   );
   assert.ok(known?.[0]?.description && known[0].parameters);
   assert.deepEqual(withNulls, known);

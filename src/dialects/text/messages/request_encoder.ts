@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from "../../../base/steps.ts";
+import type { Steps } from "../../../base/steps.ts";
 import { SchemaBudget } from "../../kernel/schema_refs.ts";
 import type {
   CanonicalRequest,
@@ -22,9 +22,7 @@ import { loseSettings } from "../../kernel/setting_losses.ts";
  * Writes a request for a vendor of this dialect, version 2023-06-01, with the fields that the model
  * accepts, since others are refused; what can't be carried is listed as a loss.
  */
-export const encodeRequest = atOnce(encodeRequestSteps);
-
-export function* encodeRequestSteps(
+export function* encodeRequest(
   request: CanonicalRequest,
   target: Target,
 ): Steps<EncodedRequest> {

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { acceptedByMessagesVendor } from "../../../../tests/support/messages_vendor.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalRequest, Part, Turn } from "../../kernel/canonical_request.ts";
@@ -44,7 +45,9 @@ function request(changes: Partial<CanonicalRequest>): CanonicalRequest {
 }
 
 function encode(changes: Partial<CanonicalRequest>, model = "claude-haiku-4-5"): EncodedRequest {
-  const encoded = messages.encodeRequest(request(changes), { model, maxOutputTokens: undefined });
+  const encoded = finish(
+    messages.encodeRequest(request(changes), { model, maxOutputTokens: undefined }),
+  );
   acceptedByMessagesVendor(encoded.body);
   return encoded;
 }
@@ -347,9 +350,13 @@ Deno.test("max_tokens is always sent: the caller's, else the model's, never abov
   assert.equal(sent({}, "claude-opus-5-5").max_tokens, 128_000);
   assert.equal(sent({ maxOutputTokens: 9 }).max_tokens, 9);
   assert.equal(sent({ maxOutputTokens: 999_999 }).max_tokens, 64_000);
-  const other = messages.encodeRequest(request({}), { model: "other", maxOutputTokens: undefined });
+  const other = finish(
+    messages.encodeRequest(request({}), { model: "other", maxOutputTokens: undefined }),
+  );
   assert.equal(other.body.max_tokens, 4_096);
-  const told = messages.encodeRequest(request({}), { model: "other", maxOutputTokens: 8_000 });
+  const told = finish(
+    messages.encodeRequest(request({}), { model: "other", maxOutputTokens: 8_000 }),
+  );
   assert.equal(told.body.max_tokens, 8_000);
 });
 
@@ -409,7 +416,7 @@ Deno.test("media become the blocks that exist; others are a loss that leaves a n
   const media = (kind: "image" | "audio" | "file" | "video", source: unknown, name?: string) =>
     ({ type: "media", kind, source, ...(name ? { name } : {}), path: `p ${kind}` }) as Part;
   const data = (mimeType: string, value: string) => ({ type: "base64", mimeType, data: value });
-  const encoded = messages.encodeRequest(
+  const encoded = finish(messages.encodeRequest(
     request({
       turns: [user(
         media("image", data("image/png", png)),
@@ -422,7 +429,7 @@ Deno.test("media become the blocks that exist; others are a loss that leaves a n
       )],
     }),
     { model: "claude-haiku-4-5", maxOutputTokens: undefined },
-  );
+  ));
   const [{ content }] = encoded.body.messages as [{ content: Json[] }];
   assert.deepEqual(content, [
     { type: "image", source: { type: "base64", media_type: "image/png", data: png } },
@@ -536,7 +543,7 @@ Deno.test("names of speakers and detail of images are reported, refusals are ord
 Deno.test("a token count is asked with the fields that its endpoint knows", () => {
   const target = { model: "claude-haiku-4-5", maxOutputTokens: undefined };
   const full = request({ temperature: 0.5, stream: true, user: "u", stop: ["x"] });
-  const { body } = messages.encodeRequest(full, target);
+  const { body } = finish(messages.encodeRequest(full, target));
   const asked = messages.counting!.requestBody(body, target.model) as object;
   assert.deepEqual(Object.keys(asked), ["model", "messages"]);
 });

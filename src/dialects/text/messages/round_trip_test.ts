@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { canonicalRequest } from "../../../../tests/support/canonical_request.ts";
 import { messagesEvents } from "../../../../tests/support/grammar/events.ts";
 import { MessagesSamples } from "../../../../tests/support/messages_samples.ts";
@@ -90,10 +91,10 @@ Deno.test("300 made-up requests survive, and the simulated vendor takes each", (
   for (let seed = 1; seed <= 300; seed++) {
     const request = new MessagesSamples(seed).request();
     const target = { model: request.model, maxOutputTokens: undefined };
-    const { body, losses } = messages.encodeRequest(request, target);
+    const { body, losses } = finish(messages.encodeRequest(request, target));
     acceptedByMessagesVendor(body);
     assert.deepEqual(losses, [], `seed ${seed}`);
-    const back = messages.decodeRequest(JSON.parse(JSON.stringify(body)));
+    const back = finish(messages.decodeRequest(JSON.parse(JSON.stringify(body))));
     assert.deepEqual(withoutPaths(back), withoutPaths(request), `seed ${seed}`);
   }
 });

@@ -1,11 +1,8 @@
-import { splice } from "../../../base/json_text.ts";
-import { pushAll } from "../../../base/lists.ts";
-import { atOnce, type Steps } from "../../../base/steps.ts";
 import { readEndUser } from "./request/end_user.ts";
 import { unsignedEdits } from "./request/unsigned_thinking.ts";
-import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
+import type { RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { modelAndTagEdits, requestMembers } from "../../kernel/splice_request.ts";
+import { splicer } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 
 /** What the gateway must know of a messages request; `body` has passed the contract. */
@@ -30,19 +27,11 @@ export function readRequest(body: unknown): RequestFacts {
 }
 
 /** The request's text for a vendor of this dialect: model, tag lines and unsigned thinking changed. */
-export const spliceRequest = atOnce(spliceRequestSteps);
-
-export function* spliceRequestSteps(
-  bodyText: string,
-  facts: RequestFacts,
-  changes: RequestChanges,
-): Steps<string> {
-  const members = yield* requestMembers(bodyText);
-  if (!members) return bodyText;
-  const edits = yield* modelAndTagEdits(bodyText, members, facts, changes);
-  if (changes.unsigned) pushAll(edits, yield* unsignedEdits(bodyText, members, changes.unsigned));
-  return splice(bodyText, edits);
-}
+export const spliceRequest = splicer({
+  *edits(bodyText, members, changes) {
+    return changes.unsigned ? yield* unsignedEdits(bodyText, members, changes.unsigned) : [];
+  },
+});
 
 /** The first text of the first message of this role that has one. */
 function firstOf(role: "system" | "user", messages: unknown): LocatedText | undefined {

@@ -1,10 +1,11 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
 import { messages } from "./mod.ts";
 
 function spliced(bodyText: string, model = "claude-y"): string {
   const facts = messages.readRequest(JSON.parse(bodyText));
-  return messages.spliceRequest(bodyText, facts, { model, askStreamUsage: true });
+  return finish(messages.spliceRequest(bodyText, facts, { model, askStreamUsage: true }));
 }
 
 Deno.test("the gateway learns model, stream, bound, end user and tags of both texts", () => {

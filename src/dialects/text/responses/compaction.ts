@@ -6,7 +6,7 @@ import {
   splice,
   topLevelMembers,
 } from "../../../base/json_text.ts";
-import { atOnce, finish, type Steps } from "../../../base/steps.ts";
+import { finish, type Steps } from "../../../base/steps.ts";
 import type { CanonicalAnswer } from "../../kernel/canonical.ts";
 import type { CanonicalRequest } from "../../kernel/canonical_request.ts";
 import type { AnswerContext, Dialect, RequestChanges } from "../../kernel/dialect.ts";
@@ -16,7 +16,7 @@ import { summaryIn } from "../../kernel/summary.ts";
 import { conversation } from "./conversation.ts";
 import { inputItems, type Item } from "./conversation/state.ts";
 import { writeSummary } from "./conversation/summary.ts";
-import { decodeRequestSteps } from "./request_decoder.ts";
+import { decodeRequest } from "./request_decoder.ts";
 import { writeUsage } from "./usage.ts";
 
 /**
@@ -33,10 +33,7 @@ export function compactionOf(responses: Dialect): Dialect {
     asksForSummary: () => true,
     spliceRequest: (bodyText, facts, changes) =>
       create.spliceRequest(bodyText, facts, unstored(changes)),
-    spliceRequestSteps: (bodyText, facts, changes) =>
-      create.spliceRequestSteps(bodyText, facts, unstored(changes)),
-    decodeRequest: atOnce(decodeSteps),
-    decodeRequestSteps: decodeSteps,
+    decodeRequest: decodeWithTrigger,
     // The user's messages are a part of the answer.
     answerFields: ["input"],
     encodeAnswer: (answer, context) =>
@@ -59,9 +56,9 @@ function unstored({ keepNothing: _, ...changes }: RequestChanges): RequestChange
 }
 
 /** Reads the request as the same one at `POST …/responses`. */
-function* decodeSteps(body: unknown): Steps<CanonicalRequest> {
+function* decodeWithTrigger(body: unknown): Steps<CanonicalRequest> {
   const input = [...inputItems(body), { type: "compaction_trigger" }];
-  const request = yield* decodeRequestSteps({ ...body as JsonRecord, input });
+  const request = yield* decodeRequest({ ...body as JsonRecord, input });
   return { ...request, asksForSummary: "required" };
 }
 

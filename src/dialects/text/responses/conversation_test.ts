@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { conversation } from "./conversation.ts";
 import { decodeRequest } from "./request_decoder.ts";
 
@@ -30,7 +31,7 @@ Deno.test("the conversation is put in front, in value and text alike", () => {
   for (const text of texts) {
     const { body } = continued(text) as { body: { input: unknown[] } };
     assert.deepEqual(body.input, [q1, call, output]);
-    assert.deepEqual(decodeRequest(body).system, []);
+    assert.deepEqual(finish(decodeRequest(body)).system, []);
   }
 });
 

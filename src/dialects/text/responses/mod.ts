@@ -13,9 +13,9 @@ import { stateless } from "./conversation/stateless.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
 import { fitToModel, upstreamPath, withoutRefused } from "./models.ts";
-import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
-import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
-import { readRequest, spliceRequest, spliceRequestSteps } from "./splice.ts";
+import { decodeRequest } from "./request_decoder.ts";
+import { encodeRequest } from "./request_encoder.ts";
+import { readRequest, spliceRequest } from "./splice.ts";
 import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
@@ -24,11 +24,8 @@ const create: Dialect = {
   name: "responses",
   readRequest,
   spliceRequest,
-  spliceRequestSteps,
   decodeRequest,
-  decodeRequestSteps,
   encodeRequest,
-  encodeRequestSteps,
   hostedWork,
   asksForSummary,
   countHosted: (work) => readHostedUsage({ output: work }, {}),

@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from "../../../base/steps.ts";
+import type { Steps } from "../../../base/steps.ts";
 import type {
   CanonicalRequest,
   OutputFormat,
@@ -24,9 +24,7 @@ import { knownFields } from "./known_fields.ts";
  * Reads a responses request into the canonical form. `previous_response_id` and item references
  * were resolved into `input` before (`conversation/state.ts`).
  */
-export const decodeRequest = atOnce(decodeRequestSteps);
-
-export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
+export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const offered = offeredTools(request);
   const names = yield* flatNames(offered, request.input);

@@ -1,9 +1,10 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { decodeRequest } from "./request_decoder.ts";
 import { writeEnvelope } from "./conversation/envelope.ts";
 
 function decode(body: Record<string, unknown>) {
-  return decodeRequest({ model: "m", input: "hi", ...body });
+  return finish(decodeRequest({ model: "m", input: "hi", ...body }));
 }
 
 /** Turns without paths: role and parts in short. */

@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from "../../../base/steps.ts";
+import type { Steps } from "../../../base/steps.ts";
 import type { CanonicalRequest, OutputFormat, Reasoning } from "../../kernel/canonical_request.ts";
 import { defined } from "../../../base/defined.ts";
 import { formatSchema } from "../../kernel/format_schema.ts";
@@ -19,9 +19,7 @@ const leastOutputTokens = 16;
  * Writes a request for a vendor of this dialect. The callers' dialects have no state: the vendor
  * stores nothing, and reasoning is requested sealed, so that it can be sent back.
  */
-export const encodeRequest = atOnce(encodeRequestSteps);
-
-export function* encodeRequestSteps(
+export function* encodeRequest(
   asked: CanonicalRequest,
   target: Target,
 ): Steps<EncodedRequest> {

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import type { CanonicalRequest, Part } from "../../kernel/canonical_request.ts";
 import { stateless } from "./conversation/stateless.ts";
 import { fitToModel } from "./models.ts";
@@ -17,7 +18,7 @@ function encode(fields: Partial<CanonicalRequest>) {
     paths: {},
     ...fields,
   };
-  return encodeRequest(request, { model: "up-model", maxOutputTokens: undefined });
+  return finish(encodeRequest(request, { model: "up-model", maxOutputTokens: undefined }));
 }
 
 function inputOf(turns: CanonicalRequest["turns"], more: Partial<CanonicalRequest> = {}) {

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts";
 import type { CanonicalRequest, MediaPart, Part, Turn } from "../../kernel/canonical_request.ts";
 import { estimatedUsage } from "../../kernel/estimated_usage.ts";
@@ -185,10 +186,12 @@ function pathless(value: unknown): unknown {
 Deno.test("decoding an encoded request gives the request again", () => {
   for (let seed = 1; seed <= runs; seed++) {
     const request = requestOf(new Random(seed));
-    const { body, losses } = encodeRequest(request, { model: "m", maxOutputTokens: undefined });
+    const { body, losses } = finish(
+      encodeRequest(request, { model: "m", maxOutputTokens: undefined }),
+    );
     assert.deepEqual(losses, [], `seed ${seed}`);
     const sent = JSON.parse(JSON.stringify(body)) as unknown;
-    const { paths: _, turnsPath, ...again } = decodeRequest(sent);
+    const { paths: _, turnsPath, ...again } = finish(decodeRequest(sent));
     assert.equal(turnsPath, "input");
     const { paths: __, ...original } = request;
     assert.deepEqual(pathless(again), pathless(original), `seed ${seed}`);

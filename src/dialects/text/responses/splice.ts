@@ -1,17 +1,11 @@
-import {
-  type Edit,
-  itemsAt,
-  removeItems,
-  splice,
-  type TextRange,
-} from "../../../base/json_text.ts";
+import { type Edit, itemsAt, removeItems, type TextRange } from "../../../base/json_text.ts";
 import { pushAll } from "../../../base/lists.ts";
-import { atOnce, mapInSteps, type Steps } from "../../../base/steps.ts";
-import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
+import { mapInSteps, type Steps } from "../../../base/steps.ts";
+import type { RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { missingField } from "../../../shared/fault.ts";
 import { readSafetyUser } from "../../kernel/safety_user.ts";
-import { modelAndTagEdits, requestMembers } from "../../kernel/splice_request.ts";
+import { splicer } from "../../kernel/splice_request.ts";
 import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import { envelopeMark, isEnvelope } from "./conversation/envelope.ts";
 import { readSummary, summaryMessage } from "./conversation/summary.ts";
@@ -22,26 +16,19 @@ import { statelessEdits } from "./conversation/stateless.ts";
  * removed that the gateway sealed for a vendor of another dialect, which this one would refuse, and
  * summaries that the gateway wrote in plain text.
  */
-export const spliceRequest = atOnce(spliceRequestSteps);
-
-export function* spliceRequestSteps(
-  bodyText: string,
-  facts: RequestFacts,
-  changes: RequestChanges,
-): Steps<string> {
-  const members = yield* requestMembers(bodyText);
-  if (!members) return bodyText;
-  const edits = yield* modelAndTagEdits(bodyText, members, facts, changes);
-  if (changes.keepNothing) {
-    pushAll(edits, statelessEdits(bodyText, members, changes.keepNothing.sealReasoning));
-  }
-  const input = members.members.get("input");
-  if (input && bodyText.includes(envelopeMark)) {
-    const range = { start: input.valueStart, end: input.valueEnd };
-    pushAll(edits, yield* withoutEnvelopes(bodyText, range));
-  }
-  return splice(bodyText, edits);
-}
+export const spliceRequest = splicer({
+  *edits(bodyText, members, changes) {
+    const edits: Edit[] = changes.keepNothing
+      ? statelessEdits(bodyText, members, changes.keepNothing.sealReasoning)
+      : [];
+    const input = members.members.get("input");
+    if (input && bodyText.includes(envelopeMark)) {
+      const range = { start: input.valueStart, end: input.valueEnd };
+      pushAll(edits, yield* withoutEnvelopes(bodyText, range));
+    }
+    return edits;
+  },
+});
 
 /** Another vendor's reasoning goes; a summary that the gateway wrote becomes a message. */
 function* withoutEnvelopes(bodyText: string, input: TextRange): Steps<Edit[]> {

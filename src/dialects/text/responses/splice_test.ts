@@ -1,11 +1,14 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { writeEnvelope } from "./conversation/envelope.ts";
 import { summaryMessage, writeSummary } from "./conversation/summary.ts";
 import { readRequest } from "./splice.ts";
 import { spliceRequest } from "./splice.ts";
 
 function spliced(text: string, model = "up"): string {
-  return spliceRequest(text, readRequest(JSON.parse(text)), { model, askStreamUsage: true });
+  return finish(
+    spliceRequest(text, readRequest(JSON.parse(text)), { model, askStreamUsage: true }),
+  );
 }
 
 Deno.test("only the model changes; spelling, order and unknown fields stay byte for byte", () => {

@@ -1,5 +1,6 @@
 /** Turns towards generate vendors: pitfalls B of protocols/pitfalls.md, by number. */
 import assert from "@std/assert";
+import { finish } from "../../../../base/steps.ts";
 import {
   assistant,
   call,
@@ -241,10 +242,10 @@ Deno.test("addresses: the vendor's own and videos stay, others and other vendors
 type Body = Record<string, unknown>;
 
 function encode(request: Partial<CanonicalRequest>, model = "gemini-3.1-pro-preview") {
-  return encodeRequest(canonicalRequest({ model, ...request }), {
+  return finish(encodeRequest(canonicalRequest({ model, ...request }), {
     model,
     maxOutputTokens: 65_536,
-  });
+  }));
 }
 
 function contentsOf(body: Body): { role: string; parts: Body[] }[] {

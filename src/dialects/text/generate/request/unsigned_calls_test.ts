@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../../base/steps.ts";
 import { generate } from "../mod.ts";
 
 /** The contents as they go on to a model. */
@@ -7,7 +8,8 @@ function passed(contents: unknown, model = "gemini-3.1-pro-preview") {
   const unsigned = generate.unsignedThinking!(body, model);
   const facts = generate.readRequest({ ...body, model });
   const changes = { model, askStreamUsage: true, ...(unsigned ? { unsigned } : {}) };
-  return JSON.parse(generate.spliceRequest(JSON.stringify(body, null, 1), facts, changes)).contents;
+  return JSON.parse(finish(generate.spliceRequest(JSON.stringify(body, null, 1), facts, changes)))
+    .contents;
 }
 
 const hello = { role: "user", parts: [{ text: "Hi" }] };

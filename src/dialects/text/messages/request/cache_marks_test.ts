@@ -45,7 +45,7 @@ function encode(changes: Partial<CanonicalRequest>) {
     ...changes,
   });
   const target = { model: "claude-haiku-4-5", maxOutputTokens: undefined, autoCache: true };
-  return messages.encodeRequest(request, { ...target, webSearch: "tool" });
+  return finish(messages.encodeRequest(request, { ...target, webSearch: "tool" }));
 }
 
 /** Which parts of the prompt have a mark. */

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../../base/steps.ts";
 import { canonicalRequest, user } from "../../../../../tests/support/canonical_request.ts";
 import { acceptedByMessagesVendor } from "../../../../../tests/support/messages_vendor.ts";
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
@@ -25,7 +26,7 @@ function encode(
     paths: { format: "response_format" },
     ...changes,
   });
-  const encoded = messages.encodeRequest(request, { model, maxOutputTokens: undefined });
+  const encoded = finish(messages.encodeRequest(request, { model, maxOutputTokens: undefined }));
   acceptedByMessagesVendor(encoded.body);
   return encoded;
 }
@@ -130,7 +131,7 @@ Deno.test("a root that is no object is wrapped for the tool and unwrapped again"
   const target = { model: "claude-sonnet-4-20250514", maxOutputTokens: undefined };
   const schema = { type: "array", items: { $ref: "#/$defs/n" }, $defs: { n: { type: "number" } } };
   const request = canonicalRequest({ turns: [user("x")], format: schemaFormat(schema) });
-  const { body, reversal } = messages.encodeRequest(request, target);
+  const { body, reversal } = finish(messages.encodeRequest(request, target));
   assert.deepEqual((body.tools as Json[])[0]?.input_schema, {
     type: "object",
     properties: { result: { type: "array", items: { type: "number" } } },

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../../base/steps.ts";
 import {
   call,
   canonicalRequest,
@@ -23,7 +24,7 @@ function plan(
     ...changes,
   });
   const target = { model, maxOutputTokens: undefined };
-  const { body, losses } = messages.encodeRequest(request, target);
+  const { body, losses } = finish(messages.encodeRequest(request, target));
   const isSimulated = !/sonnet-4-5|fable-5$|claude-3|other/.test(model);
   if (isSimulated) acceptedByMessagesVendor(body);
   const config = body.output_config as { effort?: string } | undefined;
@@ -160,9 +161,9 @@ Deno.test("thinking takes no sampling but the defaults", () => {
     topK: 4,
   });
   const target = { model: "claude-haiku-4-5", maxOutputTokens: undefined };
-  const { body, losses } = messages.encodeRequest(request, target);
+  const { body, losses } = finish(messages.encodeRequest(request, target));
   assert.deepEqual(["temperature", "top_p", "top_k"].filter((one) => one in body), []);
   assert.deepEqual(losses.map(({ path }) => path), ["temperature", "topP", "topK"]);
-  const wide = messages.encodeRequest({ ...request, topP: 0.97 }, target);
+  const wide = finish(messages.encodeRequest({ ...request, topP: 0.97 }, target));
   assert.equal(wide.body.top_p, 0.97);
 });

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../../base/steps.ts";
 import {
   call,
   canonicalRequest,
@@ -20,7 +21,7 @@ function tool(name: string, more: Partial<Tool> = {}): Tool {
 
 function encode(changes: Partial<CanonicalRequest>, model = "claude-haiku-4-5"): EncodedRequest {
   const request = canonicalRequest({ turns: [user("Hi")], ...changes });
-  const encoded = messages.encodeRequest(request, { model, maxOutputTokens: undefined });
+  const encoded = finish(messages.encodeRequest(request, { model, maxOutputTokens: undefined }));
   acceptedByMessagesVendor(encoded.body);
   return encoded;
 }
@@ -247,7 +248,9 @@ Deno.test("strict tools are lowered where the model has them, else strict is dro
     additionalProperties: false,
   });
   const target = { model: "claude-sonnet-4-20250514", maxOutputTokens: undefined };
-  const older = messages.encodeRequest(canonicalRequest({ turns: [user("x")], tools }), target);
+  const older = finish(
+    messages.encodeRequest(canonicalRequest({ turns: [user("x")], tools }), target),
+  );
   assert.deepEqual(older.body.tools, [{ name: "f", input_schema: parameters }]);
   assert.deepEqual(older.losses, [{ path: "tool f.strict", weight: "hint" }]);
 });

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../../base/steps.ts";
 import { messages } from "../mod.ts";
 
 /** The text as it goes on, parsed; undefined where nothing in it is unsigned. */
@@ -8,7 +9,7 @@ function passed(body: object) {
   const facts = messages.readRequest(body);
   const changes = { model: "m", askStreamUsage: true, unsigned };
   const { messages: turns, thinking } = JSON.parse(
-    messages.spliceRequest(JSON.stringify(body, null, 1), facts, changes),
+    finish(messages.spliceRequest(JSON.stringify(body, null, 1), facts, changes)),
   );
   return { turns, thinking };
 }

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../../base/steps.ts";
 import { decodeRequest } from "../request_decoder.ts";
 import { continueFrom, inputItems, type Item, resolveReferences, storedOutput } from "./state.ts";
 
@@ -14,7 +15,7 @@ Deno.test("a tool's output alone continues a stored call (pitfall 94)", () => {
     previous_response_id: "resp_1",
   });
   assert.ok(!("previous_response_id" in body));
-  const request = decodeRequest(body);
+  const request = finish(decodeRequest(body));
   assert.deepEqual(request.turns.map((one) => [one.role, one.parts.map((part) => part.type)]), [
     ["user", ["text"]],
     ["assistant", ["tool-call"]],
@@ -26,9 +27,9 @@ Deno.test("instructions of an earlier turn are not carried over (pitfall 102)", 
   const turn = { input: inputItems({ instructions: "OLD", input: "a" }), output: [] };
   const body = continueFrom(itemsOf([turn]), { model: "m", input: "b" });
   assert.ok(!JSON.stringify(body).includes("OLD"));
-  assert.deepEqual(decodeRequest(body).system, []);
+  assert.deepEqual(finish(decodeRequest(body)).system, []);
   const own = continueFrom(itemsOf([turn]), { model: "m", input: "b", instructions: "NEW" });
-  assert.deepEqual(decodeRequest(own).system.map((one) => one.text), ["NEW"]);
+  assert.deepEqual(finish(decodeRequest(own)).system.map((one) => one.text), ["NEW"]);
 });
 
 Deno.test("input given as a list keeps its user messages on replay (pitfall 96)", () => {
@@ -43,9 +44,9 @@ Deno.test("input given as a list keeps its user messages on replay (pitfall 96)"
     { input: inputItems({ input: [message("q1")] }), output: [answer("a1")] },
     { input: inputItems({ input: "q2" }), output: [answer("a2")] },
   ];
-  const request = decodeRequest(
+  const request = finish(decodeRequest(
     continueFrom(itemsOf(turns), { model: "m", input: [message("q3")] }),
-  );
+  ));
   assert.deepEqual(
     request.turns.map((turn) => turn.parts.map((part) => "text" in part ? part.text : "")),
     [["q1"], ["a1"], ["q2"], ["a2"], ["q3"]],

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../../base/steps.ts";
 import { contextOf, encodeStream } from "../../../../../tests/support/responses_fixtures.ts";
 import { responsesEvents } from "../../../../../tests/support/grammar/events.ts";
 import type { FinishReason } from "../../../../shared/interaction.ts";
@@ -18,7 +19,7 @@ const question = { role: "user", content: "Mend it." };
 const parameters = { type: "object", properties: {} };
 
 const decode = (input: unknown[], fields: Json = {}) =>
-  decodeRequest({ model: "m", input, ...fields });
+  finish(decodeRequest({ model: "m", input, ...fields }));
 const textsOf = (input: unknown[]) =>
   decode(input).turns.map((
     { role, parts },

@@ -1,8 +1,9 @@
 import assert from "@std/assert";
+import { finish } from "../../../../base/steps.ts";
 import { decodeRequest } from "../request_decoder.ts";
 
 const user = { role: "user", content: "hi" };
-const decode = (body: Record<string, unknown>) => decodeRequest({ model: "m", ...body });
+const decode = (body: Record<string, unknown>) => finish(decodeRequest({ model: "m", ...body }));
 
 Deno.test("kinds that came after this was written are named, not refused", () => {
   const cases: [Record<string, unknown>, string][] = [
