@@ -48,7 +48,6 @@ import { referenceRoutes } from "../http/routes/reference.ts";
 import { createCreditSummaries } from "../credit/credit_summary.ts";
 import { createSpend } from "../credit/store/spend.ts";
 import { statusRoutes } from "../http/routes/status.ts";
-import { createFairAnalytics } from "../records/wire.ts";
 import { createCostLines } from "../repricing/cost_lines.ts";
 import { createFairUsage } from "../usage/wire.ts";
 import type { FrontDoor } from "../http/front_door.ts";
@@ -58,7 +57,6 @@ import { createDashboard } from "../dashboard/app.tsx";
 import type { DashboardDeps } from "../dashboard/deps.ts";
 import type { Log } from "../base/log.ts";
 import type { Registry } from "../vendors/registry.ts";
-import { vendorLabelOf } from "../vendors/shown_vendor.ts";
 import type { Services } from "./application.ts";
 import type { Config } from "./config.ts";
 
@@ -186,8 +184,7 @@ function readingRoutes(app: Endpoints, services: Services): void {
   const { clock, archivePrices, credit } = services;
   const { registry, prices } = services.vendors;
   const { priceVersions } = services.stores;
-  const { flushRecords, reads } = services.records;
-  const interactions = createFairAnalytics(reads, vendorLabelOf(registry));
+  const { flushRecords, reads, fairAnalytics: interactions } = services.records;
   recordedCallRoutes(app, {
     ...{ interactions, flushRecords },
     costLines: createCostLines({ priceVersions, archivePrices, registry, prices }),

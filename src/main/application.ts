@@ -44,7 +44,7 @@ import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { createAnalyticsStore } from "../records/store/analytics_store.ts";
 import { createLabelRows } from "../records/store/label_days.ts";
 import { createThreadInsert } from "../records/store/write_thread.ts";
-import { createFairAnalytics, createRecordServices, type RecordServices } from "../records/wire.ts";
+import { createRecordServices, type RecordServices } from "../records/wire.ts";
 import { createStoredResponses } from "../relay/conversation/store/stored_responses.ts";
 import {
   createStoredResponseCache,
@@ -197,7 +197,7 @@ export function createServices(
     ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets, webhooks },
     ...{ ...access, ...recording, ...refusals },
     ...{ ...work, admission, loopWatch, archivePrices },
-    cohorts: createCohorts(database, createFairAnalytics(records.reads)),
+    cohorts: createCohorts(database, records.fairAnalytics),
     ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
     ready: async () => {
       records.recorder.admit();
@@ -310,6 +310,7 @@ function createRecording(
   const { payloadMaxBytes, mediaInlineBytes, storedBytesPerDay, dataDir, exportBucket } = config;
   const { processDir } = core;
   const isErased = (call: SelectableCall) => erasureIndex.covers(call);
+  const vendorLabel = vendorLabelOf(vendors.registry);
   const records = createRecordServices({
     ...{ database, analytics: core.analytics, analyticsStore, journal, clock, log, pause },
     insert: threadInsertOf(core),
@@ -317,6 +318,7 @@ function createRecording(
     recordedForms: [...Object.values(dialects), ...Object.values(operations)],
     ...{ payloadMaxBytes, mediaInlineBytes, storedBytesPerDay },
     flushOthers: async () => void await core.siblings.ask("flush"),
+    vendorLabel,
   });
   const { flushRecords, reads } = records;
   const storedResponses = createStoredResponseCache({
@@ -338,7 +340,7 @@ function createRecording(
   });
   const exports = createExportService({
     ...{ exportBucket, dataDir, database, analyticsStore, reads, clock, log, newId },
-    vendorLabel: vendorLabelOf(vendors.registry),
+    vendorLabel,
   });
   const erasure = createErasureServices({
     ...{ database, analytics: core.analytics, analyticsStore },
@@ -375,11 +377,10 @@ function createWork(
 ): Pick<Services, "evals" | "background"> {
   const { payloadMaxBytes, mediaInlineBytes } = config;
   const { relay, heavy } = calls;
-  const { recorder, media, reads } = records;
+  const { recorder, media, fairAnalytics } = records;
   return {
     evals: createEvalServices({
-      ...{ database, analyticsStore },
-      fairAnalytics: createFairAnalytics(reads, vendorLabelOf(registry)),
+      ...{ database, analyticsStore, fairAnalytics },
       ...{ processId, clock, log, newId },
       ...{ relay, rateLimiter, apiKeys, dialects, media },
     }),

@@ -16,14 +16,13 @@ import { createSessions } from "../people/store/sessions.ts";
 import { createSignIns } from "../people/store/sign_ins.ts";
 import { tokensLeft } from "../rate_limits/store/rate_buckets.ts";
 import { readTranscript } from "../records/transcript.ts";
-import { createFairAnalytics, createFairLabelRows } from "../records/wire.ts";
+import { createFairLabelRows } from "../records/wire.ts";
 import { createCostLines } from "../repricing/cost_lines.ts";
 import { modelsOf } from "../routing/route.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { createLabelUsage } from "../usage/label_usage.ts";
 import { createFairLabelSums, createFairUsage } from "../usage/wire.ts";
 import { readList } from "../vendors/catalogue.ts";
-import { vendorLabelOf } from "../vendors/shown_vendor.ts";
 import { vendorsWithStoredKeys } from "../vendors/stored_keys.ts";
 import type { Services } from "./application.ts";
 import { adminCommandOf, type Config, isLoopback, pathlessAdminCommand } from "./config.ts";
@@ -123,7 +122,7 @@ function createInteractionDeps(services: Services): InteractionDeps {
     Object.entries(dialects),
   );
   return {
-    interactions: createFairAnalytics(records.reads, vendorLabelOf(registry)),
+    interactions: records.fairAnalytics,
     flushRecords: records.flushRecords,
     vendors: registry.all.map(({ label }) => label),
     keyNames: async (accountId) =>
@@ -185,18 +184,17 @@ const averagedCalls = 100;
 
 function createEvalEstimate(services: Services): RecordDeps["estimateEval"] {
   const { clock, records } = services;
-  const { prices, registry } = services.vendors;
+  const { prices } = services.vendors;
   const { routes } = services.routing;
-  const analytics = createFairAnalytics(records.reads, vendorLabelOf(registry));
   return async (accountId, body) => {
     const select = selectionOf(body, accountId);
     await records.flushRecords();
     const [chosen, recent] = await Promise.all([
-      analytics.sample({
+      records.fairAnalytics.sample({
         ...{ ...select, order: "newest", limit: body.limit },
         ...(select.filters?.endpoint ? {} : { exceptEndpoint: evalEndpoint }),
       }),
-      analytics.page({ ...select, order: "newest", limit: averagedCalls }),
+      records.fairAnalytics.page({ ...select, order: "newest", limit: averagedCalls }),
     ]);
     const counted = recent.rows.flatMap(({ inputTokens: input, outputTokens: output }) =>
       input === null || output === null ? [] : [{ input, output }]

@@ -3,7 +3,6 @@ import {
   type ExportTable,
   type InteractionColumn,
 } from "../../contracts/data/export_tables.ts";
-import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import { filterColumns } from "../../contracts/data/export_filters.ts";
 import { pushAll } from "../base/lists.ts";
 import { parseUsd } from "../base/money.ts";
@@ -41,18 +40,16 @@ export function filterConditions(
       const nanos = wanted.map((one) => parseUsd(String(one), 9, { allowNegative: true }));
       return `${alias}.${sqlNameOf(column as InteractionColumn)} = any(${bind(nanos)}::bigint[])`;
     }
-    const texts = wantedTexts(column, wanted);
+    const texts = wantedTexts(wanted);
     // An index returns the rows of a single value in order of time.
     if (texts.length === 1) return `${alias}.${column}::text = ${bind(texts[0]!)}`;
     return `${alias}.${column}::text = any(${bind(texts)}::text[])`;
   });
 }
 
-/** What a filter looks for: records hold labels, and callers name vendors as they please. */
-export function wantedTexts(column: string, wanted: readonly unknown[]): string[] {
-  const texts = wanted.map((one) => sanitizeText(String(one)))
-    .map((text) => column === "vendor" ? labelsByAlias.get(text) ?? text : text);
-  return [...new Set(texts)];
+/** What a filter looks for. */
+export function wantedTexts(wanted: readonly unknown[]): string[] {
+  return [...new Set(wanted.map((one) => sanitizeText(String(one))))];
 }
 
 /** A vendor's label by any of its names, those of the operator's file too; other words as they are. */
@@ -67,10 +64,6 @@ export function withVendorLabels<
   const labels = [vendor].flat().map((name) => vendorLabel(String(name)));
   return { ...query, filters: { ...query.filters, vendor: [...new Set(labels)] } };
 }
-
-const labelsByAlias: ReadonlyMap<string, string> = new Map(
-  vendorFamilies.flatMap(({ label, aliases }) => aliases.map((alias) => [alias, label])),
-);
 
 function isColumn(table: ExportTable, column: string): boolean {
   return column !== "account_id" && filterColumns(table).includes(column);

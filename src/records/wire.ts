@@ -33,6 +33,8 @@ export interface RecordServices {
   tries: Tries;
   /** Schedules reads, so that no account makes the others wait. */
   reads: FairReads;
+  /** Reads of interactions, scheduled by it. */
+  fairAnalytics: FairAnalytics;
   media: MediaStore;
   mediaSigner: MediaSigner;
 }
@@ -56,6 +58,7 @@ export interface RecordOptions {
   pause: (ms: number) => Promise<void>;
   /** Has the other processes of this program store what they have answered. */
   flushOthers?: () => Promise<void>;
+  vendorLabel: VendorLabel;
 }
 
 /** A record written alone costs three times what it does in a batch. */
@@ -71,6 +74,7 @@ export function createRecordServices(options: RecordOptions): RecordServices {
   const interactions = { ...records, insert };
   const storedBytes = new StoredBytes({ perDay: options.storedBytesPerDay, clock, log });
   const tries = new Tries({ log });
+  const reads = createFairReads(analytics);
   const recorder = createRecorder({
     store: storePayloads(interactions, payloadRulesOf(options, options.recordedForms), {
       gcHint: createGcHint(gcHintEveryBytes),
@@ -90,7 +94,8 @@ export function createRecordServices(options: RecordOptions): RecordServices {
     flushRecords: createFlushRecords({ recorder, flushOthers }),
     storedBytes,
     tries,
-    reads: createFairReads(analytics),
+    reads,
+    fairAnalytics: createFairAnalytics(reads, options.vendorLabel),
     media: createMedia(analytics),
     mediaSigner: createMediaSigner({
       mac: (text) => masterKey.current().signAddress(text),
@@ -107,11 +112,7 @@ const fairReads = [
 
 export type FairAnalytics = Pick<AnalyticsReads, typeof fairReads[number]>;
 
-/** Reads of interactions, scheduled by account. */
-export function createFairAnalytics(
-  reads: FairReads,
-  vendorLabel: VendorLabel = (name) => name,
-): FairAnalytics {
+function createFairAnalytics(reads: FairReads, vendorLabel: VendorLabel): FairAnalytics {
   const fair = readsByAccount(reads.of, createAnalyticsReads, fairReads);
   return {
     ...fair,

@@ -92,7 +92,7 @@ export interface Vendor {
 }
 
 /** A row without what the environment decides. */
-type VendorRow = Omit<Vendor, "apiKey" | "apiKeys" | "family">;
+type VendorRow = Omit<Vendor, "apiKey" | "apiKeys" | "aliases" | "family">;
 
 /** Where the vendor whose dialect chat is has its operations, and those who follow it. */
 const chatOperations = {
@@ -202,7 +202,6 @@ const rows: readonly VendorRow[] = [
   {
     ...chatDefaults,
     label: "vendor-a",
-    aliases: ["huggingface"],
     baseUrl: "https://router.huggingface.co/v1",
     dialects: ["chat", "responses"],
     dialectHeaders: [],
@@ -220,7 +219,6 @@ const rows: readonly VendorRow[] = [
   {
     ...chatDefaults,
     label: "vendor-b",
-    aliases: ["openai"],
     baseUrl: "https://api.openai.com/v1",
     dialects: ["chat", "responses"],
     // Its chat endpoint refuses tools together with reasoning on current models.
@@ -236,7 +234,6 @@ const rows: readonly VendorRow[] = [
   {
     ...chatDefaults,
     label: "vendor-c",
-    aliases: ["anthropic"],
     baseUrl: "https://api.anthropic.com/v1",
     dialects: ["messages"],
     auth: "x-api-key",
@@ -251,12 +248,11 @@ const rows: readonly VendorRow[] = [
     keyForm: /^sk-ant-/,
     sharesWith: "vendor-c",
   },
-  { ...googleRow, label: "vendor-d", aliases: ["google"] },
-  { ...googleRow, label: "vendor-e", aliases: ["gemini"], ownsModels: false },
+  { ...googleRow, label: "vendor-d" },
+  { ...googleRow, label: "vendor-e", ownsModels: false },
   {
     ...chatDefaults,
     label: "vendor-f",
-    aliases: ["openrouter"],
     baseUrl: "https://openrouter.ai/api/v1",
     dialects: ["chat", "responses", "messages"],
     operations: {
@@ -278,7 +274,6 @@ const rows: readonly VendorRow[] = [
   {
     ...chatDefaults,
     label: "vendor-g",
-    aliases: ["xai"],
     baseUrl: "https://api.x.ai/v1",
     dialects: ["chat", "responses"],
     operations: {
@@ -335,11 +330,13 @@ export function createRegistry(
     const own = settings[row.label] ?? {};
     const shared = settings[row.sharesWith] ?? {};
     const operators = custom.findLast((one) => one.label === row.sharesWith);
+    const family = vendorFamilies.find((one) => one.label === row.label)!;
     return {
       ...row,
       baseUrl: own.baseUrl ?? operators?.baseUrl ?? shared.baseUrl ?? row.baseUrl,
       ...keysOf(own.apiKey ?? operators?.apiKey ?? shared.apiKey),
-      family: vendorFamilies.find((family) => family.label === row.label)!,
+      aliases: family.aliases,
+      family,
     };
   });
   const byLabel = new Map(seven.map((vendor) => [vendor.label, vendor]));
