@@ -42,6 +42,14 @@ function grouped(digits: string): string {
   return text;
 }
 
+/** `12.3k`, `4.56M`: three digits for what is read at a glance. */
+export function compact(value: number | bigint): string {
+  const number = Number(value);
+  const unit = units.find(({ size }) => Math.abs(number) >= size * 0.9995);
+  if (!unit) return count(Math.round(number));
+  return `${Number((number / unit.size).toPrecision(3))}${unit.name}`;
+}
+
 /** `1.4 MB`. */
 export function bytes(size: number): string {
   const step = steps.find(({ at }) => size >= at);
@@ -50,9 +58,13 @@ export function bytes(size: number): string {
   return `${value.toFixed(value < 10 ? 1 : 0)} ${step.name}`;
 }
 
-/** `850 ms`, `2.4 s`. */
-export function duration(ms: number): string {
-  return ms < 1000 ? `${Math.round(ms)} ms` : `${count(Math.round(ms / 10) / 100)} s`;
+/** `850 ms`, `1.24 s`, `2 min 5 s`; a dash for nothing. */
+export function duration(ms: number | undefined): string {
+  if (ms === undefined) return "–";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${Number((ms / 1000).toPrecision(3))} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
 /** `1 row`, `3 rows`. */
@@ -60,11 +72,34 @@ export function counted(value: number | bigint, one: string, many = `${one}s`): 
   return `${count(value)} ${value === 1 || value === 1n ? one : many}`;
 }
 
+/** A share as `1.2 %`; a dash for one of nothing. */
 export function percent(part: number, whole: number): string {
-  return whole === 0 ? "–" : `${Math.round((part / whole) * 100)} %`;
+  if (whole === 0) return "–";
+  const value = 100 * part / whole;
+  if (value > 0 && value < 0.1) return "< 0.1 %";
+  return `${value.toFixed(value >= 10 || value === 0 ? 0 : 1)} %`;
+}
+
+/** How a figure has changed since the time before; `hasEarlier`: there were calls then. */
+export function changeOf(before: number, now: number, hasEarlier: boolean): string {
+  if (before === now) return "unchanged";
+  if (before === 0) return hasEarlier ? "up from zero" : "no earlier data";
+  const share = Math.round(1000 * (now - before) / before) / 10;
+  if (share === 0) return "unchanged";
+  const size = Math.abs(share);
+  if (size >= 1000) return `${compact(now / before)} times what it was`;
+  const text = `${size >= 100 ? Math.round(size) : size} %`;
+  return share > 0 ? `up ${text}` : `down ${text}`;
 }
 
 const nanosPerUsd = 1_000_000_000n;
+
+const units = [
+  { size: 1e12, name: "T" },
+  { size: 1e9, name: "B" },
+  { size: 1e6, name: "M" },
+  { size: 1e3, name: "k" },
+] as const;
 
 const steps = [
   { at: 1e12, name: "TB" },

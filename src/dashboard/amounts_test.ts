@@ -1,6 +1,16 @@
 import assert from "@std/assert";
 import { Random } from "../../tests/support/random.ts";
-import { bytes, count, counted, duration, percent, usd, usdText } from "./amounts.ts";
+import {
+  bytes,
+  changeOf,
+  compact,
+  count,
+  counted,
+  duration,
+  percent,
+  usd,
+  usdText,
+} from "./amounts.ts";
 
 Deno.test("amounts of money are as exact as their size asks for", () => {
   const shown: [bigint, string][] = [
@@ -43,7 +53,26 @@ Deno.test("counts, sizes and times are short", () => {
     "1.4 kB",
     "52 MB",
   ]);
-  assert.deepEqual([duration(850.4), duration(2400)], ["850 ms", "2.4 s"]);
   assert.deepEqual([counted(1, "row"), counted(0, "row")], ["1 row", "0 rows"]);
-  assert.deepEqual([percent(1, 3), percent(0, 0)], ["33 %", "–"]);
+  assert.deepEqual([undefined, 0, 850.4, 999, 1000, 1240, 12_345, 59_999, 125_000].map(duration), [
+    ...["–", "0 ms", "850 ms", "999 ms", "1 s", "1.24 s", "12.3 s", "60 s", "2 min 5 s"],
+  ]);
+  assert.deepEqual([0, 999, 1000, 12_345, 999_960, 4_560_000n, 7e12].map(compact), [
+    ...["0", "999", "1k", "12.3k", "1M", "4.56M", "7T"],
+  ]);
+  assert.deepEqual(
+    [percent(0, 0), percent(0, 9), percent(1, 9999), percent(1, 80), percent(1, 4)],
+    [
+      ...["–", "0 %", "< 0.1 %", "1.3 %", "25 %"],
+    ],
+  );
+});
+
+Deno.test("a figure that was zero while there were calls has gone up, and lacks no data", () => {
+  assert.equal(changeOf(0, 0.017, true), "up from zero");
+  assert.equal(changeOf(0, 5, false), "no earlier data");
+  assert.equal(changeOf(0, 0, true), "unchanged");
+  assert.equal(changeOf(200, 100, true), "down 50 %");
+  assert.equal(changeOf(100, 100.01, true), "unchanged");
+  assert.equal(changeOf(1, 16.4, true), "16 times what it was");
 });

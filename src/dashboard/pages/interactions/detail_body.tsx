@@ -1,3 +1,4 @@
+import { endings } from "./endings.ts";
 import type { InteractionDetail } from "../../../records/interaction_repository.ts";
 import type { CostLines } from "../../../repricing/cost_lines.ts";
 import type { Transcript } from "../../../records/transcript.ts";
@@ -5,8 +6,7 @@ import { errors } from "../../../../contracts/kernel/errors.ts";
 import { Badge, BoxedFact } from "../../components.tsx";
 import { Conversation } from "./conversation.tsx";
 import { AttemptPanel, CostPanel, LabelPanel, TimingPanel, TokenPanel } from "./detail_panels.tsx";
-import { count } from "../../amounts.ts";
-import { duration, endings, usd } from "./figures.ts";
+import { count, duration, usd } from "../../amounts.ts";
 import type { MediaAddresses } from "./media.ts";
 import { RawPayloads } from "./raw_payloads.tsx";
 

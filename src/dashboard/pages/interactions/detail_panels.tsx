@@ -7,8 +7,7 @@ import { millionNames } from "../../../pricing/usage_parts.ts";
 import type { CostLines } from "../../../repricing/cost_lines.ts";
 import { BoxedFact, CopyButton, Time } from "../../components.tsx";
 import { nameText } from "../../format.ts";
-import { count } from "../../amounts.ts";
-import { duration, usd } from "./figures.ts";
+import { count, duration, usd } from "../../amounts.ts";
 import { type FilterName, listPath } from "./view.ts";
 
 type Detail = { detail: InteractionDetail };

@@ -1,7 +1,7 @@
+import { endings } from "./endings.ts";
 import type { Child } from "hono/jsx";
 import { DownloadMenu } from "../../components.tsx";
 import { DayInput } from "../../fields.tsx";
-import { endings } from "./figures.ts";
 import {
   columnFilters,
   type FilterName,

@@ -3,8 +3,7 @@ import type { InteractionSummary, ListPosition } from "../../../shared/interacti
 import { sha256Hex } from "../../../base/hash.ts";
 import { htmlText, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { ExportMenu, FilterForm } from "./filter_form.tsx";
-import { counted } from "../../amounts.ts";
-import { usd } from "./figures.ts";
+import { counted, usd } from "../../amounts.ts";
 import { FoundRequests, lookUpId, searchedId } from "./look_up.tsx";
 import { listTabs } from "./refused_page.tsx";
 import { InteractionTable, Rows, type ShownRows } from "./list_table.tsx";

@@ -1,9 +1,8 @@
+import { endings } from "./endings.ts";
 import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
 import { Badge, Empty, LinkLine, Table, Time } from "../../components.tsx";
 import { exactTime, nameText, relativeTime } from "../../format.ts";
-import { count } from "../../amounts.ts";
-import { compact } from "../../figures.ts";
-import { duration, endings, usd } from "./figures.ts";
+import { compact, count, duration, usd } from "../../amounts.ts";
 import { listPath, type View, viewAddress } from "./view.ts";
 
 /** Rows of a page, and where the pages beside it are. */

@@ -1,6 +1,6 @@
+import { bytes } from "../../amounts.ts";
 import { indentJson } from "../../../base/indent_json.ts";
 import type { InteractionDetail, StoredPayload } from "../../../records/interaction_repository.ts";
-import { size } from "./figures.ts";
 import { listPath } from "./view.ts";
 
 /** Characters of a payload that stand on the page; the whole has an address of its own. */
@@ -59,7 +59,7 @@ function Payload({ title, side, payload, id }: {
   return (
     <details class="payload">
       <summary>
-        {title} <span class="muted">{size(payload.bytes)}</span>
+        {title} <span class="muted">{bytes(payload.bytes)}</span>
       </summary>
       <pre tabindex={0} aria-label={title}><code>{shown.text}</code></pre>
       <p>

@@ -1,7 +1,6 @@
 import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
 import { type Column, DownloadMenu, numberColumn, Table, Tabs } from "../../components.tsx";
-import { count, exactUsd } from "../../amounts.ts";
-import { compact, duration, money, percent } from "../../figures.ts";
+import { compact, count, duration, exactUsd, percent, usd } from "../../amounts.ts";
 import { callsAddress, filtersOf, overviewAddress } from "./links.ts";
 import { type BreakdownPart, isLabel, losesErased, type Overview } from "./load.ts";
 import { Meter } from "./meter.tsx";
@@ -71,7 +70,7 @@ export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
         {rest.map(({ name, sums, ...more }) => (
           <tr>
             <td class="muted" {...more}>{name}</td>
-            <td class="number">{money(sums.costNanos)}</td>
+            <td class="number">{usd(sums.costNanos)}</td>
             <td class="share">{share(sums.costNanos, total.costNanos)}</td>
             <td class="number">{count(sums.calls)}</td>
             {columns.slice(3).map(() => <td class="number muted">–</td>)}
@@ -107,7 +106,7 @@ function SumCells(
   const errors = errorsOf(sums);
   return (
     <>
-      <td class="number" title={exactUsd(sums.costNanos)}>{money(sums.costNanos)}</td>
+      <td class="number" title={exactUsd(sums.costNanos)}>{usd(sums.costNanos)}</td>
       <td class="share">{share(sums.costNanos, total.costNanos)}</td>
       <td class="number">{count(sums.calls)}</td>
       <td class="number" title={`${count(errors)} calls`}>{percent(errors, sums.calls)}</td>

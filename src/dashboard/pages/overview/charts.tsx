@@ -1,7 +1,6 @@
 import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
 import { Chart, type ChartProps, type Series } from "../../chart.tsx";
-import { count, exactUsd } from "../../amounts.ts";
-import { compact, duration, money, percent } from "../../figures.ts";
+import { compact, count, duration, exactUsd, percent, usd } from "../../amounts.ts";
 import { months } from "../../format.ts";
 import { callsAddress, overviewAddress } from "./links.ts";
 import type { Overview } from "./load.ts";
@@ -44,11 +43,11 @@ export function SpendChart({ overview, nameOf, partName, axis }: ChartsProps) {
     <Chart
       id="spend"
       title={`Spend by ${partName}`}
-      headline={money(total.costNanos)}
+      headline={usd(total.costNanos)}
       detail={<span title={exactUsd(total.chargedNanos)}>{spendDetail(overview)}</span>}
       kind="bars"
       series={series}
-      format={(nanos) => money(BigInt(Math.round(nanos)))}
+      format={(nanos) => usd(BigInt(Math.round(nanos)))}
       class="chart-wide"
       {...axis}
     />
@@ -59,16 +58,16 @@ export function SpendChart({ overview, nameOf, partName, axis }: ChartsProps) {
 function legendMoney(nanos: bigint): string {
   if (nanos === 0n) return "$0";
   if (nanos < 100_000n) return "< $0.0001";
-  return nanos >= 1_000_000_000n ? money(nanos) : `$${(Number(nanos) / 1e9).toFixed(4)}`;
+  return nanos >= 1_000_000_000n ? usd(nanos) : `$${(Number(nanos) / 1e9).toFixed(4)}`;
 }
 
 function spendDetail({ total }: Overview): string {
   const { costNanos, chargedNanos, ownKeyNanos, unpriced } = total;
   const waivedNanos = costNanos - chargedNanos - ownKeyNanos;
   return [
-    `${money(chargedNanos)} charged to credit`,
-    ...(ownKeyNanos > 0n ? [`${money(ownKeyNanos)} with your own vendor keys`] : []),
-    ...(waivedNanos > 0n ? [`${money(waivedNanos)} given back`] : []),
+    `${usd(chargedNanos)} charged to credit`,
+    ...(ownKeyNanos > 0n ? [`${usd(ownKeyNanos)} with your own vendor keys`] : []),
+    ...(waivedNanos > 0n ? [`${usd(waivedNanos)} given back`] : []),
     ...(unpriced > 0 ? [`${count(unpriced)} calls without a known price`] : []),
   ].join(" · ");
 }

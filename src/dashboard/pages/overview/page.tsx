@@ -3,8 +3,7 @@ import { playgroundKeyId } from "../../../playground/playground_calls.ts";
 import type { PageContext, PageRequest, Routes } from "../../bind.tsx";
 import { Empty } from "../../components.tsx";
 import { nameText } from "../../format.ts";
-import { count } from "../../amounts.ts";
-import { changeOf, compact, duration, money, percent } from "../../figures.ts";
+import { changeOf, compact, count, duration, percent, usd } from "../../amounts.ts";
 import { Breakdown, breakdowns } from "./breakdown.tsx";
 import { axisOf, LatencyChart, RequestsChart, SpendChart, TokensChart } from "./charts.tsx";
 import { callsAddress } from "./links.ts";
@@ -113,7 +112,7 @@ function Figures({ overview: { total, previous }, range }: { overview: Overview;
   return (
     <ul class="key-figures">
       <KeyFigure
-        {...{ name: "Spend", value: money(to.costNanos), href: calls }}
+        {...{ name: "Spend", value: usd(to.costNanos), href: calls }}
         change={change(Number(from.costNanos), Number(to.costNanos))}
       />
       <KeyFigure
@@ -198,7 +197,7 @@ function Counting({ erased }: { erased: Overview["erased"] }) {
         {erased.calls === 0 ? null : (
           <p>
             {`${count(erased.calls)} of these calls (${
-              money(erased.costNanos)
+              usd(erased.costNanos)
             }) have no record any more: they were erased on request or for their age. They stay in the sums, without the names of their apps, users, flows and cohorts, and are in no list.`}
           </p>
         )}

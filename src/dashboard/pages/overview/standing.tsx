@@ -1,8 +1,7 @@
 import type { Account } from "../../../keys/account.ts";
 import { Badge } from "../../components.tsx";
 import { nameText } from "../../format.ts";
-import { count, exactUsd } from "../../amounts.ts";
-import { money, percent } from "../../figures.ts";
+import { count, exactUsd, percent, usd } from "../../amounts.ts";
 import { callsAddress, overviewAddress } from "./links.ts";
 import { type CapUse, type Overview, shareUsed } from "./load.ts";
 import { Meter } from "./meter.tsx";
@@ -31,10 +30,10 @@ function Balance({ overview: { credit, dailyNanos } }: { overview: Overview }) {
   return (
     <div>
       <h2>Balance</h2>
-      <p class="headline" title={exactUsd(balanceNanos)}>{money(balanceNanos)}</p>
+      <p class="headline" title={exactUsd(balanceNanos)}>{usd(balanceNanos)}</p>
       <p class="muted">
         {runway(balanceNanos, dailyNanos)}
-        {reservedNanos > 0n ? ` ${money(reservedNanos)} is set aside for calls under way.` : ""}
+        {reservedNanos > 0n ? ` ${usd(reservedNanos)} is set aside for calls under way.` : ""}
       </p>
     </div>
   );
@@ -47,7 +46,7 @@ function runway(balanceNanos: bigint, dailyNanos: bigint | undefined): string {
     return "Nothing was charged in the last 7 days.";
   }
   const days = Number(balanceNanos) / Number(dailyNanos);
-  const pace = `at ${money(dailyNanos)} a day, as in the last 7 days.`;
+  const pace = `at ${usd(dailyNanos)} a day, as in the last 7 days.`;
   if (days < 1) return `Lasts less than a day ${pace}`;
   if (days > 730) return `Lasts more than two years ${pace}`;
   const whole = Math.floor(days);
@@ -65,7 +64,7 @@ function TopUsers({ overview: { topUsers, total }, range }: Omit<StandingProps, 
             <div class="cap-line">
               <a href={callsAddress(range, { user: value })} class="cap-name">{nameText(value)}</a>
               <span class="muted nowrap" title={exactUsd(costNanos)}>
-                {`${money(costNanos)}, ${percent(Number(costNanos), Number(total.costNanos))}`}
+                {`${usd(costNanos)}, ${percent(Number(costNanos), Number(total.costNanos))}`}
               </span>
             </div>
           </li>
@@ -131,7 +130,7 @@ function Cap({ cap }: { cap: CapUse }) {
           ? <Badge tone="warn">Near</Badge>
           : null}
         <span class="muted nowrap">
-          {`${money(cap.spentNanos)} of ${money(cap.capNanos)} a ${cap.period}, ${
+          {`${usd(cap.spentNanos)} of ${usd(cap.capNanos)} a ${cap.period}, ${
             percent(Number(cap.spentNanos), Number(cap.capNanos))
           }`}
         </span>

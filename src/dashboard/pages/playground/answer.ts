@@ -1,7 +1,6 @@
 import type { PlaygroundEvent } from "../../../playground/playground_calls.ts";
-import { count } from "../../amounts.ts";
+import { compact, count, duration, usd } from "../../amounts.ts";
 import { markdownHtml } from "../../markdown.ts";
-import { compact, duration, money } from "../../figures.ts";
 
 /** What a script or a page gets of an answer: words, and figures at its end. */
 export type LineEvent = Exclude<PlaygroundEvent, { kind: "end" }> | Figures;
@@ -42,7 +41,7 @@ function summarize(record: Record): string {
     ...part(cacheReadTokens, "of them cached"),
     ...(outputTokens === null ? [] : [`${count(outputTokens)} out`]),
     ...part(reasoningTokens, "of them reasoning"),
-    costNanos === null ? "cost unknown" : money(costNanos),
+    costNanos === null ? "cost unknown" : usd(costNanos),
     ...(record.mode === "managed" ? [] : ["with your own vendor key"]),
     duration(record.latencyMs),
     ...(record.timeToFirstTokenMs === null

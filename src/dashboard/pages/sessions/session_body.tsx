@@ -1,10 +1,10 @@
+import { endings } from "../interactions/endings.ts";
 import type { ShownAnswer, ShownTurn } from "../../../records/transcript.ts";
 import type { SessionCall } from "../../../records/interaction_repository.ts";
-import { count, counted, percent } from "../../amounts.ts";
+import { count, counted, duration, percent, usd } from "../../amounts.ts";
 import { Badge, BoxedFact, Time } from "../../components.tsx";
 import { AddedTurns } from "../interactions/conversation.tsx";
 import { payloadsNeeded } from "../interactions/detail_body.tsx";
-import { duration, endings, usd } from "../interactions/figures.ts";
 import type { MediaAddresses } from "../interactions/media.ts";
 import { listPath } from "../interactions/view.ts";
 import type { RunSums } from "./session_money.ts";

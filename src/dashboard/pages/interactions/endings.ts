@@ -1,0 +1,17 @@
+import type { InteractionStatus } from "../../../shared/interaction.ts";
+import type { Tone } from "../../components.tsx";
+
+/** How a call's end is told. */
+export const endings: Readonly<
+  Record<InteractionStatus, { label: string; tone: Tone; meaning: string }>
+> = {
+  completed: { label: "Completed", tone: "good", meaning: "The whole answer was delivered." },
+  failed: { label: "Failed", tone: "bad", meaning: "The call failed." },
+  truncated: { label: "Cut off", tone: "warn", meaning: "The vendor's stream broke off." },
+  cancelled: { label: "Cancelled", tone: "neutral", meaning: "The caller left before the end." },
+  interrupted: {
+    label: "Interrupted",
+    tone: "warn",
+    meaning: "The service stopped before the call had ended.",
+  },
+};
