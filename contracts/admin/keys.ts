@@ -11,7 +11,8 @@ import {
   usdAmount,
 } from "./fields.ts";
 
-const agents = [
+/** Coding agents that a key can be made for. */
+export const agentNames = [
   "codex",
   "claude-code",
   "gemini-cli",
@@ -112,7 +113,7 @@ export const adminKeyContracts = {
       record: recorded.optional().describe(
         "What is recorded of its calls: `metadata` is usage and money without any content. Default `full`.",
       ),
-      for: z.enum(agents).optional().describe(
+      for: z.enum(agentNames).optional().describe(
         "A coding agent that it is for, whose name is the app tag unless another is given. Default: none.",
       ),
       app: z.string().min(1).max(256).optional().describe(

@@ -1,13 +1,8 @@
+import { agentNames } from "../../contracts/admin/keys.ts";
 import { OptionError } from "../administration/administration.ts";
 import { checkedKeyDefaults } from "../administration/key_administration.ts";
 import { defined } from "../base/defined.ts";
-import {
-  agentLines,
-  type AgentName,
-  agentNames,
-  agentTitles,
-  isAgentName,
-} from "../keys/agents.ts";
+import { agentLines, type AgentName, agentTitles, isAgentName } from "../keys/agents.ts";
 import type { KeyDefaults } from "../keys/key_defaults.ts";
 import { optional, textOption, UsageError, type Values } from "./command.ts";
 

@@ -1,14 +1,6 @@
-/** Coding agents that a key can be made for. */
-export const agentNames = [
-  "codex",
-  "claude-code",
-  "gemini-cli",
-  "opencode",
-  "aider",
-  "cline",
-  "cursor",
-] as const;
+import { agentNames } from "../../contracts/admin/keys.ts";
 
+/** A coding agent that a key can be made for. */
 export type AgentName = typeof agentNames[number];
 
 export function isAgentName(name: string): name is AgentName {

@@ -1,4 +1,5 @@
-import { agentLines, agentNames, agentTitles } from "../../../keys/agents.ts";
+import { agentNames } from "../../../../contracts/admin/keys.ts";
+import { agentLines, agentTitles } from "../../../keys/agents.ts";
 import { mintKey } from "../../../keys/credential.ts";
 import type { KeyRow } from "../../../keys/key_service.ts";
 import { accountScopes, memberScopes } from "../../../keys/scopes.ts";
