@@ -18,7 +18,8 @@ import { maskSecrets, Secret } from "../../src/base/secret.ts";
 import { type SseEvent, SseSplitter } from "../../src/base/sse.ts";
 import { pcmFormatOf } from "../../src/base/wav.ts";
 import { mediaSource, plainMime, standardBase64 } from "../../src/dialects/kernel/media_source.ts";
-import { promptText } from "../../src/dialects/kernel/prompt_text.ts";
+import { finish } from "../../src/base/steps.ts";
+import { promptContent } from "../../src/dialects/kernel/prompt_text.ts";
 import { aliasToolNames } from "../../src/dialects/kernel/tool_names.ts";
 import { PartialArgs } from "../../src/dialects/text/generate/answer/partial_args.ts";
 import { ResponseRewriter } from "../../src/dialects/kernel/response_rewriter.ts";
@@ -76,7 +77,7 @@ const texts: Readonly<Record<string, (text: string) => unknown>> = {
   "mediaSource of a data: address": (text) => mediaSource(`data:image/png;base64,${text}`),
   "mediaSource without base64": (text) => mediaSource(`data:text/plain,${text}`),
   "mediaSource with a long head": (text) => mediaSource(`data:${text},AAAA`),
-  promptText,
+  promptContent: (text) => finish(promptContent(text)),
   maskSecrets,
   vendorFault: (text) =>
     vendorFault(

@@ -1,4 +1,4 @@
-import { finish, type Steps } from "../../base/steps.ts";
+import type { Steps } from "../../base/steps.ts";
 import { isLongBase64, promptMediaTokens } from "../../shared/media_estimate.ts";
 import { estimateAll } from "../../shared/token_estimate.ts";
 import { isRecord } from "./json.ts";
@@ -7,15 +7,11 @@ import type { Dialect } from "./dialect.ts";
 import { foldEvents } from "./fold.ts";
 
 /**
- * The text of a request in any dialect, to count its tokens if the vendor doesn't: every string in
- * the body that isn't media. Iterative, since callers may nest arbitrarily deep.
+ * The text of a request in any dialect, and the estimated tokens of its media, to count its tokens
+ * if the vendor doesn't: every string in the body that isn't media. Iterative, since callers may nest
+ * arbitrarily deep.
  */
-export function promptText(body: unknown): string {
-  return finish(promptContent(body)).texts.join("\n");
-}
-
-/** The same as a list, and the estimated tokens of the media, collected in steps. */
-function* promptContent(body: unknown): Steps<{ texts: string[]; mediaTokens: number }> {
+export function* promptContent(body: unknown): Steps<{ texts: string[]; mediaTokens: number }> {
   const texts: string[] = [];
   let mediaTokens = 0;
   const stack: unknown[] = [body];

@@ -1,5 +1,10 @@
 import assert from "@std/assert";
-import { promptText } from "./prompt_text.ts";
+import { finish } from "../../base/steps.ts";
+import { promptContent } from "./prompt_text.ts";
+
+function promptText(body: unknown): string {
+  return finish(promptContent(body)).texts.join("\n");
+}
 
 function counted(text: unknown): string {
   return promptText({ messages: [{ content: text }] });
