@@ -31,15 +31,12 @@ export const shared: Readonly<Record<string, number>> = {
   cohortRoutes: 2,
   count: 2,
   deletionRoutes: 2,
-  duration: 3,
   evalRoutes: 3,
   exportRoutes: 2,
   figuresOf: 2,
   inlineMedia: 2,
   noCounts: 2,
-  percent: 2,
   refused: 2,
-  usd: 2,
   workOn: 2,
 };
 
