@@ -52,6 +52,9 @@ eachDatabase(
       world.create({ requestId: "r", requestHash: "other" }),
       codeOf("idempotency_conflict"),
     );
+    const other = await newAccount(database, "other");
+    const theirs = { accountId: other, select: { accountId: other }, requestHash: "other" };
+    assert.notEqual(await world.create({ ...theirs, requestId: "r" }), id, "each account's own");
     await database.query("update eval_runs set created_at = created_at - interval '25 hours'");
     assert.notEqual(await world.create({ requestId: "r", requestHash: "other" }), id);
   },

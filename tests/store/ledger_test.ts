@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import type { LeaseRequest, Ledger } from "../../src/credit/ledger.ts";
 import type { Database, Queryable } from "../../src/database/database.ts";
+import { createCreditHistory, readCreditLevels } from "../../src/credit/store/credit_history.ts";
 import { createLedger, credit, lockAccounts, releaseLease } from "../../src/credit/store/ledger.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
@@ -151,6 +152,64 @@ eachDatabase(
     assert.deepEqual(await ledger.check(), []);
   },
 );
+
+eachDatabase("what happens to one account's credit leaves another's as it is", async (db) => {
+  const [ledger, accountId] = await opened(db, 100n);
+  const besideId = await newAccount(db, "beside");
+  await ledger.grant(besideId, 1000n, { note: "beside" });
+  await ledger.take(request(besideId, { leaseId: "beside", processId: "process-2" }));
+  await ledger.renew([{ leaseId: "beside", accountId: besideId, inFlightNanos: 4n }], 1000);
+  await ledger.post([
+    { interactionId: "beside", accountId: besideId, leaseId: null, chargedNanos: 3n },
+  ]);
+  const beside = () =>
+    Promise.all(
+      ["account_balances", "leases", "ledger_entries"].map((table) =>
+        db.query(`select * from ${table} where account_id = $1 order by 1`, [besideId])
+      ),
+    );
+  const before = await beside();
+
+  await ledger.take(request(accountId, { wantedNanos: 20n }));
+  const charge = { accountId, chargedNanos: 7n };
+  await ledger.post([
+    { ...charge, interactionId: "a", leaseId: "lease-1" },
+    { ...charge, interactionId: "b", leaseId: null },
+    // An account's charge draws on no lease but its own.
+    { ...charge, interactionId: "c", leaseId: "beside" },
+  ]);
+  assert.equal(await left(ledger, accountId), 66n);
+  const back = { operationId: "back", accountId, amountNanos: 5n };
+  assert.equal(await ledger.release({ ...back, leaseId: "lease-1" }), 71n);
+  assert.equal(await ledger.release({ ...back, leaseId: "beside", operationId: "other" }), 71n);
+  const refund = { accountId, note: "twice" };
+  for (const transactionId of ["a", "beside"]) {
+    await refundCharge(db, { ...refund, transactionId }, createAnalyticsStore(db));
+  }
+  for (let time = 0; time < 2; time++) {
+    const once = { note: "price", operationId: "once" };
+    assert.equal(await ledger.adjust(accountId, -1n, once), 85n);
+  }
+  await ledger.renew([{ leaseId: "lease-1", accountId, inFlightNanos: 2n }], 150);
+  assert.deepEqual(await ledger.show(accountId), { balanceNanos: 85n, reservedNanos: 2n });
+  assert.deepEqual(await ledger.available([accountId]), new Map([[accountId, 77n]]));
+  await pass(db, 151);
+  assert.equal((await ledger.show(accountId)).reservedNanos, 0n);
+  assert.deepEqual(await ledger.sweepExpired(), { leases: 1, nanos: 8n });
+  await ledger.take(request(accountId, { leaseId: "lease-2" }));
+  assert.deepEqual(await ledger.takeBack("process-1"), { leases: 1, nanos: 10n });
+
+  const history = await createCreditHistory(db).latest(accountId, 10);
+  assert.deepEqual(history.map(({ nanos }) => nanos), [-1n, 7n, 100n]);
+  assert.deepEqual(
+    await readCreditLevels(db, [accountId]),
+    new Map([[accountId, { balanceNanos: 85n, lastGrantNanos: 100n }]]),
+  );
+  assert.deepEqual(await ledger.check(), []);
+  // `pass` moves the time of every lease.
+  await pass(db, -151);
+  assert.deepEqual(await beside(), before);
+});
 
 eachDatabase("the check names a sum that does not agree with the entries", async (db) => {
   const [ledger, accountId] = await opened(db, 100n);
