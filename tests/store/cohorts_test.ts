@@ -61,7 +61,7 @@ eachDatabase(
     await assert.rejects(post([item("clicks", 2)], "r-1"), conflict);
     await assert.rejects(post(items, "r-1", "another cohort"), conflict);
     // The id is the account's own.
-    await poster(database, other)(items, "r-1");
+    assert.equal((await poster(database, other)(items, "r-1")).repeated, false);
     assert.deepEqual(await outcomesOf(database, account), [["clicks", null, 2n, 2_000_000_000n]]);
     await database.query(
       "update cohort_outcomes set created_at = created_at - interval '25 hours'",
@@ -108,6 +108,39 @@ eachDatabase(
       ["clicks", null, 1n, 1_000_000_000n],
       ["revenue", null, 1n, 9_000_000_000n],
     ]);
+  },
+);
+
+eachDatabase(
+  "outcomes of another account count in no cohort of the same name",
+  async (database) => {
+    const account = await newAccount(database);
+    const theirs = poster(database, await newAccount(database, "other"));
+    const post = poster(database, account);
+    const order = item("revenue", 9, { itemId: "order-1" });
+    assert.equal((await post([order])).accepted, 1);
+    const linked = [{ sessionId: "s" }, { transactionId: "t" }].map((to) => item("clicks", 1, to));
+    await theirs([item("revenue", 5, { itemId: "order-1" }), ...linked]);
+    await theirs(linked, undefined, "b");
+    await theirs(linked, undefined, "d");
+    assert.equal((await post([order])).accepted, 0, "what another has posted is no conflict");
+
+    const cohorts = createCohorts(database, createAnalyticsStore(database));
+    const bounds = { since: null, most: 9 };
+    const [latest] = await cohorts.readLatest(account, ["c"], bounds);
+    const all = [
+      (await cohorts.read(account, ["c"]))[0]!.outcomes,
+      latest!.sums.outcomes,
+      (await cohorts.readModels(account, "c")).unattributed,
+      (await cohorts.readModels(account, "c", bounds)).unattributed,
+    ];
+    for (const sums of all) assert.deepEqual(sums.map(({ sum }) => sum), [9_000_000_000n]);
+    const { lines } = await cohorts.list(account, { ...bounds, from: "", limit: 9 });
+    assert.deepEqual(
+      lines.map(({ cohortId, outcomes }) => [cohortId, outcomes.revenueNanos]),
+      [["c", 9_000_000_000n]],
+    );
+    assert.equal(lines[0]!.outcomes.conversionNanos, 0n);
   },
 );
 
