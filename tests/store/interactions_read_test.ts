@@ -4,9 +4,11 @@ import type { Interaction, InteractionQuery } from "../../src/shared/interaction
 import type { Database } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createLabelRows } from "../../src/records/store/label_days.ts";
+import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { collect, interaction, newAccount, observed } from "./samples.ts";
 
+const dayOf = (day: number) => new Date(Date.UTC(2026, 10, day));
 const at = (second: number) => new Date(Date.UTC(2026, 10, 21, 10, 0, second));
 
 async function ids(database: Database, query: InteractionQuery): Promise<string[]> {
@@ -109,8 +111,8 @@ eachDatabase("rows of other accounts are never read", async (database) => {
 
 /** Theirs are before and after ours, and are named alike in every way that a read asks for. */
 eachDatabase("nothing that is asked of an account's calls tells of another's", async (database) => {
-  const ours = await newAccount(database);
   const theirs = await newAccount(database, "theirs");
+  const ours = await newAccount(database);
   const store = createAnalyticsStore(database);
   const [before, at, after] = [9, 10, 11].map((hour) => new Date(Date.UTC(2026, 10, 21, hour)));
   const named = {
@@ -191,6 +193,18 @@ eachDatabase("nothing that is asked of an account's calls tells of another's", a
     const [day, ...none] = await labels.read({ ...span, accountId: ours, span: "day" }, label);
     assert.deepEqual([day!.sums.calls, none], [[1], []]);
   }
+  const usage = createUsageSums(database);
+  const day = { accountId: ours, span: "day", from: dayOf(21), to: dayOf(22) } as const;
+  const grouped = (await usage.groups(day, { part: "app", byDay: false }, 9))!;
+  const { values, all } = await usage.values(day, "app", 9);
+  const counted = [await usage.steps(day), grouped, values];
+  for (const sums of counted) {
+    assert.deepEqual(sums.map(({ calls, chargedNanos }) => [Number(calls), chargedNanos]), [[
+      1,
+      7n,
+    ]]);
+  }
+  assert.deepEqual([all, await usage.firstHour(ours)], [1, at]);
 });
 
 eachDatabase("at most 4 MiB of payloads, or one row's, are held at a time", async (database) => {

@@ -162,6 +162,7 @@ eachDatabase("what happens to one account's credit leaves another's as it is", a
   await ledger.post([
     { interactionId: "beside", accountId: besideId, leaseId: null, chargedNanos: 3n },
   ]);
+  await ledger.adjust(besideId, -2n, { note: "repriced", interactionId: "beside" });
   const beside = () =>
     Promise.all(
       ["account_balances", "leases", "ledger_entries"].map((table) =>
@@ -170,7 +171,8 @@ eachDatabase("what happens to one account's credit leaves another's as it is", a
     );
   const before = await beside();
 
-  await ledger.take(request(accountId, { wantedNanos: 20n }));
+  const take = request(accountId, { wantedNanos: 20n });
+  await ledger.take(take);
   const charge = { accountId, chargedNanos: 7n };
   await ledger.post([
     { ...charge, interactionId: "a", leaseId: "lease-1" },
@@ -196,6 +198,7 @@ eachDatabase("what happens to one account's credit leaves another's as it is", a
   await pass(db, 151);
   assert.equal((await ledger.show(accountId)).reservedNanos, 0n);
   assert.deepEqual(await ledger.sweepExpired(), { leases: 1, nanos: 8n });
+  assert.equal((await ledger.take(take)).grantedNanos, 0n, "the lease it made is gone");
   await ledger.take(request(accountId, { leaseId: "lease-2" }));
   assert.deepEqual(await ledger.takeBack("process-1"), { leases: 1, nanos: 10n });
 
