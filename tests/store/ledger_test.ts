@@ -200,7 +200,9 @@ eachDatabase("what happens to one account's credit leaves another's as it is", a
   assert.deepEqual(await ledger.sweepExpired(), { leases: 1, nanos: 8n });
   assert.equal((await ledger.take(take)).grantedNanos, 0n, "the lease it made is gone");
   await ledger.take(request(accountId, { leaseId: "lease-2" }));
+  await ledger.take(request(accountId, { leaseId: "lease-3", processId: "process-2" }));
   assert.deepEqual(await ledger.takeBack("process-1"), { leases: 1, nanos: 10n });
+  assert.equal(await left(ledger, accountId), 75n, "another process goes on");
 
   const history = await createCreditHistory(db).latest(accountId, 10);
   assert.deepEqual(history.map(({ nanos }) => nanos), [-1n, 7n, 100n]);

@@ -210,11 +210,11 @@ eachDatabase("what a capped key has spent follows the correction", async (db) =>
   await interactions.insert([call(accountId, "a")]);
   await db.query(
     `insert into key_charges (transaction_id, api_key_id, created_at, charged_nanos)
-     values ('a', 'key_1', clock_timestamp(), 1000)`,
+     values ('a', 'key_1', clock_timestamp(), 1000), ('z', 'key_1', clock_timestamp(), 500)`,
   );
   await run(pricesOf(doubled));
-  const [row] = await db.query("select charged_nanos from key_charges");
-  assert.equal(row!.charged_nanos, 2000n);
+  const rows = await db.query("select charged_nanos from key_charges order by transaction_id");
+  assert.deepEqual(rows.map((row) => row.charged_nanos), [2000n, 500n]);
 });
 
 eachDatabase(
