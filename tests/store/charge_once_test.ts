@@ -114,6 +114,22 @@ eachDatabase("both in one batch, and three in a line, are one charge", async (da
   assert.deepEqual((await alive.look(z)).state, "running");
 });
 
+eachDatabase("requests of one batch are charged each by itself, once", async (database) => {
+  const { records, dead, claimOf, row, charged } = await setUp(database);
+  const ids = ["r1", "r2", "r3"];
+  const claimAll = async () => {
+    const claims = ids.map((requestId) => claimOf({ requestId }));
+    for (const claim of claims) await dead.claim(claim);
+    return claims;
+  };
+  const first = await claimAll();
+  await records.insert([row("a1", first[0]!), row("a2", first[1]!)]);
+  const second = await claimAll();
+  await records.insert(second.map((claim, at) => row(`b${at + 1}`, claim)));
+  await records.insert([row("a3", first[2]!)]);
+  assert.deepEqual(await charged(), ["a1", "a2", "b3"]);
+});
+
 for (
   const [name, more] of [
     ["an answer of the response cache", { cache: "hit" }],
