@@ -245,6 +245,16 @@ eachDatabase("a charge that stands for its request is not given back", async (da
     createAnalyticsStore(database),
   );
   assert.deepEqual(await charged(), ["y"]);
+  // One that was charged beside it is.
+  const z = claimOf();
+  await records.insert([row("z", z)]);
+  assert.deepEqual(await charged(), ["y", "z"]);
+  await refundCharge(
+    database,
+    { ...duplicate, transactionId: "z", claim: z },
+    createAnalyticsStore(database),
+  );
+  assert.deepEqual(await charged(), ["y"]);
 });
 
 eachDatabase("a charge that is given back after its call was erased leaves the sums too", async (
