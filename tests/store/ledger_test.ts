@@ -222,6 +222,31 @@ eachDatabase("the check names a sum that does not agree with the entries", async
   assert.deepEqual(await ledger.check(), [
     { accountId, what: "balance", unspentNanos: 99n, entriesNanos: 100n },
   ]);
+  // Sums that are gone, and such as no entry stands for.
+  await db.query("delete from account_balances", []);
+  const otherId = await newAccount(db, "other");
+  await db.query(
+    `insert into account_balances (account_id, balance_nanos, leased_nanos) values ($1, 3, 7)`,
+    [otherId],
+  );
+  await db.query(
+    `insert into leases (id, account_id, process_id, amount_nanos, expires_at)
+     values ('lease', $1, 'process', 5, clock_timestamp())`,
+    [otherId],
+  );
+  const gaps = (await ledger.check()).map(({ accountId, what, ...sums }) =>
+    [`${what} of ${accountId}`, Object.values(sums)] as const
+  );
+  assert.deepEqual(
+    new Map(gaps),
+    new Map([
+      [`balance of ${accountId}`, [0n, 100n]],
+      [`balance of ${otherId}`, [3n, 0n]],
+      [`leased of ${otherId}`, [7n, 0n]],
+      [`leases of ${otherId}`, [5n, 0n]],
+    ]),
+  );
+  assert.equal(gaps.length, 4);
 });
 
 onPostgres(
