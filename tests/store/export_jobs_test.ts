@@ -162,6 +162,35 @@ eachDatabase("accounts are kept apart", async (database) => {
   assert.equal((await jobs.list(accountId))[0]?.state, "ready");
 });
 
+eachDatabase("what becomes of one job becomes of no other", async (database) => {
+  const { accountId, jobs } = await setup(database);
+  const other = await newAccount(database, "other");
+  await jobs.create(order(other));
+  const theirs = (await jobs.claim())!.job;
+  // Of the same claim, and so told apart by their ids alone.
+  const claimed = async () => {
+    await jobs.create(order(accountId));
+    return (await jobs.claim())!.job;
+  };
+  await jobs.release(await claimed(), true);
+  assert.deepEqual(await jobs.renew([theirs]), new Set([theirs.requestId]), "released");
+  const ours = await claimed();
+  await jobs.finish(ours, 5);
+  assert.equal(await jobs.finish(theirs, 7), true);
+  await jobs.remove(accountId, ours.requestId);
+  assert.equal((await jobs.find(other, theirs.requestId))?.state, "ready");
+  await jobs.remove(other, theirs.requestId);
+  await jobs.cleared(ours);
+  const leftOver = await jobs.leftOver();
+  assert.deepEqual(leftOver.map(({ requestId }) => requestId), [theirs.requestId]);
+  // What waits has no file yet, and isn't over.
+  const waiting = await jobs.create(order(other));
+  await jobs.forget();
+  assert.deepEqual((await jobs.list(other)).map(({ requestId }) => requestId), [waiting.requestId]);
+  await database.query("update export_jobs set expires_at = clock_timestamp()", []);
+  assert.deepEqual(await jobs.list(other), []);
+});
+
 eachDatabase("an erasure hits what may hold its rows, and nothing else", async (database) => {
   const { accountId, jobs, ready, stateOf } = await setup(database);
   const at = (day: number) => new Date(Date.UTC(2026, 0, day));
