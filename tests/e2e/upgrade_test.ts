@@ -9,16 +9,29 @@ import { runProgram, type ServiceProcess, startService } from "../support/proces
 const root = new URL("../../", import.meta.url);
 const pathOf = (url: URL) => decodeURIComponent(url.pathname);
 
-/** A version after this one: a copy of the program with more migrations. Gives its folder. */
-async function laterVersion(folder: string, more: Readonly<Record<string, string>>): Promise<void> {
-  const parts = ["src", "contracts", "openapi", "migrations", "main.ts", "deno.json", "deno.lock"];
+/**
+ * A version after this one: a copy of the program with more migrations, and how it is started. Of
+ * the bundle where the gate has made one: a copied source is compiled whole, as nobody has run it.
+ */
+async function laterVersion(
+  folder: string,
+  more: Readonly<Record<string, string>>,
+): Promise<{ script: string; args: string[] }> {
+  const bundle = Deno.env.get("TEST_BUNDLE");
+  const from = bundle ?? pathOf(root);
+  const parts = bundle === undefined
+    ? ["src", "contracts", "openapi", "migrations", "main.ts", "deno.json", "deno.lock"]
+    : ["."];
   const { success } = await new Deno.Command("cp", {
-    args: ["-r", ...parts.map((part) => pathOf(new URL(part, root))), folder],
+    args: ["-r", ...parts.map((part) => `${from}/${part}`), folder],
   }).output();
   assert.ok(success);
   for (const [name, sql] of Object.entries(more)) {
     await Deno.writeTextFile(`${folder}/migrations/${name}`, sql);
   }
+  return bundle === undefined
+    ? { script: `${folder}/main.ts`, args: [] }
+    : { script: `${folder}/program.js`, args: ["start"] };
 }
 
 const names = [...Deno.readDirSync(new URL("migrations/", root))].map(({ name }) => name);
@@ -97,11 +110,9 @@ postgresSite(
     const simulators = await startSimulators();
     const folder = await Deno.makeTempDir({ prefix: "versions-" });
     try {
-      const later = `${folder}/later`;
-      const latest = `${folder}/latest`;
-      for (const each of [later, latest]) await Deno.mkdir(each);
-      await laterVersion(later, next);
-      await laterVersion(latest, afterNext);
+      for (const name of ["later", "latest"]) await Deno.mkdir(`${folder}/${name}`);
+      const later = await laterVersion(`${folder}/later`, next);
+      const latest = await laterVersion(`${folder}/latest`, afterNext);
       const { baseUrl, apiKey } = simulators.vendors["vendor-b"];
       const more = {
         ...{ VENDOR_B_BASE_URL: baseUrl, VENDOR_B_API_KEY: apiKey, STARTING_CREDIT_USD: "1000" },
@@ -114,8 +125,8 @@ postgresSite(
       await wait(1000);
 
       const secondEnv = site.another();
-      const start = (at: string, env: Readonly<Record<string, string>>) =>
-        startService({ script: `${at}/main.ts`, env: { ...env, ...more }, timeoutMs: 120_000 });
+      const start = (version: typeof later, env: Readonly<Record<string, string>>) =>
+        startService({ ...version, env: { ...env, ...more }, timeoutMs: 120_000 });
       const newer = await start(later, secondEnv);
       assert.match(newer.output(), new RegExp(`migrating the database step=${own + 3} name=shops`));
       const newerLoad = load(newer, key);
