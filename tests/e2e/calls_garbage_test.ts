@@ -1,5 +1,6 @@
 import assert from "@std/assert";
-import { runProgram, startService } from "../support/process.ts";
+import { runAdminHere } from "../support/admin.ts";
+import { startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
 const callers = 32;
@@ -45,7 +46,7 @@ Deno.test("little more than its record is promoted of a call that has ended", as
       ["account", "tier", "1", "enterprise", "--rpm", "1000000", "--burst", "1000000"],
     ]
   ) {
-    const { code, stderr } = await runProgram({ script: "admin.ts", args, env });
+    const { code, stderr } = await runAdminHere({ args, env });
     assert.equal(code, 0, stderr);
   }
   const make = async () => {

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
-import { runProgram, startService } from "../support/process.ts";
+import { runAdminHere } from "../support/admin.ts";
+import { startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
 const directory = temporaryDirectory("first-start");
@@ -93,7 +94,7 @@ Deno.test("a killed service starts again on its data, and its rows and keys are 
   assert.deepEqual(await rows(second.baseUrl, key), [transaction, more]);
   assert.doesNotMatch(second.output(), /dmt_/);
   // What the killed server left behind reaches nobody: commands go to the one that lives.
-  const listed = await runProgram({ script: "admin.ts", args: ["key", "list", "--json"], env });
+  const listed = await runAdminHere({ args: ["key", "list", "--json"], env });
   assert.equal(listed.code, 0, listed.stderr);
   assert.equal(JSON.parse(listed.stdout).length, 1);
   assert.equal(await second.stop(), 0);

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { runAdminHere } from "../support/admin.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { interaction } from "../store/samples.ts";
-import { runProgram, startService } from "../support/process.ts";
+import { startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
 const fields = [
@@ -50,7 +50,7 @@ Deno.test("journal status tells of a running server, of files alone, and of noth
   await using service = await startService({ env });
   const running = await status();
   assert.deepEqual([running.running, running.waiting, running.rejected], [true, 0, 1]);
-  const lines = await runProgram({ script: "admin.ts", args: ["journal", "status"], env });
+  const lines = await runAdminHere({ args: ["journal", "status"], env });
   assert.match(lines.stdout, /A server runs[^]*Waiting for the store: 0 records\./);
   assert.match(lines.stdout, /Refused by the store: 1 records, in journal\/rejected\.jsonl\./);
   assert.equal(await service.stop(), 0);
@@ -58,7 +58,7 @@ Deno.test("journal status tells of a running server, of files alone, and of noth
 
 Deno.test("journal without status is wrong usage", async () => {
   const env = { DATA_DIR: `${temporaryDirectory("journal-usage")}/data` };
-  const ended = await runProgram({ script: "admin.ts", args: ["journal", "stats"], env });
+  const ended = await runAdminHere({ args: ["journal", "stats"], env });
   assert.equal(ended.code, 2);
   assert.match(ended.stderr, /Unknown command 'journal stats'\. Did you mean 'journal status'\?/);
 });

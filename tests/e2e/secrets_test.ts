@@ -1,6 +1,7 @@
 import assert from "@std/assert";
+import { runAdminHere } from "../support/admin.ts";
 import { startFakeVendor } from "../support/fake_vendor.ts";
-import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+import { type ServiceProcess, startService } from "../support/process.ts";
 import { createMigrated, kindsOfThisRun } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -45,11 +46,7 @@ async function search(kind: "embedded" | "postgres"): Promise<void> {
   const greeting = service.output().length;
   const key = service.firstKey;
   const calls = await provoke(service, key);
-  const made = await runProgram({
-    script: "admin.ts",
-    args: ["key", "create", "--name", "x", "--json"],
-    env,
-  });
+  const made = await runAdminHere({ args: ["key", "create", "--name", "x", "--json"], env });
   const secondKey = JSON.parse(made.stdout).key as string;
   // The control file's token is for its owner alone; that it is not in the log matters.
   const control = JSON.parse(await Deno.readTextFile(`${directory}/control.json`)).token as string;
