@@ -32,27 +32,6 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
     assert.equal(wrong.code, code, args.join(" ") + wrong.stdout);
     assert.deepEqual(Object.keys(JSON.parse(wrong.stdout)), ["error"]);
   };
-  const checks = async () => {
-    const json = await asProgram("--json", "--filter", "user_id=u-7");
-    assert.equal(json.code, 0, json.stderr);
-    assert.deepEqual(JSON.parse(json.stdout).map((row: { user_id: string }) => row.user_id), [
-      "u-7",
-    ]);
-    const span = ["--from", "2026-01-01t00:00:00z", "--to", "2026-01-01"];
-    const csv = await here("--format", "csv", ...span);
-    assert.equal(csv.stdout.split("\r\n").length, 302);
-    const file = await asProgram(
-      "--json",
-      "--format=csv",
-      `--out=${out}`,
-      "--filter",
-      "stream=true",
-    );
-    assert.equal(file.code, 0, file.stdout);
-    const size = (await Deno.stat(out)).size;
-    assert.deepEqual(JSON.parse(file.stdout), { file: out, rows: 150, bytes_size: size });
-    assert.equal((await here("--table", "eval_runs")).stdout, "[\n]\n");
-  };
   // Each command opens the database itself.
   await t.step("without a server", async () => {
     const csv = await here("--json", "--format=csv", `--out=${out}`, "--filter", "stream=true");
@@ -64,7 +43,20 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
   await using service = await startService({ env });
   assert.equal((await post(service, key, { start_date: "2020-01-01T00:00:00Z" })).status, 200);
   await t.step("with a server that owns the database", async () => {
-    await checks();
+    const json = await asProgram("--json", "--filter", "user_id=u-7");
+    assert.equal(json.code, 0, json.stderr);
+    assert.deepEqual(JSON.parse(json.stdout).map((row: { user_id: string }) => row.user_id), [
+      "u-7",
+    ]);
+    const span = ["--from", "2026-01-01t00:00:00z", "--to", "2026-01-01"];
+    const csv = await here("--format", "csv", ...span);
+    assert.equal(csv.stdout.split("\r\n").length, 302);
+    const toFile = ["--json", "--format=csv", `--out=${out}`, "--filter", "stream=true"];
+    const file = await asProgram(...toFile);
+    assert.equal(file.code, 0, file.stdout);
+    const size = (await Deno.stat(out)).size;
+    assert.deepEqual(JSON.parse(file.stdout), { file: out, rows: 150, bytes_size: size });
+    assert.equal((await here("--table", "eval_runs")).stdout, "[\n]\n");
     for (const [code, ...args] of wrongOrders) await fails(code, ...args);
     await fails(1, "--out", `${dataDir}/no/such/folder/x`);
   });
