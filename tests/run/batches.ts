@@ -1,12 +1,13 @@
 import { longest } from "./files.ts";
 import { fileMark } from "./batch.ts";
 
-/** What is tried beside its file loads parts of the product, and much the same ones. */
+/** What is tried there loads parts of the product, and much the same ones. */
 const batchedFolders = /^(src|openapi|demo|packaging|bench|tests\/\w+)\//;
 /**
  * One of its servers replaces the runtime's own `Response`, which others must have; those on
  * pages start Chromium in a hook of a module that they share, which only the first of a batch would
- * have; packages load nothing that another file would load too.
+ * have, and a second Chromium in one isolate doesn't start; packages load nothing that another file
+ * would load too.
  */
 const besideNobody = /^tests\/(http\/overload_test\.ts$|(browser|packaging|sdk)\/)/;
 /** More leave less to load, and a batch running alone at the end. */
@@ -14,8 +15,8 @@ const filesOfBatch = 32;
 const longFilesOfBatch = 3;
 
 /**
- * Test files that run one after the other in one isolate, by the folder that they are in; those that
- * take long are fewer.
+ * Test files that run one after the other in one isolate, of any folders. Those that take long are
+ * fewer, and of one folder, so that some start early of each.
  */
 export function batchesOf(files: readonly string[]): (readonly string[])[] {
   const isLong = new Set(longest);
@@ -23,17 +24,19 @@ export function batchesOf(files: readonly string[]): (readonly string[])[] {
   const open = new Map<string, string[]>();
   for (const file of files) {
     const folder = besideNobody.test(file) ? undefined : batchedFolders.exec(file)?.[0];
-    const kind = `${isLong.has(file)} ${folder}`;
-    const batch = folder === undefined ? undefined : open.get(kind);
-    if (
-      batch !== undefined && batch.length < (isLong.has(file) ? longFilesOfBatch : filesOfBatch)
-    ) {
+    if (folder === undefined) {
+      batches.push([file]);
+      continue;
+    }
+    const [kind, most] = isLong.has(file) ? [folder, longFilesOfBatch] : ["short", filesOfBatch];
+    const batch = open.get(kind);
+    if (batch !== undefined && batch.length < most) {
       batch.push(file);
       continue;
     }
     const fresh = [file];
     batches.push(fresh);
-    if (folder !== undefined) open.set(kind, fresh);
+    open.set(kind, fresh);
   }
   return batches;
 }
