@@ -16,7 +16,7 @@ const longFilesOfBatch = 3;
 
 /**
  * Test files that run one after the other in one isolate, of any folders. Those that take long are
- * fewer, and of one folder, so that some start early of each.
+ * fewer, and of one folder.
  */
 export function batchesOf(files: readonly string[]): (readonly string[])[] {
   const isLong = new Set(longest);
