@@ -29,6 +29,22 @@ export function* mendJson(text: string): Generator<unknown> {
   }
 }
 
+/**
+ * The object of a truncated JSON text with the members that came whole; undefined if it is none. A
+ * complete text yields its value.
+ */
+export function wholeMembers(text: string): unknown {
+  const whole = parse(text);
+  if (whole) return whole.value;
+  const { open } = walk(text);
+  const [object] = open;
+  if (object?.kind !== "}") return undefined;
+  // A value that ends with its bracket or quote is whole; digits may be missing from a number.
+  const isLastWhole = open.length === 1 && /[}\]"]\s{0,64}$/.test(text.slice(-65));
+  const all = isLastWhole ? parse(`${text}}`) : undefined;
+  return (all ?? parse(`${text.slice(0, object.lastEnd)}}`))?.value;
+}
+
 /** Deeper texts are not conversations. */
 const maxDepth = 200;
 const mostTries = 24;

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { mendJson } from "./mend_json.ts";
+import { mendJson, wholeMembers } from "./mend_json.ts";
 
 Deno.test("a whole text is its one value", () => {
   assert.deepEqual([...mendJson('{"a":[1,2]}')], [{ a: [1, 2] }]);
@@ -40,4 +40,24 @@ Deno.test("what is no JSON gives nothing", () => {
   for (const text of ["", "--boundary\r\nx", "nothing", "[".repeat(100_000)]) {
     assert.deepEqual([...mendJson(text)], []);
   }
+});
+
+Deno.test("of an object that breaks off the members that came whole are there", () => {
+  const text = '{"a":[{"b":"x"}],"c":{"d":1,"e":25},"f":130} ';
+  const c = { d: 1, e: 25 };
+  const a = [{ b: "x" }];
+  for (let end = 0; end <= text.length; end++) {
+    const begin = text.slice(0, end);
+    const expected = end === 0
+      ? undefined
+      : end < text.indexOf(',"c"')
+      ? {}
+      : end < text.indexOf(',"f"')
+      ? { a }
+      : end < text.indexOf("} ") + 1
+      ? { a, c }
+      : { a, c, f: 130 };
+    assert.deepEqual(wholeMembers(begin), expected, begin);
+  }
+  for (const none of ["[1,2", '"a', "nothing", "{]"]) assert.ok(!wholeMembers(none), none);
 });

@@ -1,6 +1,6 @@
 import type { ByteGate } from "../base/byte_gate.ts";
 import type { MemoryPermit } from "../base/byte_room.ts";
-import { joinAndFree } from "../base/bytes.ts";
+import { joinAndFree, joinBytes } from "../base/bytes.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import type { Reply } from "../relay/reply.ts";
 import { unreadableAnswer } from "../shared/fault.ts";
@@ -37,8 +37,14 @@ export class AnswerRoom {
     return this.#halfRead > 0;
   }
 
-  /** Reads a vendor's whole body; while memory is short the rest stays unread (backpressure). */
-  async read(answer: UpstreamAnswer): Promise<Uint8Array> {
+  /**
+   * Reads a vendor's whole body; while memory is short the rest stays unread (backpressure).
+   * `brokenOff` gets what came of a body that doesn't come whole.
+   */
+  async read(
+    answer: UpstreamAnswer,
+    brokenOff?: (bytes: Uint8Array) => void,
+  ): Promise<Uint8Array> {
     const permit = this.#enter(answer);
     try {
       await permit.ready();
@@ -46,8 +52,15 @@ export class AnswerRoom {
       answer.body.destroy();
       throw thrown;
     }
+    const pieces: Uint8Array[] = [];
+    try {
+      await this.#readPieces(answer, permit, pieces);
+    } catch (thrown) {
+      brokenOff?.(joinBytes(pieces));
+      throw thrown;
+    }
     // Not in the `end` callback: the parser is still using the last piece.
-    return joinAndFree(await this.#readPieces(answer, permit));
+    return joinAndFree(pieces);
   }
 
   /**
@@ -83,9 +96,12 @@ export class AnswerRoom {
     });
   }
 
-  #readPieces({ body }: UpstreamAnswer, permit: MemoryPermit): Promise<Uint8Array[]> {
-    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array[]>();
-    const pieces: Uint8Array[] = [];
+  #readPieces(
+    { body }: UpstreamAnswer,
+    permit: MemoryPermit,
+    pieces: Uint8Array[],
+  ): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
     let length = 0;
     body.onData({
       data: (piece) => {
@@ -107,7 +123,7 @@ export class AnswerRoom {
       },
       end: () => {
         if (length > 0) this.#halfRead--;
-        resolve(pieces);
+        resolve();
       },
       error: reject,
     });

@@ -30,6 +30,7 @@ import type { VendorRequest } from "../relay/vendor_call.ts";
 import { refuseUnrecorded } from "../relay/record_mode.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
+import { usageBeforeBreak } from "./broken_answer.ts";
 import { fetchGeneratedImages } from "./fetch_generated_images.ts";
 import { imageStream } from "./image_stream.ts";
 import { imageUsage } from "./image_usage.ts";
@@ -126,7 +127,7 @@ async function work(ctx: OperationContext, drawing: Drawing): Promise<OperationA
     if (/\bevent-stream\b/i.test(answer.headers["content-type"] ?? "")) {
       return imageStream(ctx, drawing, wire.stream, answer);
     }
-    return await wholeAnswer(ctx, drawing, [await readAnswer(ctx, wire, answer)]);
+    return await wholeAnswer(ctx, drawing, [await readAnswer(ctx, drawing, answer)]);
   }
   return await wholeAnswer(ctx, drawing, await askAll(ctx, drawing));
 }
@@ -136,7 +137,7 @@ const maxAtOnce = 4;
 
 /** The successful answers; if all requests fail, throws the first error. */
 async function askAll(ctx: OperationContext, drawing: Drawing): Promise<ImageAnswer[]> {
-  const { wire, encoded } = drawing;
+  const { encoded } = drawing;
   const answers: ImageAnswer[] = [];
   const failures: { thrown: unknown; key: PooledKey | undefined }[] = [];
   const left = [...encoded.calls.entries()];
@@ -146,7 +147,7 @@ async function askAll(ctx: OperationContext, drawing: Drawing): Promise<ImageAns
       let answer: UpstreamAnswer | undefined;
       try {
         answer = await askMedia(ctx, requestOf(ctx, call, index, "application/json"));
-        answers[index] = await readAnswer(ctx, wire, answer);
+        answers[index] = await readAnswer(ctx, drawing, answer);
         // If the caller leaves before the others, the vendor still bills these.
         reportImages(ctx, drawing, answers);
       } catch (thrown) {
@@ -190,10 +191,11 @@ function requestOf(
 
 async function readAnswer(
   ctx: OperationContext,
-  wire: ImageCodec,
+  drawing: Drawing,
   answer: Awaited<ReturnType<OperationContext["ask"]>>,
 ): Promise<ImageAnswer> {
-  const bytes = await ctx.read(answer);
+  const { wire } = drawing;
+  const bytes = await ctx.read(answer, (part) => reportBroken(ctx, drawing, part));
   // Some hosts of open models return the file itself.
   if (/^image\//i.test(answer.headers["content-type"] ?? "")) {
     return { images: [{ data: bytes.toBase64() }] };
@@ -205,6 +207,18 @@ async function readAnswer(
     throw ctx.vendorCall.fault(readVendorError(json, undefined));
   }
   return wire.decode(json);
+}
+
+/** Of several answers one has only its share of the usage: all that were asked for are estimated. */
+function reportBroken(
+  { meter, vendorCall }: OperationContext,
+  { wire, encoded, ask }: Drawing,
+  part: Uint8Array,
+): void {
+  if (encoded.calls.length > 1) return;
+  const usage = usageBeforeBreak(part, vendorCall, (members) => wire.decode(members).usage);
+  if (!usage) return;
+  meter.report({ ...usage, images: [{ ...encoded.priced, count: ask.count }] }, "reported");
 }
 
 /** Throws if the answers have no image. */

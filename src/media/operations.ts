@@ -1,9 +1,9 @@
 import type { ByteGate } from "../base/byte_gate.ts";
 import { joinBytes } from "../base/bytes.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
-import { optionalField } from "../dialects/kernel/fields.ts";
 import type { VendorState } from "../dialects/kernel/hosted.ts";
 import { likelySeconds, speechTokens } from "../dialects/media/operations/speech.ts";
+import { likelyTranscript } from "../dialects/media/operations/transcriptions.ts";
 import { type CostBounds, costBoundsOf } from "../pricing/plausible.ts";
 import { type BillableUsage, type BoundInput, upperBoundNanos } from "../pricing/pricing.ts";
 import {
@@ -103,8 +103,14 @@ export interface OperationContext {
   readonly meter: OperationMeter;
   /** The vendor's successful answer; any other is thrown as a fault, after retries. */
   ask(request: VendorRequest): Promise<UpstreamAnswer>;
-  /** The whole body, within the memory limit for answers. */
-  read(answer: UpstreamAnswer): Promise<Uint8Array>;
+  /**
+   * The whole body, within the memory limit for answers. `brokenOff` gets what came of one that
+   * doesn't come whole.
+   */
+  read(
+    answer: UpstreamAnswer,
+    brokenOff?: (bytes: Uint8Array) => void,
+  ): Promise<Uint8Array>;
 }
 
 /** The caller's answer. */
@@ -232,17 +238,15 @@ async function executeOperation(
         const once = isLast ? request : { ...request, once: true };
         return askVendor(deps, vendorCall, once, budgets());
       },
-      read: (answer) => room.read(answer),
+      read: (answer, brokenOff) => room.read(answer, brokenOff),
     });
     if ("listener" in answer) {
       return { ...answer, listener: streamListener(answer.listener, meter, unreadable) };
     }
     return { ...answer, ...room.handOver(answer.body, answer.headers) };
   } catch (thrown) {
-    if (isAbort(thrown)) {
-      // Who leaves in the middle of an answer pays for it as if its vendor had cut it.
-      if (room.isHalfRead) estimate();
-    } else if (room.bytes > 0 && isUnreadable(thrown)) unreadable(thrown);
+    if (room.bytes > 0 && !isAbort(thrown) && !(thrown instanceof Fault)) unreadable(thrown);
+    else if (isBrokenOff(thrown, room)) estimate();
     throw thrown;
   } finally {
     room.leave();
@@ -383,9 +387,17 @@ function streamListener(
   };
 }
 
-/** A truncated answer, or one we failed to read, was generated and is billed; an invalid one isn't. */
-function isUnreadable(thrown: unknown): boolean {
-  return !(thrown instanceof Fault) || thrown.code === "upstream_stream_truncated";
+/**
+ * Whether the vendor had generated what the caller didn't get: its answer was cut, or else fell
+ * silent, grew too large or couldn't be decompressed, or the caller left in its middle. A whole
+ * answer that is none costs nothing.
+ */
+function isBrokenOff(thrown: unknown, room: AnswerRoom): boolean {
+  const code = thrown instanceof Fault ? thrown.code : undefined;
+  if (code === "upstream_stream_truncated") return room.bytes > 0;
+  const isInMiddle = isAbort(thrown) || code === "upstream_timeout" ||
+    code === "upstream_invalid_response";
+  return room.isHalfRead && isInMiddle;
 }
 
 /** What was asked for; of pictures those of the vendor requests that were made. */
@@ -400,7 +412,8 @@ function usageAskedFor(asked: OperationCall, requests: number): BillableUsage {
     return { input, output, imageOutput: output, images };
   }
   if (characters === undefined) {
-    return { input, output: 0, ...optionalField("seconds", bound.seconds) };
+    if (bound.seconds === undefined) return { input, output: 0 };
+    return { ...likelyTranscript(bound.seconds), seconds: bound.seconds };
   }
   const seconds = likelySeconds(characters);
   const output = Math.min(maxOutputTokens, speechTokens(seconds));

@@ -25,6 +25,7 @@ import { checkAnswerLimits } from "../relay/answer_limits.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import { candidatesOf, type RoutingDeps } from "../relay/candidates.ts";
 import { eachPossible } from "../relay/pipeline.ts";
+import { usageBeforeBreak } from "./broken_answer.ts";
 import { embedInBatches } from "./embed_batches.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { externalizeFile } from "../records/externalize_media.ts";
@@ -181,9 +182,11 @@ async function wholeAnswer(
   answer: UpstreamAnswer,
   headers: Record<string, string>,
 ): Promise<OperationAnswer> {
-  const body = await ctx.read(answer);
-  const text = new TextDecoder().decode(body);
   const type = headers["content-type"] ?? "application/json";
+  const body = await ctx.read(answer, (bytes) => {
+    if (isJson(type)) reportBroken(ctx, reader, bytes, type);
+  });
+  const text = new TextDecoder().decode(body);
   if (isJson(type)) checkAnswerLimits(text, operation.mostValues);
   const error = errorIn(text, type);
   if (error) throw ctx.vendorCall.fault(error);
@@ -196,6 +199,20 @@ async function wholeAnswer(
   }
   const settled = tell(ctx, reader, true);
   return { status: answer.status, headers, body, recordText: text, ...settled };
+}
+
+function reportBroken(
+  { meter, vendorCall }: OperationContext,
+  reader: AnswerReader,
+  bytes: Uint8Array,
+  type: string,
+): void {
+  const usage = usageBeforeBreak(bytes, vendorCall, (members) => {
+    reader.whole(JSON.stringify(members), type);
+    const outcome = reader.outcome({ isComplete: true, price: vendorCall.price });
+    return outcome?.basis === "reported" ? outcome.usage : undefined;
+  });
+  if (usage) meter.report(usage, "reported");
 }
 
 /** Longer texts are not checked for an error. */

@@ -4,6 +4,7 @@
  */
 import assert from "@std/assert";
 import { setTimeout as delay } from "node:timers/promises";
+import { sound } from "../../demo/simulator/samples/mod.ts";
 import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -253,4 +254,99 @@ Deno.test("who leaves in the middle of a whole media answer pays as if its vendo
   assert.deepEqual(await charged(path, { ...fields, n: 8 }, false), ["0.160000000", "estimated"]);
   begin = "";
   assert.deepEqual(await charged(path, fields, false), ["0.000000000", "none"], "before a byte");
+});
+
+Deno.test("a picture's usage that came before its answer broke off is what is paid, and no error of ours", async () => {
+  let leaving = new AbortController();
+  let isCut = true;
+  let begin = "";
+  await using vendor = await startFakeVendor(async (exchange) => {
+    await exchange.head(200, { "content-type": "application/json" }, "chunked");
+    await exchange.write(begin);
+    if (isCut) return exchange.cut();
+    // The service needs a moment to read it.
+    await delay(400);
+    leaving.abort();
+    await exchange.closed;
+  });
+  await using service = await startTestService({
+    database: "any",
+    env: { VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "k" },
+  });
+  const usage = { input_tokens: 10, output_tokens: 272, total_tokens: 282 };
+  const whole = JSON.stringify({ created: 7, data: [{ b64_json: picture }], size: "auto", usage });
+  const half = whole.slice(0, whole.indexOf(',"total_tokens'));
+  const drawn = async (path: string, fields: unknown, text: string, cut: boolean) => {
+    [begin, isCut, leaving] = [text, cut, new AbortController()];
+    const before = (await service.rows()).map(({ transaction_id }) => transaction_id);
+    const asking = service.fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(fields),
+      signal: leaving.signal,
+    });
+    if (cut) assert.equal((await asking).status, 502);
+    else await assert.rejects(asking);
+    for (;; await delay(20)) {
+      const rows = await service.rows();
+      const row = rows.find(({ transaction_id }) => !before.includes(transaction_id));
+      if (row) return [row.billing_basis, row.input_tokens, row.output_tokens];
+    }
+  };
+  const prompt = "A boat";
+  const quality = "high";
+  for (
+    const [path, model] of [
+      ["/imagen/v1/generate", "openai/gpt-image-2"],
+      ["/vendor-b/v1/images/generations", "gpt-image-2"],
+    ] as const
+  ) {
+    const ask = { model, prompt, quality, size: "1024x1024" };
+    for (const cut of [true, false]) {
+      // The first lacks the end of its framing alone.
+      for (const text of cut ? [whole, whole.slice(0, -1)] : [whole.slice(0, -1)]) {
+        assert.deepEqual(await drawn(path, ask, text, cut), ["reported", 10, 272], path);
+      }
+      // Half of a usage is none.
+      const [basis, , output] = await drawn(path, ask, half, cut);
+      assert.deepEqual([basis, Number(output) > 4000], ["estimated", true], path);
+    }
+  }
+  assert.deepEqual(service.log.filter((line) => line.includes("settling a call failed")), []);
+});
+
+Deno.test("a transcript that breaks off or falls silent is paid for its sound, by the token too", async () => {
+  let isCut = true;
+  await using vendor = await startFakeVendor(async (exchange) => {
+    await exchange.head(200, { "content-type": "application/json" }, "chunked");
+    await exchange.write('{"text":"Good mor');
+    if (isCut) exchange.cut();
+    else await exchange.closed;
+  });
+  await using service = await startTestService({
+    database: "any",
+    env: {
+      ...{ VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "k" },
+      IDLE_TIMEOUT_MS: "1000",
+    },
+  });
+  const wav = new File([Uint8Array.from(sound("wav", 20, "given"))], "a.wav");
+  for (const model of ["gpt-4o-transcribe", "whisper-1"]) {
+    for (const [cut, status] of [[true, 502], [false, 504]] as const) {
+      isCut = cut;
+      const body = new FormData();
+      body.append("model", model);
+      body.append("file", wav);
+      const path = "/vendor-b/v1/audio/transcriptions";
+      const answer = await service.fetch(path, { method: "POST", body });
+      assert.equal(answer.status, status);
+      await answer.body?.cancel();
+      const row = await service.row(answer.headers.get("x-transaction-id"));
+      assert.equal(row.billing_basis, "estimated");
+      // 20 seconds of sound as 200 tokens, or a third of a minute.
+      const least = model === "whisper-1" ? 0.002 : 200 * 6 / 1e6;
+      const charged = Number(row.charged_usd);
+      assert.ok(charged >= least && charged < 3 * least, `${model}: ${charged} USD`);
+    }
+  }
 });

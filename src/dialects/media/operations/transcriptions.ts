@@ -37,6 +37,12 @@ const mostTokensPerSecond = 25;
 /** Vendors count ten tokens per second of audio. */
 const tokensPerSecond = 10;
 
+/** Tokens of a transcript that broke off: of its sound, and of 14 characters a second. */
+export function likelyTranscript(seconds: number) {
+  const input = Math.ceil(seconds * tokensPerSecond);
+  return { input, audioInput: input, output: Math.ceil(seconds * 14 / 4) };
+}
+
 /** Seconds of the files: measured, else estimated from at least 1 kB and probably 4 kB a second. */
 function lengthOf({ files }: OperationRequest): { likely: number; longest: number } {
   let [likely, longest] = [0, 0];
@@ -105,11 +111,10 @@ class TranscriptReader extends JsonAnswerReader {
       return { ...recorded, usage, basis: isReported ? "reported" : "estimated" };
     }
     if (this.#usage) return { ...recorded, usage: this.#usage, basis: "reported" };
-    const input = Math.ceil(seconds * tokensPerSecond);
     const output = estimateTokens(this.#text);
     return {
       ...recorded,
-      usage: { input, audioInput: input, output, seconds },
+      usage: { ...likelyTranscript(seconds), output, seconds },
       basis: "estimated",
     };
   }

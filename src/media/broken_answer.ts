@@ -1,0 +1,36 @@
+import { utf8Text } from "../base/bytes.ts";
+import { wholeMembers } from "../base/mend_json.ts";
+import { withoutPictures } from "../dialects/kernel/picture_text.ts";
+import type { BillableUsage } from "../pricing/pricing.ts";
+import type { VendorCallContext } from "../relay/vendor_call.ts";
+
+/** Longer ones, without their pictures, aren't read. */
+const mostRead = 1024 * 1024;
+
+/**
+ * What the vendor reported in a whole answer that broke off: its usage stands behind the pictures or
+ * vectors, so they were made. `usageOf` reads the answer's members that came whole, and may throw.
+ * Undefined where that says nothing of the cost.
+ */
+export function usageBeforeBreak(
+  bytes: Uint8Array,
+  { price, target: { vendor } }: Pick<VendorCallContext, "price" | "target">,
+  usageOf: (answer: unknown) => BillableUsage | undefined,
+): BillableUsage | undefined {
+  const text = withoutPictures(utf8Text(bytes));
+  if (text.length > mostRead) return undefined;
+  const usage = attempt(() => usageOf(wholeMembers(text)));
+  if (!usage) return undefined;
+  const { input, output, seconds = 0, vendorCostUsd } = usage;
+  if (vendorCostUsd !== undefined && vendor.reportsCost) return usage;
+  // How many pictures there are, a broken list doesn't tell.
+  return price?.rates.perImage === undefined && input + output + seconds > 0 ? usage : undefined;
+}
+
+function attempt<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+}
