@@ -17,6 +17,7 @@ import type {
   ImageCall,
   ImageCodec,
 } from "../dialects/kernel/image_codec.ts";
+import { optionsWork } from "../dialects/kernel/vendor_options.ts";
 import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { imageGenerations } from "../dialects/media/operations/images.ts";
 import { inputTokenBounds, maxImageTokens } from "../shared/token_estimate.ts";
@@ -95,6 +96,7 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
     stream: asked.stream,
     endUser: asked.user,
     requestText: bodyText,
+    hosted: wire.hostedWork && optionsWork(wire.hostedWork(options)),
     bound: boundOf(drawing),
     requests: encoded.calls.length,
     fetch: mustFetch ? fetch : undefined,

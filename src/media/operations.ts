@@ -1,7 +1,7 @@
 import type { ByteGate } from "../base/byte_gate.ts";
 import { joinBytes } from "../base/bytes.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
-import type { VendorState } from "../dialects/kernel/hosted.ts";
+import type { HostedWork } from "../dialects/kernel/hosted.ts";
 import { likelySeconds, speechTokens } from "../dialects/media/operations/speech.ts";
 import { likelyTranscript } from "../dialects/media/operations/transcriptions.ts";
 import { type CostBounds, costBoundsOf } from "../pricing/plausible.ts";
@@ -26,7 +26,7 @@ import {
   requireAuthorization,
   runCall,
 } from "../relay/pipeline.ts";
-import { refuseState } from "../relay/plan/hosted_work.ts";
+import { refuseHosted } from "../relay/plan/hosted_work.ts";
 import type { Reply } from "../relay/reply.ts";
 import type { StreamListener, StreamRecord } from "../relay/stream_forwarder.ts";
 import { Fault, unreadableAnswer } from "../shared/fault.ts";
@@ -85,8 +85,8 @@ export interface OperationCall<T extends OperationTarget = OperationTarget> {
   requestText: string;
   /** Media that it references by hash. */
   requestMedia?: readonly Media[];
-  /** Files in the vendor's account that it references. */
-  state?: readonly VendorState[];
+  /** What it asks for beside the model. */
+  hosted?: HostedWork | undefined;
   /** Upper bound of the usage of all its vendor requests. */
   bound: BoundInput;
   /** Vendor requests that bring its pictures in equal shares; 1 when absent. */
@@ -185,7 +185,7 @@ function planOperation<T extends OperationTarget>(
 ): CallPlan<OperationMeter> {
   const { isManaged, price } = vendorCall;
   const at = asked.targets.find(({ target }) => target === vendorCall.target)!;
-  if (isManaged) refuseState(asked.state ?? []);
+  if (isManaged && asked.hosted) refuseHosted(asked.hosted, at.target.vendor.reportsCost);
   const { form, requestedModel: model, stream, endUser, tags = {}, bound } = asked;
   const bounds = isManaged && price
     ? costBoundsOf(bound, (inputTokens) => upperBoundNanos(price, { ...bound, inputTokens }))

@@ -2,7 +2,6 @@ import { methodPath } from "../dialects/text/generate/models.ts";
 import { embeddingLosses, textInputs } from "../dialects/media/operations/embeddings.ts";
 import type { AnswerReader, Operation } from "../dialects/kernel/operation.ts";
 import {
-  filesNamed,
   forVendor,
   type OperationRequest,
   parsedRecord,
@@ -84,7 +83,7 @@ export async function passOperation(
       endUser,
       tags: request.tags,
       ...recorded(request, deps.mediaInlineBytes),
-      state: filesNamed(request.fields),
+      hosted: operation.hostedWork?.(request.fields),
       bound: operation.bound(request),
     },
     (ctx, { path, losses }) =>

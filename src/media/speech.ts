@@ -3,6 +3,7 @@ import { characters } from "../base/characters.ts";
 import { speech as spoken, speechBound } from "../dialects/media/operations/speech.ts";
 import { readSpeechRequest, type SpeechBody } from "../dialects/media/speech/request.ts";
 import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../dialects/kernel/speech_codec.ts";
+import { optionsWork } from "../dialects/kernel/vendor_options.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { askMedia } from "./operations.ts";
@@ -54,6 +55,7 @@ export async function createSpeech(
     stream: ask.stream,
     endUser: ask.user,
     requestText: bodyText,
+    hosted: wire.hostedWork && optionsWork(wire.hostedWork(options)),
     bound: speechBound(ask, ask.speed),
   }, (ctx) => work(ctx, speaking));
 }

@@ -129,6 +129,39 @@ const hostile: readonly Hostile[] = [
     body: form(...good.slice(0, 2), field("image", "x")),
     param: "image",
   },
+  {
+    name: "an SVG, which another model writes",
+    body: form(...good, field("output_format", "svg")),
+    param: "output_format",
+    says: /can't be told/,
+  },
+  {
+    name: "the model that writes an SVG",
+    body: form(...good, field("svg[model]", "gpt-5.4-pro")),
+    param: "svg[model]",
+    says: /can't be told/,
+  },
+  {
+    name: "a format twice",
+    body: form(...good, field("output_format", "png"), field("output_format", "svg")),
+    param: "output_format",
+    says: /duplicate/,
+  },
+  {
+    name: "frames twice",
+    body: form(...good, field("frame_count", "2"), field("frame_count", "16")),
+    param: "frame_count",
+    says: /duplicate/,
+  },
+  ...["output_format", "frame_count"].map((name): Hostile => ({
+    name: `${name} as a file`,
+    body: form(
+      ...good,
+      part(`Content-Disposition: form-data; name="${name}"\r\nContent-Type: application/json`),
+    ),
+    param: name,
+    says: /text, not a file/,
+  })),
   { name: "n that is no number", body: form(...good, field("n", "many")), param: "n" },
   { name: "n beyond all bounds", body: form(...good, field("n", "9".repeat(40))), param: "n" },
   {

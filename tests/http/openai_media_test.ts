@@ -10,6 +10,8 @@ import { openai } from "../support/service_openai.ts";
 const service = shared(() => startSimulatedService());
 const client = (path = "/vendor-b/v1") => openai(service(), path, { maxRetries: 0 });
 
+const vendorKey = () => service().simulators.vendors["vendor-b"].apiKey;
+
 interface Named {
   sha256: string;
   bytes: number;
@@ -136,6 +138,35 @@ Deno.test("images.generate: a stream that ends with fewer pictures than asked fo
   for await (const event of stream) types.push(event.type);
   assert.deepEqual(types, ["image_generation.completed"]);
   assert.equal((await rowOf(response)).status, "completed");
+});
+
+Deno.test("images.generate: an SVG needs a vendor key of the caller's own, since another model writes it", async () => {
+  const request = { model: "gpt-image-2", prompt: "A red door." };
+  const own = { headers: { authorization: `Bearer ${service().key};${vendorKey()}` } };
+  const refused = async (work: Promise<unknown>, param: string) => {
+    const error = await work.then(
+      () => undefined,
+      (thrown) => thrown as InstanceType<typeof OpenAI.APIError>,
+    );
+    assert.deepEqual([error?.status, error?.code, error?.param], [
+      400,
+      "unsupported_parameter",
+      param,
+    ]);
+  };
+  const unified = (options: unknown) =>
+    client("/imagen/v1").post("/generate", {
+      body: { ...request, model: "openai/gpt-image-2", provider_options: { openai: options } },
+    });
+  await refused(client().images.generate({ ...request, output_format: "svg" }), "output_format");
+  await refused(client().images.generate({ ...request, svg: { model: "gpt-5.4" } }), "svg");
+  await refused(unified({ output_format: "svg" }), "provider_options.output_format");
+  await refused(unified({ svg: { model: "gpt-5.4" } }), "provider_options.svg");
+  const before = service().simulators.requests("vendor-b").length;
+  // The simulated vendor draws none.
+  const asked = client().images.generate({ ...request, output_format: "svg" }, own);
+  await assert.rejects(asked, { code: "invalid_request" });
+  assert.equal(service().simulators.requests("vendor-b").length, before + 1);
 });
 
 Deno.test("images.edit: pictures within JSON reach the vendor too", async () => {

@@ -110,6 +110,23 @@ Deno.test("what is wrong is refused in the dialect's own error form, by name", a
       /requests\[1\]\.model/,
     ],
     [`${models}/gemini-embedding-001:embedContent`, { content: "text" }, 400, /content/],
+    [
+      `${models}/gemini-embedding-2:embedContent`,
+      { content: { parts: [{ file_data: { fileUri: "files/of-another" } }] } },
+      400,
+      /^content\.parts\[0\]\.file_data\.fileUri: .*own key/,
+    ],
+    [
+      `${models}/gemini-embedding-2:batchEmbedContents`,
+      {
+        requests: [
+          { content },
+          { content: { parts: [{ fileData: { fileUri: "gs://bucket/of-another" } }] } },
+        ],
+      },
+      400,
+      /^requests\[1\]\.content\.parts\[0\]\.fileData\.fileUri: .*own key/,
+    ],
     [`${models}/imagen-4.0-generate-001:predict`, { instances: [] }, 400, /instances/],
     [`${models}/imagen-4.0-generate-001:predict`, { instances: "x" }, 400, /instances/],
     [`${models}/no-such-model:predict`, { instances: [{ prompt: "x" }] }, 404, /no-such-model/],

@@ -15,6 +15,33 @@ interface Wrong {
 const image = { provider: "vendor-b", prompt: "A boat" };
 const vendorsThatDraw = ["vendor-a", "vendor-b", "openai", "vendor-d", "vendor-f", "vendor-g"];
 
+/** What a vendor's options may not ask of it under the service's own key. */
+const hostedOptions: readonly [options: Record<string, unknown>, path: string][] = [
+  [{ cachedContent: "cachedContents/of-another" }, "cachedContent"],
+  [{ cached_content: "cachedContents/of-another" }, "cached_content"],
+  [{ tools: [{ googleSearch: {} }] }, "tools[0].googleSearch"],
+  [{ tools: [{ file_search: {} }] }, "tools[0].file_search"],
+  [{ serviceTier: "priority" }, "serviceTier"],
+  [
+    { systemInstruction: { parts: [{ fileData: { fileUri: "files/of-another" } }] } },
+    "systemInstruction.parts[0].fileData.fileUri",
+  ],
+];
+
+/** Options that would go on to the vendor with the rest of the body. */
+const wrongOptions = (body: Record<string, unknown>): Wrong[] => [
+  ...hostedOptions.map(([options, path]): Wrong => ({
+    body: { ...body, provider_options: { google: options } },
+    code: "unsupported_parameter",
+    param: `provider_options.${path}`,
+    words: ["own key"],
+  })),
+  {
+    body: { ...body, provider_options: { google: { generation_config: { candidate_count: 8 } } } },
+    param: "provider_options.generationConfig.candidateCount",
+  },
+];
+
 const wrongImages: readonly Wrong[] = [
   { body: {}, code: "missing_required_field", param: "prompt" },
   { body: { prompt: "x" }, code: "missing_required_field", param: "provider" },
@@ -100,6 +127,14 @@ const wrongImages: readonly Wrong[] = [
   { body: { ...image, width: 3 }, param: "width", words: ["unknown field"] },
   { body: { ...image, provider_options: { nobody: {} } }, param: "provider_options" },
   { body: { ...image, provider_options: { openai: { n: 9 } } }, param: "provider_options.n" },
+  ...wrongOptions({ model: "google/gemini-2.5-flash-image", prompt: "x" }),
+  {
+    body: {
+      ...{ model: "google/imagen-4.0-generate-001", prompt: "x" },
+      provider_options: { google: { parameters: { sampleImageSize: "2K" } } },
+    },
+    param: "provider_options.parameters.sampleImageSize",
+  },
   { body: "[]", param: null },
   { body: "{", code: "invalid_json", param: null },
 ];
@@ -181,6 +216,7 @@ const wrongSpeech: readonly Wrong[] = [
     words: ["mp3", "pcm"],
   },
   { body: { ...speech, provider: "vendor-d", sample_rate: 8000 }, param: "sample_rate" },
+  ...wrongOptions({ provider: "vendor-d", input: "x" }),
   { body: { ...speech, tone: "low" }, param: "tone", words: ["unknown field"] },
 ];
 

@@ -1,5 +1,6 @@
 import type { Usage } from "../../shared/usage.ts";
 import type { Loss } from "./canonical_request.ts";
+import type { HostedWork } from "./hosted.ts";
 import type { JsonRecord } from "./json.ts";
 import type { PixelSize, Resolution } from "./picture_shape.ts";
 
@@ -93,6 +94,8 @@ export interface ImageCodec {
   /** Whether reference images may be addresses; otherwise they are fetched and inlined. */
   readonly takesAddresses: boolean;
   hasModel(model: string): boolean;
+  /** What options of this vendor ask for beside the model. */
+  hostedWork?(options: JsonRecord): HostedWork;
   /** Throws `invalid_value` with the allowed values, and `model_not_found`. */
   encode(ask: ImageAsk): EncodedImages;
   /** Reads the JSON of a successful answer. Throws `upstream_invalid_response`. */

@@ -1,3 +1,5 @@
+import type { JsonRecord } from "./json.ts";
+
 /**
  * Output tokens of one image of a model priced by the token, never fewer than the vendor counts:
  * 4,160 for 1024 × 1024 at high quality, in proportion to the pixels; a quarter of that at medium,
@@ -19,6 +21,16 @@ const tokensPerPixel: ReadonlyMap<string, number> = new Map([
   ["xhigh", 0.008],
   ["max", 0.008],
 ]);
+
+/** Frames of a GIF whose request doesn't say how many. */
+const usualFrames = 9;
+
+/** Frames of each picture that a request to OpenAI's format asks for. */
+export function framesOf({ frame_count: asked, output_format: format }: JsonRecord): number {
+  const frames = Number(asked);
+  if (Number.isInteger(frames) && frames > 0) return frames;
+  return format === "gif" ? usualFrames : 1;
+}
 
 /** Output tokens of each partial image in a stream. */
 export const partialImageTokens = 100;

@@ -3,6 +3,8 @@ import type { Edit, Members } from "../../base/json_text.ts";
 import type { SseEvent } from "../../base/sse.ts";
 import type { BillingBasis, FinishReason } from "../../shared/interaction.ts";
 import type { BillableUsage, BoundInput, PriceRow } from "../../pricing/pricing.ts";
+import type { HostedWork } from "./hosted.ts";
+import type { JsonRecord } from "./json.ts";
 import type { MediaField } from "./media_field.ts";
 import type { VendorError } from "./vendor_error.ts";
 import type { OperationRequest } from "./operation_request.ts";
@@ -24,6 +26,8 @@ export interface Operation {
   modelEdits?(json: JsonObjectText, request: OperationRequest, model: string): Edit[];
   /** The most JSON values of a whole answer; absent: as many as any other vendor's answer. */
   readonly mostValues?: number;
+  /** What its fields ask for beside the model. */
+  hostedWork?(fields: JsonRecord): HostedWork;
   /** The most that a request can cost. */
   bound(request: OperationRequest): BoundInput;
   reader(request: OperationRequest): AnswerReader;

@@ -89,6 +89,8 @@ function textFields(parts: readonly FormPart[]): Record<string, unknown> {
 
 /** A form as an object for its contract: text fields as text, files as their metadata. */
 export function formFields(parts: readonly FormPart[]): Record<string, unknown> {
+  const file = parts.find((part) => isFile(part) && !repeatable(part.name));
+  if (file) throw invalidValue(file.name, "expected text, not a file");
   return gather(parts, (part) =>
     isFile(part)
       ? {
@@ -192,7 +194,7 @@ function repeatable(name: string): boolean {
 }
 
 const once: readonly string[] = ["model", "prompt", "stream", "n", "size", "quality"]
-  .concat(["user", "safety_identifier"]);
+  .concat(["user", "safety_identifier", "frame_count"]);
 
 function valueAt(fields: JsonRecord, path: JsonPath): unknown {
   let value: unknown = fields;

@@ -1,5 +1,6 @@
 import type { Usage } from "../../shared/usage.ts";
 import type { Loss } from "./canonical_request.ts";
+import type { HostedWork } from "./hosted.ts";
 import type { JsonRecord } from "./json.ts";
 
 export type SoundFormat = "mp3" | "opus" | "aac" | "flac" | "wav" | "pcm";
@@ -55,6 +56,8 @@ export interface SpeechPiece {
 /** One vendor's format for speech generation. Pure: no I/O, no clock. */
 export interface SpeechCodec {
   hasModel(model: string): boolean;
+  /** What options of this vendor ask for beside the model. */
+  hostedWork?(options: JsonRecord): HostedWork;
   /** Throws `invalid_value` with the allowed values, and `model_not_found`. */
   encode(ask: SpeechAsk): EncodedSpeech;
   /** Reads a JSON answer: the whole, or one event. An answer of any other type is raw audio. */

@@ -1,3 +1,4 @@
+import type { HostedWork } from "./hosted.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { isRecord, type JsonRecord, mapMembers } from "./json.ts";
 
@@ -13,8 +14,22 @@ export function withOptions(
 ): JsonRecord {
   const refused = decided.find((path) => path.split(".").reduce(inner, options) !== undefined);
   if (refused === undefined) return merged(body, options);
-  const param = `provider_options.${refused}`;
+  const param = inOptions(refused);
   throw invalidValue(param, "the request has a field of its own for this; it can't be set here");
+}
+
+/** The hosted work of a vendor's options, by its paths in the request. */
+export function optionsWork({ tools, state, tier }: HostedWork): HostedWork {
+  const placed = <T extends { path: string }>(one: T) => ({ ...one, path: inOptions(one.path) });
+  return {
+    tools: tools.map(placed),
+    state: state.map(placed),
+    ...(tier && { tier: placed(tier) }),
+  };
+}
+
+function inOptions(path: string): string {
+  return `provider_options.${path}`;
 }
 
 function inner(value: unknown, key: string): unknown {

@@ -67,6 +67,18 @@ export function refuseState(state: readonly VendorState[]): void {
 }
 
 /**
+ * Refuses all hosted work of a managed call that costs more than the model's tokens, where its
+ * usage doesn't tell what was used.
+ */
+export function refuseHosted({ state, tools, tier }: HostedWork, vendorReportsCost: boolean): void {
+  refuseState(state);
+  if (vendorReportsCost) return;
+  const tool = tools.find(({ cost }) => cost.type !== "none");
+  if (tool) throw costUnknown(tool.path, tool.name);
+  if (tier && !plainTiers.has(tier.name)) throw costUnknown(tier.path, tier.name);
+}
+
+/**
  * What the hosted work of a managed call adds to its bound. Throws `unsupported_parameter` for a
  * tool without a price: it could not be charged. `shown` gives a field's name in the caller's
  * request.
@@ -96,11 +108,7 @@ export function chargeHosted(
       const { role, maxOutputTokens } = cost;
       models.push({ price, role, uses: count, ...(maxOutputTokens ? { maxOutputTokens } : {}) });
     } else if (cost.type === "unknown" && !terms.vendorReportsCost) {
-      throw new Fault("unsupported_parameter", {
-        param: shown(tool.path),
-        message: `${shown(tool.path)}: what '${tool.name.slice(0, 60)}' costs can't be told, so ` +
-          "the service's own key may not pay for it. Call with a vendor key of your own.",
-      });
+      throw costUnknown(shown(tool.path), tool.name);
     } else if (cost.type === "per-use") {
       const isListed = terms.price.rates[cost.dimension] !== undefined;
       if (!isListed && !terms.vendorReportsCost) {
@@ -123,6 +131,15 @@ export function chargeHosted(
     ...{ uses, inputTokens, fetchedTokens, unlistedUses, models },
     ...(region ? { region: region.name } : {}),
   };
+}
+
+/** Refuses work that only the vendor knows the cost of. */
+function costUnknown(param: string, name: string): Fault {
+  return new Fault("unsupported_parameter", {
+    param,
+    message: `${param}: what '${name.slice(0, 60)}' costs can't be told, so ` +
+      "the service's own key may not pay for it. Call with a vendor key of your own.",
+  });
 }
 
 /** Whether the vendor feeds its results back into the prompt. */

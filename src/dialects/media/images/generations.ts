@@ -13,15 +13,17 @@ import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { notAllowed, type PixelSize, sizeText } from "../../kernel/picture_shape.ts";
 import { carriesError } from "../../kernel/vendor_error.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
+import { imageWork } from "../operations/images.ts";
 import { readImage, readImageList, readImageUsage } from "./answer.ts";
 import { lossesOf, noStream } from "../../kernel/image_losses.ts";
-import { imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
+import { framesOf, imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
 import { pixelSize, type Sizes } from "./pixel_sizes.ts";
 
 /** `/images/generations` and `/images/edits` of OpenAI, whose format it is. */
 export const generations: ImageCodec = {
   takesAddresses: false,
   hasModel: (model) => /^(gpt-image|chatgpt-image|dall-e-[23]\b)/.test(model),
+  hostedWork: imageWork,
   encode,
   decode: (json) => readImageList(json),
   stream: { read: readEvent },
@@ -138,7 +140,8 @@ function modernFields(ask: ImageAsk): JsonRecord {
 }
 
 /** Fields that only this service may set, since the price depends on them. */
-const decided = ["model", "prompt", "n", "size", "quality", "stream", "response_format", "image"];
+const decided = ["model", "prompt", "n", "size", "quality", "stream", "response_format", "image"]
+  .concat("partial_images");
 
 function callOf(ask: ImageAsk, fields: JsonRecord & { n: number }): ImageCall {
   const body = withOptions(fields, ask.options, decided);
@@ -174,7 +177,7 @@ function tokensAtMost(size: PixelSize | undefined, quality: string | undefined, 
   const larger = size === undefined && ask.model.startsWith("gpt-image-2") ? 2 : 1;
   const named = quality === "auto" ? undefined : quality;
   const picture = imageTokens(named, size && sizeText(size));
-  return larger * picture + (ask.partialImages ?? 0) * partialImageTokens;
+  return framesOf(ask.options) * larger * picture + (ask.partialImages ?? 0) * partialImageTokens;
 }
 
 function readEvent(event: unknown): ReturnType<ImageStreamReader["read"]> {

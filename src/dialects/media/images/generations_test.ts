@@ -138,6 +138,18 @@ Deno.test("options of the vendor are put in, but for what the service decides", 
     () => generations.encode(imageAsk(modern, { options: { n: 10 } })),
     "provider_options.n",
   );
+  refused(
+    () => generations.encode(imageAsk(modern, { options: { partial_images: 3 } })),
+    "provider_options.partial_images",
+  );
+});
+
+Deno.test("a GIF by options of the vendor is held with all of its frames", () => {
+  const held = (options: ImageAsk["options"]) =>
+    generations.encode(imageAsk(modern, { options, quality: "low" })).tokensPerImage;
+  const [one] = [held({})];
+  assert.equal(held({ output_format: "gif" }), 9 * one);
+  assert.equal(held({ output_format: "gif", frame_count: 16 }), 16 * one);
 });
 
 Deno.test("an answer is read with its usage, all output as pictures where nothing else is said", () => {

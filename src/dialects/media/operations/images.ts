@@ -11,10 +11,16 @@ import type { SseEvent } from "../../../base/sse.ts";
 import { asList, asRecord, asString, count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
 import { withoutPictures } from "../../kernel/picture_text.ts";
-import { imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
+import { framesOf, imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
 import { costField } from "./cost_field.ts";
 import type { Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
-import { type OperationRequest, parsedRecord, recordText } from "../../kernel/operation_request.ts";
+import {
+  filesNamed,
+  type OperationRequest,
+  parsedRecord,
+  recordText,
+} from "../../kernel/operation_request.ts";
+import { type HostedWork, unknownCost } from "../../kernel/hosted.ts";
 import { reportedTokens } from "../../kernel/reported_tokens.ts";
 import { optionalField } from "../../kernel/fields.ts";
 import { defined } from "../../../base/defined.ts";
@@ -41,6 +47,7 @@ const shared = {
   mediaFields,
   promptPath: ["prompt"],
   bound: imageBound,
+  hostedWork: imageWork,
   reader: (request: OperationRequest) => new ImageReader(request),
 } as const;
 
@@ -49,19 +56,28 @@ export const imageGenerations: Operation = { ...shared, kind: "imageGenerations"
 /** Images to images, with the same answers. */
 export const imageEdits: Operation = { ...shared, kind: "imageEdits" };
 
+/** An SVG is written by another model, whose tokens aren't in the usage. Files may be named by id. */
+export function imageWork(fields: JsonRecord): HostedWork {
+  // In a form the members of `svg` are fields of their own.
+  const path = fields.output_format === "svg"
+    ? "output_format"
+    : Object.keys(fields).find((name) => /^svg([[.]|$)/.test(name) && fields[name] !== null);
+  const tools = path === undefined ? [] : [{ path, name: "svg", cost: unknownCost }];
+  return { tools, state: filesNamed(fields) };
+}
+
 function imageBound(request: OperationRequest) {
   const { fields, files } = request;
   const text = "form" in request.sent ? asString(fields.prompt) ?? "" : recordText(request);
   const n = numberOf(fields.n) ?? 1;
   const image = kindOf(request.model, fields);
   const partials = numberOf(fields.partial_images) ?? 0;
-  const frames = numberOf(fields.frame_count) ?? 1;
   const { inputTokens, believedInputTokens } = inputTokenBounds(text);
   const pictures = files.length * maxImageTokens + fetchedTokens(fields);
   return {
     inputTokens: inputTokens + pictures,
     believedInputTokens: believedInputTokens + pictures,
-    maxOutputTokens: frames * imageTokens(image.quality, image.size) +
+    maxOutputTokens: framesOf(fields) * imageTokens(image.quality, image.size) +
       partials * partialImageTokens,
     choices: n,
     images: [{ ...image, count: n }],

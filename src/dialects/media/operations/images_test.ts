@@ -147,6 +147,9 @@ Deno.test("the bound counts every picture at the size and quality asked for, els
   assert.equal(bound({ quality: "high", size: "1024x1024" }).maxOutputTokens, 4195);
   assert.equal(bound({ n: 4 }).choices, 4);
   assert.equal(bound({ partial_images: 3 }).maxOutputTokens, 725);
+  // A GIF has nine frames unless the request says how many.
+  assert.equal(bound({ output_format: "gif" }).maxOutputTokens, 9 * 425);
+  assert.equal(bound({ output_format: "gif", frame_count: 16 }).maxOutputTokens, 16 * 425);
   const pictures = ["https://a.example/1", { image_url: "https://a.example/2" }];
   const more = bound({ images: pictures, mask: { url: "https://a.example/3" } });
   assert.ok(more.inputTokens > 3 * 16_384, `${more.inputTokens}`);

@@ -67,7 +67,7 @@ function readTool(tool: JsonRecord, at: string, tools: HostedTool[], state: Vend
 }
 
 /** Notes files in the vendor's account; gives the bound of what it fetches. */
-function filesIn(content: unknown, path: string, state: VendorState[]): number {
+export function filesIn(content: unknown, path: string, state: VendorState[]): number {
   let fetchedTokens = 0;
   if (!isRecord(content)) return fetchedTokens;
   for (const [index, part] of asList(content.parts).entries()) {

@@ -9,10 +9,19 @@ import { finish } from "../../../../base/steps.ts";
 import { estimateTokens, inputTokenBounds } from "../../../../shared/token_estimate.ts";
 import { invalidValue, unreadableAnswer } from "../../../../shared/fault.ts";
 import type { BillableUsage } from "../../../../pricing/pricing.ts";
+import type { VendorState } from "../../../kernel/hosted.ts";
+import { filesIn } from "../hosted.ts";
 import { mediaFields } from "../media.ts";
 import { bareModel } from "../models.ts";
 import { readUsage } from "../usage.ts";
-import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
+import {
+  asList,
+  asRecord,
+  asString,
+  isRecord,
+  type JsonRecord,
+  recordsIn,
+} from "../../../kernel/json.ts";
 import type { Operation, Outcome } from "../../../kernel/operation.ts";
 import {
   type OperationRequest,
@@ -24,11 +33,27 @@ import { JsonAnswerReader } from "../../../kernel/answer_reader.ts";
 const shared = {
   name: "embeddings",
   mediaFields,
-  bound: (request: OperationRequest) => ({
-    ...inputTokenBounds(recordText(request)),
-    maxOutputTokens: 0,
-  }),
+  hostedWork: (fields: JsonRecord) => ({ tools: [], ...filesOf(fields) }),
+  bound(request: OperationRequest) {
+    const { inputTokens, believedInputTokens } = inputTokenBounds(recordText(request));
+    const { fetchedTokens } = filesOf(request.fields);
+    return {
+      inputTokens: inputTokens + fetchedTokens,
+      believedInputTokens: believedInputTokens + fetchedTokens,
+      maxOutputTokens: 0,
+    };
+  },
 } as const;
+
+/** Files that the contents name: in the vendor's account, and those that it fetches. */
+function filesOf(fields: JsonRecord): { state: VendorState[]; fetchedTokens: number } {
+  const state: VendorState[] = [];
+  let fetchedTokens = filesIn(fields.content, "content", state);
+  for (const [index, one] of asList(fields.requests).entries()) {
+    fetchedTokens += filesIn(asRecord(one).content, `requests[${index}].content`, state);
+  }
+  return { state, fetchedTokens };
+}
 
 /** `:embedContent`: the vector of one content. */
 export const embedContent: Operation = {

@@ -7,6 +7,7 @@ import { asRatio, notAllowed } from "../../../kernel/picture_shape.ts";
 import { withOptions } from "../../../kernel/vendor_options.ts";
 import { isBlocked } from "../finish_reason.ts";
 import { upstreamPath } from "../models.ts";
+import { camelNames } from "../request/fields.ts";
 import { readUsage } from "../usage.ts";
 
 const ratios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
@@ -41,7 +42,7 @@ export function encodeContent(
         ...optionalField("seed", ask.seed),
       },
     },
-    ask.options,
+    camelNames(ask.options),
     decided,
   );
   // A call returns one image: more images take more calls.

@@ -16,11 +16,14 @@ import type {
 } from "../../../kernel/speech_codec.ts";
 import { withOptions } from "../../../kernel/vendor_options.ts";
 import { isBlocked, readFinishReason } from "../finish_reason.ts";
+import { hostedWork } from "../hosted.ts";
 import { upstreamPath } from "../models.ts";
+import { camelNames } from "../request/fields.ts";
 import { readUsage } from "../usage.ts";
 
 export const generateSpeechCodec: SpeechCodec = {
   hasModel: (model) => /\btts\b/.test(model),
+  hostedWork,
   encode,
   read,
   givesSamples: true,
@@ -53,7 +56,7 @@ function encode(ask: SpeechAsk): EncodedSpeech {
         speechConfig: { ...voicesOf(ask), ...optionalField("languageCode", ask.language) },
       },
     },
-    ask.options,
+    camelNames(ask.options),
     decided,
   );
   return {

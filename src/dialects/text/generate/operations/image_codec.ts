@@ -1,6 +1,7 @@
 import { lossesOf, noStream } from "../../../kernel/image_losses.ts";
 import type { ImageCodec } from "../../../kernel/image_codec.ts";
 import { isRecord } from "../../../kernel/json.ts";
+import { hostedWork } from "../hosted.ts";
 import { decodeContent, encodeContent } from "./generate_content_images.ts";
 import { decodePredict, encodePredict } from "./predict_images.ts";
 
@@ -8,6 +9,7 @@ import { decodePredict, encodePredict } from "./predict_images.ts";
 export const generateImageCodec: ImageCodec = {
   takesAddresses: false,
   hasModel: (model) => isPredicted(model) || /\bimage\b/.test(model),
+  hostedWork,
   encode(ask) {
     if (ask.stream) throw noStream(ask.model);
     const losses = (carried: Parameters<typeof lossesOf>[1]) => lossesOf(ask, carried);

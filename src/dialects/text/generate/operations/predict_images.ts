@@ -10,7 +10,9 @@ import { methodPath } from "../models.ts";
 const ratios = ["1:1", "3:4", "4:3", "9:16", "16:9"];
 const most = 4;
 
-const decided = ["instances", "parameters.sampleCount", "parameters.imageSize"];
+const decided = ["instances", "parameters.sampleCount", "parameters.imageSize"]
+  // An older name of the size.
+  .concat("parameters.sampleImageSize");
 
 /** `:predict` of the models for images only. */
 export function encodePredict(

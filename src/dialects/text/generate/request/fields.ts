@@ -120,6 +120,18 @@ export function camelCase(name: string): string {
   return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** A request's members and those of its `generationConfig` by their names in camel case. */
+export function camelNames(request: JsonRecord): JsonRecord {
+  const renamed = (record: JsonRecord, value = (_name: string, given: unknown) => given) =>
+    Object.fromEntries(
+      Object.entries(record).map(([key, given]) => [camelCase(key), value(camelCase(key), given)]),
+    );
+  return renamed(
+    request,
+    (name, value) => name === "generationConfig" && isRecord(value) ? renamed(value) : value,
+  );
+}
+
 function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
