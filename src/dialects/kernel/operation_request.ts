@@ -8,11 +8,10 @@ import {
 } from "../../base/json_text.ts";
 import type { FormPart } from "../../base/multipart.ts";
 import { type PromptTags, readTags } from "../../shared/prompt_tags.ts";
-import type { VendorState } from "./hosted.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { formatPath } from "./fields.ts";
 import { readSafetyUser } from "./safety_user.ts";
-import { asString, isRecord, type JsonRecord, jsonValue } from "./json.ts";
+import { isRecord, type JsonRecord, jsonValue } from "./json.ts";
 import type { JsonObjectText, JsonPath, Operation } from "./operation.ts";
 
 /** A request as it was sent, as JSON or as a form. */
@@ -211,22 +210,6 @@ function isFile({ filename, contentType }: FormPart): boolean {
 
 function textOf({ content }: FormPart): string {
   return new TextDecoder().decode(content);
-}
-
-/** Images and masks named by the id of a file at the vendor. */
-export function filesNamed(fields: JsonRecord): VendorState[] {
-  const found: VendorState[] = [];
-  const look = (value: unknown, path: string) => {
-    if (isRecord(value) && asString(value.file_id) !== undefined) {
-      found.push({ path: `${path}.file_id` });
-    }
-  };
-  for (const name of ["image", "images", "mask"]) {
-    const value = fields[name];
-    if (Array.isArray(value)) value.forEach((one, index) => look(one, `${name}[${index}]`));
-    else look(value, name);
-  }
-  return found;
 }
 
 /** Parses a JSON object; undefined if the text isn't one. */

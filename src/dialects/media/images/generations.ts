@@ -13,7 +13,7 @@ import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { notAllowed, type PixelSize, sizeText } from "../../kernel/picture_shape.ts";
 import { carriesError } from "../../kernel/vendor_error.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
-import { imageWork } from "../operations/images.ts";
+import { imageWork } from "../../kernel/image_work.ts";
 import { readImage, readImageList, readImageUsage } from "./answer.ts";
 import { lossesOf, noStream } from "../../kernel/image_losses.ts";
 import { framesOf, imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";

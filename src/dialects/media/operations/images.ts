@@ -14,13 +14,8 @@ import { withoutPictures } from "../../kernel/picture_text.ts";
 import { framesOf, imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
 import { costField } from "./cost_field.ts";
 import type { Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
-import {
-  filesNamed,
-  type OperationRequest,
-  parsedRecord,
-  recordText,
-} from "../../kernel/operation_request.ts";
-import { type HostedWork, unknownCost } from "../../kernel/hosted.ts";
+import { type OperationRequest, parsedRecord, recordText } from "../../kernel/operation_request.ts";
+import { imageWork } from "../../kernel/image_work.ts";
 import { reportedTokens } from "../../kernel/reported_tokens.ts";
 import { optionalField } from "../../kernel/fields.ts";
 import { defined } from "../../../base/defined.ts";
@@ -55,16 +50,6 @@ export const imageGenerations: Operation = { ...shared, kind: "imageGenerations"
 
 /** Images to images, with the same answers. */
 export const imageEdits: Operation = { ...shared, kind: "imageEdits" };
-
-/** An SVG is written by another model, whose tokens aren't in the usage. Files may be named by id. */
-export function imageWork(fields: JsonRecord): HostedWork {
-  // In a form the members of `svg` are fields of their own.
-  const path = fields.output_format === "svg"
-    ? "output_format"
-    : Object.keys(fields).find((name) => /^svg([[.]|$)/.test(name) && fields[name] !== null);
-  const tools = path === undefined ? [] : [{ path, name: "svg", cost: unknownCost }];
-  return { tools, state: filesNamed(fields) };
-}
 
 function imageBound(request: OperationRequest) {
   const { fields, files } = request;

@@ -120,16 +120,13 @@ export function camelCase(name: string): string {
   return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** A request's members and those of its `generationConfig` by their names in camel case. */
+/** A request with camel case names, its own and those of its `generationConfig`. */
 export function camelNames(request: JsonRecord): JsonRecord {
-  const renamed = (record: JsonRecord, value = (_name: string, given: unknown) => given) =>
-    Object.fromEntries(
-      Object.entries(record).map(([key, given]) => [camelCase(key), value(camelCase(key), given)]),
-    );
-  return renamed(
-    request,
-    (name, value) => name === "generationConfig" && isRecord(value) ? renamed(value) : value,
-  );
+  const renamed = (record: JsonRecord): Record<string, unknown> =>
+    Object.fromEntries(Object.entries(record).map(([name, value]) => [camelCase(name), value]));
+  const { generationConfig: config, ...others } = renamed(request);
+  if (config === undefined) return others;
+  return { ...others, generationConfig: isRecord(config) ? renamed(config) : config };
 }
 
 function snakeCase(name: string): string {
