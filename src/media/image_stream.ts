@@ -73,7 +73,10 @@ class StreamedImages {
       return {};
     }
     const one = { images: this.#images, ...(this.#usage ? { usage: this.#usage } : {}) };
-    const { usage, basis } = imageUsage([one], { ask, encoded, price });
+    const { usage, basis } = imageUsage([one], {
+      ...{ ask, encoded, price },
+      ignoresCost: !target.vendor.reportsCost,
+    });
     meter.report(usage, basis, "stop");
     const { recordText } = writeImageAnswer({
       created: Math.floor(request.caller.arrivedAt.getTime() / 1000),

@@ -8,14 +8,23 @@ import { type BillableUsage, type PriceRow, vendorCostNanos } from "../pricing/p
 import type { Usage } from "../shared/usage.ts";
 
 /** The usage of the answers that have images, and whether the vendor reported it. */
-export function imageUsage(answers: readonly ImageAnswer[], { ask, encoded, price }: {
-  ask: ImageAsk;
-  encoded: EncodedImages;
-  price: PriceRow | undefined;
-}): { usage: BillableUsage; basis: BillingBasis } {
+export function imageUsage(
+  answers: readonly ImageAnswer[],
+  { ask, encoded, price, ignoresCost = false }: {
+    ask: ImageAsk;
+    encoded: EncodedImages;
+    price: PriceRow | undefined;
+    /** What the vendor says that it charged isn't believed. */
+    ignoresCost?: boolean;
+  },
+): { usage: BillableUsage; basis: BillingBasis } {
   const made = answers.reduce((sum, { images }) => sum + images.length, 0);
   const images = [{ ...encoded.priced, count: made }];
   const usages = (list: readonly ImageAnswer[]) => list.flatMap(({ usage }) => usage ?? []);
+  // Of a picture tokens or a cost must be reported.
+  const isReported = ({ usage }: ImageAnswer) =>
+    usage !== undefined &&
+    (usage.output > 0 || (!ignoresCost && usage.vendorCostUsd !== undefined));
   const unreported = answers.filter((one) => !isReported(one));
   // With a price per image, the number of images is the usage.
   const isCountEnough = price?.rates.perImage !== undefined || encoded.tokensPerImage === 0;
@@ -33,12 +42,6 @@ export function imageUsage(answers: readonly ImageAnswer[], { ask, encoded, pric
   });
   const all = summed([...usages(answers.filter(isReported)), ...estimates]);
   return { usage: { ...all, images }, basis: "estimated" };
-}
-
-/** A usage object that names neither tokens nor a cost reports nothing. */
-function isReported({ usage }: ImageAnswer): boolean {
-  return usage !== undefined &&
-    (usage.input + usage.output > 0 || usage.vendorCostUsd !== undefined);
 }
 
 const counts = ["input", "output", "cacheRead", "imageInput", "imageOutput", "reasoning"] as const;

@@ -26,14 +26,16 @@ Deno.test("pictures whose vendor reports no usage are estimated beside those tha
 });
 
 Deno.test("a usage that names no tokens is none: its pictures are estimated, not free", () => {
-  for (const raw of [{}, { total_tokens: 4165 }]) {
+  for (const raw of [{}, { total_tokens: 4165 }, { prompt_tokens: 5 }]) {
     const { usage } = readImageList({ data: [{ b64_json: "AAAA" }], usage: raw });
     const drawn = imageUsage([{ images: [image], usage: usage! }], drawing);
     assert.ok(drawn.usage.output > 0 && drawn.basis === "estimated", JSON.stringify(drawn));
     assert.deepEqual(drawn.usage.raw, raw);
   }
   const { usage } = readImageList({ data: [{ b64_json: "AAAA" }], usage: { cost: 0.04 } });
-  assert.equal(imageUsage([{ images: [image], usage: usage! }], drawing).basis, "reported");
+  const told = [{ images: [image], usage: usage! }];
+  assert.equal(imageUsage(told, drawing).basis, "reported");
+  assert.equal(imageUsage(told, { ...drawing, ignoresCost: true }).basis, "estimated");
 });
 
 Deno.test("what a vendor says that several calls cost is added up, unless one says nothing", () => {

@@ -17,6 +17,7 @@ import type {
   ImageCall,
   ImageCodec,
 } from "../dialects/kernel/image_codec.ts";
+import { framesOf, imageTokens } from "../dialects/kernel/image_tokens.ts";
 import { optionsWork } from "../dialects/kernel/vendor_options.ts";
 import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { imageGenerations } from "../dialects/media/operations/images.ts";
@@ -98,6 +99,8 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
     requestText: bodyText,
     hosted: wire.hostedWork && optionsWork(wire.hostedWork(options)),
     bound: boundOf(drawing),
+    likelyOutputTokens: framesOf(options) *
+      imageTokens(encoded.priced.quality, encoded.priced.size),
     requests: encoded.calls.length,
     fetch: mustFetch ? fetch : undefined,
   }, (ctx) => work(ctx, drawing));
@@ -260,13 +263,13 @@ async function wholeAnswer(
 
 /** Reports the usage of those answers that have images; the others cost nothing. */
 function reportImages(
-  { meter, vendorCall: { price } }: OperationContext,
+  { meter, vendorCall: { price, target: { vendor } } }: OperationContext,
   drawing: Drawing,
   answers: readonly ImageAnswer[],
 ): ReturnType<typeof imageUsage> {
   // Of an answer that hasn't come yet the list has a hole, which `filter` skips.
   const paid = answers.filter(({ images }) => images.length > 0);
-  const counted = imageUsage(paid, { ...drawing, price });
+  const counted = imageUsage(paid, { ...drawing, price, ignoresCost: !vendor.reportsCost });
   if (paid.length > 0) meter.report(counted.usage, counted.basis);
   return counted;
 }

@@ -208,7 +208,10 @@ function reportBroken(
 ): void {
   const usage = usageBeforeBreak(bytes, vendorCall, (members) => {
     reader.whole(JSON.stringify(members), type);
-    const outcome = reader.outcome({ isComplete: true, price: vendorCall.price });
+    const outcome = reader.outcome({
+      ...{ isComplete: true, price: vendorCall.price },
+      ignoresCost: !vendorCall.target.vendor.reportsCost,
+    });
     return outcome?.basis === "reported" ? outcome.usage : undefined;
   });
   if (usage) meter.report(usage, "reported");
@@ -230,7 +233,8 @@ function tell(
   reader: AnswerReader,
   isComplete: boolean,
 ): { recordText?: string; isTruncated?: boolean } {
-  const outcome = reader.outcome({ isComplete, price: ctx.vendorCall.price });
+  const { price, target: { vendor } } = ctx.vendorCall;
+  const outcome = reader.outcome({ isComplete, price, ignoresCost: !vendor.reportsCost });
   if (!outcome) return {};
   const { usage, basis, finish, recordText, isTruncated } = outcome;
   ctx.meter.report(usage, basis, finish ?? (isComplete ? "stop" : undefined));

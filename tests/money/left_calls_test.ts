@@ -315,6 +315,31 @@ Deno.test("a picture's usage that came before its answer broke off is what is pa
   assert.deepEqual(service.log.filter((line) => line.includes("settling a call failed")), []);
 });
 
+Deno.test("a cut picture costs what one without usage does, and not its model's longest answer", async () => {
+  const parts = [{ inlineData: { mimeType: "image/png", data: "aGk=" } }];
+  const text = JSON.stringify({ candidates: [{ content: { parts } }] });
+  let isCut = false;
+  await using vendor = await startFakeVendor(async (exchange) => {
+    await exchange.head(200, { "content-type": "application/json" }, "chunked");
+    await exchange.write(text.slice(0, isCut ? -1 : undefined));
+    if (isCut) exchange.cut();
+    else await exchange.end();
+  });
+  await using service = await startTestService({
+    database: "any",
+    env: { VENDOR_D_BASE_URL: `${vendor.url}/v1beta`, VENDOR_D_API_KEY: "k" },
+  });
+  const outputs: unknown[] = [];
+  for (isCut of [false, true]) {
+    const ask = { model: "google/gemini-2.5-flash-image", prompt: "A boat" };
+    const answer = await service.post("/imagen/v1/generate", ask);
+    await answer.body?.cancel();
+    const row = await service.row(answer.headers.get("x-transaction-id"));
+    outputs.push([row.billing_basis, row.output_tokens]);
+  }
+  assert.deepEqual(outputs[1], outputs[0]);
+});
+
 Deno.test("a transcript that breaks off or falls silent is paid for its sound, by the token too", async () => {
   let isCut = true;
   await using vendor = await startFakeVendor(async (exchange) => {

@@ -42,6 +42,13 @@ export interface JsonObjectText {
   readonly top: Members;
 }
 
+export interface AnswerEnding {
+  readonly isComplete: boolean;
+  readonly price: PriceRow | undefined;
+  /** What the vendor says that it charged isn't believed. */
+  readonly ignoresCost?: boolean;
+}
+
 export interface AnswerReader {
   /**
    * A whole text answer: JSON, or a transcript in another form. Throws `Fault` if it isn't an
@@ -52,7 +59,7 @@ export interface AnswerReader {
   /** A piece of a binary answer; the reader may retain it. */
   bytes(piece: Uint8Array, contentType: string): void;
   /** The outcome so far; undefined if nothing was produced. */
-  outcome(ending: { isComplete: boolean; price: PriceRow | undefined }): Outcome | undefined;
+  outcome(ending: AnswerEnding): Outcome | undefined;
 }
 
 /** What an event of a stream means, beside its content. */

@@ -6,14 +6,14 @@ import {
   maxImageTokens,
 } from "../../../shared/token_estimate.ts";
 import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
-import type { BillableUsage, ImageCount, PriceRow } from "../../../pricing/pricing.ts";
+import type { BillableUsage, ImageCount } from "../../../pricing/pricing.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import { asList, asRecord, asString, count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
 import { withoutPictures } from "../../kernel/picture_text.ts";
 import { framesOf, imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
 import { costField } from "./cost_field.ts";
-import type { Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
+import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord, recordText } from "../../kernel/operation_request.ts";
 import { imageWork } from "../../kernel/image_work.ts";
 import { reportedTokens } from "../../kernel/reported_tokens.ts";
@@ -130,16 +130,14 @@ class ImageReader extends JsonAnswerReader {
     return { isLast, isEnough: true };
   }
 
-  outcome(
-    { isComplete, price }: { isComplete: boolean; price: PriceRow | undefined },
-  ): Outcome | undefined {
-    if (this.#isStream) return this.#streamed(price);
-    if (!this.#answer || !isComplete) return undefined;
+  outcome(ending: AnswerEnding): Outcome | undefined {
+    if (this.#isStream) return this.#streamed(ending);
+    if (!this.#answer || !ending.isComplete) return undefined;
     const pictures = (this.#answer.data as readonly unknown[]).length;
-    return this.#outcome(this.#answer, pictures, price);
+    return this.#outcome(this.#answer, pictures, ending);
   }
 
-  #streamed(price: PriceRow | undefined): Outcome | undefined {
+  #streamed(ending: AnswerEnding): Outcome | undefined {
     const last = this.#completed.at(-1);
     if (!last) {
       if (this.#partials === 0) return undefined;
@@ -150,16 +148,24 @@ class ImageReader extends JsonAnswerReader {
     const { type: _type, b64_json: _data, created_at: created, ...rest } = last;
     const data = this.#completed.map(({ b64_json }) => ({ b64_json }));
     const recordText = JSON.stringify({ created, ...rest, data });
-    return { ...this.#outcome(last, this.#completed.length, price), recordText };
+    return { ...this.#outcome(last, this.#completed.length, ending), recordText };
   }
 
-  #outcome(answer: JsonRecord, pictures: number, price: PriceRow | undefined): Outcome {
+  #outcome(
+    answer: JsonRecord,
+    pictures: number,
+    { price, ignoresCost = false }: AnswerEnding,
+  ): Outcome {
     const image = kindOf(this.request.model, answer, this.request.fields);
     const images = [{ ...image, count: pictures }];
     const reported = readImageUsage(answer.usage);
-    if (reported) return { usage: { ...reported, images }, basis: "reported" };
+    // By the token a picture without tokens would cost nothing.
+    const isByToken = price !== undefined && price.rates.perImage === undefined;
+    const vendorCost = ignoresCost ? undefined : costField(answer.usage);
+    if (reported && (reported.output > 0 || pictures === 0 || vendorCost || !isByToken)) {
+      return { usage: { ...reported, images }, basis: "reported" };
+    }
     // If the price is per image, the answer itself shows how many there are.
-    const vendorCost = costField(answer.usage);
     if (vendorCost || price?.rates.perImage !== undefined) {
       return { usage: { input: 0, output: 0, ...vendorCost, images }, basis: "reported" };
     }

@@ -1,3 +1,4 @@
+import type { AnswerEnding } from "../../kernel/operation.ts";
 import assert from "@std/assert";
 import { eventOf, priceOf, readerOf } from "../../../../tests/support/operation_request.ts";
 import { Fault } from "../../../shared/fault.ts";
@@ -165,3 +166,17 @@ Deno.test("the bound counts every picture at the size and quality asked for, els
 function isFault(code: string) {
   return (thrown: unknown) => thrown instanceof Fault && thrown.code === code;
 }
+
+Deno.test("a report without a picture's tokens is none, nor is a cost that isn't believed", () => {
+  const priced = { isComplete: true, price: priceOf({ output: 30_000_000n } as never) };
+  const outcome = (usage: unknown, ending: AnswerEnding) => {
+    const reader = readerOf(imageGenerations, body);
+    reader.whole(JSON.stringify({ data: [{ b64_json: "AAAA" }], usage }), "application/json");
+    const { usage: { output }, basis } = reader.outcome(ending)!;
+    return [basis, output > 0];
+  };
+  const none = { input_tokens: 0, output_tokens: 0 };
+  assert.deepEqual(outcome(none, priced), ["estimated", true]);
+  assert.deepEqual(outcome({ cost: 0.04 }, { ...priced, ignoresCost: true }), ["estimated", true]);
+  assert.deepEqual(outcome({ cost: 0.04 }, priced), ["reported", false]);
+});

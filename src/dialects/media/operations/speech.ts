@@ -78,7 +78,8 @@ export function speechUsage(
   const isTimed = price?.rates.perMinute !== undefined;
   // The vendor may report tokens although the price is per minute.
   const counted = { characters: characters(text), ...(isTimed ? { seconds: seconds() } : {}) };
-  if (reported) return { usage: { ...reported, ...counted }, basis: "reported" };
+  const isReported = reported && (reported.output > 0 || reported.vendorCostUsd !== undefined);
+  if (isReported) return { usage: { ...reported, ...counted }, basis: "reported" };
   // A price per character is for the whole text, whatever part of it was received.
   if (isTimed || price?.rates.perCharacter !== undefined) {
     return { usage: { input: 0, output: 0, ...counted }, basis: "estimated" };

@@ -39,8 +39,17 @@ const tokensPerSecond = 10;
 
 /** Tokens of a transcript that broke off: of its sound, and of 14 characters a second. */
 export function likelyTranscript(seconds: number) {
-  const input = Math.ceil(seconds * tokensPerSecond);
-  return { input, audioInput: input, output: Math.ceil(seconds * 14 / 4) };
+  // No file lasts longer, whatever a vendor says.
+  const heard = Math.min(seconds, mostSeconds);
+  const input = Math.ceil(heard * tokensPerSecond);
+  return { input, audioInput: input, output: Math.ceil(heard * 14 / 4) };
+}
+
+const mostSeconds = 1_000_000;
+
+/** What is heard by the token has tokens; seconds alone would cost nothing. */
+function tellsTokens({ input, output, vendorCostUsd }: BillableUsage): boolean {
+  return input + output > 0 || vendorCostUsd !== undefined;
 }
 
 /** Seconds of the files: measured, else estimated from at least 1 kB and probably 4 kB a second. */
@@ -110,7 +119,9 @@ class TranscriptReader extends JsonAnswerReader {
       const isReported = stated !== undefined || usage.vendorCostUsd !== undefined;
       return { ...recorded, usage, basis: isReported ? "reported" : "estimated" };
     }
-    if (this.#usage) return { ...recorded, usage: this.#usage, basis: "reported" };
+    if (this.#usage && (!price || tellsTokens(this.#usage))) {
+      return { ...recorded, usage: this.#usage, basis: "reported" };
+    }
     const output = estimateTokens(this.#text);
     return {
       ...recorded,

@@ -328,3 +328,20 @@ Deno.test("a usage without numbers tells nothing", () => {
     assert.equal(readTranscriptUsage(raw), undefined, JSON.stringify(raw));
   }
 });
+
+Deno.test("by the token a report that names none is an estimate of the sound, and not free", () => {
+  const byToken = priceOf({ input: 2_500_000n, output: 10_000_000n } as never);
+  for (
+    const usage of [
+      { type: "duration", seconds: 6 },
+      { type: "duration", seconds: 1e308 },
+      { type: "tokens", input_tokens: 0, output_tokens: 0 },
+    ]
+  ) {
+    const one = reader();
+    one.whole(JSON.stringify({ text: "Hello.", usage }), "application/json");
+    const { usage: { input, output }, basis } = one.outcome({ isComplete: true, price: byToken })!;
+    assert.equal(basis, "estimated");
+    assert.ok(input >= 60 && Number.isSafeInteger(input) && output > 0, `${input}, ${output}`);
+  }
+});
