@@ -40,9 +40,9 @@ const tokensPerSecond = 10;
 /** Tokens of a transcript that broke off: of its sound, and of 14 characters a second. */
 export function likelyTranscript(seconds: number) {
   // No file lasts longer, whatever a vendor says.
-  const heard = Math.min(seconds, mostSeconds);
-  const input = Math.ceil(heard * tokensPerSecond);
-  return { input, audioInput: input, output: Math.ceil(heard * 14 / 4) };
+  const length = Math.min(seconds, mostSeconds);
+  const input = Math.ceil(length * tokensPerSecond);
+  return { input, audioInput: input, output: Math.ceil(length * 14 / 4) };
 }
 
 const mostSeconds = 1_000_000;
