@@ -14,7 +14,7 @@ import type { Database } from "../../src/database/database.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { Random } from "../support/random.ts";
 import { erase, request } from "./erasing.ts";
-import { interaction, newAccount } from "./samples.ts";
+import { interaction, newAccount, untilOneWaits } from "./samples.ts";
 
 const first = Date.UTC(2026, 8, 1);
 const hour = 3_600_000;
@@ -298,11 +298,7 @@ onPostgres(
     const keeping = keeper.keep({ accountId, span: "day" }, new Date(first)).then(() =>
       isStored = true
     );
-    // Of this database: other tests' sessions wait for locks of theirs.
-    const waiting = `select from pg_stat_activity
-      where wait_event_type = 'Lock' and datname = current_database()`;
-    const waits = async () => (await database.query(waiting)).length > 0;
-    while (!isStored && !await waits());
+    await untilOneWaits(database, () => isStored);
     seen.resolve();
     await Promise.all([erasing, keeping]);
     assert.deepEqual(await storedUsers(database), []);

@@ -117,6 +117,28 @@ onPostgres("who signs in behind their removal has no session", async (database) 
   assert.deepEqual(await database.query("select from dashboard_sessions"), []);
 });
 
+onPostgres("somebody is removed while another signs in to the same browser", async (database) => {
+  const { accountId, people } = await household(database);
+  const sessions = createSessions(database);
+  // In the order in which a removal takes them; the last one has ended.
+  await database.query(
+    `insert into dashboard_sessions
+       (token_hash, person_id, account_id, created_at, seen_at, expires_at)
+     select hash, 'bob', $1::bigint, 'epoch', $2::timestamptz, until
+     from unnest('{theirs,held,ended}'::text[], '{infinity,infinity,epoch}'::timestamptz[])
+       as s (hash, until)`,
+    [accountId, noon],
+  );
+  await startInTurn(
+    database,
+    "select from dashboard_sessions where token_hash = 'held' for update",
+    () => people.remove(accountId, "bob"),
+    () => sessions.start({ tokenHash: "new", personId: "ann", accountId, now: noon }, "theirs"),
+  );
+  const left = await database.query("select token_hash as hash from dashboard_sessions");
+  assert.deepEqual(left.map(({ hash }) => hash), ["new"]);
+});
+
 onPostgres("an invitation is accepted while it is withdrawn", async (database) => {
   const { accountId, admit, audit, people } = await household(database);
   const [admission, withdrawn] = await startInTurn(
@@ -183,6 +205,25 @@ onPostgres("two processes see the same new events in another order", async (data
   );
   const rows = await database.query("select event_key from webhook_deliveries order by 1");
   assert.deepEqual(rows.map(({ event_key }) => event_key), ["a", "b", "c"]);
+});
+
+onPostgres("an event is noted while an attempt to send another one ends", async (database) => {
+  const { accountId, store } = await withHook(database);
+  const event = { accountId, type: "webhook.test", data: {}, at: noon } as const;
+  await store.enqueue({ ...event, key: "first" }, "hook");
+  const delivery = (await store.claim(noon, []))!;
+  // The row of the webhook changes while the new event waits for it.
+  await startInTurn(
+    database,
+    "select from webhooks for share",
+    () => store.finish(delivery, { kind: "sent", at: noon }),
+    () => store.enqueue({ ...event, key: "second" }, "hook"),
+  );
+  const rows = await database.query("select event_key, state from webhook_deliveries order by 1");
+  assert.deepEqual(rows.map(({ event_key, state }) => [event_key, state]), [
+    ["first", "sent"],
+    ["second", "waiting"],
+  ]);
 });
 
 onPostgres("a webhook is removed while what was sent is swept", async (database) => {

@@ -5,6 +5,7 @@ import type { Database } from "../../src/database/database.ts";
 import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
 import { createWebhookStore } from "../../src/webhooks/store/webhooks.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { startInTurn } from "../support/lock_queue.ts";
 import { newAccount } from "./samples.ts";
 
 const noon = new Date("2026-11-21T12:00:00Z");
@@ -81,22 +82,13 @@ onPostgres("a webhook is removed while an attempt to send to it ends", async (da
     hook,
   );
   const delivery = (await store.claim(at, []))!;
-  /** So many of this database's sessions wait for a lock. */
-  const waiting = async (count: number) => {
-    const sessions = `select from pg_stat_activity
-      where wait_event_type = 'Lock' and datname = current_database()`;
-    while ((await database.query(sessions)).length < count);
-  };
   // Both wait for the webhook's row, the removal in front.
-  const acts = await database.transaction(async (tx) => {
-    await tx.query("select from webhooks where id = $1 for share", [hook]);
-    const removal = store.remove(hook, {});
-    await waiting(1);
-    const finish = store.finish(delivery, { kind: "sent", at });
-    await waiting(2);
-    return { all: Promise.all([removal, finish]) };
-  });
-  const [removed] = await acts.all;
-  assert.equal(removed!.id, hook);
+  const [removed] = await startInTurn(
+    database,
+    "select from webhooks for share",
+    () => store.remove(hook, {}),
+    () => store.finish(delivery, { kind: "sent", at }),
+  );
+  assert.equal((removed as { id: string }).id, hook);
   assert.deepEqual(await database.query("select from webhook_deliveries"), []);
 });

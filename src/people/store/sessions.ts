@@ -18,13 +18,14 @@ export function createSessions(database: Database): SessionStore {
         const [person] = await tx.query("select id from people where id = $1 for key share", [
           personId,
         ]);
+        // Somebody else's may be the one that is replaced: nothing of theirs is held while it is waited for.
+        await tx.query("delete from dashboard_sessions where token_hash = $1", [replaces ?? ""]);
         // Of those that are over, what somebody else deletes right now is left to them.
         await tx.query(
           `delete from dashboard_sessions where token_hash in (
-             select $1::text union all select token_hash from (
-               select token_hash from dashboard_sessions where expires_at <= $2 or seen_at <= $3
-               for update skip locked) ended)`,
-          [replaces ?? "", now, idleSince],
+             select token_hash from dashboard_sessions where expires_at <= $1 or seen_at <= $2
+             for update skip locked)`,
+          [now, idleSince],
         );
         // None for who was removed in this very moment: they are asked to sign in.
         if (!person) return;
