@@ -22,7 +22,8 @@ import { createLabelSumKeeper } from "../../src/usage/store/label_sums.ts";
 import { unlinkOutcomes } from "../../src/erasure/store/erase_outcomes.ts";
 import { createCachedAnswers } from "../../src/response_cache/store/cached_answers.ts";
 import { request, storeOf } from "./erasing.ts";
-import { onPostgres } from "../support/databases.ts";
+import { createMigrated, onPostgres } from "../support/databases.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { startInTurn } from "../support/lock_queue.ts";
 import { collect, interaction, newAccount } from "./samples.ts";
 
@@ -345,6 +346,41 @@ onPostgres("a call is erased while one that an answer repeats is written", async
   assert.deepEqual(ids.map(({ id }) => id), ["call a", "call b", "call c"]);
   const kept = await database.query("select key from replays order by 1");
   assert.deepEqual(kept.map(({ key }) => key), ["a", "b"]);
+});
+
+onPostgres("calls are charged whose answers an erasure deletes in two steps", async (main) => {
+  // Their rows are in a database of their own.
+  const created = await createMigrated();
+  const rowsDatabase = await openPostgres(created.url);
+  try {
+    const { accountId, replays, claims, rows } = await withClaims(main);
+    const analytics = createAnalyticsStore(rowsDatabase, main);
+    await analytics.insert([interaction(accountId, "erased", { userId: "u" })]);
+    const answer = { status: 200, headers: {}, body: new Uint8Array(), streamed: false };
+    const [c, , a] = claims;
+    await replays.finish(c!, { ...answer, transactionId: "call c", sources: ["erased"] });
+    await replays.finish(a!, { ...answer, transactionId: "unrecorded" });
+    await main.query(
+      `insert into background_calls
+         (account_id, response_id, transaction_id, created_at, api_key_id, user_id, state, request)
+       values ($1, 'r', 'unrecorded', 'epoch', 'key', 'u', 'queued', '{}')`,
+      [accountId],
+    );
+    const wanted = request(accountId, { userIds: ["u"] });
+    const deletions = storeOf(main, analytics);
+    const tombstone = await deletions.add(wanted, "claimed");
+    await startInTurn(
+      main,
+      "select from background_calls for update",
+      () => deletions.eraseBatch({ tombstone, selectors: wanted.selectors }),
+      () => createRecords(main, analytics).insert(rows),
+    );
+    const kept = await main.query("select key from replays");
+    assert.deepEqual(kept.map(({ key }) => key), ["b"]);
+  } finally {
+    await rowsDatabase.close();
+    await created.drop();
+  }
 });
 
 /** Calls of one user, their rows in the table in another order than that of their ids and times. */

@@ -1,5 +1,5 @@
 import type { AnalyticsStore } from "../analytics_store.ts";
-import type { Database, Transaction } from "../../database/database.ts";
+import type { Database, Queryable, Transaction } from "../../database/database.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
 import { codeOf } from "../../database/postgres/faults.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
@@ -67,14 +67,16 @@ export function createAnalyticsWriter(
     sharesMain,
     insert,
     async insertPrepared(rows, prepare) {
-      if (!sharesMain) return await insert(await main.transaction(prepare));
+      const prepared = async (tx: Queryable) => {
+        // Before any row, as an erasure does it, which takes the same ones in another order.
+        await lockForWriting(tx);
+        return await prepare(tx);
+      };
+      if (!sharesMain) return await insert(await main.transaction(prepared));
       await writing(
         rows,
-        async (tx, written) => {
-          // Before any row of theirs, as an erasure does it, which takes the same ones.
-          await lockForWriting(tx);
-          return await writeRecords(tx, await prepare(tx), ["rows", "retained"], written);
-        },
+        async (tx, written) =>
+          await writeRecords(tx, await prepared(tx), ["rows", "retained"], written),
       );
     },
   };
