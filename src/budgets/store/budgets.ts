@@ -94,10 +94,10 @@ async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promi
   await lockPeriods(tx, periods);
   await deletePeriods(tx, periods);
   await tx.query(
-    `delete from budgets where id in (
+    `delete from budgets where id = any(array(
        select id from budgets b where id = any($1::text[])
          and not exists (select from budget_periods p where p.budget_id = b.id)
-       order by id for update)`,
+       order by id for update))`,
     [ids],
   );
 }

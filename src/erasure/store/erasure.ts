@@ -35,7 +35,7 @@ const withItsText = `${ofTheCall} or sources && $1::text[]`;
 
 /** Answers of repeats, in the order in which calls are charged, which locks them too. */
 const replaysWhere = (where: string) =>
-  `key in (select key from replays where ${where} order by key for update)`;
+  `key = any(array(select key from replays where ${where} order by key for update))`;
 
 /** What is erased in the main database with an interaction; a new table is a new row here. */
 const erasedWithInteraction: readonly ErasedTable[] = [

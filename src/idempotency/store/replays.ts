@@ -67,9 +67,9 @@ export function createReplays(
       if (claimIds.length === 0) return;
       await database.query(
         // In the order in which calls are charged.
-        `update replays set until = ${fromNow("$2")} where key in (
+        `update replays set until = ${fromNow("$2")} where key = any(array(
            select key from replays where claim_id = any($1::text[]) and status is null
-           order by key for update)`,
+           order by key for update))`,
         [claimIds, claimMs],
       );
     },
@@ -80,10 +80,10 @@ export function createReplays(
 
 async function erase(database: Database, transactionIds: readonly string[]): Promise<number> {
   const rows = await database.query(
-    `delete from replays where key in (
+    `delete from replays where key = any(array(
        select key from replays where transaction_id = any($1::text[]) or sources && $1::text[]
        order by key for update
-     ) returning key`,
+     )) returning key`,
     [transactionIds],
   );
   return rows.length;

@@ -22,9 +22,9 @@ export function createSessions(database: Database): SessionStore {
         await tx.query("delete from dashboard_sessions where token_hash = $1", [replaces ?? ""]);
         // Of those that are over, what somebody else deletes right now is left to them.
         await tx.query(
-          `delete from dashboard_sessions where token_hash in (
+          `delete from dashboard_sessions where token_hash = any(array(
              select token_hash from dashboard_sessions where expires_at <= $1 or seen_at <= $2
-             for update skip locked)`,
+             for update skip locked))`,
           [now, idleSince],
         );
         // None for who was removed in this very moment: they are asked to sign in.

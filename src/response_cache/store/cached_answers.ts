@@ -82,14 +82,14 @@ const putSql = `insert into cached_answers (account_id, transaction_id, created_
   returning key`;
 
 /** What somebody else replaces or deletes right now is left to them. */
-const trimSql = `delete from cached_answers where key in (
-    select key from cached_answers where key in (select key from (
+const trimSql = `delete from cached_answers where key = any(array(
+    select key from cached_answers where key = any(array(select key from (
       select key, sum(bytes) over newest as bytes_so_far, row_number() over newest as number
       from cached_answers where account_id = $1
       window newest as (order by stored_at desc, key)
-    ) ranked where number > $2 or bytes_so_far > $3)
+    ) ranked where number > $2 or bytes_so_far > $3))
     for update skip locked
-  ) returning key`;
+  )) returning key`;
 
 /** In small batches, so that nobody waits long for a row. */
 const sweepSql = `delete from cached_answers where key in (

@@ -96,9 +96,9 @@ export function createDeliveries(
     async sweep(now) {
       // Those that somebody removes with their webhook are left to them.
       await database.query(
-        `delete from webhook_deliveries where id in (
+        `delete from webhook_deliveries where id = any(array(
            select id from webhook_deliveries where state <> 'waiting' and ends_at < $1
-           for update skip locked)`,
+           for update skip locked))`,
         [new Date(now.getTime() - keepMs)],
       );
     },
