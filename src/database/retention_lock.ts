@@ -4,8 +4,11 @@ import { lockForWriting } from "./erasure_lock.ts";
 /** Key of the advisory lock of retention: one process at a time erases old rows. */
 const retentionLock = 7_305_112_604_913;
 
-/** Rows per transaction, so that locks are short. */
-const batchRows = 2000;
+/**
+ * Rows per transaction, so that locks are short: an erasure waits for it, and whoever writes behind the
+ * erasure. Rows may hold whole conversations.
+ */
+const batchRows = 500;
 
 /** Another process is erasing right now. */
 class RetentionBusy extends Error {

@@ -5,7 +5,7 @@ import type { Database } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createRetention } from "../../src/erasure/store/retention.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
-import { collect, interaction, newAccount } from "./samples.ts";
+import { collect, interaction, newAccount, observed } from "./samples.ts";
 
 const day = 24 * 60 * 60 * 1000;
 const limit = new Date("2026-10-15T12:00:00.000Z");
@@ -157,6 +157,22 @@ eachDatabase("many rows of one month go, and none of the others", async (databas
   );
   assert.equal(counts?.payloads, 3000);
   assert.equal((await ids(database, "interaction_payloads")).length, 3000);
+});
+
+onPostgres("payloads go in steps, for which erasures and writers wait", async (database) => {
+  await database.query("select open_month($1)", [before(10)]);
+  await database.query(
+    `insert into interaction_payloads (transaction_id, created_at, request)
+     select i, $1, '{}' from generate_series(1, 5000) i`,
+    [before(10)],
+  );
+  const steps: number[] = [];
+  const counted = observed(database, (rows, text) => {
+    if (text.startsWith("delete from interaction_payloads")) steps.push(rows.length);
+  });
+  await createAnalyticsStore(counted).erasePayloadsBefore(limit);
+  assert.equal(steps.reduce((sum, rows) => sum + rows, 0), 5000);
+  assert.ok(Math.max(...steps) <= 1500, `${steps}`);
 });
 
 onPostgres("one process erases at a time", async (database, open) => {

@@ -92,8 +92,14 @@ function monthOf(partition: string): Date | undefined {
 
 type Partitioned = "interactions" | "interaction_payloads";
 
-/** Blocks of 8 KiB whose rows are deleted in one transaction: a few thousand rows. */
-const batchBlocks = 128;
+/**
+ * Blocks of 8 KiB whose rows are deleted in one transaction: one or two thousand rows. Texts of
+ * payloads stand apart, so that a block has many of them.
+ */
+const batchBlocks: Readonly<Record<Partitioned, number>> = {
+  interactions: 128,
+  interaction_payloads: 8,
+};
 /** How long `drop table` waits for readers; later queries queue behind it. */
 const dropWaitMs = 1000;
 
@@ -159,12 +165,13 @@ async function deleteRows(
     [partition],
   );
   const blocks = Number(size?.blocks ?? 0);
+  const step = batchBlocks[table];
   let sum = 0;
-  for (let from = 0; from < blocks; from += batchBlocks) {
+  for (let from = 0; from < blocks; from += step) {
     sum += await eraseAlone(database, async (tx) => {
       const rows = await tx.query(
         `delete from ${partition} where ctid >= '(${from},0)'
-           and ctid < '(${from + batchBlocks},0)' and created_at < $1
+           and ctid < '(${from + step},0)' and created_at < $1
          returning ${table === "interactions" ? countedColumns.join(", ") : "true"}`,
         [limit],
       );
