@@ -52,7 +52,7 @@ export async function startEval(
   await checkGraders(deps, account.id, body.graders);
   const select = selectionOf(body, account.id);
   // A run is about every call whose answer was received before it was asked for.
-  await deps.flushRecords({ timeoutMs: Infinity });
+  await deps.flushRecords();
   const created = await deps.evals.create({
     evalRunId: deps.newId(),
     createdAt: deps.clock.now(),

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import type { FrameChannel } from "../../base/frame_channel.ts";
 import { createByteGate } from "../../base/byte_gate.ts";
 import { FakeClock } from "../../base/clock.ts";
+import { Fault } from "../../shared/fault.ts";
 import { ResponseSocket, type ResponseSocketDeps } from "./response_socket.ts";
 
 Deno.test("a socket is read on once the message that waits for memory has come whole", async () => {
@@ -28,11 +29,11 @@ Deno.test("a socket is read on once the message that waits for memory has come w
   other.release();
 });
 
-Deno.test("of frames that act at once sixteen wait for the store, more are refused", async () => {
+/** A socket to which steering frames come, admitted by `authenticate`; and what it sends. */
+function openSteered(authenticate: () => Promise<undefined>) {
   const sent: string[] = [];
+  const faults: string[] = [];
   const channel: Partial<FrameChannel> = { send: (text) => sent.push(text) > 0 };
-  const store = Promise.withResolvers<undefined>();
-  let asked = 0;
   const deps = {
     headers: new Map(),
     contexts: { clock: new FakeClock(), newRequestId: () => "r", trustProxy: false },
@@ -44,18 +45,41 @@ Deno.test("of frames that act at once sixteen wait for the store, more are refus
       steerFailed: () => "steered",
       error: (status: number) => String(status),
     },
-    authenticate: () => (asked++, store.promise),
+    authenticate,
     rateCheck: () => Promise.resolve({}),
+    onFault: ({ code }: Fault) => faults.push(code),
   };
   const socket = new ResponseSocket(deps as unknown as ResponseSocketDeps, {} as never);
   socket.opened(channel as FrameChannel, 1, () => {});
+  return { socket, sent, faults };
+}
+
+const soon = () => new Promise((resolve) => setImmediate(resolve));
+
+Deno.test("of frames that act at once sixteen wait for the store, more are refused", async () => {
+  const store = Promise.withResolvers<undefined>();
+  let asked = 0;
+  const { socket, sent } = openSteered(() => (asked++, store.promise));
   for (let at = 0; at < 20; at++) socket.message(new Uint8Array(1));
   assert.deepEqual([sent, asked], [["429", "429", "429", "429"], 16]);
   store.resolve(undefined);
-  await new Promise((resolve) => setImmediate(resolve));
+  await soon();
   assert.deepEqual(sent.slice(4), new Array(16).fill("steered"));
   // There is room again.
   socket.message(new Uint8Array(1));
-  await new Promise((resolve) => setImmediate(resolve));
+  await soon();
   assert.deepEqual(sent.slice(20), ["steered"]);
+});
+
+Deno.test("a frame that acts at once is answered by the error of what admits it", async () => {
+  const { socket, sent, faults } = openSteered(() =>
+    Promise.reject(new Fault("store_unavailable"))
+  );
+  // More than may wait: those that failed wait no longer.
+  for (let at = 0; at < 20; at++) {
+    socket.message(new Uint8Array(1));
+    await soon();
+  }
+  assert.deepEqual([...new Set(sent)], ["503"]);
+  assert.deepEqual([sent.length, faults.length], [20, 20]);
 });
