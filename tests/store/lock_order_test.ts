@@ -10,6 +10,7 @@ import { createSignIns } from "../../src/people/store/sign_ins.ts";
 import { Secret } from "../../src/base/secret.ts";
 import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
+import { sweepKeyCharges } from "../../src/credit/store/spend.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
 import { createRecords } from "../../src/records/store/records.ts";
@@ -494,6 +495,8 @@ onPostgres("what somebody else deletes already is left to them", async (database
     cohort_outcomes: `(account_id, session_id, cohort_id, type, value_nanos, api_key_id, request_id,
         request_hash, created_at)
       select $1::bigint, id, 'c', 't', 1, 'k', 'r', 'h', 'epoch'`,
+    key_charges: `(charged_nanos, transaction_id, api_key_id, created_at)
+      select $1::bigint, id, 'k', 'epoch'`,
   };
   const acts: Record<keyof typeof rowsOf, [id: string, () => Promise<unknown>]> = {
     label_steps: ["label", () => sums.dropHours(accountId, noon)],
@@ -507,6 +510,7 @@ onPostgres("what somebody else deletes already is left to them", async (database
         ),
     ],
     cohort_outcomes: ["session_id", () => unlinkOutcomes(database, noon)],
+    key_charges: ["transaction_id", () => sweepKeyCharges(database, noon)],
   };
   for (const [table, [id, act]] of Object.entries(acts)) {
     await database.query(

@@ -96,13 +96,20 @@ export async function sweepKeyCharges(database: Database, now: Date): Promise<nu
   ]);
   if (old.length === 0) return 0;
   return await database.transaction(async (tx) => {
+    // What somebody else changes right now, in an order of their own, another run removes.
     const rows = await tx.query(
-      `delete from key_charges where api_key_id = any($2::text[]) and created_at < $1
+      `delete from key_charges where transaction_id in (
+         select transaction_id from key_charges
+         where api_key_id = any($2::text[]) and created_at < $1 for update skip locked)
        returning true`,
       [before, old.map(({ api_key_id }) => String(api_key_id))],
     );
-    // Somebody may have written a late charge meanwhile: then another run removes it.
-    await tx.query("delete from key_spend where day < $1 and charged_nanos = 0", [before]);
+    await tx.query(
+      `delete from key_spend where (api_key_id, day) in (
+         select api_key_id, day from key_spend where day < $1 and charged_nanos = 0
+         for update skip locked)`,
+      [before],
+    );
     return rows.length;
   });
 }
