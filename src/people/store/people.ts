@@ -104,7 +104,7 @@ function change(database: Database, accountId: number, personId: string, { stays
   audit: ((person: Person) => AuditNote) | undefined;
 }, act: (tx: Queryable) => Promise<void>): Promise<Person | Refusal> {
   return database.transaction(async (tx) => {
-    // No key: whoever notes an act of theirs refers to the account, maybe with rows that this takes next.
+    // `no key`: whoever acts here may hold a row that is taken next while their note refers to the account.
     await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
     // Before what refers to them, as a sign-in takes them.
     await tx.query("select id from people where id = $1 for update", [personId]);

@@ -18,7 +18,7 @@ export function createSessions(database: Database): SessionStore {
         const [person] = await tx.query("select id from people where id = $1 for key share", [
           personId,
         ]);
-        // Somebody else's may be the one that is replaced: nothing of theirs is held while it is waited for.
+        // First, since it may be somebody else's, whose sessions a removal takes in another order.
         await tx.query("delete from dashboard_sessions where token_hash = $1", [replaces ?? ""]);
         // Of those that are over, what somebody else deletes right now is left to them.
         await tx.query(

@@ -266,8 +266,8 @@ interface Invited extends JoinedAccount {
 }
 
 /**
- * Claims and sign-ins come one after the other: two claims at once would make two owners. No key:
- * whoever withdraws an invitation holds it while the note of that refers to the account.
+ * Claims and sign-ins come one after the other: two claims at once would make two owners. `no key`:
+ * whoever withdraws an invitation holds its row while their note refers to the account.
  */
 async function lockFirstAccount(tx: Queryable): Promise<number | undefined> {
   const [row] = await tx.query("select id from accounts order by id limit 1 for no key update");
