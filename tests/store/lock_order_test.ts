@@ -425,6 +425,18 @@ onPostgres("calls are erased while they are priced again", async (database) => {
   assert.deepEqual(await database.query("select from interactions"), []);
 });
 
+onPostgres("calls come to the end of their time while they are priced again", async (database) => {
+  const { analytics, reprice } = await withCalls(database);
+  await startInTurn(
+    database,
+    "select from interactions where transaction_id = 'b' for update",
+    () => analytics.eraseRowsBefore(noon),
+    await reprice(),
+  );
+  const left = await database.query("select transaction_id as id, cost_nanos from interactions");
+  assert.deepEqual(left, [{ id: "b", cost_nanos: 2n }]);
+});
+
 onPostgres("calls are erased while they come to the end of their time", async (database) => {
   const { analytics, eraseUser } = await withCalls(database);
   await startInTurn(

@@ -169,9 +169,11 @@ async function deleteRows(
   let sum = 0;
   for (let from = 0; from < blocks; from += step) {
     sum += await eraseAlone(database, async (tx) => {
+      // Those that somebody prices again or refunds right now, in an order of their own, go the next time.
       const rows = await tx.query(
-        `delete from ${partition} where ctid >= '(${from},0)'
-           and ctid < '(${from + step},0)' and created_at < $1
+        `delete from ${partition} where ctid = any(array(
+           select ctid from ${partition} where ctid >= '(${from},0)'
+             and ctid < '(${from + step},0)' and created_at < $1 for update skip locked))
          returning ${table === "interactions" ? countedColumns.join(", ") : "true"}`,
         [limit],
       );
