@@ -25,6 +25,15 @@ onPostgres("some rows of many are deleted by their keys", async (database) => {
      from generate_series(0, 19999) i`,
     [accountId],
   );
+  // Each holds the text of three earlier calls.
+  await database.query(
+    `insert into kept_responses (account_id, response_id, transaction_id, created_at, input_items,
+       answer, item_ids, sources)
+     select $1::bigint, 'r' || i, 'o' || i, 'epoch', repeat('x', 500), repeat('y', 500), '{}',
+       array['t' || i, 'u' || i, 'v' || i]
+     from generate_series(0, 19999) i`,
+    [accountId],
+  );
   const { scanned, watched } = watchDeletes(database);
   const webhooks = createWebhookStore(watched, { sealer, workerId: "one/1" });
   const hook = { accountId, url: "https://hooks.example", events: [], creditLowNanos: null };
@@ -42,12 +51,38 @@ onPostgres("some rows of many are deleted by their keys", async (database) => {
   await createReplays(watched, { processId: "one" }).erase(ids.map((id) => `${id}00`));
   const [left] = await database.query(
     `select (select count(*) from replays)::int as replays,
-       (select count(*) from webhook_deliveries)::int as deliveries`,
+       (select count(*) from webhook_deliveries)::int as deliveries,
+       (select count(*) from kept_responses)::int as responses`,
   );
   assert.ok(left!.replays as number < 19_700, `${left!.replays}`);
   assert.ok(left!.deliveries as number < 20_000, `${left!.deliveries}`);
-  assert.deepEqual(scanned.filter((table) => /^(replays|webhook_deliveries)$/.test(table)), []);
+  assert.equal(left!.responses, 19_700);
+  const large = /^(replays|webhook_deliveries|kept_responses)$/;
+  assert.deepEqual(scanned.filter((table) => large.test(table)), []);
 });
+
+onPostgres(
+  "an erasure reads no list of rows that an index has not taken in yet",
+  async (database) => {
+    const accountId = await newAccount(database);
+    await database.query(
+      `insert into kept_responses (account_id, response_id, transaction_id, created_at, input_items,
+       answer, item_ids, sources)
+     values ($1, 'r', 't', 'epoch', '', '', '{}', '{u}')`,
+      [accountId],
+    );
+    await database.query(
+      `insert into replays (key, account_id, fingerprint, claim_id, holder, until, sources)
+     values ('k', $1, 'f', 'c', 'h', 'epoch', '{u}')`,
+      [accountId],
+    );
+    const [row] = await database.query(
+      `select gin_clean_pending_list('kept_responses_sources')::int as responses,
+       gin_clean_pending_list('replays_sources')::int as replays`,
+    );
+    assert.deepEqual(row, { responses: 0, replays: 0 });
+  },
+);
 
 /** `scanned`: the tables that deletes of `watched` read from end to end though they have the keys. */
 function watchDeletes(database: Database): { scanned: string[]; watched: Database } {

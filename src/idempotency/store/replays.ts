@@ -80,8 +80,10 @@ export function createReplays(
 
 async function erase(database: Database, transactionIds: readonly string[]): Promise<number> {
   const rows = await database.query(
+    // The planner isn't shown the ids of sources: it would expect to find most of the table.
     `delete from replays where key = any(array(
-       select key from replays where transaction_id = any($1::text[]) or sources && $1::text[]
+       select key from replays
+       where transaction_id = any($1::text[]) or sources && (select $1::text[])
        order by key for update
      )) returning key`,
     [transactionIds],
