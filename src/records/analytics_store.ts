@@ -188,6 +188,8 @@ export interface ErasedPartitions {
   /** Partitions that were dropped; their rows are not counted. */
   partitions: number;
   rows: number;
+  /** Tables and partitions whose files still hold what was erased. */
+  relations: string[];
 }
 
 export interface SampleQuery extends InteractionQuery {

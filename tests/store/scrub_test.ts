@@ -1,8 +1,11 @@
 import assert from "@std/assert";
+import { Buffer } from "node:buffer";
+import { sha256Hex } from "../../src/base/hash.ts";
 import { dataTables } from "../../src/erasure/deletion.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createDeletions } from "../../src/erasure/store/deletions.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
+import { createRetention } from "../../src/erasure/store/retention.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createVacuum } from "../../src/erasure/store/vacuum.ts";
 import { onPostgres } from "../support/databases.ts";
@@ -90,6 +93,60 @@ Deno.test("after a scrub erased text is in no file of the embedded database", as
   await createVacuum([database]).scrub("all");
   await database.close();
   assert.deepEqual(await filesWith(directory, [canary, people]), []);
+});
+
+Deno.test("what is erased for its age leaves the embedded database's files, once a day", async () => {
+  const directory = temporaryDirectory("scrub");
+  await copyMigrated(`${directory}/database`);
+  const database = await openEmbedded(`${directory}/database`);
+  const account = await newAccount(database);
+  const [early, late] = [0, 1].map((hours) => new Date(Date.UTC(2026, 10, 20, hours)));
+  const store = createAnalyticsStore(database);
+  for (const createdAt of [early, late] as [Date, Date]) {
+    const content = Buffer.alloc(100_000, `${canary} ${createdAt.toISOString()} `);
+    await store.insert([interaction(account, createdAt.toISOString(), {
+      ...{ createdAt, requestText: JSON.stringify(canary) },
+      media: [{ sha256: sha256Hex(content), mimeType: "image/png", content }],
+    })]);
+  }
+  const retention = createRetention(database, store);
+  const scrub = createVacuum([database]);
+  const nothing = new Date(Date.UTC(2026, 10, 1));
+  await retention.erasePayloads(nothing);
+  await retention.eraseUsage(nothing);
+  assert.equal(await scrub.due(), undefined, "nothing was that old");
+
+  await retention.erasePayloads(new Date(early!.getTime() + 1));
+  assert.ok(await scrub.due(), "the first time at once");
+  // As a scrub leaves it.
+  await database.query(
+    "update scrubs set due_since = null, relations = '{}', scrubbed_at = clock_timestamp()",
+  );
+  await retention.erasePayloads(new Date(late!.getTime() + 1));
+  await retention.eraseUsage(new Date(late!.getTime() + 1));
+  assert.equal(await scrub.due(), undefined, "it was scrubbed today");
+  assert.notDeepEqual(await filesWith(directory, [canary]), []);
+  await database.query("update scrubs set due_since = due_since - interval '1 day'");
+  assert.ok(await scrub.due());
+  assert.ok((await scrub.scrub("erased")).rewritten.includes("media"));
+  assert.deepEqual(await filesWith(directory, [canary]), []);
+
+  // A deletion doesn't wait for the day to be over.
+  await fill(database, account);
+  await retention.erasePayloads(new Date("2026-11-25T00:00:00Z"));
+  assert.equal(await scrub.due(), undefined);
+  await erase(database, account);
+  assert.ok(await scrub.due());
+  await database.close();
+});
+
+onPostgres("on a server what is erased for its age asks nobody to scrub", async (database) => {
+  const account = await newAccount(database);
+  await fill(database, account);
+  const store = createAnalyticsStore(database);
+  const erased = await createRetention(database, store).erasePayloads(new Date("2027-01-01"));
+  assert.ok(erased!.payloads + erased!.partitions > 0);
+  assert.equal(await createVacuum([database]).due(), undefined);
 });
 
 onPostgres("on a server the tables are rewritten, and what is not is said", async (database) => {

@@ -16,6 +16,7 @@ import { countScope } from "./erasure_count.ts";
 import { scopeOf } from "./erasure_sql.ts";
 import { createErasureFeed } from "./erasure_feed.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import { noteDirty } from "./vacuum.ts";
 import { insertTombstone, readTombstone, sweepErased } from "./tombstones.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 import {
@@ -311,18 +312,6 @@ async function note(
     ],
   );
   await noteDirty(tx, relations);
-}
-
-/** Files hold erased rows of these relations until a scrub rewrites them. */
-async function noteDirty(tx: Queryable, relations: readonly string[]): Promise<void> {
-  await tx.query(
-    `insert into scrubs (id, version, due_since, relations)
-     values (1, 1, clock_timestamp(), $1::text[])
-     on conflict (id) do update set version = scrubs.version + 1,
-       due_since = coalesce(scrubs.due_since, excluded.due_since),
-       relations = array(select distinct unnest(scrubs.relations || excluded.relations))`,
-    [relations],
-  );
 }
 
 /** The selectors as columns store them, so that hashes are of the same text. */

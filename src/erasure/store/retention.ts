@@ -4,37 +4,49 @@ import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
 import { eraseResults } from "../../evals/store/stale_results.ts";
 import type { AnalyticsStore } from "../../records/analytics_store.ts";
 import { unlinkOutcomes } from "./erase_outcomes.ts";
+import { noteDirty } from "./vacuum.ts";
 
 /** Retention: calls are in `analytics`; what is kept for later turns and evaluations in `main`. */
 export function createRetention(main: Database, analytics: AnalyticsStore): RetentionStore {
+  /** A server reclaims rows itself, and only an operator scrubs it. */
+  const noteErased = async (counts: object, relations: readonly string[]) => {
+    if (main.kind !== "embedded" || Object.values(counts).every((count) => count === 0)) return;
+    await noteDirty(main, relations, { atMostDaily: true });
+  };
   return {
     ensurePartitions: (now) => analytics.ensurePartitions(now),
     async erasePayloads(limit) {
       const erased = await analytics.erasePayloadsBefore(limit);
       return erased && await unlessBusy(async () => {
-        await deleteBefore(main, "background_calls", limit);
-        await deleteBefore(main, "cached_answers", limit);
-        return {
+        const unsaid = {
+          backgroundCalls: await deleteBefore(main, "background_calls", limit),
+          cachedAnswers: await deleteBefore(main, "cached_answers", limit),
+        };
+        const counts: ErasedPayloads = {
           partitions: erased.partitions,
           payloads: erased.rows,
           mediaRefs: erased.mediaRefs,
           storedResponses: await deleteBefore(main, "kept_responses", limit),
           storedReasoning: await deleteBefore(main, "kept_reasoning", limit),
           evalDetails: await eraseResults({ main, analytics }, limit, "details"),
-        } satisfies ErasedPayloads;
+        };
+        await noteErased({ ...counts, ...unsaid }, erased.relations);
+        return counts;
       });
     },
     async eraseUsage(limit) {
       const erased = await analytics.eraseRowsBefore(limit);
       return erased && await unlessBusy(async () => {
         await unlinkOutcomes(main, limit);
-        return {
+        const counts: ErasedUsage = {
           partitions: erased.partitions,
           interactions: erased.rows,
           evalRuns: await deleteBefore(main, "eval_runs", limit),
           evalResults: await deleteBefore(main, "eval_results", limit) +
             await eraseResults({ main, analytics }, limit, "rows"),
-        } satisfies ErasedUsage;
+        };
+        await noteErased(counts, erased.relations);
+        return counts;
       });
     },
   };

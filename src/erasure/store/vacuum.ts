@@ -1,6 +1,6 @@
 import type { VacuumReport, VacuumStore } from "../vacuum.ts";
 import { messageOf } from "../../shared/fault.ts";
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 
 /** Tables without anybody's text, which may be large. */
 const withoutText: ReadonlySet<string> = new Set([
@@ -25,7 +25,7 @@ export function createVacuum(databases: readonly Database[]): VacuumStore {
         `select due_since, extract(epoch from clock_timestamp() - due_since) as seconds,
            exists (select from interactions
              where created_at > clock_timestamp() - interval '10 seconds') as busy
-         from scrubs where due_since is not null`,
+         from scrubs where due_since <= clock_timestamp()`,
         [],
       );
       return row && {
@@ -59,6 +59,27 @@ export function createVacuum(databases: readonly Database[]): VacuumStore {
       return report;
     },
   };
+}
+
+/**
+ * Files hold erased rows of these relations until a scrub rewrites them. `atMostDaily`: the scrub is
+ * due a day after the last one, unless something else makes it due earlier.
+ */
+export async function noteDirty(
+  tx: Queryable,
+  relations: readonly string[],
+  { atMostDaily = false } = {},
+): Promise<void> {
+  await tx.query(
+    `insert into scrubs (id, version, due_since, relations)
+     values (1, 1, clock_timestamp(), $1::text[])
+     on conflict (id) do update set version = scrubs.version + 1,
+       due_since = least(scrubs.due_since, case when $2::boolean
+         then greatest(excluded.due_since, scrubs.scrubbed_at + interval '1 day')
+         else excluded.due_since end),
+       relations = array(select distinct unnest(scrubs.relations || excluded.relations))`,
+    [relations, atMostDaily],
+  );
 }
 
 /** All tables; with `touched`, partitions and media only where they were touched, since they are large. */

@@ -67,10 +67,12 @@ export function createAnalyticsStore(
     sweepErased: () => sweepErased(database),
     ensurePartitions: (now) => ensurePartitions(database, now),
     erasePayloadsBefore: (limit) =>
-      unlessBusy(async () => ({
-        ...await eraseBefore(database, "interaction_payloads", limit),
-        mediaRefs: await deleteBefore(database, "media_refs", limit),
-      })),
+      unlessBusy(async () => {
+        const erased = await eraseBefore(database, "interaction_payloads", limit);
+        const mediaRefs = await deleteBefore(database, "media_refs", limit);
+        if (mediaRefs > 0) erased.relations.push("media");
+        return { ...erased, mediaRefs };
+      }),
     eraseRowsBefore: (limit) => unlessBusy(() => eraseBefore(database, "interactions", limit)),
     partitionsInUse: () => partitionsInUse(database),
   };

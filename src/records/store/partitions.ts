@@ -114,13 +114,17 @@ export async function eraseBefore(
   limit: Date,
 ): Promise<ErasedPartitions> {
   const boundary = partitionOf(table, limit);
-  const erased = { partitions: 0, rows: 0 };
+  const erased: ErasedPartitions = { partitions: 0, rows: 0, relations: [] };
   for (const partition of await partitionsOf(database, table)) {
     // Partition names sort by month.
     if (partition > boundary) break;
     if (partition < boundary && await dropPartition(database, table, partition)) {
       erased.partitions++;
-    } else erased.rows += await deleteRows(database, { table, partition }, limit).catch(ifDropped);
+      continue;
+    }
+    const rows = await deleteRows(database, { table, partition }, limit).catch(ifDropped);
+    erased.rows += rows;
+    if (rows > 0) erased.relations.push(partition);
   }
   return erased;
 }
