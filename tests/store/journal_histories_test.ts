@@ -1,7 +1,9 @@
 /** Random histories of a small journal, in which the process or the machine dies at any write. */
 import { isDeepStrictEqual } from "node:util";
 import assert from "@std/assert";
-import type { Interaction } from "../../src/shared/interaction.ts";
+import { sha256Hex } from "../../src/base/hash.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
+import type { Media } from "../../src/shared/media.ts";
 import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
 import { createSegmentFile, type SegmentFile } from "../../src/records/journal/segment_file.ts";
 import { Random, seeds } from "../support/random.ts";
@@ -13,10 +15,10 @@ const histories = Number(Deno.env.get("JOURNAL_HISTORIES") ?? 3);
 const maxBytes = 64 * 1024;
 
 interface CallState {
-  begun: Interaction;
+  begun: SettledCall;
   /** Whether its beginning is in a file. */
   isBegun: boolean;
-  ended?: Interaction;
+  ended?: SettledCall;
   /** An end was given to the journal; it may be in a file already. */
   isEnding?: boolean;
   isConfirmed?: boolean;
@@ -130,11 +132,23 @@ const turn = () => new Promise((resolve) => setTimeout(resolve));
 
 function begin(journal: Journal, world: World, id: string, random: Random): void {
   const requestText = JSON.stringify("x".repeat(random.below(900)));
-  const begun = interaction(accountOf(id), id, { status: "interrupted", requestText });
+  const begun = interaction(accountOf(id), id, {
+    ...{ status: "interrupted", requestText, ...someMedia(random) },
+  });
   const state: CallState = { begun, isBegun: false };
   journal.begin(begun);
   state.isBegun = true;
   world.calls.set(id, state);
+}
+
+/** Media of a fifth of the payloads, one or two. */
+function someMedia(random: Random): { media?: Media[] } {
+  if (!random.chance(20)) return {};
+  const media = Array.from({ length: 1 + random.below(2) }, () => {
+    const content = Uint8Array.from({ length: random.below(300) }, () => random.below(256));
+    return { sha256: sha256Hex(content), mimeType: "image/png", content };
+  });
+  return { media };
 }
 
 async function end(
@@ -144,10 +158,14 @@ async function end(
   state: CallState,
   random: Random,
 ): Promise<void> {
-  const { requestText } = state.begun;
+  const { requestText, media: asked = [] } = state.begun;
+  // The answer's media stand behind the request's, as a call has them.
+  const { media: answered = [] } = someMedia(random);
+  const media = [...asked, ...answered];
   const responseText = JSON.stringify("y".repeat(random.below(900)));
   state.ended = interaction(accountOf(id), id, {
     ...{ status: "completed", requestText, responseText, chargedNanos: 5n },
+    ...(media.length > 0 ? { media } : {}),
   });
   state.isEnding = true;
   const earlier = [...world.calls.values()];
@@ -177,7 +195,7 @@ function copyOf(folder: string, to: string, world: World, isOfMachine: boolean):
 
 async function checkCopy({ folder, isOfMachine, calls }: Copy, where: string): Promise<void> {
   const journal = await openJournal(folder, { sync: "always" });
-  const store = new Map<string, Interaction>();
+  const store = new Map<string, SettledCall>();
   for (const [id, { isStored, ended }] of calls) if (isStored) store.set(id, ended!);
   await journal.replay((rows) => {
     // What is there stays, as in the store.
@@ -196,7 +214,7 @@ async function checkCopy({ folder, isOfMachine, calls }: Copy, where: string): P
   assert.deepEqual([...store.keys()].filter((id) => !calls.has(id)), [], where);
 }
 
-function isOneOf(found: Interaction, { begun, ended }: CallState): boolean {
+function isOneOf(found: SettledCall, { begun, ended }: CallState): boolean {
   return isDeepStrictEqual(found, begun) || isDeepStrictEqual(found, ended);
 }
 
