@@ -41,3 +41,15 @@ export async function refreshStatistics(database: Database): Promise<void> {
     });
   }
 }
+
+/** Tables whose large rows go by themselves, within hours or days. */
+const expiring = ["replays", "cached_answers", "background_calls", "webhook_deliveries"];
+
+/**
+ * Lets the embedded database use the room of expired rows again. What is unchanged since the last
+ * time isn't read.
+ */
+export async function reclaimExpired(database: Database): Promise<void> {
+  // One at a time, so that others wait only briefly.
+  for (const table of expiring) await database.query(`vacuum ${table}`);
+}

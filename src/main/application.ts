@@ -14,7 +14,7 @@ import { type BudgetServices, createBudgets } from "../budgets/wire.ts";
 import { createCredit, type CreditServices } from "../credit/wire.ts";
 import type { Database } from "../database/database.ts";
 import { runBackfills } from "../database/backfill.ts";
-import { refreshStatistics } from "../database/table_statistics.ts";
+import { reclaimExpired, refreshStatistics } from "../database/table_statistics.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 import type { Ledger } from "../credit/ledger.ts";
 import { dialects } from "../dialects/text/mod.ts";
@@ -403,6 +403,7 @@ function createHousekeeping({ config, database, analytics, analyticsStore, clock
       ...{ retentionPayloadDays, retentionUsageDays, clock, log },
     }),
     refreshStatistics: () => refreshStatistics(analytics),
+    reclaimExpired: () => reclaimExpired(database),
     keepLabelSums: createLabelSumsJob({
       keeper: createLabelSumKeeper(analytics, createLabelRows),
       now: clock.now,

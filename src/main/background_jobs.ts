@@ -19,6 +19,7 @@ export interface BackgroundJobDeps extends
   metricExport: MetricExport | undefined;
   eraseOldRecords: () => Promise<void>;
   refreshStatistics: () => Promise<void>;
+  reclaimExpired: () => Promise<void>;
   /** Adds up the calls of days that are over, for the overview. */
   keepLabelSums: () => Promise<void>;
   /** Continues the backfills of migrations, which another process may have started. */
@@ -122,7 +123,10 @@ function housekeeping(on: BackgroundJobDeps): BackgroundJob[] {
       : { name: "vacuum_check", everyMs: 60_000, run: () => vacuum.look() },
     { name: "label_sums", everyMs: 20_000, firstMs: 1_000, run: on.keepLabelSums },
     { name: "backfills", everyMs: 30_000, firstMs: 2_000, run: on.runBackfills },
-    // A database server refreshes its statistics itself.
+    // A database server reclaims rows and refreshes its statistics itself.
+    ...(on.isEmbedded
+      ? [{ name: "expired_rows", everyMs: 60 * 60_000, firstMs: 60_000, run: on.reclaimExpired }]
+      : []),
     ...(on.isAnalyticsEmbedded
       ? [{ name: "table_statistics", everyMs: 5 * 60_000, run: on.refreshStatistics }]
       : []),

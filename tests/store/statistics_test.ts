@@ -1,6 +1,7 @@
 import assert from "@std/assert";
+import { randomBytes } from "node:crypto";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
-import { refreshStatistics } from "../../src/database/table_statistics.ts";
+import { reclaimExpired, refreshStatistics } from "../../src/database/table_statistics.ts";
 import { onEmbedded } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
@@ -42,3 +43,29 @@ onEmbedded("the planner knows tables that have grown, and no word of anybody", a
   assert.match(text, /key_1/);
   assert.doesNotMatch(text, /canary/);
 });
+
+onEmbedded(
+  "answers to repeats that have expired leave their room to later ones",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const size = async () => {
+      const [row] = await database.query("select pg_total_relation_size('replays') as bytes");
+      return Number(row!.bytes);
+    };
+    const before = await size();
+    const sizes: number[] = [];
+    for (let hour = 0; hour < 3; hour++) {
+      const bytes = randomBytes(1_000_000).toString("base64");
+      await database.query(
+        `insert into replays (key, account_id, fingerprint, claim_id, holder, until, body)
+       values ($1, $2, 'f', 'c', 'h', clock_timestamp(), decode($3, 'base64'))`,
+        [`of hour ${hour}`, accountId, bytes],
+      );
+      await database.query("delete from replays where key like 'of hour %'");
+      sizes.push(await size());
+      await reclaimExpired(database);
+    }
+    assert.ok(sizes[0]! > before + 1_000_000);
+    assert.ok(sizes[2]! < sizes[0]! + 100_000, `${before} bytes, then ${sizes.join(", ")}`);
+  },
+);
