@@ -93,6 +93,7 @@ export const longest: readonly string[] = [
   "tests/faults/settling_test.ts",
   "tests/faults/background_kill_test.ts",
   "tests/faults/kill_test.ts",
+  "tests/faults/media_kill_test.ts",
   "tests/faults/retries_test.ts",
   "tests/faults/unread_streams_test.ts",
   "tests/faults/outage_test.ts",
