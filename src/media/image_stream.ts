@@ -72,8 +72,8 @@ class StreamedImages {
       meter.report({ input, output, imageOutput: output }, "estimated");
       return {};
     }
-    const one = { images: this.#images, ...(this.#usage ? { usage: this.#usage } : {}) };
-    const { usage, basis } = imageUsage([one], {
+    const drawn = { count: this.#images.length, usage: this.#usage };
+    const { usage, basis } = imageUsage([drawn], {
       ...{ ask, encoded, price },
       ignoresCost: !target.vendor.reportsCost,
     });

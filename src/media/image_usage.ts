@@ -1,15 +1,23 @@
 import { nanosToUsd } from "../base/money.ts";
 import { optionalField } from "../dialects/kernel/fields.ts";
-import type { EncodedImages, ImageAnswer, ImageAsk } from "../dialects/kernel/image_codec.ts";
-import { imageTokens } from "../dialects/kernel/image_tokens.ts";
+import type { EncodedImages, ImageAsk } from "../dialects/kernel/image_codec.ts";
+import { framesOf, imageTokens } from "../dialects/kernel/image_tokens.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type { BillingBasis } from "../shared/interaction.ts";
 import { type BillableUsage, type PriceRow, vendorCostNanos } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
 
-/** The usage of the answers that have images, and whether the vendor reported it. */
+/** The pictures of one vendor request, and what the vendor reported of them. */
+export interface DrawnImages {
+  readonly count: number;
+  readonly usage?: Usage | undefined;
+  /** The answer broke off: `count` is what was asked for. */
+  readonly isBroken?: boolean;
+}
+
+/** The usage of the pictures that are paid for, and whether the vendor reported it. */
 export function imageUsage(
-  answers: readonly ImageAnswer[],
+  drawn: readonly DrawnImages[],
   { ask, encoded, price, ignoresCost = false }: {
     ask: ImageAsk;
     encoded: EncodedImages;
@@ -18,30 +26,37 @@ export function imageUsage(
     ignoresCost?: boolean;
   },
 ): { usage: BillableUsage; basis: BillingBasis } {
-  const made = answers.reduce((sum, { images }) => sum + images.length, 0);
-  const images = [{ ...encoded.priced, count: made }];
-  const usages = (list: readonly ImageAnswer[]) => list.flatMap(({ usage }) => usage ?? []);
-  // Of a picture tokens or a cost must be reported.
-  const isReported = ({ usage }: ImageAnswer) =>
-    usage !== undefined &&
-    (usage.output > 0 || (!ignoresCost && usage.vendorCostUsd !== undefined));
-  const unreported = answers.filter((one) => !isReported(one));
-  // With a price per image, the number of images is the usage.
+  const images = [{ ...encoded.priced, count: drawn.reduce((sum, { count }) => sum + count, 0) }];
+  const usages = (list: readonly DrawnImages[]) => list.flatMap(({ usage }) => usage ?? []);
+  const hasCost = ({ usage }: DrawnImages) => !ignoresCost && usage?.vendorCostUsd !== undefined;
+  // With a price per image, the number of images is the usage; a broken list doesn't tell it.
   const isCountEnough = price?.rates.perImage !== undefined || encoded.tokensPerImage === 0;
-  if (unreported.length === 0 || isCountEnough) {
-    return {
-      usage: { ...summed(usages(answers)), images },
-      basis: "reported",
-    };
+  if (isCountEnough) {
+    const isReported = drawn.every((one) => !one.isBroken || hasCost(one));
+    const usage = { ...summed(usages(drawn)), images };
+    return { usage, basis: isReported ? "reported" : "estimated" };
   }
-  const { quality, size } = encoded.priced;
-  const perImage = Math.min(encoded.tokensPerImage, imageTokens(quality, size));
-  const estimates = unreported.map(({ images, usage }) => {
-    const output = images.length * perImage;
+  // By the token, tokens or a cost must be reported.
+  const isReported = (one: DrawnImages) => (one.usage?.output ?? 0) > 0 || hasCost(one);
+  const unreported = drawn.filter((one) => !isReported(one));
+  if (unreported.length === 0) {
+    return { usage: { ...summed(usages(drawn)), images }, basis: "reported" };
+  }
+  const perImage = likelyImageTokens(ask, encoded);
+  const estimates = unreported.map(({ count, usage }) => {
+    const output = count * perImage;
     return { input: estimateTokens(ask.prompt), output, imageOutput: output, raw: usage?.raw };
   });
-  const all = summed([...usages(answers.filter(isReported)), ...estimates]);
+  const all = summed([...usages(drawn.filter(isReported)), ...estimates]);
   return { usage: { ...all, images }, basis: "estimated" };
+}
+
+/** Output tokens of a picture whose vendor doesn't count them. */
+export function likelyImageTokens(
+  { options }: Pick<ImageAsk, "options">,
+  { tokensPerImage, priced: { quality, size } }: Pick<EncodedImages, "tokensPerImage" | "priced">,
+): number {
+  return Math.min(tokensPerImage, framesOf(options) * imageTokens(quality, size));
 }
 
 const counts = ["input", "output", "cacheRead", "imageInput", "imageOutput", "reasoning"] as const;

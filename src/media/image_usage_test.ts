@@ -1,19 +1,18 @@
 import assert from "@std/assert";
-import type { GeneratedImage } from "../dialects/kernel/image_codec.ts";
 import { readImageList } from "../dialects/media/images/answer.ts";
-import { imageUsage } from "./image_usage.ts";
+import { priceOf } from "../../tests/support/operation_request.ts";
+import { type DrawnImages, imageUsage } from "./image_usage.ts";
 
-const image: GeneratedImage = {};
 const drawing = {
-  ask: { prompt: "A boat at night", count: 3 },
+  ask: { prompt: "A boat at night", count: 3, options: {} },
   encoded: { priced: { quality: "high", size: "1024x1024" }, tokensPerImage: 8000 },
   price: undefined,
 } as unknown as Parameters<typeof imageUsage>[1];
 
 Deno.test("pictures whose vendor reports no usage are estimated beside those that have one", () => {
   const usage = { input: 10, output: 4000, imageOutput: 4000, raw: { output_tokens: 4000 } };
-  const reported = { images: [image], usage };
-  const silent = { images: [image, image] };
+  const reported = { count: 1, usage };
+  const silent = { count: 2 };
   const alone = imageUsage([reported], drawing);
   assert.deepEqual([alone.usage.output, alone.basis], [4000, "reported"]);
   const { usage: estimate } = imageUsage([silent], drawing);
@@ -28,19 +27,19 @@ Deno.test("pictures whose vendor reports no usage are estimated beside those tha
 Deno.test("a usage that names no tokens is none: its pictures are estimated, not free", () => {
   for (const raw of [{}, { total_tokens: 4165 }, { prompt_tokens: 5 }]) {
     const { usage } = readImageList({ data: [{ b64_json: "AAAA" }], usage: raw });
-    const drawn = imageUsage([{ images: [image], usage: usage! }], drawing);
+    const drawn = imageUsage([{ count: 1, usage: usage! }], drawing);
     assert.ok(drawn.usage.output > 0 && drawn.basis === "estimated", JSON.stringify(drawn));
     assert.deepEqual(drawn.usage.raw, raw);
   }
   const { usage } = readImageList({ data: [{ b64_json: "AAAA" }], usage: { cost: 0.04 } });
-  const told = [{ images: [image], usage: usage! }];
+  const told = [{ count: 1, usage: usage! }];
   assert.equal(imageUsage(told, drawing).basis, "reported");
   assert.equal(imageUsage(told, { ...drawing, ignoresCost: true }).basis, "estimated");
 });
 
 Deno.test("what a vendor says that several calls cost is added up, unless one says nothing", () => {
   const answer = (cost?: string) => ({
-    images: [image],
+    count: 1,
     usage: { input: 1, output: 2, ...(cost === undefined ? {} : { vendorCostUsd: cost }) },
   });
   const costOf = (...costs: (string | undefined)[]) =>
@@ -48,4 +47,31 @@ Deno.test("what a vendor says that several calls cost is added up, unless one sa
   assert.equal(costOf("0.04", "1e-3"), "0.041000000");
   assert.equal(costOf("0.04", undefined), undefined);
   assert.equal(costOf("0.04", "much"), undefined);
+});
+
+Deno.test("pictures of a broken answer are as many as were asked for, and reported by a usage alone", () => {
+  const usage = { input: 10, output: 4000 };
+  const perImage = { ...drawing, price: priceOf({ perImage: 40_000_000_000n }) };
+  const broken = { count: 2, isBroken: true };
+  const basisOf = (one: DrawnImages, by: typeof drawing) => {
+    const { usage: { images, output }, basis } = imageUsage([one], by);
+    assert.equal(images![0]!.count, 2);
+    return [basis, output > 0];
+  };
+  assert.deepEqual(basisOf({ ...broken, usage }, drawing), ["reported", true]);
+  assert.deepEqual(basisOf({ ...broken, usage: { input: 10, output: 0 } }, drawing), [
+    "estimated",
+    true,
+  ]);
+  assert.deepEqual(basisOf(broken, drawing), ["estimated", true]);
+  assert.deepEqual(basisOf(broken, perImage), ["estimated", false]);
+  const paid = { ...broken, usage: { ...usage, vendorCostUsd: "0.04" } };
+  assert.deepEqual(basisOf(paid, perImage), ["reported", true]);
+});
+
+Deno.test("a GIF whose vendor reports no usage is estimated with its frames", () => {
+  const outputOf = (options: Record<string, unknown>) =>
+    imageUsage([{ count: 1 }], { ...gif, ask: { ...gif.ask, options } }).usage.output;
+  const gif = { ...drawing, encoded: { ...drawing.encoded, tokensPerImage: 1e6 } };
+  assert.equal(outputOf({ output_format: "gif" }), 9 * outputOf({}));
 });

@@ -17,11 +17,11 @@ import type {
   ImageCall,
   ImageCodec,
 } from "../dialects/kernel/image_codec.ts";
-import { framesOf, imageTokens } from "../dialects/kernel/image_tokens.ts";
 import { optionsWork } from "../dialects/kernel/vendor_options.ts";
 import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { imageGenerations } from "../dialects/media/operations/images.ts";
 import { inputTokenBounds, maxImageTokens } from "../shared/token_estimate.ts";
+import type { BillableUsage } from "../pricing/pricing.ts";
 import { Fault } from "../shared/fault.ts";
 import type { PooledKey } from "../vendors/key_pool.ts";
 import { isAbort, type UpstreamAnswer } from "../vendors/upstream.ts";
@@ -35,7 +35,7 @@ import { parseAnswer } from "../relay/text_answer.ts";
 import { usageBeforeBreak } from "./broken_answer.ts";
 import { fetchGeneratedImages } from "./fetch_generated_images.ts";
 import { imageStream } from "./image_stream.ts";
-import { imageUsage } from "./image_usage.ts";
+import { type DrawnImages, imageUsage, likelyImageTokens } from "./image_usage.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { lossHeader, type Reply } from "../relay/reply.ts";
 import { askMedia } from "./operations.ts";
@@ -99,8 +99,7 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
     requestText: bodyText,
     hosted: wire.hostedWork && optionsWork(wire.hostedWork(options)),
     bound: boundOf(drawing),
-    likelyOutputTokens: framesOf(options) *
-      imageTokens(encoded.priced.quality, encoded.priced.size),
+    likelyOutputTokens: likelyImageTokens(asked, encoded),
     requests: encoded.calls.length,
     fetch: mustFetch ? fetch : undefined,
   }, (ctx) => work(ctx, drawing));
@@ -132,36 +131,57 @@ async function work(ctx: OperationContext, drawing: Drawing): Promise<OperationA
     if (/\bevent-stream\b/i.test(answer.headers["content-type"] ?? "")) {
       return imageStream(ctx, drawing, wire.stream, answer);
     }
-    return await wholeAnswer(ctx, drawing, [await readAnswer(ctx, drawing, answer)]);
+    const brokenOff = (usage: BillableUsage | undefined) => {
+      reportImages(ctx, drawing, [{ count: first.count, usage, isBroken: true }]);
+    };
+    const answers = [await readAnswer(ctx, drawing, answer, brokenOff)];
+    return await wholeAnswer(ctx, drawing, { answers, broken: [] });
   }
   return await wholeAnswer(ctx, drawing, await askAll(ctx, drawing));
+}
+
+/** What came of a call's vendor requests. */
+interface Answers {
+  answers: readonly ImageAnswer[];
+  /** Pictures of answers that broke off: they were drawn, and are billed. */
+  broken: readonly DrawnImages[];
 }
 
 /** Concurrent vendor requests of one call. */
 const maxAtOnce = 4;
 
 /** The successful answers; if all requests fail, throws the first error. */
-async function askAll(ctx: OperationContext, drawing: Drawing): Promise<ImageAnswer[]> {
-  const { encoded } = drawing;
+async function askAll(ctx: OperationContext, drawing: Drawing): Promise<Answers> {
+  const { calls } = drawing.encoded;
   const answers: ImageAnswer[] = [];
+  const broken: DrawnImages[] = [];
   const failures: { thrown: unknown; key: PooledKey | undefined }[] = [];
-  const left = [...encoded.calls.entries()];
+  const left = [...calls.entries()];
   const worker = async () => {
     for (let next = left.shift(); next; next = left.shift()) {
       const [index, call] = next;
       let answer: UpstreamAnswer | undefined;
       try {
         answer = await askMedia(ctx, requestOf(ctx, call, index, "application/json"));
-        answers[index] = await readAnswer(ctx, drawing, answer);
+        answers[index] = await readAnswer(ctx, drawing, answer, (usage) => {
+          broken.push({ count: call.count, usage, isBroken: true });
+        });
         // If the caller leaves before the others, the vendor still bills these.
-        reportImages(ctx, drawing, answers);
+        reportImages(ctx, drawing, drawnIn(answers));
       } catch (thrown) {
         if (isAbort(thrown)) throw thrown;
         failures.push({ thrown, key: answer?.key });
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(maxAtOnce, left.length) }, worker));
+  const workers = Array.from({ length: Math.min(maxAtOnce, left.length) }, worker);
+  const stopped = (await Promise.allSettled(workers)).find(({ status }) => status === "rejected");
+  const drawn = drawnIn(answers);
+  // Who leaves before the first of several pictures pays for all that were asked for.
+  if (broken.length > 0 && (!stopped || drawn.length > 0 || calls.length === 1)) {
+    reportImages(ctx, drawing, [...drawn, ...broken]);
+  }
+  if (stopped) throw (stopped as PromiseRejectedResult).reason;
   const made = answers.filter((answer) => answer !== undefined);
   const [failure] = failures;
   if (made.length > 0 || !failure) {
@@ -169,7 +189,7 @@ async function askAll(ctx: OperationContext, drawing: Drawing): Promise<ImageAns
       ctx.vendorCall.answeringKey = key;
       if (thrown instanceof Fault) ctx.vendorCall.restAnsweringKey(thrown);
     }
-    return made;
+    return { answers: made, broken };
   }
   // Another request may have been answered last, by another key.
   ctx.vendorCall.answeringKey = failure.key;
@@ -194,13 +214,17 @@ function requestOf(
   return { path, contentType, accept, body: pieces, sameDialect: false };
 }
 
+/** `brokenOff` gets the usage that came in an answer that doesn't come whole. */
 async function readAnswer(
   ctx: OperationContext,
-  drawing: Drawing,
-  answer: Awaited<ReturnType<OperationContext["ask"]>>,
+  { wire }: Drawing,
+  answer: UpstreamAnswer,
+  brokenOff: (usage: BillableUsage | undefined) => void,
 ): Promise<ImageAnswer> {
-  const { wire } = drawing;
-  const bytes = await ctx.read(answer, (part) => reportBroken(ctx, drawing, part));
+  const bytes = await ctx.read(answer, (part) => {
+    if (part.length === 0) return;
+    brokenOff(usageBeforeBreak(part, ctx.vendorCall, (members) => wire.decode(members).usage));
+  });
   // Some hosts of open models return the file itself.
   if (/^image\//i.test(answer.headers["content-type"] ?? "")) {
     return { images: [{ data: bytes.toBase64() }] };
@@ -214,30 +238,18 @@ async function readAnswer(
   return wire.decode(json);
 }
 
-/** Of several answers one has only its share of the usage: all that were asked for are estimated. */
-function reportBroken(
-  { meter, vendorCall }: OperationContext,
-  { wire, encoded, ask }: Drawing,
-  part: Uint8Array,
-): void {
-  if (encoded.calls.length > 1) return;
-  const usage = usageBeforeBreak(part, vendorCall, (members) => wire.decode(members).usage);
-  if (!usage) return;
-  meter.report({ ...usage, images: [{ ...encoded.priced, count: ask.count }] }, "reported");
-}
-
 /** Throws if the answers have no image. */
 async function wholeAnswer(
   ctx: OperationContext,
   drawing: Drawing,
-  answers: readonly ImageAnswer[],
+  { answers, broken }: Answers,
 ): Promise<OperationAnswer> {
   const { request, ask, losses, vendorFetch: fetch } = drawing;
   const generated: GeneratedImage[] = answers.flatMap((answer) => answer.images);
+  // They were generated, and are billed, even if they can't be fetched.
+  const { usage, basis } = reportImages(ctx, drawing, [...drawnIn(answers), ...broken]);
   if (generated.length === 0) throw noImages(answers);
   const caller = fetchCaller(request.caller);
-  // They were generated, and are billed, even if they can't be fetched.
-  const { usage, basis } = reportImages(ctx, drawing, answers);
   const images = await fetchGeneratedImages(generated, { fetch, caller, asAddress: ask.asAddress });
   ctx.meter.report(usage, basis, "stop");
   const { text, recordText } = writeImageAnswer({
@@ -261,17 +273,22 @@ async function wholeAnswer(
   };
 }
 
-/** Reports the usage of those answers that have images; the others cost nothing. */
+/** Reports the usage of these pictures; without any, the call costs nothing. */
 function reportImages(
   { meter, vendorCall: { price, target: { vendor } } }: OperationContext,
   drawing: Drawing,
-  answers: readonly ImageAnswer[],
+  drawn: readonly DrawnImages[],
 ): ReturnType<typeof imageUsage> {
-  // Of an answer that hasn't come yet the list has a hole, which `filter` skips.
-  const paid = answers.filter(({ images }) => images.length > 0);
-  const counted = imageUsage(paid, { ...drawing, price, ignoresCost: !vendor.reportsCost });
-  if (paid.length > 0) meter.report(counted.usage, counted.basis);
+  const counted = imageUsage(drawn, { ...drawing, price, ignoresCost: !vendor.reportsCost });
+  if (drawn.length > 0) meter.report(counted.usage, counted.basis);
   return counted;
+}
+
+/** The answers that have pictures; the others cost nothing. */
+function drawnIn(answers: readonly ImageAnswer[]): DrawnImages[] {
+  // Of an answer that hasn't come yet the list has a hole, which `filter` skips.
+  return answers.filter(({ images }) => images.length > 0)
+    .map(({ images, usage }) => ({ count: images.length, usage }));
 }
 
 /** A content policy violation with the vendor's text, else an error that a retry may fix. */

@@ -89,7 +89,7 @@ export interface OperationCall<T extends OperationTarget = OperationTarget> {
   hosted?: HostedWork | undefined;
   /** Upper bound of the usage of all its vendor requests. */
   bound: BoundInput;
-  /** Output tokens of one of its pictures, where `bound` has a model's limit. */
+  /** Output tokens of one of its pictures, where `bound` has the most that they may be. */
   likelyOutputTokens?: number;
   /** Vendor requests that bring its pictures in equal shares; 1 when absent. */
   requests?: number;
@@ -409,8 +409,7 @@ function usageAskedFor(asked: OperationCall, requests: number): BillableUsage {
   const input = Math.min(bound.inputTokens, estimateTokens(requestText));
   if (bound.images) {
     const share = Math.min(1, requests / (asked.requests ?? 1));
-    const most = Math.min(maxOutputTokens, asked.likelyOutputTokens ?? Infinity);
-    const output = most * Math.ceil(choices * share);
+    const output = (asked.likelyOutputTokens ?? maxOutputTokens) * Math.ceil(choices * share);
     const images = bound.images.map((one) => ({ ...one, count: Math.ceil(one.count * share) }));
     return { input, output, imageOutput: output, images };
   }

@@ -340,6 +340,97 @@ Deno.test("a cut picture costs what one without usage does, and not its model's 
   assert.deepEqual(outputs[1], outputs[0]);
 });
 
+Deno.test("of several pictures those whose answers broke off are paid too", async () => {
+  let leaving = new AbortController();
+  let asked = 0;
+  /** What becomes of the requests, one after the other. */
+  let fates: readonly ("drawn" | "cut" | "failed" | "hangs")[] = [];
+  await using vendor = await startFakeVendor(async (exchange) => {
+    const mine = asked++;
+    const fate = fates[mine];
+    if (fate === "drawn") return exchange.answer(200, { data: [{ b64_json: picture }] });
+    if (fate === "failed") return exchange.answer(400, { error: { message: "No such boat" } });
+    await exchange.head(200, { "content-type": "application/json" }, { length: 1_000_000 });
+    await exchange.write('{"data":[{"');
+    if (fate === "cut") return exchange.cut();
+    if (mine === fates.length - 1) {
+      // The service needs a moment to read it.
+      await delay(400);
+      leaving.abort();
+    }
+    await exchange.closed;
+  });
+  await using service = await startTestService({
+    database: "any",
+    env: { VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "k" },
+  });
+  const cases: readonly [typeof fates, charged: string, basis: string][] = [
+    [["drawn", "drawn"], "0.080000000", "reported"],
+    [["drawn", "cut"], "0.080000000", "estimated"],
+    [["cut", "drawn", "failed"], "0.080000000", "estimated"],
+    [["failed", "cut", "failed"], "0.040000000", "estimated"],
+    [["failed", "failed"], "0.000000000", "none"],
+    [["drawn", "cut", "hangs"], "0.120000000", "estimated"],
+  ];
+  for (const [these, charged, basis] of cases) {
+    [fates, asked, leaving] = [these, 0, new AbortController()];
+    const before = (await service.rows()).map(({ transaction_id }) => transaction_id);
+    const body = JSON.stringify({ model: "openai/dall-e-3", prompt: "A boat", n: these.length });
+    const answer = await service.fetch("/imagen/v1/generate", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+      signal: leaving.signal,
+    }).catch(() => undefined);
+    if (answer?.ok) {
+      // The caller is told what the call costs.
+      assert.equal((await answer.json()).cost_usd, charged, these.join());
+    } else await answer?.body?.cancel();
+    let row: Awaited<ReturnType<typeof service.rows>>[number] | undefined;
+    while (!row) {
+      await delay(20);
+      row = (await service.rows()).find((one) => !before.includes(one.transaction_id));
+    }
+    assert.deepEqual([row.charged_usd, row.billing_basis], [charged, basis], these.join());
+  }
+});
+
+Deno.test("a further batch of embeddings that breaks off is paid beside the first", async () => {
+  let asked = 0;
+  let cutAfter = 0;
+  await using vendor = await startFakeVendor(async (exchange) => {
+    const embeddings = Array.from({ length: 100 }, () => ({ values: [0.1, 0.2] }));
+    const text = JSON.stringify({ embeddings, usageMetadata: { promptTokenCount: 250 } });
+    await exchange.head(200, { "content-type": "application/json" }, "chunked");
+    if (asked++ % 2 === 0) {
+      await exchange.write(text);
+      return exchange.end();
+    }
+    if (cutAfter > 0) await exchange.write(text.slice(0, cutAfter));
+    exchange.cut();
+  });
+  await using service = await startTestService({
+    database: "any",
+    env: { VENDOR_D_BASE_URL: `${vendor.url}/v1beta`, VENDOR_D_API_KEY: "k" },
+  });
+  const ask = async () => {
+    const answer = await service.post("/chat/v1/embeddings", {
+      model: "google/gemini-embedding-2",
+      input: Array.from({ length: 200 }, () => "Hello you"),
+    });
+    assert.equal(answer.status, 502);
+    await answer.body?.cancel();
+    const row = await service.row(answer.headers.get("x-transaction-id"));
+    return [row.input_tokens, row.billing_basis];
+  };
+  assert.deepEqual(await ask(), [250, "reported"], "before a byte");
+  cutAfter = 1000;
+  // 100 texts of nine characters.
+  assert.deepEqual(await ask(), [550, "estimated"], "without its usage");
+  cutAfter = 1e6;
+  assert.deepEqual(await ask(), [500, "reported"], "with its usage");
+});
+
 Deno.test("a transcript that breaks off or falls silent is paid for its sound, by the token too", async () => {
   let isCut = true;
   await using vendor = await startFakeVendor(async (exchange) => {

@@ -169,7 +169,8 @@ class ImageReader extends JsonAnswerReader {
     if (vendorCost || price?.rates.perImage !== undefined) {
       return { usage: { input: 0, output: 0, ...vendorCost, images }, basis: "reported" };
     }
-    const output = pictures * imageTokens(image.quality, image.size);
+    const frames = framesOf(this.request.fields);
+    const output = pictures * frames * imageTokens(image.quality, image.size);
     const input = this.#promptTokens();
     return { usage: { input, output, imageOutput: output, images }, basis: "estimated" };
   }

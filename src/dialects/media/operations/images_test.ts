@@ -180,3 +180,12 @@ Deno.test("a report without a picture's tokens is none, nor is a cost that isn't
   assert.deepEqual(outcome({ cost: 0.04 }, { ...priced, ignoresCost: true }), ["estimated", true]);
   assert.deepEqual(outcome({ cost: 0.04 }, priced), ["reported", false]);
 });
+
+Deno.test("a GIF without a usage is estimated with its frames", () => {
+  const outputOf = (fields: Record<string, unknown>) => {
+    const reader = readerOf(imageGenerations, { ...body, ...fields });
+    reader.whole(JSON.stringify({ data: [{ b64_json: "AAAA" }] }), "application/json");
+    return reader.outcome({ isComplete: true, price: undefined })!.usage.output;
+  };
+  assert.equal(outputOf({ output_format: "gif" }), 9 * outputOf({}));
+});
