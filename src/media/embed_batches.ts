@@ -11,6 +11,7 @@ import type { OperationRequest } from "../dialects/kernel/operation_request.ts";
 import { unreadableAnswer } from "../shared/fault.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
 import { lossHeader } from "../relay/reply.ts";
+import { usageBeforeBreak } from "./broken_answer.ts";
 import type { OperationAnswer, OperationContext } from "./operations.ts";
 
 /**
@@ -31,12 +32,15 @@ export async function embedInBatches(
   let isCounted = true;
   for (let at = 0; at < texts.length; at += maxBatch) {
     const batch = texts.slice(at, at + maxBatch);
-    const made = await embedBatch(ctx, batch, dimensions);
+    const count = (reported: number | undefined) => {
+      tokens += reported ?? inputTokens(batch);
+      isCounted &&= reported !== undefined;
+      // If a later batch fails, the vendor still bills the earlier ones.
+      ctx.meter.report({ input: tokens, output: 0 }, isCounted ? "reported" : "estimated");
+    };
+    const made = await embedBatch(ctx, batch, dimensions, count);
     for (const vector of made.vectors) vectors.push(vector);
-    tokens += made.tokens ?? inputTokens(batch);
-    isCounted &&= made.tokens !== undefined;
-    // If a later batch fails, the vendor still bills the earlier ones.
-    ctx.meter.report({ input: tokens, output: 0 }, isCounted ? "reported" : "estimated");
+    count(made.tokens);
   }
   ctx.meter.report({ input: tokens, output: 0 }, isCounted ? "reported" : "estimated", "stop");
   const asBase64 = fields.encoding_format === "base64";
@@ -48,10 +52,12 @@ export async function embedInBatches(
   return { status: 200, headers, body, recordText: body };
 }
 
+/** `brokenOff` gets the tokens that came in an answer that doesn't come whole. */
 async function embedBatch(
   ctx: OperationContext,
   texts: readonly string[],
   dimensions: number | undefined,
+  brokenOff: (tokens: number | undefined) => void,
 ): Promise<{ vectors: number[][]; tokens: number | undefined }> {
   const { model } = ctx.vendorCall.target;
   const answer = await ctx.ask({
@@ -61,7 +67,15 @@ async function embedBatch(
     body: JSON.stringify(batchRequest(texts, model, dimensions)),
     sameDialect: false,
   });
-  const json = parseAnswer(new TextDecoder().decode(await ctx.read(answer)));
+  const bytes = await ctx.read(answer, (part) => {
+    if (part.length === 0) return;
+    const usage = usageBeforeBreak(part, ctx.vendorCall, (members) => {
+      const { tokens } = readBatch(members);
+      return tokens === undefined ? undefined : { input: tokens, output: 0 };
+    });
+    brokenOff(usage?.input);
+  });
+  const json = parseAnswer(new TextDecoder().decode(bytes));
   // Some hosts and aggregators send errors with status 200.
   if (isRecord(json) && carriesError(json)) {
     throw ctx.vendorCall.fault(readVendorError(json, undefined));
