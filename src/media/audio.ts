@@ -159,10 +159,10 @@ export class Sound {
   }
 
   #tell(isComplete: boolean): void {
-    const { price } = this.#ctx.vendorCall;
+    const { price, target: { vendor } } = this.#ctx.vendorCall;
     const reported = isComplete ? this.#usage : undefined;
     const { usage, basis } = speechUsage(this.#speaking.ask, reported, {
-      price,
+      ...{ price, ignoresCost: !vendor.reportsCost },
       seconds: () => this.#seconds(),
     });
     this.#ctx.meter.report(usage, basis, isComplete ? "stop" : undefined);

@@ -5,11 +5,11 @@ import type { SseEvent } from "../../../base/sse.ts";
 import { estimateTokens, inputTokenBounds } from "../../../shared/token_estimate.ts";
 import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillingBasis } from "../../../shared/interaction.ts";
-import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
+import type { BillableUsage } from "../../../pricing/pricing.ts";
 import { asString, type JsonRecord } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
 import { costField } from "./cost_field.ts";
-import type { Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
+import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import type { OperationRequest } from "../../kernel/operation_request.ts";
 import { reportedTokens } from "../../kernel/reported_tokens.ts";
 import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
@@ -73,13 +73,15 @@ function speedOf(speed: unknown): number {
 export function speechUsage(
   { text, instructions = "" }: SpokenTexts,
   reported: BillableUsage | undefined,
-  { price, seconds }: { price: PriceRow | undefined; seconds: () => number },
+  { price, ignoresCost, seconds }: Omit<AnswerEnding, "isComplete"> & { seconds: () => number },
 ): { usage: BillableUsage; basis: BillingBasis } {
   const isTimed = price?.rates.perMinute !== undefined;
   // The vendor may report tokens although the price is per minute.
   const counted = { characters: characters(text), ...(isTimed ? { seconds: seconds() } : {}) };
-  const isReported = reported && (reported.output > 0 || reported.vendorCostUsd !== undefined);
-  if (isReported) return { usage: { ...reported, ...counted }, basis: "reported" };
+  const hasCost = !ignoresCost && reported?.vendorCostUsd !== undefined;
+  if (reported && (reported.output > 0 || hasCost)) {
+    return { usage: { ...reported, ...counted }, basis: "reported" };
+  }
   // A price per character is for the whole text, whatever part of it was received.
   if (isTimed || price?.rates.perCharacter !== undefined) {
     return { usage: { input: 0, output: 0, ...counted }, basis: "estimated" };
@@ -126,15 +128,13 @@ class SpeechReader extends JsonAnswerReader {
     return { isLast: true };
   }
 
-  outcome(
-    { isComplete, price }: { isComplete: boolean; price: PriceRow | undefined },
-  ): Outcome | undefined {
+  outcome({ isComplete, ...ending }: AnswerEnding): Outcome | undefined {
     if (this.#length === 0) return undefined;
     const isTruncated = this.#length > maxStoredBytes;
     const sound = isTruncated ? undefined : Buffer.concat(this.#pieces);
     const recordText = soundRecord(this.#contentType, this.#length, sound);
     const reported = isComplete ? this.#usage : undefined;
-    const measure = { price, seconds: () => this.#seconds(sound) };
+    const measure = { ...ending, seconds: () => this.#seconds(sound) };
     const billed = speechUsage(textsOf(this.request.fields), reported, measure);
     return { recordText, isTruncated, ...billed };
   }

@@ -133,8 +133,10 @@ Deno.test("the bound covers slow speech, and counts code points", () => {
 Deno.test("a report of no tokens for sound that came is an estimate, and not free", () => {
   const events = readerOf(speech, { ...body, response_format: "pcm", stream_format: "sse" });
   events.event(eventOf({ type: "speech.audio.delta", audio: new Uint8Array(48_000).toBase64() }));
-  events.event(done({ input_tokens: 0, output_tokens: 0 }));
-  const { usage, basis } = events.outcome(whole)!;
-  assert.equal(basis, "estimated");
-  assert.ok(usage.output > 0);
+  for (const cost of [{}, { cost: 0.01 }]) {
+    events.event(done({ input_tokens: 0, output_tokens: 0, ...cost }));
+    const { usage, basis } = events.outcome({ ...whole, ignoresCost: true })!;
+    assert.equal(basis, "estimated");
+    assert.ok(usage.output > 0);
+  }
 });

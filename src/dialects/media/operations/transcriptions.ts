@@ -2,7 +2,7 @@ import { audioSeconds } from "../../../base/audio_length.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import { estimateTokens } from "../../../shared/token_estimate.ts";
 import { unreadableAnswer } from "../../../shared/fault.ts";
-import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
+import type { BillableUsage } from "../../../pricing/pricing.ts";
 import {
   asRecord,
   asString,
@@ -12,7 +12,7 @@ import {
   miscounts,
 } from "../../kernel/json.ts";
 import { costField } from "./cost_field.ts";
-import type { Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
+import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
 import { optionalField } from "../../kernel/fields.ts";
 import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
@@ -46,11 +46,6 @@ export function likelyTranscript(seconds: number) {
 }
 
 const mostSeconds = 1_000_000;
-
-/** What is heard by the token has tokens; seconds alone would cost nothing. */
-function tellsTokens({ input, output, vendorCostUsd }: BillableUsage): boolean {
-  return input + output > 0 || vendorCostUsd !== undefined;
-}
 
 /** Seconds of the files: measured, else estimated from at least 1 kB and probably 4 kB a second. */
 function lengthOf({ files }: OperationRequest): { likely: number; longest: number } {
@@ -104,7 +99,7 @@ class TranscriptReader extends JsonAnswerReader {
     throw unreadableAnswer("an answer that is no text");
   }
 
-  outcome({ price }: { isComplete: boolean; price: PriceRow | undefined }): Outcome | undefined {
+  outcome({ price, ignoresCost }: AnswerEnding): Outcome | undefined {
     if (!this.#sawAnswer) return undefined;
     const recorded = this.#isStream
       ? { recordText: JSON.stringify(this.#done ?? { text: this.#text }) }
@@ -119,8 +114,11 @@ class TranscriptReader extends JsonAnswerReader {
       const isReported = stated !== undefined || usage.vendorCostUsd !== undefined;
       return { ...recorded, usage, basis: isReported ? "reported" : "estimated" };
     }
-    if (this.#usage && (!price || tellsTokens(this.#usage))) {
-      return { ...recorded, usage: this.#usage, basis: "reported" };
+    // By the token, seconds alone would cost nothing.
+    const reported = this.#usage;
+    const hasCost = !ignoresCost && reported?.vendorCostUsd !== undefined;
+    if (reported && (!price || reported.input + reported.output > 0 || hasCost)) {
+      return { ...recorded, usage: reported, basis: "reported" };
     }
     const output = estimateTokens(this.#text);
     return {
