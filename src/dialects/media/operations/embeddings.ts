@@ -7,7 +7,7 @@ import type { Loss } from "../../kernel/canonical_request.ts";
 import { count, isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
 import { isEmptyValue } from "../../kernel/other_fields.ts";
 import { costField } from "./cost_field.ts";
-import type { Operation, Outcome } from "../../kernel/operation.ts";
+import type { AnswerEnding, Operation, Outcome } from "../../kernel/operation.ts";
 import { recordText } from "../../kernel/operation_request.ts";
 import { JsonAnswerReader } from "../../kernel/answer_reader.ts";
 
@@ -35,9 +35,11 @@ class EmbeddingReader extends JsonAnswerReader {
     if (usage) this.#usage = readEmbeddingUsage(JSON.parse(text.slice(usage.start, usage.end)));
   }
 
-  outcome(): Outcome | undefined {
+  outcome({ ignoresCost }: AnswerEnding): Outcome | undefined {
     if (!this.#sawAnswer) return undefined;
-    if (this.#usage) return { usage: this.#usage, basis: "reported" };
+    const reported = this.#usage;
+    const hasCost = !ignoresCost && reported?.vendorCostUsd !== undefined;
+    if (reported && (reported.input > 0 || hasCost)) return { usage: reported, basis: "reported" };
     return {
       usage: { input: inputTokens(this.request.fields.input), output: 0 },
       basis: "estimated",

@@ -36,6 +36,17 @@ for (const usage of ["null", "{}", "[]", '"5"', '{"prompt_tokens":null}']) {
   });
 }
 
+Deno.test("a usage of no tokens is none, nor is a cost that isn't believed", () => {
+  const basis = (usage: unknown, ignoresCost: boolean) => {
+    const reader = readerOf(embeddings, body);
+    reader.whole(JSON.stringify({ data: [], usage }), "application/json");
+    return reader.outcome({ ...whole, ignoresCost })!.basis;
+  };
+  assert.equal(basis({ prompt_tokens: 0, total_tokens: 0 }, false), "estimated");
+  assert.equal(basis({ prompt_tokens: 0, cost: 0.01 }, false), "reported");
+  assert.equal(basis({ prompt_tokens: 0, cost: 0.01 }, true), "estimated");
+});
+
 Deno.test("token numbers are counted as they are, in lists and in lists of lists", () => {
   assert.equal(inputTokens([1, 2, 3]), 3);
   assert.equal(inputTokens([[1, 2], [3]]), 3);

@@ -126,7 +126,7 @@ class VectorReader extends JsonAnswerReader {
 
   outcome(): Outcome | undefined {
     if (!this.#sawAnswer) return undefined;
-    if (this.#usage) return { usage: this.#usage, basis: "reported" };
+    if (this.#usage && this.#usage.input > 0) return { usage: this.#usage, basis: "reported" };
     const { fields } = this.request;
     const contents = this.#member === "embedding" ? [fields] : recordsIn(fields.requests);
     const input = contents.reduce((sum, { content }) => sum + estimateTokens(textOf(content)), 0);

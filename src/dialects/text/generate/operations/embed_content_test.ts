@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { readBatch } from "./embeddings.ts";
 import { Fault } from "../../../../shared/fault.ts";
 import { estimateTokens } from "../../../../shared/token_estimate.ts";
 import { batchEmbedContents, embedContent } from "./embed_content.ts";
@@ -52,11 +53,15 @@ Deno.test("tokens are the vendor's where it counts, else those of the text", () 
   assert.deepEqual([usage.input, usage.output, basis], [4, 0, "reported"]);
   const texts = ["a red door", "another, of green"];
   const batch = batchEmbedContents.reader(requestOf({ requests: texts.map((t) => one(t)) }, "m"));
-  batch.whole('{"embeddings":[{"values":[1]},{"values":[2]}]}', "");
-  assert.deepEqual(batch.outcome(whole), {
-    usage: { input: texts.reduce((sum, text) => sum + estimateTokens(text), 0), output: 0 },
-    basis: "estimated",
-  });
+  const embeddings = [{ values: [1] }, { values: [2] }];
+  for (const usageMetadata of [undefined, { promptTokenCount: 0 }]) {
+    batch.whole(JSON.stringify({ embeddings, usageMetadata }), "");
+    assert.deepEqual(batch.outcome(whole), {
+      usage: { input: texts.reduce((sum, text) => sum + estimateTokens(text), 0), output: 0 },
+      basis: "estimated",
+    });
+  }
+  assert.equal(readBatch({ embeddings, usageMetadata: { promptTokenCount: 0 } }).tokens, undefined);
 });
 
 for (const text of ["", "null", "[]", "{}", '{"embeddings":{}}', '{"embedding":[]}']) {

@@ -23,7 +23,7 @@ export function batchRequest(
   };
 }
 
-/** The vectors of the answer, in the order of the texts, and the tokens if they are reported. */
+/** The vectors of the answer, in the order of the texts, and the tokens if any are reported. */
 export function readBatch(answer: unknown): { vectors: number[][]; tokens: number | undefined } {
   if (!isRecord(answer) || !Array.isArray(answer.embeddings)) {
     throw unreadableAnswer("an answer without embeddings");
@@ -36,5 +36,5 @@ export function readBatch(answer: unknown): { vectors: number[][]; tokens: numbe
     return values as number[];
   });
   const usage = asRecord(answer.usageMetadata);
-  return { vectors, tokens: count(usage.promptTokenCount) };
+  return { vectors, tokens: count(usage.promptTokenCount) || undefined };
 }
