@@ -26,7 +26,7 @@ import {
   requireAuthorization,
   runCall,
 } from "../relay/pipeline.ts";
-import { refuseHosted } from "../relay/plan/hosted_work.ts";
+import { hostedTokens, refuseHosted } from "../relay/plan/hosted_work.ts";
 import type { Reply } from "../relay/reply.ts";
 import type { StreamListener, StreamRecord } from "../relay/stream_forwarder.ts";
 import { Fault, unreadableAnswer } from "../shared/fault.ts";
@@ -87,7 +87,7 @@ export interface OperationCall<T extends OperationTarget = OperationTarget> {
   requestMedia?: readonly Media[];
   /** What it asks for beside the model. */
   hosted?: HostedWork | undefined;
-  /** Upper bound of the usage of all its vendor requests. */
+  /** Upper bound of the usage of all its vendor requests, without hosted work. */
   bound: BoundInput;
   /** Output tokens of one of its pictures, where `bound` has the most that they may be. */
   likelyOutputTokens?: number;
@@ -188,7 +188,8 @@ function planOperation<T extends OperationTarget>(
   const { isManaged, price } = vendorCall;
   const at = asked.targets.find(({ target }) => target === vendorCall.target)!;
   if (isManaged && asked.hosted) refuseHosted(asked.hosted, at.target.vendor.reportsCost);
-  const { form, requestedModel: model, stream, endUser, tags = {}, bound } = asked;
+  const { form, requestedModel: model, stream, endUser, tags = {} } = asked;
+  const bound = withHosted(asked);
   const bounds = isManaged && price
     ? costBoundsOf(bound, (inputTokens) => upperBoundNanos(price, { ...bound, inputTokens }))
     : { boundNanos: null };
@@ -205,6 +206,17 @@ function planOperation<T extends OperationTarget>(
     ...bounds,
     execute: (call, isLast) =>
       executeOperation(deps, asked, { vendorCall, call, isLast }, (ctx) => work(ctx, at)),
+  };
+}
+
+/** The bound with the prompt tokens that hosted work adds to each vendor request. */
+function withHosted({ bound, hosted, requests = 1 }: OperationCall): BoundInput {
+  const tokens = hosted ? requests * hostedTokens(hosted) : 0;
+  const { inputTokens, believedInputTokens = inputTokens } = bound;
+  return {
+    ...bound,
+    inputTokens: inputTokens + tokens,
+    believedInputTokens: believedInputTokens + tokens,
   };
 }
 

@@ -87,3 +87,25 @@ Deno.test("an enormous limit on the answer is set aside for no more than the mod
   assert.deepEqual(both.slice(1).map(({ status }) => status), Array(5).fill(200));
   assert.ok([200, 400, 402].includes(both[0]!.status), both[0]!.text);
 });
+
+Deno.test("media calls are held with what tools and files at addresses add to their prompts", async () => {
+  // The picture alone holds 0.983 USD, its model's longest answer; the vector next to nothing.
+  await using small = await startSimulatedService({ STARTING_CREDIT_USD: "1" });
+  const fileData = { fileUri: "https://files.example/long.pdf", mimeType: "application/pdf" };
+  const statusOf = async (path: string, body: unknown) =>
+    (await outcomeOf(await small.post(path, body))).status;
+  const picture = (google?: unknown) => {
+    const provider_options = google === undefined ? undefined : { google };
+    const ask = { model: "google/gemini-2.5-flash-image", prompt: "A boat", provider_options };
+    return statusOf("/imagen/v1/generate", ask);
+  };
+  assert.equal(await picture({ tools: [{ urlContext: {} }] }), 402);
+  assert.equal(await picture({ systemInstruction: { parts: [{ fileData }] } }), 402);
+  assert.equal(await picture(), 200);
+  const vectors = (count: number) =>
+    statusOf("/vendor-d/v1beta/models/gemini-embedding-2:batchEmbedContents", {
+      requests: Array.from({ length: count }, () => ({ content: { parts: [{ fileData }] } })),
+    });
+  assert.equal(await vectors(100), 402);
+  assert.notEqual(await vectors(1), 402);
+});

@@ -19,9 +19,10 @@ export function withOptions(
 }
 
 /** The hosted work of a vendor's options, by its paths in the request. */
-export function optionsWork({ tools, state, tier }: HostedWork): HostedWork {
+export function optionsWork({ tools, state, tier, ...limits }: HostedWork): HostedWork {
   const placed = <T extends { path: string }>(one: T) => ({ ...one, path: inOptions(one.path) });
   return {
+    ...limits,
     tools: tools.map(placed),
     state: state.map(placed),
     ...(tier && { tier: placed(tier) }),

@@ -78,6 +78,11 @@ export function refuseHosted({ state, tools, tier }: HostedWork, vendorReportsCo
   if (tier && !plainTiers.has(tier.name)) throw costUnknown(tier.path, tier.name);
 }
 
+/** Prompt tokens that hosted work adds at most: those that tools bring, and media that is fetched. */
+export function hostedTokens({ tools, maxUses, fetchedTokens = 0 }: HostedWork): number {
+  return tools.reduce((sum, tool) => sum + resultTokens(tool, maxUses), fetchedTokens);
+}
+
 /**
  * What the hosted work of a managed call adds to its bound. Throws `unsupported_parameter` for a
  * tool without a price: it could not be charged. `shown` gives a field's name in the caller's
@@ -124,7 +129,7 @@ export function chargeHosted(
     } else if (cost.type === "unknown") {
       unlistedUses += count;
     }
-    if (isFed(tool)) inputTokens += count * (tool.tokensPerUse ?? usualTokensPerUse);
+    inputTokens += resultTokens(tool, work.maxUses);
   }
   const { fetchedTokens = 0 } = work;
   return {
@@ -140,6 +145,11 @@ function costUnknown(param: string, name: string): Fault {
     message: `${param}: what '${name.slice(0, 60)}' costs can't be told, so ` +
       "the service's own key may not pay for it. Call with a vendor key of your own.",
   });
+}
+
+/** Most prompt tokens that a tool's results add. */
+function resultTokens(tool: HostedTool, maxOfAll: number | undefined): number {
+  return isFed(tool) ? usesOf(tool, maxOfAll) * (tool.tokensPerUse ?? usualTokensPerUse) : 0;
 }
 
 /** Whether the vendor feeds its results back into the prompt. */

@@ -9,7 +9,7 @@ import { finish } from "../../../../base/steps.ts";
 import { estimateTokens, inputTokenBounds } from "../../../../shared/token_estimate.ts";
 import { invalidValue, unreadableAnswer } from "../../../../shared/fault.ts";
 import type { BillableUsage } from "../../../../pricing/pricing.ts";
-import type { VendorState } from "../../../kernel/hosted.ts";
+import type { HostedWork, VendorState } from "../../../kernel/hosted.ts";
 import { filesIn } from "../hosted.ts";
 import { mediaFields } from "../media.ts";
 import { bareModel } from "../models.ts";
@@ -33,26 +33,21 @@ import { JsonAnswerReader } from "../../../kernel/answer_reader.ts";
 const shared = {
   name: "embeddings",
   mediaFields,
-  hostedWork: (fields: JsonRecord) => ({ tools: [], ...filesOf(fields) }),
-  bound(request: OperationRequest) {
-    const { inputTokens, believedInputTokens } = inputTokenBounds(recordText(request));
-    const { fetchedTokens } = filesOf(request.fields);
-    return {
-      inputTokens: inputTokens + fetchedTokens,
-      believedInputTokens: believedInputTokens + fetchedTokens,
-      maxOutputTokens: 0,
-    };
-  },
+  hostedWork,
+  bound: (request: OperationRequest) => ({
+    ...inputTokenBounds(recordText(request)),
+    maxOutputTokens: 0,
+  }),
 } as const;
 
 /** Files that the contents name: in the vendor's account, and those that it fetches. */
-function filesOf(fields: JsonRecord): { state: VendorState[]; fetchedTokens: number } {
+function hostedWork(fields: JsonRecord): HostedWork {
   const state: VendorState[] = [];
   let fetchedTokens = filesIn(fields.content, "content", state);
   for (const [index, one] of asList(fields.requests).entries()) {
     fetchedTokens += filesIn(asRecord(one).content, `requests[${index}].content`, state);
   }
-  return { state, fetchedTokens };
+  return { tools: [], state, fetchedTokens };
 }
 
 /** `:embedContent`: the vector of one content. */
