@@ -22,6 +22,17 @@ function refusal(act: () => unknown): Fault {
   throw new Error("accepted");
 }
 
+Deno.test("a vendor that must store nothing is not asked to store", () => {
+  const keepNothing = { sealReasoning: false };
+  const text = (store: boolean) => `{"store":${store},"model":"m","messages":[]}`;
+  const changes = { model: "m", askStreamUsage: false };
+  const sent = (store: boolean, more = {}) =>
+    finish(spliceRequest(text(store), facts({}), { ...changes, ...more }));
+  assert.equal(sent(true, { keepNothing }), text(false));
+  assert.equal(sent(false, { keepNothing }), text(false));
+  assert.equal(sent(true), text(true));
+});
+
 Deno.test("a plain request has plain facts", () => {
   assert.deepEqual(facts({}), {
     model: "m",

@@ -26,6 +26,16 @@ Deno.test("facts are read from the body and the two members that the route adds"
   });
 });
 
+Deno.test("a vendor that must store nothing is not asked to store", () => {
+  const keepNothing = { sealReasoning: false };
+  const text = `{"store":true,"contents":[]}`;
+  const facts = readRequest({ model: "m", stream: false, contents });
+  const sent = (more = {}) =>
+    finish(spliceRequest(text, facts, { model: "m", askStreamUsage: false, ...more }));
+  assert.equal(sent({ keepNothing }), text.replace("true", "false"));
+  assert.equal(sent(), text);
+});
+
 Deno.test("tag lines of system and first user text are cut, the rest stays byte for byte", () => {
   const text = `{ "system_instruction":{"parts":[{"text":"/// APP a\\nbe \\u006bind"}]},
     "contents":[{"role":"model","parts":[{"text":"/// APP no"}]},
