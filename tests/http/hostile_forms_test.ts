@@ -147,12 +147,12 @@ const hostile: readonly Hostile[] = [
     param: "output_format",
     says: /duplicate/,
   },
-  {
-    name: "frames twice",
-    body: form(...good, field("frame_count", "2"), field("frame_count", "16")),
-    param: "frame_count",
+  ...["frame_count", "partial_images"].map((name): Hostile => ({
+    name: `${name} twice`,
+    body: form(...good, field(name, "1"), field(name, "3")),
+    param: name,
     says: /duplicate/,
-  },
+  })),
   ...["output_format", "frame_count"].map((name): Hostile => ({
     name: `${name} as a file`,
     body: form(

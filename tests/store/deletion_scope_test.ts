@@ -3,7 +3,7 @@ import { eachDatabase } from "../support/databases.ts";
 import { asked, erase, request, storeOf } from "./erasing.ts";
 import { newAccount } from "./samples.ts";
 
-/** What is erased without the record of a call, and how its rows are made. */
+/** Tables that are erased by their own columns, without a call's record, and how a row is made. */
 const tables = {
   cached_answers: `(key, account_id, transaction_id, created_at, session_id, user_id, until,
    status, headers, body, streamed, vendor, model, translation_loss, bytes)
@@ -14,7 +14,7 @@ const tables = {
   eval_results: `(eval_run_id, account_id, transaction_id, created_at, session_id, user_id,
    grader_index, grader)
  select 'run', account, id, at, who, who, 0, '{}'`,
-  // Of the background calls.
+  // Erased with the background call of the same transaction.
   replays: `(key, account_id, transaction_id, fingerprint, claim_id, holder, until)
  select id, account, id, 'f', id, 'h', at`,
 };

@@ -193,7 +193,7 @@ function repeatable(name: string): boolean {
 }
 
 const once: readonly string[] = ["model", "prompt", "stream", "n", "size", "quality"]
-  .concat(["user", "safety_identifier", "frame_count"]);
+  .concat(["user", "safety_identifier", "frame_count", "partial_images"]);
 
 function valueAt(fields: JsonRecord, path: JsonPath): unknown {
   let value: unknown = fields;
