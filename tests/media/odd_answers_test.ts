@@ -152,6 +152,32 @@ Deno.test("pictures without b64_json, with null usage or by address are passed o
   }
 });
 
+Deno.test("a cost that this vendor isn't believed makes no answer free", async () => {
+  const usage = { input_tokens: 0, output_tokens: 0, prompt_tokens: 0, cost: 0.01 };
+  const data = [{ b64_json: "aGk=", embedding: [0.5] }];
+  const done = { type: "speech.audio.done", usage };
+  const sound = { type: "speech.audio.delta", audio: new Uint8Array(48_000).toBase64() };
+  const events = [sound, done].map((one) => `data: ${JSON.stringify(one)}\n\n`).join("");
+  const body = { created: 7, data, usage };
+  const spoken = { type: "text/event-stream", body: events };
+  const [speech, fields] = calls.speech!;
+  const cases: [Odd, string, Record<string, unknown>][] = [
+    [{ body }, ...calls.pictures!],
+    [{ body }, ...calls["unified pictures"]!],
+    [{ body }, ...calls.vectors!],
+    [spoken, speech, { ...fields, model: "gpt-4o-mini-tts", stream_format: "sse" }],
+  ];
+  for (const [odd, path, asked] of cases) {
+    service().answer(odd);
+    const answer = await service().post(path, asked);
+    assert.equal(answer.status, 200, path);
+    await answer.body?.cancel();
+    const row = await service().row(answer.headers.get("x-transaction-id"));
+    assert.equal(row.billing_basis, "estimated", path);
+    assert.ok(Number(row.charged_usd) > 0, path);
+  }
+});
+
 Deno.test("the unified body takes a list without pictures for a refusal", async () => {
   const [path, body] = calls["unified pictures"]!;
   for (
