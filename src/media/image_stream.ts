@@ -72,8 +72,8 @@ class StreamedImages {
       meter.report({ input, output, imageOutput: output }, "estimated");
       return {};
     }
-    const drawn = { count: this.#images.length, usage: this.#usage };
-    const { usage, basis } = imageUsage([drawn], {
+    const billable = { count: this.#images.length, usage: this.#usage };
+    const { usage, basis } = imageUsage([billable], {
       ...{ ask, encoded, price },
       ignoresCost: !target.vendor.reportsCost,
     });

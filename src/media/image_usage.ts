@@ -8,7 +8,7 @@ import { type BillableUsage, type PriceRow, vendorCostNanos } from "../pricing/p
 import type { Usage } from "../shared/usage.ts";
 
 /** The pictures of one vendor request, and what the vendor reported of them. */
-export interface DrawnImages {
+export interface BillableImages {
   readonly count: number;
   readonly usage?: Usage | undefined;
   /** The answer broke off: `count` is what was asked for. */
@@ -17,7 +17,7 @@ export interface DrawnImages {
 
 /** The usage of the pictures that are paid for, and whether the vendor reported it. */
 export function imageUsage(
-  drawn: readonly DrawnImages[],
+  billable: readonly BillableImages[],
   { ask, encoded, price, ignoresCost = false }: {
     ask: ImageAsk;
     encoded: EncodedImages;
@@ -26,28 +26,31 @@ export function imageUsage(
     ignoresCost?: boolean;
   },
 ): { usage: BillableUsage; basis: BillingBasis } {
-  const images = [{ ...encoded.priced, count: drawn.reduce((sum, { count }) => sum + count, 0) }];
-  const usages = (list: readonly DrawnImages[]) => list.flatMap(({ usage }) => usage ?? []);
-  const hasCost = ({ usage }: DrawnImages) => !ignoresCost && usage?.vendorCostUsd !== undefined;
+  const images = [{
+    ...encoded.priced,
+    count: billable.reduce((sum, { count }) => sum + count, 0),
+  }];
+  const usages = (list: readonly BillableImages[]) => list.flatMap(({ usage }) => usage ?? []);
+  const hasCost = ({ usage }: BillableImages) => !ignoresCost && usage?.vendorCostUsd !== undefined;
   // With a price per image, the number of images is the usage; a broken list doesn't tell it.
   const isCountEnough = price?.rates.perImage !== undefined || encoded.tokensPerImage === 0;
   if (isCountEnough) {
-    const isReported = drawn.every((one) => !one.isBroken || hasCost(one));
-    const usage = { ...summed(usages(drawn)), images };
+    const isReported = billable.every((one) => !one.isBroken || hasCost(one));
+    const usage = { ...summed(usages(billable)), images };
     return { usage, basis: isReported ? "reported" : "estimated" };
   }
   // By the token, tokens or a cost must be reported.
-  const isReported = (one: DrawnImages) => (one.usage?.output ?? 0) > 0 || hasCost(one);
-  const unreported = drawn.filter((one) => !isReported(one));
+  const isReported = (one: BillableImages) => (one.usage?.output ?? 0) > 0 || hasCost(one);
+  const unreported = billable.filter((one) => !isReported(one));
   if (unreported.length === 0) {
-    return { usage: { ...summed(usages(drawn)), images }, basis: "reported" };
+    return { usage: { ...summed(usages(billable)), images }, basis: "reported" };
   }
   const perImage = likelyImageTokens(ask, encoded);
   const estimates = unreported.map(({ count, usage }) => {
     const output = count * perImage;
     return { input: estimateTokens(ask.prompt), output, imageOutput: output, raw: usage?.raw };
   });
-  const all = summed([...usages(drawn.filter(isReported)), ...estimates]);
+  const all = summed([...usages(billable.filter(isReported)), ...estimates]);
   return { usage: { ...all, images }, basis: "estimated" };
 }
 

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { readImageList } from "../dialects/media/images/answer.ts";
 import { priceOf } from "../../tests/support/operation_request.ts";
-import { type DrawnImages, imageUsage } from "./image_usage.ts";
+import { type BillableImages, imageUsage } from "./image_usage.ts";
 
 const drawing = {
   ask: { prompt: "A boat at night", count: 3, options: {} },
@@ -53,7 +53,7 @@ Deno.test("pictures of a broken answer are as many as were asked for, and report
   const usage = { input: 10, output: 4000 };
   const perImage = { ...drawing, price: priceOf({ perImage: 40_000_000_000n }) };
   const broken = { count: 2, isBroken: true };
-  const basisOf = (one: DrawnImages, by: typeof drawing) => {
+  const basisOf = (one: BillableImages, by: typeof drawing) => {
     const { usage: { images, output }, basis } = imageUsage([one], by);
     assert.equal(images![0]!.count, 2);
     return [basis, output > 0];

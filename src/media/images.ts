@@ -35,7 +35,7 @@ import { parseAnswer } from "../relay/text_answer.ts";
 import { usageBeforeBreak } from "./broken_answer.ts";
 import { fetchGeneratedImages } from "./fetch_generated_images.ts";
 import { imageStream } from "./image_stream.ts";
-import { type DrawnImages, imageUsage, likelyImageTokens } from "./image_usage.ts";
+import { type BillableImages, imageUsage, likelyImageTokens } from "./image_usage.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { lossHeader, type Reply } from "../relay/reply.ts";
 import { askMedia } from "./operations.ts";
@@ -144,7 +144,7 @@ async function work(ctx: OperationContext, drawing: Drawing): Promise<OperationA
 interface Answers {
   answers: readonly ImageAnswer[];
   /** Pictures of answers that broke off: they were drawn, and are billed. */
-  broken: readonly DrawnImages[];
+  broken: readonly BillableImages[];
 }
 
 /** Concurrent vendor requests of one call. */
@@ -154,7 +154,7 @@ const maxAtOnce = 4;
 async function askAll(ctx: OperationContext, drawing: Drawing): Promise<Answers> {
   const { calls } = drawing.encoded;
   const answers: ImageAnswer[] = [];
-  const broken: DrawnImages[] = [];
+  const broken: BillableImages[] = [];
   const failures: { thrown: unknown; key: PooledKey | undefined }[] = [];
   const left = [...calls.entries()];
   const worker = async () => {
@@ -167,7 +167,7 @@ async function askAll(ctx: OperationContext, drawing: Drawing): Promise<Answers>
           broken.push({ count: call.count, usage, isBroken: true });
         });
         // If the caller leaves before the others, the vendor still bills these.
-        reportImages(ctx, drawing, drawnIn(answers));
+        reportImages(ctx, drawing, billableIn(answers));
       } catch (thrown) {
         if (isAbort(thrown)) throw thrown;
         failures.push({ thrown, key: answer?.key });
@@ -176,10 +176,10 @@ async function askAll(ctx: OperationContext, drawing: Drawing): Promise<Answers>
   };
   const workers = Array.from({ length: Math.min(maxAtOnce, left.length) }, worker);
   const stopped = (await Promise.allSettled(workers)).find(({ status }) => status === "rejected");
-  const drawn = drawnIn(answers);
+  const billable = billableIn(answers);
   // Who leaves before the first of several pictures pays for all that were asked for.
-  if (broken.length > 0 && (!stopped || drawn.length > 0 || calls.length === 1)) {
-    reportImages(ctx, drawing, [...drawn, ...broken]);
+  if (broken.length > 0 && (!stopped || billable.length > 0 || calls.length === 1)) {
+    reportImages(ctx, drawing, [...billable, ...broken]);
   }
   if (stopped) throw (stopped as PromiseRejectedResult).reason;
   const made = answers.filter((answer) => answer !== undefined);
@@ -247,7 +247,7 @@ async function wholeAnswer(
   const { request, ask, losses, vendorFetch: fetch } = drawing;
   const generated: GeneratedImage[] = answers.flatMap((answer) => answer.images);
   // They were generated, and are billed, even if they can't be fetched.
-  const { usage, basis } = reportImages(ctx, drawing, [...drawnIn(answers), ...broken]);
+  const { usage, basis } = reportImages(ctx, drawing, [...billableIn(answers), ...broken]);
   if (generated.length === 0) throw noImages(answers);
   const caller = fetchCaller(request.caller);
   const images = await fetchGeneratedImages(generated, { fetch, caller, asAddress: ask.asAddress });
@@ -277,15 +277,15 @@ async function wholeAnswer(
 function reportImages(
   { meter, vendorCall: { price, target: { vendor } } }: OperationContext,
   drawing: Drawing,
-  drawn: readonly DrawnImages[],
+  billable: readonly BillableImages[],
 ): ReturnType<typeof imageUsage> {
-  const counted = imageUsage(drawn, { ...drawing, price, ignoresCost: !vendor.reportsCost });
-  if (drawn.length > 0) meter.report(counted.usage, counted.basis);
+  const counted = imageUsage(billable, { ...drawing, price, ignoresCost: !vendor.reportsCost });
+  if (billable.length > 0) meter.report(counted.usage, counted.basis);
   return counted;
 }
 
 /** The answers that have pictures; the others cost nothing. */
-function drawnIn(answers: readonly ImageAnswer[]): DrawnImages[] {
+function billableIn(answers: readonly ImageAnswer[]): BillableImages[] {
   // Of an answer that hasn't come yet the list has a hole, which `filter` skips.
   return answers.filter(({ images }) => images.length > 0)
     .map(({ images, usage }) => ({ count: images.length, usage }));
