@@ -71,8 +71,11 @@ function storesOn(database: Database) {
 /** A page of 50, and a row that shows that there are more; one more from each month. */
 const page = 60;
 
+/** The first of the months may have a day's calls alone: a plan reads them all, as that is cheaper. */
+const dayOfCalls = Math.ceil(calls / 90) + 1;
+
 function filtered(filters: Record<string, string[]>): readonly [number, (on: Stores) => unknown] {
-  return [page, ({ analytics }) => analytics.page({ ...list, filters })];
+  return [page + dayOfCalls, ({ analytics }) => analytics.page({ ...list, filters })];
 }
 
 const reads: Reads = {
