@@ -11,7 +11,10 @@ export async function lockForErasure(tx: Queryable): Promise<void> {
   await tx.query("select pg_advisory_xact_lock($1::bigint)", [erasureLock]);
 }
 
-/** A writer holds it to the end of its transaction: no erasure happens in between. */
+/**
+ * A writer takes it before any row and holds it to the end of its transaction: no erasure, which takes
+ * the same rows in another order, happens in between.
+ */
 export async function lockForWriting(tx: Queryable): Promise<void> {
   await tx.query(sharedErasureLock);
 }

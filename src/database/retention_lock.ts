@@ -36,7 +36,6 @@ export async function eraseAlone<T>(
   return await database.transaction(async (tx) => {
     const [row] = await tx.query("select pg_try_advisory_xact_lock($1) as mine", [retentionLock]);
     if (row?.mine !== true) throw new RetentionBusy();
-    // An erasure takes the same rows in another order.
     await lockForWriting(tx);
     return await step(tx);
   });

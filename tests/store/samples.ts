@@ -2,6 +2,7 @@ import type { SettledCall } from "../../src/shared/interaction.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import type { Database, Queryable, SqlRow, SqlValue } from "../../src/database/database.ts";
 import { interactionRow } from "../support/interaction_row.ts";
+import { untilWaiting } from "../support/lock_queue.ts";
 
 /** A row with as little as a row may have. */
 export function interaction(
@@ -31,14 +32,7 @@ export async function untilOneWaits(
   database: Queryable,
   isOver: () => boolean = () => false,
 ): Promise<void> {
-  while (!isOver()) {
-    const [waiting] = await database.query(
-      `select 1 as one from pg_stat_activity
-       where datname = current_database() and wait_event_type = 'Lock'`,
-    );
-    if (waiting) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  await untilWaiting(database, () => isOver() ? 0 : 1);
 }
 
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {

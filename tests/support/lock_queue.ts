@@ -1,4 +1,4 @@
-import type { Database } from "../../src/database/database.ts";
+import type { Database, Queryable } from "../../src/database/database.ts";
 
 /** Half a minute and more: an act that hangs for another reason fails its test instead of hanging it. */
 const mostLooks = 3000;
@@ -28,7 +28,7 @@ export async function startInTurn(
 }
 
 /** Resolves when so many of the database's sessions wait for a lock. */
-async function untilWaiting(database: Database, count: () => number): Promise<void> {
+export async function untilWaiting(database: Queryable, count: () => number): Promise<void> {
   for (let look = 0; look < mostLooks; look++) {
     const sessions = await database.query(
       `select from pg_stat_activity

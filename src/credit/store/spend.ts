@@ -96,7 +96,7 @@ export async function sweepKeyCharges(database: Database, now: Date): Promise<nu
   ]);
   if (old.length === 0) return 0;
   return await database.transaction(async (tx) => {
-    // What somebody else changes right now, in an order of their own, another run removes.
+    // Rows that another transaction is changing, in its own order, are left to the next run.
     const rows = await tx.query(
       `delete from key_charges where transaction_id in (
          select transaction_id from key_charges

@@ -1,3 +1,4 @@
+import type { Usage } from "../../shared/usage.ts";
 import type { DialectQuirks } from "./dialect.ts";
 import { count, isRecord, type JsonRecord, miscounts } from "./json.ts";
 
@@ -14,6 +15,14 @@ export function reportedTokens(
   const [input, output] = [count(raw[inputName]), count(raw[outputName])];
   if (input === undefined && output === undefined) return undefined;
   return { raw, input: input ?? 0, output: output ?? 0 };
+}
+
+/** Whether a usage says what the vendor charged, and it is believed (`ignoresCost`: it isn't). */
+export function tellsCost(
+  usage: Pick<Usage, "vendorCostUsd"> | undefined,
+  ignoresCost: boolean | undefined,
+): boolean {
+  return !ignoresCost && usage?.vendorCostUsd !== undefined;
 }
 
 /**

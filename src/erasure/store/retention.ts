@@ -8,8 +8,8 @@ import { noteDirty } from "./vacuum.ts";
 
 /** Retention: calls are in `analytics`; what is kept for later turns and evaluations in `main`. */
 export function createRetention(main: Database, analytics: AnalyticsStore): RetentionStore {
-  /** A server reclaims rows itself, and only an operator scrubs it. */
-  const noteErased = async (counts: object, relations: readonly string[]) => {
+  /** A server reclaims rows itself, and only its operator scrubs it. */
+  const makeScrubDue = async (counts: object, relations: readonly string[]) => {
     if (main.kind !== "embedded" || Object.values(counts).every((count) => count === 0)) return;
     await noteDirty(main, relations, { atMostDaily: true });
   };
@@ -18,7 +18,7 @@ export function createRetention(main: Database, analytics: AnalyticsStore): Rete
     async erasePayloads(limit) {
       const erased = await analytics.erasePayloadsBefore(limit);
       return erased && await unlessBusy(async () => {
-        const unsaid = {
+        const unreported = {
           backgroundCalls: await deleteBefore(main, "background_calls", limit),
           cachedAnswers: await deleteBefore(main, "cached_answers", limit),
         };
@@ -30,7 +30,7 @@ export function createRetention(main: Database, analytics: AnalyticsStore): Rete
           storedReasoning: await deleteBefore(main, "kept_reasoning", limit),
           evalDetails: await eraseResults({ main, analytics }, limit, "details"),
         };
-        await noteErased({ ...counts, ...unsaid }, erased.relations);
+        await makeScrubDue({ ...counts, ...unreported }, erased.relations);
         return counts;
       });
     },
@@ -45,7 +45,7 @@ export function createRetention(main: Database, analytics: AnalyticsStore): Rete
           evalResults: await deleteBefore(main, "eval_results", limit) +
             await eraseResults({ main, analytics }, limit, "rows"),
         };
-        await noteErased(counts, erased.relations);
+        await makeScrubDue(counts, erased.relations);
         return counts;
       });
     },

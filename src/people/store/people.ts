@@ -83,7 +83,7 @@ async function remove(
       member,
     );
     await tx.query("delete from memberships where account_id = $1 and person_id = $2", member);
-    // Of who belongs nowhere any more all: they may have signed in to an account that they left.
+    // A person without any account left loses every session, those in accounts left before too.
     await tx.query(
       `delete from dashboard_sessions where person_id = $2 and (account_id = $1
          or not exists (select from memberships where person_id = $2))`,
@@ -104,7 +104,7 @@ function change(database: Database, accountId: number, personId: string, { stays
   audit: ((person: Person) => AuditNote) | undefined;
 }, act: (tx: Queryable) => Promise<void>): Promise<Person | Refusal> {
   return database.transaction(async (tx) => {
-    // `no key`: whoever acts here may hold a row that is taken next while their note refers to the account.
+    // `no key`: the audit note of an act that holds rows taken below refers to the account.
     await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
     // Before what refers to them, as a sign-in takes them.
     await tx.query("select id from people where id = $1 for update", [personId]);

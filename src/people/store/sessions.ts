@@ -18,16 +18,16 @@ export function createSessions(database: Database): SessionStore {
         const [person] = await tx.query("select id from people where id = $1 for key share", [
           personId,
         ]);
-        // First, since it may be somebody else's, whose sessions a removal takes in another order.
+        // Before the others: it may be of a person whose removal takes them in another order.
         await tx.query("delete from dashboard_sessions where token_hash = $1", [replaces ?? ""]);
-        // Of those that are over, what somebody else deletes right now is left to them.
+        // Ended sessions that another transaction is deleting are left to it.
         await tx.query(
           `delete from dashboard_sessions where token_hash = any(array(
              select token_hash from dashboard_sessions where expires_at <= $1 or seen_at <= $2
              for update skip locked))`,
           [now, idleSince],
         );
-        // None for who was removed in this very moment: they are asked to sign in.
+        // A person who has just been removed gets no session, and is asked to sign in.
         if (!person) return;
         await tx.query(
           `insert into dashboard_sessions

@@ -48,7 +48,6 @@ export function createAnalyticsStore(
   const changes: AnalyticsTransaction = {
     ...changesOf(database, (work) =>
       database.transaction(async (tx) => {
-        // An erasure takes the same rows in another order.
         await lockForWriting(tx);
         return await work(tx);
       })),

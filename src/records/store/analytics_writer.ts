@@ -68,7 +68,6 @@ export function createAnalyticsWriter(
     insert,
     async insertPrepared(rows, prepare) {
       const prepared = async (tx: Queryable) => {
-        // Before any row, as an erasure does it, which takes the same ones in another order.
         await lockForWriting(tx);
         return await prepare(tx);
       };

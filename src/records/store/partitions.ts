@@ -173,7 +173,7 @@ async function deleteRows(
   let sum = 0;
   for (let from = 0; from < blocks; from += step) {
     sum += await eraseAlone(database, async (tx) => {
-      // Those that somebody prices again or refunds right now, in an order of their own, go the next time.
+      // Rows that are being priced again or refunded, in another order, are left to the next run.
       const rows = await tx.query(
         `delete from ${partition} where ctid = any(array(
            select ctid from ${partition} where ctid >= '(${from},0)'

@@ -31,7 +31,6 @@ export function createRepricing(database: Database, analytics: AnalyticsStore): 
         );
       }
       return await database.transaction(async (tx) => {
-        // First, as whoever writes calls does it: an erasure takes the same rows in another order.
         await lockForWriting(tx);
         const correct = await lockUnrefunded(tx, accountId, calls);
         const written = await analytics.within(tx).reprice(accountId, correct);

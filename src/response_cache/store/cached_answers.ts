@@ -81,7 +81,7 @@ const putSql = `insert into cached_answers (account_id, transaction_id, created_
     translation_loss = excluded.translation_loss, bytes = excluded.bytes
   returning key`;
 
-/** What somebody else replaces or deletes right now is left to them. */
+/** Answers that another transaction is replacing or deleting are left to it. */
 const trimSql = `delete from cached_answers where key = any(array(
     select key from cached_answers where key = any(array(select key from (
       select key, sum(bytes) over newest as bytes_so_far, row_number() over newest as number

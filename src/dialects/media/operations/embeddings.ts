@@ -10,6 +10,7 @@ import { costField } from "./cost_field.ts";
 import type { AnswerEnding, Operation, Outcome } from "../../kernel/operation.ts";
 import { recordText } from "../../kernel/operation_request.ts";
 import { JsonAnswerReader } from "../../kernel/answer_reader.ts";
+import { tellsCost } from "../../kernel/reported_tokens.ts";
 
 /** Text to vectors. */
 export const embeddings: Operation = {
@@ -38,8 +39,9 @@ class EmbeddingReader extends JsonAnswerReader {
   outcome({ ignoresCost }: AnswerEnding): Outcome | undefined {
     if (!this.#sawAnswer) return undefined;
     const reported = this.#usage;
-    const hasCost = !ignoresCost && reported?.vendorCostUsd !== undefined;
-    if (reported && (reported.input > 0 || hasCost)) return { usage: reported, basis: "reported" };
+    if (reported && (reported.input > 0 || tellsCost(reported, ignoresCost))) {
+      return { usage: reported, basis: "reported" };
+    }
     return {
       usage: { input: inputTokens(this.request.fields.input), output: 0 },
       basis: "estimated",

@@ -15,6 +15,7 @@ import { costField } from "./cost_field.ts";
 import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
 import { optionalField } from "../../kernel/fields.ts";
+import { tellsCost } from "../../kernel/reported_tokens.ts";
 import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
 
 /** Speech to text: a form with a file. */
@@ -116,8 +117,8 @@ class TranscriptReader extends JsonAnswerReader {
     }
     // By the token, seconds alone would cost nothing.
     const reported = this.#usage;
-    const hasCost = !ignoresCost && reported?.vendorCostUsd !== undefined;
-    if (reported && (!price || reported.input + reported.output > 0 || hasCost)) {
+    const hasTokens = reported && reported.input + reported.output > 0;
+    if (reported && (!price || hasTokens || tellsCost(reported, ignoresCost))) {
       return { ...recorded, usage: reported, basis: "reported" };
     }
     const output = estimateTokens(this.#text);
