@@ -1,21 +1,21 @@
 import { joinBytes } from "./bytes.ts";
 
-/** A larger answer is not stored for those who ask the same again. */
+/** Larger answers are not stored for repeated requests. */
 export const maxStoredBytes = 16 * 1024 * 1024;
 
-/** The bytes of a whole answer; undefined when they are too many. */
+/** Returns the bytes of a whole answer; undefined if there are too many. */
 export function bytesOf(body: string | Uint8Array | null): Uint8Array | undefined {
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
   if (bytes === null) return new Uint8Array();
   return bytes.length > maxStoredBytes ? undefined : bytes;
 }
 
-/** What a stream has said so far. */
+/** Collects the bytes of a streamed answer, up to `maxStoredBytes`. */
 export class AnswerBytes {
   #pieces: Uint8Array[] = [];
   #length = 0;
 
-  /** Gives the bytes as they are kept. */
+  /** Adds a piece of the answer; returns the bytes as they are stored. */
   add(bytes: Uint8Array): Uint8Array {
     this.#length += bytes.length;
     const own = ownOf(bytes);
@@ -24,14 +24,14 @@ export class AnswerBytes {
     return own;
   }
 
-  /** Undefined when it was too much to remember. */
+  /** Returns the whole answer; undefined if it was too large to store. */
   whole(): Uint8Array | undefined {
     if (this.#length > maxStoredBytes) return undefined;
     return joinBytes(this.#pieces);
   }
 }
 
-/** A view of a few bytes would hold all that was read from the vendor together with them. */
+/** Copies a small view: it would retain the whole buffer that was read from the vendor. */
 function ownOf(bytes: Uint8Array): Uint8Array {
   return bytes.buffer.byteLength > 2 * bytes.length ? bytes.slice() : bytes;
 }

@@ -2,9 +2,9 @@ import { Buffer } from "node:buffer";
 import { aacRates, mp4Seconds } from "./mp4_length.ts";
 
 /**
- * Duration of an audio file in seconds, from its container; undefined for formats and files that
- * don't state it (WebM, recordings in fragments) and for anything but audio. Reads headers only; of
- * MP3, AAC and FLAC it counts the frames.
+ * Returns the duration of an audio file in seconds; undefined for formats and files that don't
+ * state it (WebM, fragmented recordings) and for anything but audio. Reads headers only: the
+ * container's and, in MP3, AAC, FLAC and Ogg, those of all frames or packets.
  */
 export function audioSeconds(file: Uint8Array): number | undefined {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
@@ -26,10 +26,13 @@ export function pcmSeconds(byteLength: number, sampleRate = 24_000, bytesPerFram
   return byteLength / (sampleRate * bytesPerFrame);
 }
 
-/** `fmt ` and `data`. As numbers, since a file may consist of millions of empty chunks. */
+/**
+ * The chunk ids `fmt ` and `data`, as numbers: a file may consist of millions of empty chunks, and
+ * making a string for each would be slow.
+ */
 const [formatId, dataId] = [0x666d7420, 0x64617461];
 
-/** All chunks of sound: players read them one after the other. */
+/** Adds up all `data` chunks, since players play one after the other. */
 function wavSeconds(bytes: Buffer): number | undefined {
   let bytesPerSecond: number | undefined;
   let seconds: number | undefined;
@@ -37,7 +40,7 @@ function wavSeconds(bytes: Buffer): number | undefined {
     const id = bytes.readUInt32BE(at);
     const size = bytes.readUInt32LE(at + 4);
     if (id === formatId && at + 24 <= bytes.length) bytesPerSecond = wavRate(bytes, at + 8);
-    // A streamed file has 0xFFFFFFFF or 0 here: the bytes that are there count.
+    // A streamed file has 0xFFFFFFFF or 0 as the size: then the bytes that are present count.
     if (id === dataId && bytesPerSecond) {
       seconds = (seconds ?? 0) + Math.min(size || Infinity, bytes.length - at - 8) / bytesPerSecond;
       if (size === 0) break;
@@ -47,14 +50,20 @@ function wavSeconds(bytes: Buffer): number | undefined {
   return seconds;
 }
 
-/** Uncompressed: integers, floats, and the logarithmic ones of telephones. */
+/** Format codes of uncompressed samples: integers, floats, A-law and µ-law. */
 const plainSamples = [1, 3, 6, 7];
-/** WAVE_FORMAT_EXTENSIBLE: the format is named further on in the chunk. */
+/** WAVE_FORMAT_EXTENSIBLE: the actual format code comes later in the chunk. */
 const extensible = 0xfffe;
-/** Compressed sound states its rate itself: what the file's head says of it has this bound. */
+/**
+ * Upper bound, in bytes per second, of the rate that a file's header states for compressed sound,
+ * so that a false rate can't make the sound arbitrarily short.
+ */
 const mostCompressedBytes = 48_000;
 
-/** Players of plain samples don't read the stated bytes a second, and some recorders state wrong ones. */
+/**
+ * Returns the bytes per second. For uncompressed samples it is computed, since players don't read
+ * the stated rate, and some recorders state a wrong one.
+ */
 function wavRate(bytes: Buffer, format: number): number {
   const [channels, rate] = [bytes.readUInt16LE(format + 2), bytes.readUInt32LE(format + 4)];
   const plain = rate * channels * Math.ceil(bytes.readUInt16LE(format + 14) / 8);
@@ -66,8 +75,8 @@ function wavRate(bytes: Buffer, format: number): number {
 }
 
 /**
- * Its frames, found by their checksums: decoders play as many as there are, at the rate that each
- * states, whatever the head does.
+ * Adds up the frames of a FLAC file, which it finds by their checksums. Decoders play every frame,
+ * at the rate that the frame itself states, whatever the file's header says.
  */
 function flacSeconds(bytes: Buffer): number | undefined {
   if (bytes.length < 26) return undefined;
@@ -82,11 +91,14 @@ function flacSeconds(bytes: Buffer): number | undefined {
   return seconds > 0 ? seconds : undefined;
 }
 
-/** Samples a second, by their index; 0 is what the head states. */
+/** Samples per second by the index in a frame header; 0 means the rate of the file's header. */
 const flacRates = [0, 88_200, 176_400, 192_000, 8_000, 16_000, 22_050, 24_000, 32_000, 44_100]
   .concat([48_000, 96_000]);
 
-/** A frame's own head: how long it is, and what the frame lasts. */
+/**
+ * Reads the FLAC frame header at `at`: the header's length in bytes and the duration of the frame.
+ * Undefined if there is no valid header.
+ */
 function flacFrame(
   bytes: Buffer,
   at: number,
@@ -96,7 +108,7 @@ function flacFrame(
   const isPossible = (bytes[at + 1]! & 0xfe) === 0xf8 && block > 0 && rate < 15 &&
     form < 0xb0 && (form & 1) === 0 && (form >> 1 & 7) !== 3;
   if (!isPossible) return undefined;
-  // The frame's number is written as UTF-8 is: the ones in front say how long.
+  // The frame number is coded like UTF-8: the leading ones of its first byte give its length.
   const ones = Math.clz32(~(bytes[at + 4]! << 24));
   let end = at + 5;
   while (end < at + 4 + ones && bytes[end]! >> 6 === 2) end++;
@@ -121,7 +133,9 @@ function flacFrame(
   return { length: end + 1 - at, seconds: samples / perSecond };
 }
 
-/** Of each byte: a crafted file has a million heads to sum up. */
+/**
+ * The CRC-8 of each byte. Precomputed, since a crafted file may have a million headers to check.
+ */
 const crc8Table = Uint8Array.from({ length: 256 }, (_, byte) => {
   let sum = byte;
   for (let bit = 0; bit < 8; bit++) sum = (sum << 1 ^ (sum >>> 7) * 0x107) & 0xff;
@@ -135,23 +149,24 @@ function crc8(bytes: Uint8Array, start: number, end: number): number {
 }
 
 interface OggCodec {
-  /** What its head begins with. */
+  /** The first bytes of its header packet. */
   magic: string;
   headLength: number;
-  /** What the pages count a second. */
+  /** Units per second of the pages' granule positions. */
   rate: (head: Buffer) => number;
-  /** What a packet lasts. */
+  /** Duration of a packet. */
   seconds: (packet: Buffer, head: Buffer) => number;
 }
 
 const oggCodecs: readonly OggCodec[] = [
-  // At whatever rate it was recorded.
+  // Granule positions of Opus count at 48 kHz, whatever the recording's rate.
   { magic: "OpusHead", headLength: 19, rate: () => 48_000, seconds: opusSeconds },
   {
     magic: "\x01vorbis",
     headLength: 30,
     rate: (head) => head.readUInt32LE(12),
-    // Each block overlaps half of the one before. Encoders number the long ones 1; heads are odd.
+    // Each block overlaps half of the one before. The first byte of header packets is odd; encoders
+    // use mode 1 for long blocks.
     seconds: ([first = 1], head) =>
       first % 2 === 1
         ? 0
@@ -172,10 +187,13 @@ const oggCodecs: readonly OggCodec[] = [
   },
 ];
 
-/** "Opus", with which its head and its tags begin. */
+/** "Opus", with which the header packets `OpusHead` and `OpusTags` begin. */
 const tagsId = 0x4f707573;
 
-/** RFC 6716, 3.1: the first byte names the length of its frames, and how many there are. */
+/**
+ * Returns the duration of an Opus packet (RFC 6716 §3.1). The first byte tells the duration of a
+ * frame and the number of frames; for code 3 the number is in the second byte.
+ */
 function opusSeconds(packet: Buffer): number {
   const [toc = 0, count = 0] = packet;
   if (toc === 0x4f && packet.length >= 4 && packet.readUInt32BE() === tagsId) return 0;
@@ -188,19 +206,19 @@ function opusSeconds(packet: Buffer): number {
   return ms / 1000 * [1, 2, 2, count & 63][toc & 3]!;
 }
 
-/** What encoders put before and after the sound, which the pages don't count. */
+/** Padding that encoders add before and after the sound; granule positions don't count it. */
 const paddingSeconds = 0.4;
-/** So many bytes of a packet tell how long it lasts. */
+/** Bytes at the start of a packet that suffice to know its duration. */
 const packetHead = 20;
 /**
- * Of 20 ms, as usual, these are more than five hours; with more of them the length is unknown. A page
- * without any counts as one.
+ * Segments read at most; with more, the duration is unknown. A usual packet of 20 ms is one
+ * segment, so a million of them are more than five hours. A page without segments counts as one.
  */
 const mostPackets = 1_000_000;
 
 /**
- * Streams that were chained one after the other last as long as all of them; and at least as long as
- * their packets, since decoders play these, whatever the pages count.
+ * Returns the duration of an Ogg file. Chained streams are added up. It's at least the duration of
+ * all packets minus the padding, since decoders play the packets, whatever the pages state.
  */
 function oggSeconds(bytes: Buffer): number | undefined {
   let [stated, counted, rate, granule, serial] = [0, 0, 1, 0, -1];
@@ -215,13 +233,14 @@ function oggSeconds(bytes: Buffer): number | undefined {
       const head = bytes.subarray(start, Math.min(end, start + 80));
       const begin = head.toString("latin1", 0, 8);
       const codec = oggCodecs.find(({ magic }) => begin.startsWith(magic));
-      // Pictures and their captions may stand beside the sound.
+      // Other streams, such as video and subtitles, may be interleaved with the sound.
       if (!codec || head.length < codec.headLength) continue;
       stated += granule / rate;
       [rate, granule, serial] = [codec.rate(head), 0, bytes.readUInt32LE(at + 14)];
       packetSeconds = (packet) => codec.seconds(packet, head);
     } else if (packetSeconds && bytes.readUInt32LE(at + 14) === serial) {
-      // A page may begin in the middle of a packet, and packets of 255 bytes and more go on.
+      // A page may begin in the middle of a packet. A segment of 255 bytes is continued by the
+      // next.
       let [isNew, offset] = [(bytes[at + 5]! & 1) === 0, start];
       for (let index = at + 27; index < start; index++) {
         const length = bytes[index]!;
@@ -238,7 +257,10 @@ function oggSeconds(bytes: Buffer): number | undefined {
 const pageMagic = Buffer.from("OggS");
 const pageId = pageMagic.readUInt32BE();
 
-/** Where the next page begins, mostly at once: a search costs more than a page. */
+/**
+ * Returns where the next page begins; -1 if there is none. Checks `at` first, where it mostly is: a
+ * search costs more than reading a page.
+ */
 function nextPage(bytes: Buffer, at: number): number {
   const isHere = at + 4 <= bytes.length && bytes.readUInt32BE(at) === pageId;
   return isHere ? at : bytes.indexOf(pageMagic, at);
@@ -249,13 +271,17 @@ const layer3BitRates = {
   2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
 } as const;
 const sampleRates = [44_100, 48_000, 32_000] as const;
-/** Places tried that hold no frame; a picture of 20 MB has a third of these. */
+/**
+ * Positions without a frame that are tried before giving up; a picture of 20 MB has a third as
+ * many.
+ */
 const mostMisses = 256 * 1024;
 
 /**
- * MP3 and AAC in ADTS: a sequence of frames, each with its own header. Files that were joined have
- * tags with pictures in the middle. Any bytes have some that look like frames (a WebM recording of
- * ten minutes 20 seconds of them), so frames that are less than half of a file say nothing.
+ * Returns the duration of MP3 or ADTS AAC: a sequence of frames, each with its own header. Files
+ * that were joined have tags with pictures in the middle. Any bytes contain some that look like
+ * frames (20 seconds' worth in a WebM recording of ten minutes), so the duration is undefined if
+ * less than half of the file is frames.
  */
 function frameSeconds(bytes: Buffer): number | undefined {
   const start = tagLength(bytes);
@@ -284,7 +310,7 @@ function adtsFrame(header: number, more: number): { length: number; seconds: num
   const rate = aacRates[(header >>> 10) & 15];
   const length = (header & 3) << 11 | more >>> 13;
   if ((header & 0xfff6_0000) >>> 0 !== 0xfff0_0000 || !rate || length < 7) return undefined;
-  // Up to four blocks of sound in one frame.
+  // A frame has up to four blocks of sound.
   return { length, seconds: ((more & 3) + 1) * 1024 / rate };
 }
 

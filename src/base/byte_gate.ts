@@ -15,12 +15,12 @@ import { LinkedSet } from "./linked_set.ts";
  * A weighted semaphore over the bytes of bodies in memory, fair between accounts. It counts bytes
  * that have arrived, not announced ones. No account can take all of it:
  *
- * - An account may hold a third of what then remains free: a quarter of the whole if it is alone, and
- *   always some room for the next account.
+ * - An account may hold a third of what then remains free: a quarter of the capacity if it is
+ *   alone. So the next account always finds some room.
  * - One body at a time may exceed its account's share (it is *beyond*), without taking the others'
  *   room. So a body larger than any share is served, and two bodies can't deadlock.
- * - Within an account older bodies go first, including the bytes they have yet to send; of a slow one
- *   only the bytes that have arrived count.
+ * - Within an account older bodies go first, including the bytes they have yet to send; of a slow
+ *   one only the bytes that have arrived count.
  */
 export interface ByteGate {
   /** Opens the permit of a new body; it holds nothing yet. Always call its `release`. */
@@ -51,7 +51,7 @@ const restAfterMs = 3_000;
 const makeWayAfterMs = 1_000;
 /** Bodies slower than this are dropped first. */
 const silentBytesPerSecond = 16 * 1024;
-/** While somebody waits, how often bodies are checked for being slow. */
+/** How often bodies are checked for being slow while others wait. */
 const lookMs = 250;
 
 interface Account {
@@ -114,7 +114,7 @@ class Gate implements ByteGate, BodyGate {
     this.#waiting++;
     this.#serve();
     this.#startLooking();
-    // It may have become the body beyond.
+    // `#serve` may have made it the body beyond.
     return body.isWaiting ? waited : undefined;
   }
 
@@ -159,7 +159,10 @@ class Gate implements ByteGate, BodyGate {
     return account;
   }
 
-  /** A quarter of what the others left, which is a third of what then remains free. */
+  /**
+   * Returns an account's share: a quarter of what the others left, which is a third of what then
+   * remains free.
+   */
   #limitOf(account: Account): number {
     return (this.#capacity - this.#held + account.held) / 4;
   }
@@ -168,7 +171,10 @@ class Gate implements ByteGate, BodyGate {
     return !this.#isOutsize(body) && account.held + bytes <= this.#limitOf(account);
   }
 
-  /** No share could ever hold it: it waits to be the body beyond, and takes no share. */
+  /**
+   * Whether no share could ever hold the body. Such a body waits to become the one beyond, and
+   * takes nothing from its account's share.
+   */
   #isOutsize({ owner, isDemoted }: Body): boolean {
     return !isDemoted && owner.bytes !== undefined && owner.bytes - freeBytes > this.#capacity / 4;
   }
@@ -229,7 +235,10 @@ class Gate implements ByteGate, BodyGate {
     if (this.#waiting > 0) this.#cancelLook ??= this.#setTimer(lookMs, () => this.#look());
   }
 
-  /** Time frees room too: bodies become slow, or come to wait for their vendor. */
+  /**
+   * Runs while bodies wait, since room becomes free with time too: bodies turn out to be slow, or
+   * have arrived and only wait for their vendor.
+   */
   #look(): void {
     this.#cancelLook = undefined;
     const nowMs = this.nowMs();

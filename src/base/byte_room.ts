@@ -28,7 +28,7 @@ export interface MemoryPermit {
   take(bytes: number): Promise<void> | undefined;
   /** The whole body has arrived. */
   complete(): void;
-  /** It holds nothing, as small bodies do. */
+  /** No counted bytes are held, as for small bodies. */
   readonly isEmpty: boolean;
   /** Frees everything; idempotent. */
   release(): void;
@@ -80,7 +80,7 @@ export class Body implements MemoryPermit {
   /** All bytes that have arrived, uncounted ones included. */
   arrived = 0;
   completedMs = Infinity;
-  /** Its place among the bodies of its account that hold room or wait for it. */
+  /** Its entry among the bodies of its account that hold room or wait for it. */
   link: Link<Body> | undefined;
   /** It was beyond, but too slow: from now on it is served from its share. */
   isDemoted = false;

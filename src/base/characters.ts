@@ -1,6 +1,6 @@
 /**
- * Characters as price lists count them: Unicode code points. Counted in place, since a text may have
- * thirty million: a list of them would take the event loop's turn for seconds.
+ * Counts characters as price lists do: Unicode code points. Counts in place, since a text may have
+ * thirty million: making a list of them would block the event loop for seconds.
  */
 export function characters(text: string): number {
   let count = text.length;

@@ -19,7 +19,7 @@ interface Timer {
 }
 
 /**
- * Timers that are looked at together every `sweepMs`, so that one costs a fraction of a timer of the
+ * Timers that are checked together every `sweepMs`, so that each costs a fraction of a timer of the
  * runtime.
  */
 export class CoarseTimers {
@@ -48,7 +48,7 @@ export class CoarseTimers {
       if (timer.value.atMs <= nowMs) due.push(timer);
     }
     for (const timer of due) {
-      // One that has run may have cancelled others.
+      // A timer that has just run may have cancelled others.
       if (!timer.isIn) continue;
       this.#waiting.delete(timer);
       timer.value.run();
@@ -66,8 +66,8 @@ export class CoarseTimers {
 const coarseTimers = new CoarseTimers(100);
 
 /**
- * What the work gives, or `late` where it takes longer than `ms`. It goes on then, and nobody is told
- * should it fail.
+ * Returns the result of `work`, or `late` if it takes longer than `ms`. The work then continues,
+ * and if it fails later, the error is ignored.
  */
 export function within<Result, const Late>(
   ms: number,

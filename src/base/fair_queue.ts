@@ -4,7 +4,7 @@ export interface FairQueueOptions {
   atOncePerKey: number;
   /** How many may wait per key. Default: unlimited. */
   waitingPerKey?: number;
-  /** The error beyond that. */
+  /** Makes the error for a request beyond that. */
   refuse?: () => Error;
 }
 
@@ -56,7 +56,7 @@ export class FairQueue {
    */
   async enter(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
-    // Nobody waits who could run, so this doesn't jump the queue.
+    // No waiter could run now, so this doesn't jump the queue.
     if (this.#hasRoom(key)) this.#admit(key);
     else await this.#wait(key, signal);
     return this.#turnOf(key);

@@ -3,13 +3,13 @@ import type { IncomingMessage } from "node:http";
 /** A request for a WebSocket that has not been answered. Exactly one of its methods is called. */
 export interface SocketOffer {
   readonly request: IncomingMessage;
-  /** Says in HTTP why not, and closes the connection. */
+  /** Answers with an HTTP response that says why, and closes the connection. */
   refuse(answer: SocketRefusal): void;
   /** Switches protocols; undefined if the caller has left, or its handshake is wrong. */
   accept(receiver: FrameReceiver): FrameChannel | undefined;
 }
 
-/** An answer in HTTP, in place of a WebSocket. */
+/** An HTTP response instead of a WebSocket. */
 export interface SocketRefusal {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -23,34 +23,37 @@ export interface FrameChannel {
    * closed.
    */
   send(text: string): boolean;
-  /** Shows the caller that the connection lives, while there is nothing to send. */
+  /** Shows the caller that the connection is alive while there is nothing to send. */
   ping(): void;
   /** Reads no more from the caller until `resume`. */
   pause(): void;
   resume(): void;
-  /** A call is under way, or no longer: an idle socket may be closed for others. */
+  /** Tells whether a call is under way: an idle socket may be closed to make room for others. */
   working(isWorking: boolean): void;
   /** Sends a close frame (RFC 6455 §7.4.1); later calls do nothing. */
   close(code: number, reason: string): void;
 }
 
-/** What takes a WebSocket's events, one at a time. */
+/** Receives a WebSocket's events, one at a time. */
 export interface FrameReceiver {
-  /** So many bytes of a message have arrived; the message itself comes when it is whole. */
+  /** `bytes` more of a message have arrived; `message` follows when it is complete. */
   arrived(bytes: number): void;
   message(bytes: Uint8Array): void;
-  /** After `send` returned false, there is room again. */
+  /** There is room again after `send` returned false. */
   drained(): void;
   /** The connection is gone. Called once, last. */
   closed(): void;
-  /** Called about once a second, with the time in which callers were heard. */
+  /**
+   * Called about once a second. `nowMs` doesn't count time in which the process was blocked and
+   * could read nothing.
+   */
   look(nowMs: number): void;
-  /** The service stops: close as soon as nothing is under way. */
+  /** The service is stopping: close as soon as no call is under way. */
   leave(): void;
 }
 
 export interface SocketHandler {
-  /** False leaves the request to what answers ordinary requests. */
+  /** Whether this handler takes the request; otherwise it is answered like any other request. */
   takes(request: IncomingMessage): boolean;
   take(offer: SocketOffer): void;
 }

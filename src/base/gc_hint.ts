@@ -1,4 +1,7 @@
-/** Triggers a GC after so many released bytes: V8 doesn't count off-heap buffers soon enough. */
+/**
+ * Triggers a GC after a number of released bytes, since V8 doesn't count off-heap buffers soon
+ * enough.
+ */
 export interface GcHint {
   /** Records that `bytes` of buffers are no longer needed. */
   left(bytes: number): void;
@@ -11,8 +14,9 @@ type Collect = (options: { type: GcType }) => void;
 type GcType = "minor" | "major";
 
 /**
- * Collects after every `everyBytes`. Buffers are outside the engine's heap: by itself it lets 64 MiB
- * and more pile up, while a minor GC takes milliseconds. Does nothing without `--expose-gc`.
+ * Collects after every `everyBytes` released. Buffers are outside V8's heap: by itself V8 lets 64
+ * MiB and more of them pile up, while a minor GC takes milliseconds. Does nothing without
+ * `--expose-gc`.
  */
 export function createGcHint(
   everyBytes: number,

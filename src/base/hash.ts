@@ -7,7 +7,7 @@ export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-/** The same for many bytes, in steps. */
+/** `sha256Hex` in steps, for many bytes. */
 export function* sha256Steps(data: Uint8Array): Steps<string> {
   const hash = createHash("sha256");
   for (let from = 0; from < data.length; from += hashedBytes) {
@@ -20,7 +20,7 @@ export function* sha256Steps(data: Uint8Array): Steps<string> {
 /** Bytes per step. */
 const hashedBytes = 1024 * 1024;
 
-/** Compares in a time that says nothing about the texts. */
+/** Compares two texts in a time that reveals nothing about them. */
 export function sameText(one: string, other: string): boolean {
   const bytes = (text: string) => new TextEncoder().encode(sha256Hex(text));
   return timingSafeEqual(bytes(one), bytes(other));

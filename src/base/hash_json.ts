@@ -3,12 +3,12 @@ import { skipString } from "./json_text.ts";
 import { pushAll } from "./lists.ts";
 import type { Steps } from "./steps.ts";
 
-/** UTF-16 units that are hashed in a step, about. */
+/** Approximate number of UTF-16 units per step. */
 const stepUnits = 256 * 1024;
 
 /**
- * SHA-256, as hex, of a JSON value as such: the order of members and the spelling of numbers and
- * strings don't count. Members that are undefined count as absent.
+ * Returns the SHA-256, as hex, of a JSON value instead of its text: the order of members and the
+ * spelling of numbers and strings don't matter. Members that are undefined count as absent.
  */
 export function* hashJson(value: unknown): Steps<string> {
   const hasher = new JsonHasher();
@@ -24,7 +24,9 @@ class JsonHasher {
     return this.#hash.update(this.#pending).digest("hex");
   }
 
-  /** Each value is written so that its end is known: no two values are written alike. */
+  /**
+   * Writes each value so that its end is unambiguous: no two different values are written alike.
+   */
   *add(value: unknown): Steps<void> {
     if (typeof value === "string") yield* this.#addText(value);
     else if (Array.isArray(value)) {
@@ -44,7 +46,7 @@ class JsonHasher {
   }
 
   *#addText(text: string): Steps<void> {
-    // UTF-8 has no halves of surrogate pairs: as such they would all be the same.
+    // UTF-8 can't encode lone surrogates: all of them would be hashed as U+FFFD. JSON escapes them.
     const written = text.isWellFormed() ? text : JSON.stringify(text);
     const kind = written === text ? "" : "j";
     yield* this.#write(`"${kind}${written.length}:`);
@@ -69,11 +71,11 @@ function isHighSurrogate(unit: number): boolean {
   return (unit & 0xfc00) === 0xd800;
 }
 
-/** Numbers of so many digits may differ where the doubles that `JSON.parse` makes of them don't. */
+/** Numbers with this many digits may differ although `JSON.parse` makes the same double of them. */
 const longNumber = /-?\d[\d.]{15,}(?:[eE][+-]?\d+)?/g;
 
 /**
- * The numbers in a JSON text that a double may not tell apart from others, as they are written, in
+ * Returns the numbers in a JSON text that may lose digits as doubles, as they are written and in
  * the order of the text. The text must be valid JSON.
  */
 export function* longNumbers(text: string): Steps<string[]> {
@@ -91,7 +93,7 @@ export function* longNumbers(text: string): Steps<string[]> {
   return found;
 }
 
-/** Where the text outside of strings ends, or a step; not within a number. */
+/** Returns where the text outside of strings ends, or this step; never inside a number. */
 function endOfRun(text: string, from: number): number {
   const quote = text.indexOf('"', from);
   const limit = quote < 0 ? text.length : quote;

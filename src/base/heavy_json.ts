@@ -4,7 +4,7 @@ import { parseInSteps } from "./parse_in_steps.ts";
 import type { Steps } from "./steps.ts";
 import type { ValueGate } from "./value_gate.ts";
 
-/** Of a body that a caller sends. */
+/** Limits of a body that a caller sends. */
 export const jsonLimits = {
   values: 1_000_000,
   depth: 128,
@@ -12,14 +12,17 @@ export const jsonLimits = {
   names: 50_000,
 } as const;
 
-/** Where bodies that hold much are worked on, in turns with what others do. */
+/** What it takes to process large bodies in turns with the work of other callers. */
 export interface HeavyBodies {
   readonly work: HeavyWork;
   /** Bounds the values in memory: parsed, they take many times the memory of their text. */
   readonly room: ValueGate;
 }
 
-/** A JSON text with more values or UTF-16 units is processed in steps; others take up to 10 ms. */
+/**
+ * A JSON text with more values or UTF-16 units than these is processed in steps. A smaller one
+ * takes up to 10 ms at once.
+ */
 export const heavyValues = 5_000;
 export const heavyUnits = 1024 * 1024;
 
@@ -32,7 +35,7 @@ export function* countInSteps(count: JsonCount, text: string): Steps<void> {
   }
 }
 
-/** Parses a text that has passed the limits before, or that we wrote. */
+/** Parses, in steps, a text that passed the limits earlier, or that the gateway wrote. */
 export function* parsing(text: string): Steps<unknown> {
   const count = new JsonCount(wideLimits);
   yield* countInSteps(count, text);

@@ -7,7 +7,7 @@ export interface Step {
   <T>(job: () => T): Promise<T>;
   /** The same for work that comes in steps. */
   inSteps<T>(job: () => Steps<T>): Promise<T>;
-  /** The work is large, and runs in turns. */
+  /** Whether the work is heavy, and so runs in turns. */
   readonly isHeavy: boolean;
 }
 
@@ -17,7 +17,7 @@ export const runAtOnce: Step = Object.assign(atOnce, {
   isHeavy: false,
 });
 
-/** It runs a dozen times for each call: an async function takes a fifth of `new Promise`'s time. */
+/** Runs a dozen times per call. An async function takes a fifth of the time of `new Promise`. */
 async function atOnce<T>(job: () => T | Promise<T>): Promise<T> {
   const made = job();
   return made instanceof Promise ? await made : made;
@@ -34,12 +34,12 @@ export function runInTurns(work: HeavyWork, who: HeavyWorker): Step {
 export interface HeavyWorker {
   readonly key: string;
   readonly signal?: AbortSignal;
-  /** Waits for its turn without `maxWaitMs`. */
+  /** Waits for its turn however long it takes, without `maxWaitMs`. */
   readonly hasNoTimeout?: boolean;
 }
 
 export interface HeavyWorkOptions {
-  /** The error after `maxWaitMs`. */
+  /** Makes the error thrown after `maxWaitMs`. */
   tooLate: () => Error;
   maxWaitMs?: number;
   clock?: Pick<Clock, "monotonicMs">;
@@ -50,7 +50,7 @@ export function createHeavyWork(options: HeavyWorkOptions): HeavyWork {
   return new HeavyWork(options);
 }
 
-/** Duration of a turn; short, since another call may meet several turns on its way. */
+/** Duration of a turn; short, since another call may have to wait for several turns. */
 const sliceMs = 8;
 /** Longest pause after a job. */
 const maxRestMs = 250;

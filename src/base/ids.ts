@@ -26,7 +26,7 @@ export function createUuidv7(clock: Pick<Clock, "now">): () => string {
     }
     const time = lastMs.toString(16).padStart(12, "0");
     const count = counter.toString(16).padStart(3, "0");
-    // Of a random UUID the end, which has the variant's bits too.
+    // The end of a random UUID, which includes the variant bits.
     return `${time.slice(0, 8)}-${time.slice(8)}-7${count}${random.slice(18)}`;
   };
 }

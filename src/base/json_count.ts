@@ -17,7 +17,7 @@ export type LargeSpans = ReadonlyMap<number, number>;
 export const largeSpanUnits = 128 * 1024;
 
 /**
- * Counts the contents of a JSON text while its pieces arrive, so that one beyond the limits is
+ * Counts the contents of a JSON text while its pieces arrive, so that a text beyond the limits is
  * rejected before it is parsed. One pass, and no text is retained. For invalid JSON the count is
  * meaningless, but it terminates.
  */
@@ -46,7 +46,7 @@ export class JsonCount {
   /** The current or next string is a member name. */
   #isName = false;
   #hash = 0;
-  /** Hashes of names, which may collide: of a few as they are, of more one bit each. */
+  /** Hashes of the names seen, which may collide: a few in a set, more of them as one bit each. */
   readonly #few = new Set<number>();
   #seen: Uint32Array | undefined;
   #names = 0;
@@ -170,8 +170,8 @@ export class JsonCount {
   }
 
   /**
-   * No bits for few names: 128 KiB outside of the heap for each request had the engine collect all of
-   * the heap every 130 calls.
+   * Keeps few names in a set. A bitmap for each request, 128 KiB outside of the heap, made the
+   * engine collect the whole heap every 130 calls.
    */
   #isNewOfFew(bit: number): boolean {
     const few = this.#few;
@@ -238,7 +238,7 @@ function isLineSpace(code: number): boolean {
 
 /** A power of two, far above the limit of names. */
 const nameBits = 1 << 20;
-/** Different names that are kept as they are. */
+/** Number of names at which the bitmap replaces the set. */
 const mostFew = 1024;
 
 function setBit(bits: Uint32Array, bit: number): boolean {

@@ -66,11 +66,12 @@ export function* longStringsSteps(
 }
 
 /**
- * Calls `take` with the range of each string value, quotes included, in order, until it returns
- * false: `longStrings` without paths, at a third of its cost. Also says whether there was any.
+ * Calls `take` with the range of each string value that isn't empty, quotes included, in order,
+ * until it returns false: `longStrings` without paths, at a third of its cost. Returns whether
+ * there was any.
  */
 export function eachString(text: string, take: (start: number, end: number) => boolean): boolean {
-  /** What the containers around the innermost one are. */
+  /** The contexts of the containers around the innermost one. */
   const outer: Context[] = [];
   let context: Context = "value";
   let isFound = false;

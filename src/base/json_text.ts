@@ -43,7 +43,7 @@ export function locate(text: string, path: readonly (string | number)[]): TextRa
   return finish(locateAt(text, skipSpace(text, 0), path));
 }
 
-/** The same, given the top-level members, so that the rest of the text isn't scanned again. */
+/** `locate`, given the top-level members, so that the rest of the text isn't scanned again. */
 export function locateIn(
   text: string,
   top: Members,
@@ -124,7 +124,7 @@ export function* itemsAt(text: string, array: TextRange): Steps<TextRange[]> {
   return items;
 }
 
-/** Removes items of an array, of which `isRemoved` says for each whether it goes. */
+/** Removes the items of an array for which `isRemoved` is true. */
 export function removeItems(
   items: readonly TextRange[],
   isRemoved: readonly boolean[],
@@ -134,7 +134,7 @@ export function removeItems(
     if (!isRemoved[from]) continue;
     let to = from;
     while (to + 1 < items.length && isRemoved[to + 1]) to++;
-    // A run is removed with the comma after it, at the end of the list with the one before it.
+    // A run is removed with the comma after it, or, at the end of the array, the one before it.
     const next = items[to + 1];
     const before = items[from - 1];
     edits.push({
@@ -387,7 +387,10 @@ export function seekQuote(text: string, from: number, until: number): number {
 /** Units to scan after an escaped quote before searching again. */
 const walkedUnits = 1024;
 
-/** The JSON object of a file that people write. Throws an Error of one line; `example` is shown. */
+/**
+ * Parses a file that people write, which must hold a JSON object. Throws an Error with a one-line
+ * message; it shows `example` if the JSON isn't an object.
+ */
 export function parseObject(text: string, example: string): object {
   let value: unknown;
   try {

@@ -3,7 +3,10 @@ import type { Clock } from "./clock.ts";
 /** Unused amounts go back to the store after this long without a request. */
 export const leaseIdleMs = 5_000;
 
-/** A lease is renewed after this part of it, so that a store may be away for the rest. */
+/**
+ * Returns how old a lease is when it's renewed: a fifth of its time, so that the store may be
+ * unavailable for the rest.
+ */
 export function renewAfterMs(leaseMs: number): number {
   return leaseMs / 5;
 }
@@ -17,9 +20,9 @@ interface Waiter<Request, Result> {
 }
 
 /**
- * Requests of one key (an account), served in memory from what this process leases of it. Those
- * that the lease doesn't cover wait, in order, for the store. One operation of the store runs at a
- * time. What is leased, how much of it and for how long is up to the subclass.
+ * Serves the requests of one key (an account) in memory, from what this process has leased.
+ * Requests that the lease doesn't cover wait, in order, for the store. One store operation runs at
+ * a time. The subclass decides what is leased, how much of it and for how long.
  */
 export abstract class LeaseQueue<Request, Result> {
   #waiters: Waiter<Request, Result>[] = [];
@@ -27,7 +30,7 @@ export abstract class LeaseQueue<Request, Result> {
   #working: Promise<void> = Promise.resolve();
   /** Why the last operation of the store failed; undefined if it succeeded. */
   protected failure: unknown;
-  /** The process ends: nothing is taken ahead of need, and what is free goes back. */
+  /** The process is stopping: nothing is leased ahead of need, and unused amounts go back. */
   protected isClosing = false;
 
   constructor(protected readonly clock: Pick<Clock, "monotonicMs">) {}
@@ -38,10 +41,13 @@ export abstract class LeaseQueue<Request, Result> {
   /** The next operation of the store, for requests that wait or ahead of need. */
   protected abstract next(): (() => Promise<void>) | undefined;
 
-  /** Whether nothing is lost by forgetting this key. */
+  /** Whether this key can be forgotten without losing anything. */
   protected abstract get isUnused(): boolean;
 
-  /** After an operation that failed. What `serve` still has no answer for fails with it. */
+  /**
+   * Called after a failed operation. Requests that `serve` still can't answer then fail with the
+   * same error.
+   */
   protected onFailure(_thrown: unknown): void {}
 
   protected get waiting(): readonly Request[] {
@@ -57,7 +63,7 @@ export abstract class LeaseQueue<Request, Result> {
   }
 
   async request(request: Request): Promise<Result> {
-    // Who came before and waits goes first.
+    // Requests that already wait go first.
     const result = this.#waiters.length > 0 ? undefined : this.serve(request);
     if (result !== undefined) {
       void this.work();
@@ -79,8 +85,8 @@ export abstract class LeaseQueue<Request, Result> {
   }
 
   /**
-   * Serves who waits from memory, then runs what the store is to be asked, until nothing is left to
-   * do. Nothing is awaited between the last look and the end of being busy, so nobody is missed.
+   * Serves waiting requests from memory, then runs store operations until there are none left.
+   * Nothing is awaited between the last check and the end of being busy, so no request is missed.
    */
   work(): Promise<void> {
     if (this.#isBusy) return this.#working;
@@ -114,7 +120,7 @@ export abstract class LeaseQueue<Request, Result> {
     }
   }
 
-  /** Serves from memory who waits. */
+  /** Serves waiting requests from memory. */
   protected serveWaiters(): void {
     this.#waiters = this.#waiters.filter(({ request, resolve }) => {
       const result = this.serve(request);

@@ -1,12 +1,12 @@
 /**
- * Values in the order in which they were added, for what is under way: each call adds one, and takes
- * it out again by the link that it got.
+ * A set of values in insertion order, for work in progress: each call adds a value, and removes it
+ * again by the link that `add` returned.
  *
- * A `Map` or `Set` that every call changes replaces its table every few dozen calls, and each table
- * leads to the one that followed it. Once such a table is old, the young generation can't tell that
- * it is dead, so all later ones, and every call that one of them held when it was replaced, are
- * copied and kept until a major collection (docs/decisions.md, 0368). Here a value that is taken out
- * is reached from nothing that stays.
+ * A `Map` or `Set` that every call changes replaces its table every few dozen calls, and each old
+ * table refers to the next. Once a table is in the old generation, minor collections can't tell
+ * that it is dead: all later tables, and every call that one of them held when it was replaced, are
+ * copied and retained until a major collection (docs/decisions.md, 0368). Here nothing that remains
+ * refers to a removed value.
  */
 export class LinkedSet<T> {
   #size = 0;
@@ -17,7 +17,7 @@ export class LinkedSet<T> {
     return this.#size;
   }
 
-  /** The one that was added first of those that are left; the others follow as `next`. */
+  /** The link of the oldest value; `next` leads to the others. */
   get first(): Link<T> | undefined {
     return this.#first;
   }
@@ -31,7 +31,7 @@ export class LinkedSet<T> {
     return link;
   }
 
-  /** Takes a value of this set out; does nothing if that was done already. */
+  /** Removes a value of this set; does nothing if it has been removed already. */
   delete(link: Link<T>): void {
     if (!link.isIn) return;
     const { previous, next } = link;
@@ -44,7 +44,7 @@ export class LinkedSet<T> {
     this.#size--;
   }
 
-  /** A copy, to take some out while going through them. */
+  /** Returns a copy, so that values can be removed while iterating. */
   values(): T[] {
     const values: T[] = [];
     for (let link = this.#first; link !== undefined; link = link.next) values.push(link.value);
@@ -52,10 +52,10 @@ export class LinkedSet<T> {
   }
 }
 
-/** The place of a value in its set. */
+/** The entry of a value in its set. */
 export class Link<T> {
   next: Link<T> | undefined = undefined;
-  /** False once the value was taken out. */
+  /** False once the value has been removed. */
   isIn = true;
 
   constructor(readonly value: T, public previous: Link<T> | undefined) {}

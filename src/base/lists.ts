@@ -20,7 +20,7 @@ export function greatest(numbers: Iterable<number>, start = -Infinity): number {
   return found;
 }
 
-/** In their order, this many at a time. */
+/** Splits a list into chunks of `length` elements, in order; the last one may be shorter. */
 export function chunksOf<T>(all: readonly T[], length: number): T[][] {
   return Array.from(
     { length: Math.ceil(all.length / length) },
@@ -28,7 +28,7 @@ export function chunksOf<T>(all: readonly T[], length: number): T[][] {
   );
 }
 
-/** A value for each name. */
+/** Makes a record with a value for each name. */
 export function valuesByName<Name extends string, Value>(
   names: readonly Name[],
   valueOf: (name: Name) => Value,

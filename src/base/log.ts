@@ -11,9 +11,10 @@ export interface Log {
 }
 
 /**
- * A log that passes each line to `write`, without a line end; `common` ends every line. `mayWait` is
- * true for info lines, which may be written together with later ones. With `eventOf`, which names the
- * event of a message, each line is a JSON object: time, level, event, message, then the fields.
+ * A log that passes each line to `write`, without a line end; the fields in `common` end every
+ * line. `mayWait` is true for info lines, which may be written together with later ones. With
+ * `eventOf`, which names the event of a message, each line is a JSON object: time, level, event,
+ * message, then the fields.
  */
 export function createLog(
   write: (line: string, mayWait: boolean) => void,
@@ -35,7 +36,7 @@ export function createLog(
   return { info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** A field never replaces what every line has. */
+/** A field never replaces a member that every line has; it gets the prefix `field_`. */
 function jsonLine(head: Readonly<Record<string, string>>, fields: LogFields): string {
   const line: Record<string, unknown> = { ...head };
   for (const [name, value] of Object.entries(fields)) {
@@ -47,7 +48,7 @@ function jsonLine(head: Readonly<Record<string, string>>, fields: LogFields): st
 
 /** The output of log lines. */
 export interface LogLines {
-  /** `mayWait`: for a moment, so that it is written with others. */
+  /** `mayWait`: the line may wait for a moment, to be written together with others. */
   write(line: string, mayWait?: boolean): void;
   /** Resolves when all lines are written, or nobody has read them for a while. */
   flush(): void | Promise<void>;
@@ -66,7 +67,7 @@ export interface OutputOptions {
   batchUnits?: number;
   /** How long `flush` waits for a reader. */
   flushMs?: number;
-  /** How long a line that may wait does so; default 0. Each write wakes two threads. */
+  /** How long a line with `mayWait` waits; default 0. Each write wakes two threads. */
   lingerMs?: number;
   setTimer?: SetTimer;
 }
@@ -83,8 +84,8 @@ export function stdoutLines(options: OutputOptions = {}): OutputLines {
 const defaultBatchUnits = 64 * 1024;
 
 /**
- * Characters of a write to an output that several processes share: up to 4,096 bytes, which the
- * system writes to a pipe in one piece, no line is cut by another process's.
+ * Max characters of one write to an output that several processes share. The system writes up to
+ * 4,096 bytes to a pipe in one piece, so no line is cut by another process's output.
  */
 export const sharedBatchUnits = Math.floor(4096 / 3);
 
@@ -187,7 +188,7 @@ export class OutputLines implements LogLines {
     return this.#waiting.splice(0, lines).join("");
   }
 
-  /** False if the output is closed; calls go on. */
+  /** Returns false if the output is closed; that fails no call. */
   async #putAll(bytes: Uint8Array): Promise<boolean> {
     try {
       for (let at = 0; at < bytes.length;) at += await this.#put(bytes.subarray(at));
@@ -200,7 +201,7 @@ export class OutputLines implements LogLines {
 
 function formatFields(fields: LogFields): string {
   let text = "";
-  // `Object.entries` makes a list of lists of each line's twenty fields.
+  // `Object.entries` would allocate an array for each of a line's twenty fields.
   for (const key in fields) {
     const value = fields[key];
     if (value === undefined || value === null) continue;

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from "./clock.ts";
 import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
 export interface LoopWatchOptions<Work> {
-  /** Called at each check with how late it was. */
+  /** Called at each check with how late the check was. */
   lag: (ms: number) => void;
   /** Called when the loop was blocked, with the work that blocked it, if known. */
   blocked: (ms: number, work: Work | undefined) => void;
@@ -17,7 +17,7 @@ export function createLoopWatch<Work>(options: LoopWatchOptions<Work>): LoopWatc
 const lookMs = 50;
 /** Longer lag counts as blocked. */
 const blockedMs = 200;
-/** Shorter work has not blocked it. */
+/** Shorter work isn't reported as what blocked the loop. */
 const leastMs = blockedMs / 2;
 
 /**
@@ -28,10 +28,13 @@ export class LoopWatch<Work> {
   readonly #options: LoopWatchOptions<Work>;
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #setTimer: SetTimer;
-  /** What runs now, and since when; no more than that is remembered of work, since it is large. */
+  /**
+   * The work that runs now, and since when. Finished work is forgotten, except for the longest,
+   * since work is large.
+   */
   #current: Work | undefined;
   #sinceMs = 0;
-  /** What ran longest since the last check. */
+  /** The work that ran longest since the last check. */
   #longest: Work | undefined;
   #longestMs = leastMs;
   #lookedMs: number;

@@ -1,4 +1,7 @@
-/** What is made when it is first asked for: a start has no use for it, and does not wait for it. */
+/**
+ * Returns a function that makes the value on its first call, so that the program's start doesn't
+ * wait for something it doesn't use.
+ */
 export function madeOnce<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
   return () => (made ??= { value: make() }).value;

@@ -1,9 +1,9 @@
 import { skipString } from "./json_text.ts";
 
 /**
- * Completions of a truncated JSON text, the fullest first: closes what is open; then drops the
- * unfinished item of the innermost array, then of the next one, and so on. Yields nothing if none is
- * JSON. A complete text yields its value.
+ * Yields completions of a truncated JSON text, the fullest first: with all open containers closed,
+ * then without the unfinished item of the innermost array, then of the next one, and so on. Yields
+ * nothing if none is valid JSON. A complete text yields its value.
  */
 export function* mendJson(text: string): Generator<unknown> {
   const whole = parse(text);
@@ -30,8 +30,8 @@ export function* mendJson(text: string): Generator<unknown> {
 }
 
 /**
- * The object of a truncated JSON text with the members that came whole; undefined if it is none. A
- * complete text yields its value.
+ * Returns the object of a truncated JSON text with its complete members; undefined if the text
+ * isn't an object. For a complete text returns its value.
  */
 export function wholeMembers(text: string): unknown {
   const whole = parse(text);
@@ -45,7 +45,7 @@ export function wholeMembers(text: string): unknown {
   return (all ?? parse(`${text.slice(0, object.lastEnd)}}`))?.value;
 }
 
-/** Deeper texts are not conversations. */
+/** Texts nested deeper than this are not conversations, and are not completed. */
 const maxDepth = 200;
 const mostTries = 24;
 
@@ -56,7 +56,10 @@ interface Open {
   lastEnd: number;
 }
 
-/** Containers open at the end; the text with its last string closed; the text without its last item. */
+/**
+ * Returns the containers open at the end, the text with its last string closed, and the text
+ * without its last item.
+ */
 function walk(text: string): { open: Open[]; closed: string; cut: string } {
   const open: Open[] = [];
   let at = 0;

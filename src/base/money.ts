@@ -16,9 +16,9 @@ export interface ParseUsdOptions {
 }
 
 /**
- * A decimal string in USD as a whole number of units of 10^-`scale` USD: `parseUsd("0.25", 9)` is
- * 250000000n. Strict: digits, optionally a point and digits. Throws a RangeError whose message says
- * what was expected and can be shown after the name of the field.
+ * Parses a decimal string in USD to a whole number of units of 10^-`scale` USD: `parseUsd("0.25",
+ * 9)` is 250000000n. Strict: digits, optionally a point and digits. Throws a RangeError whose
+ * message says what was expected and can be shown after the name of the field.
  */
 export function parseUsd(text: string, scale: number, options: ParseUsdOptions = {}): bigint {
   if (text.length > maxLength) throw new RangeError(`expected at most ${maxLength} characters`);
@@ -37,18 +37,23 @@ export function parseUsd(text: string, scale: number, options: ParseUsdOptions =
   return sign === "-" ? -units : units;
 }
 
-/** What is asked of people and programs that name an amount; contracts say the same. */
+/**
+ * The form of amounts that people and programs enter, for error messages; contracts say the same.
+ */
 export const statedUsdForm = "an amount in US dollars such as 2.50, at most 1000000000";
 
-/** An amount that somebody names, in nano-dollars. Throws a RangeError unless it has that form. */
+/**
+ * Parses an entered amount to nano-dollars. Throws a RangeError unless it has the form
+ * `statedUsdForm`.
+ */
 export function parseStatedUsd(text: string): bigint {
   const nanos = parseUsd(text, nanoDigits);
-  // More than any account will hold, and far below what a column holds.
+  // More than any account will hold, and far below the limit of a database column.
   if (nanos > 1_000_000_000n * 1_000_000_000n) throw new RangeError(`expected ${statedUsdForm}`);
   return nanos;
 }
 
-/** The same; `refuse` makes the error that is thrown of what was expected. */
+/** `parseStatedUsd` that throws the error made by `refuse` from what was expected. */
 export function readStatedUsd(text: string, refuse: (expected: string) => Error): bigint {
   try {
     return parseStatedUsd(text);

@@ -1,9 +1,10 @@
 import type { Buffer } from "node:buffer";
 
 /**
- * Duration of an MP4 file's sound in seconds: as its head states it, unless its tracks say that there
- * is more, since decoders go by the samples. Undefined where the head can't say it, as in fragments,
- * which browsers record, and where there are more boxes than any file has.
+ * Returns the duration of an MP4 file's sound in seconds: what the file's header states, or its
+ * longest track if that is more, since decoders play the samples. Undefined if the header can't
+ * state it, as in fragmented files, which browsers record, and if there are more boxes than any
+ * file has.
  */
 export function mp4Seconds(bytes: Buffer): number | undefined {
   try {
@@ -31,7 +32,7 @@ function soundSeconds(bytes: Buffer): number | undefined {
   return seconds === undefined ? longest : Math.max(seconds, longest - paddingSeconds);
 }
 
-/** Silence that encoders put before and after the sound, which the head doesn't count. */
+/** Padding that encoders add before and after the sound; the file's header doesn't count it. */
 const paddingSeconds = 0.4;
 /** No real file has more at one place; a file that does has no known length. */
 const mostBoxes = 100;
@@ -40,7 +41,7 @@ class TooManyBoxes extends Error {}
 
 interface Box {
   type: string;
-  /** Of its contents. */
+  /** Where its contents start. */
   start: number;
   end: number;
 }
@@ -70,7 +71,7 @@ function find(bytes: Buffer, within: Box, ...path: string[]): Box | undefined {
   return found;
 }
 
-/** The number of 32 bits at a place of a box. */
+/** Reads the 32-bit number at an offset into a box's contents. */
 function numberAt(bytes: Buffer, box: Box | undefined, offset: number): number | undefined {
   if (!box || box.start + offset + 4 > box.end) return undefined;
   return bytes.readUInt32BE(box.start + offset);
@@ -82,7 +83,10 @@ function isSound(bytes: Buffer, track: Box): boolean {
     bytes.toString("latin1", handler.start + 8, handler.start + 12) === "soun";
 }
 
-/** The longest of what a track states, of its table of times, and of its samples. */
+/**
+ * Returns the longest of three durations: the one that the track states, the one of its time table,
+ * and the shortest that its samples can have.
+ */
 function trackSeconds(bytes: Buffer, track: Box): number | undefined {
   const head = find(bytes, track, "mdia", "mdhd");
   const table = find(bytes, track, "mdia", "minf", "stbl");
@@ -108,12 +112,18 @@ function trackSeconds(bytes: Buffer, track: Box): number | undefined {
 
 const losslessCodecs = ["alac", "fLaC", "sowt", "twos", "lpcm", "ipcm", "fpcm", "in24", "in32"]
   .concat(["fl32", "fl64", "raw ", "ulaw", "alaw"]);
-/** Bytes a second that no usual file exceeds: the tables can't make sound as short as they like. */
+/**
+ * Bytes per second that no usual file exceeds, so that false tables can't make sound arbitrarily
+ * short.
+ */
 const [mostLosslessBytes, mostPackedBytes] = [300_000, 64_000];
-/** No codec has shorter packets than Opus, each of them one sample of the file. */
+/** Duration of the shortest packets of any codec (Opus). Each packet is one sample of the file. */
 const leastPacketSeconds = 0.0025;
 
-/** Of all samples of a track; 0 where their sizes are written in the rare short form. */
+/**
+ * Returns the bytes of all samples of a track; 0 if their sizes are in the rare compact form
+ * (`stz2`).
+ */
 function bytesOf(bytes: Buffer, sizes: Box, samples: number): number {
   if (sizes.type !== "stsz") return 0;
   const each = numberAt(bytes, sizes, 4);
@@ -123,7 +133,10 @@ function bytesOf(bytes: Buffer, sizes: Box, samples: number): number {
   return sum;
 }
 
-/** Of `mvhd` and `mdhd`; undefined where the length is unknown, which is written as 0 or all ones. */
+/**
+ * Reads the duration in `mvhd` or `mdhd`, in seconds; undefined if unknown, written as 0 or all
+ * ones.
+ */
 function statedSeconds(bytes: Buffer, head: Box): number | undefined {
   const { scale, isLong } = scaleOf(bytes, head);
   const [high, low] = isLong ? [24, 28] : [16, 16];
@@ -139,23 +152,24 @@ function scaleOf(bytes: Buffer, head: Box): { scale: number | undefined; isLong:
 
 /** Samples of sound in one frame of AAC. */
 const aacFrame = 1024;
-/** Samples of sound a second of AAC, by their index. */
+/** Samples per second of AAC, by the index in its headers. */
 export const aacRates = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000]
   .concat([12_000, 11_025, 8_000, 7_350]);
 
-/** A description of a codec has a few hundred bytes. */
+/** Bytes of a codec's description that are searched at most; usual ones have a few hundred. */
 const mostFormatBytes = 64 * 1024;
 
-/** The rate that its decoder reads; undefined where the description of the codec can't be read. */
+/** Returns the rate in the decoder's configuration (`esds`); undefined if that can't be read. */
 function aacRate(bytes: Buffer, format: Box): number | undefined {
   const end = Math.min(format.end, format.start + mostFormatBytes);
   const found = bytes.subarray(format.start, end).indexOf("esds", 0, "latin1");
   if (found < 0) return undefined;
-  // The version of the box; then one descriptor in the other, after the fields of each.
+  // The box's version is followed by nested descriptors, each after the fields of the one around
+  // it.
   let at = format.start + found + 8;
   for (const [tag, fields] of [[3, 3], [4, 13], [5, 0]] as const) {
     if (bytes[at] !== tag) return undefined;
-    // Its length ends with a byte below 128.
+    // The descriptor's length ends with a byte below 128.
     do at++; while (bytes[at]! >= 128);
     at += 1 + fields;
   }

@@ -40,7 +40,7 @@ export function parseMultipart(body: Uint8Array, boundary: string): FormPart[] {
   while (bytes.toString("latin1", at, at + 2) !== "--") {
     if (parts.length === maxPartCount) throw new MultipartError(`more than ${maxPartCount} parts`);
     const headStart = lineEnd(bytes, at);
-    // A part without any header lines has its blank line at once.
+    // A part without headers begins with its blank line.
     const headEnd = bytes.indexOf("\r\n\r\n", headStart - 2, "latin1");
     if (headEnd < 0 || headEnd - headStart > maxHeadBytes) {
       throw new MultipartError("a part's headers don't end");
@@ -158,7 +158,7 @@ function extended(value: string | undefined): string | undefined {
   }
 }
 
-/** A part of a form that is written: text, or a file. */
+/** A part of a form to write: text or a file. */
 export type FormField =
   | { readonly name: string; readonly text: string }
   | {

@@ -1,9 +1,9 @@
-/** Longer names are too far from any name that exists, and cost too much to compare. */
+/** Longer names resemble no existing name, and cost too much to compare. */
 const maxLength = 100;
 
 /**
- * For "did you mean": the candidates that differ from `name` by a slip or two of the keyboard, the
- * nearest first, at most `most`. Case differences count as nothing.
+ * Returns the candidates for "did you mean": those that differ from `name` by a few typos, the
+ * nearest first, at most `most`. Case doesn't matter.
  */
 export function nearestNames(name: string, candidates: Iterable<string>, most = 3): string[] {
   if (name === "" || name.length > maxLength) return [];
@@ -20,8 +20,8 @@ export function nearestNames(name: string, candidates: Iterable<string>, most = 
 }
 
 /**
- * Characters to insert, remove or replace, and neighbours to swap, to make one text of the other;
- * any number above `limit` where it is more than that.
+ * Counts the characters to insert, remove or replace, and the neighbours to swap, to turn one text
+ * into the other. Returns some number above `limit` if it takes more than that.
  */
 function editsBetween(from: string, to: string, limit: number): number {
   let beforeLast: number[] = [];

@@ -46,10 +46,10 @@ function webp(view: DataView): PictureFacts | undefined {
   if (view.getUint32(0) !== 0x52494646 || view.getUint32(8) !== 0x57454250) return undefined;
   const mimeType = "image/webp";
   switch (view.getUint32(12)) {
-    // VP8X: one less than the canvas, in 24 bits each.
+    // VP8X: width and height of the canvas, minus one, in 24 bits each.
     case 0x56503858:
       return { mimeType, width: 1 + low24(view, 24), height: 1 + low24(view, 27) };
-    // VP8L: one less, in 14 bits each.
+    // VP8L: width and height, minus one, in 14 bits each.
     case 0x5650384c: {
       const bits = view.getUint32(21, true);
       return { mimeType, width: 1 + (bits & 0x3fff), height: 1 + (bits >>> 14 & 0x3fff) };

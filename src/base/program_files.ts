@@ -12,7 +12,7 @@ export function programModule(path: `${string}.ts`): URL {
   return programFile(isSource ? path : path.replace(/\.ts$/, ".js"));
 }
 
-/** Whether the program runs from its source, or as the bundle that is made of it. */
+/** Whether the program runs from its source or as the bundle built from it. */
 export type ProgramForm = "source" | "bundle";
 
 const ownPath = "src/base/program_files.ts";

@@ -6,7 +6,7 @@ export interface UnreadTimeout {
   setTimer?: SetTimer;
 }
 
-/** For callers: one that doesn't read holds a file, or one of its account's streams. */
+/** For callers: one that doesn't read occupies a file, or one of its account's streams. */
 export const callerUnreadTimeout: UnreadTimeout = { unreadMs: 75_000 };
 
 /**

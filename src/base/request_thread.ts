@@ -1,13 +1,13 @@
-/** What a thread is asked, and what it answers, with the number that belongs to both. */
+/** A question or its answer, with the id that both share. */
 interface Numbered<T> {
   readonly id: number;
   readonly value: T;
 }
 
 /**
- * A thread of the process that answers questions, each once. Both are values that `postMessage`
- * takes; the module answers with `answerQuestions`. Once it has died, whatever was asked and is asked
- * fails with `died(reason)`.
+ * A worker thread that answers questions, each once. Questions and answers must be values that
+ * `postMessage` can clone; the thread's module calls `answerQuestions`. Once the thread has died,
+ * pending and later questions fail with `died(reason)`.
  */
 export class RequestThread<Question, Answer> {
   readonly #worker: Worker;
@@ -40,7 +40,7 @@ export class RequestThread<Question, Answer> {
     const id = this.#next++;
     const pending = Promise.withResolvers<Answer>();
     const asked: Numbered<Question> = { id, value: question };
-    // First: what can't be sent is nothing that an answer is waited for.
+    // First, so that a question that can't be sent throws and is never pending.
     this.#worker.postMessage(asked);
     this.#pending.set(id, pending);
     return pending.promise;
@@ -52,7 +52,7 @@ export class RequestThread<Question, Answer> {
     pending?.resolve(value);
   }
 
-  /** Terminates it at once. */
+  /** Terminates the thread at once. */
   end(reason: string): void {
     this.#deadOf ??= reason;
     this.#worker.terminate();
@@ -61,7 +61,9 @@ export class RequestThread<Question, Answer> {
   }
 }
 
-/** Called by a thread's module: answers what is asked. `answer` must not throw: that ends the thread. */
+/**
+ * Called by a thread's module to answer questions. `answer` must not throw: that ends the thread.
+ */
 export function answerQuestions<Question, Answer>(
   answer: (question: Question) => Promise<Answer>,
 ): void {

@@ -37,8 +37,8 @@ export class Secret {
 /** Longer texts are cut: nobody reads more of an error message. */
 const maxMaskedChars = 4_000;
 /**
- * Removed at the cut. No pattern needs more characters to recognize a secret: one that begins earlier
- * is masked, and one that begins later isn't shown.
+ * Removed from the end of a cut text. No pattern needs more characters to recognize a secret: one
+ * that begins earlier is masked, and one that begins later isn't shown.
  */
 const unsureChars = 600;
 
@@ -71,7 +71,7 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   ],
   [/(\b(?:x-)?(?:goog-)?api[-_]?key["']?\s?[:=]\s?["']?)[^\s"',;}]{6,}/gi, `$1${mask}`],
   [/\b(Bearer\s)\s*[^\s"',}]+/gi, `$1${mask}`],
-  // Service keys, with the vendor key of the dual form behind them.
+  // Service keys, with the vendor key that follows in the dual form.
   [/\bdmt_[0-9A-Za-z]+(?:;[^\s"',}]+)?/g, mask],
   // "sk-" covers "sk-ant-" and "sk-proj-"; vendors show keys with stars in the middle.
   [/\bsk-[0-9A-Za-z_*.-]{6,}/g, mask],

@@ -7,32 +7,38 @@ interface Hole {
   /** The fixed text before it. */
   readonly before: string;
   readonly isText: boolean;
-  /** Where its value stands. */
+  /** The object or array that holds its value. */
   readonly parent: Json;
   readonly key: string | number;
 }
 
-/** The form of an event: fixed text with holes in it, and its value, which is filled anew. */
+/**
+ * The form of an event: fixed text with holes in it, and its value, whose holes are filled for each
+ * event.
+ */
 interface Form {
   readonly value: unknown;
   readonly holes: readonly Hole[];
   readonly after: string;
-  /** Wherever it stands, it is one event: it ends with its blank line, and its lines end with LF. */
+  /** Its text is always exactly one event: it ends with a blank line, and its lines end with LF. */
   readonly isWholeEvent: boolean;
 }
 
 /** Longer events are not worth comparing. */
 const mostBytes = 4096;
 const mostHoles = 8;
-/** Learning a form costs as much as it saves for so many texts; credit for the first ones. */
+/**
+ * Learning a form costs as much as it saves on this many events. The credit starts at
+ * `firstCredit`; each successful `read` gives one back.
+ */
 const learningCost = 8;
 const firstCredit = 64;
 
 /**
- * Reads the JSON of server-sent events, most of which differ from the one before in a few strings and
- * numbers only: their value is then the value before with these replaced, which takes a fraction of
- * the time of parsing. It is exactly what `JSON.parse` would give, since of a text that is known to be
- * JSON only the characters of a string, or the digits of a whole number, are others.
+ * Reads the JSON of server-sent events, most of which differ from the one before only in a few
+ * strings and numbers. Their value is the one before with these replaced, which takes a fraction of
+ * the time of parsing. It is exactly what `JSON.parse` would return: in a text that is known to be
+ * JSON, only the characters of strings or the digits of whole numbers are replaced.
  */
 export class SimilarJson {
   readonly #isReusable: (value: unknown) => boolean;
@@ -40,14 +46,17 @@ export class SimilarJson {
   #form: Form | undefined;
   #credit = firstCredit;
 
-  /** `isReusable`: whoever gets such a value keeps nothing of it but strings and numbers. */
+  /**
+   * `isReusable` tells whether the readers of such a value retain only strings and numbers of it:
+   * the next event overwrites the value.
+   */
   constructor(isReusable: (value: unknown) => boolean) {
     this.#isReusable = isReusable;
   }
 
   /**
-   * The value of an event, given all its bytes, if it is like those before; it holds until the next
-   * call. Undefined if it has to be parsed.
+   * Returns the value of an event, given all its bytes, if it has the learned form; valid until the
+   * next call. Undefined if the event has to be parsed.
    */
   read(bytes: Uint8Array): unknown {
     if (this.#form === undefined || bytes.length > mostBytes) return undefined;
@@ -58,16 +67,16 @@ export class SimilarJson {
   }
 
   /**
-   * Reads the events that these bytes begin with, as far as they are like those before, and calls
-   * `take` with the value of each until it returns false. Returns how many bytes it took. The bytes
-   * must begin with an event; they may end in the middle of one.
+   * Reads the events at the start of these bytes as long as they have the learned form, and calls
+   * `take` with the value of each until it returns false. Returns the number of bytes read. The
+   * bytes must begin with an event; they may end in the middle of one.
    */
   readRun(bytes: Uint8Array, take: (value: unknown) => boolean): number {
     const form = this.#form;
     if (!form?.isWholeEvent) return 0;
     const text = decoder.decode(bytes);
     const isAscii = text.length === bytes.length;
-    // What stands for damaged bytes says nothing of their number.
+    // U+FFFD stands for an unknown number of invalid bytes, so positions in the bytes are unknown.
     if (!isAscii && text.includes("\ufffd")) return 0;
     let taken = 0;
     for (let end = fill(form, text, 0, bytes); end > 0; end = fill(form, text, taken, bytes)) {
@@ -77,7 +86,7 @@ export class SimilarJson {
     return isAscii ? taken : Buffer.byteLength(text.slice(0, taken));
   }
 
-  /** Tells of an event that had to be parsed. */
+  /** Learns from an event that had to be parsed. */
   learn(bytes: Uint8Array, json: string, value: unknown): void {
     if (this.#credit < learningCost) return;
     if (bytes.length > mostBytes || !this.#isReusable(value)) return;
@@ -92,7 +101,7 @@ export class SimilarJson {
   }
 }
 
-/** A literal that differs: without its quotes, where it is a string. */
+/** A literal that differs; a string's span excludes its quotes. */
 interface Span {
   readonly start: number;
   readonly end: number;
@@ -103,7 +112,8 @@ const quote = 0x22;
 const backslash = 0x5c;
 
 /**
- * Where the second text differs from the first; undefined if in more than some strings and numbers.
+ * Returns where the second text differs from the first; undefined if the difference isn't just a
+ * few strings and numbers.
  */
 function differences(first: string, second: string): Span[] | undefined {
   const spans: Span[] = [];
@@ -122,7 +132,7 @@ function differences(first: string, second: string): Span[] | undefined {
     const end = literalEnd(second, at);
     const otherEnd = literalEnd(first, other);
     if (second.slice(at, end) !== first.slice(other, otherEnd)) {
-      // Another name is another form.
+      // A different member name means a different form.
       if (isText && second[end] === ":" || spans.length === mostHoles) return undefined;
       spans.push(isText ? { start: at + 1, end: end - 1, isText } : { start: at, end, isText });
     }
@@ -132,7 +142,7 @@ function differences(first: string, second: string): Span[] | undefined {
   return other === first.length ? spans : undefined;
 }
 
-/** Behind the string or number that begins here. */
+/** Index after the string or number that begins at `start`. */
 function literalEnd(text: string, start: number): number {
   let at = start + 1;
   if (text.charCodeAt(start) !== quote) {
@@ -145,12 +155,12 @@ function literalEnd(text: string, start: number): number {
   return Math.min(at + 1, text.length);
 }
 
-/** Digits and signs; exponents and points stay part of what is fixed. */
+/** Digits and minus signs. Decimal points and exponents belong to the fixed text. */
 function isNumeric(unit: number): boolean {
   return unit >= 0x30 && unit <= 0x39 || unit === 0x2d;
 }
 
-/** Undefined where the differing literals are not values of their own in the JSON. */
+/** Makes the form of an event; undefined unless each differing literal is one value in the JSON. */
 function formOf(text: string, json: string, spans: readonly Span[]): Form | undefined {
   const marked = markedJson(text, json, spans);
   if (marked === undefined) return undefined;
@@ -179,7 +189,7 @@ function markedJson(text: string, json: string, spans: readonly Span[]): string 
   let last = text.length;
   while (text[last - 1] === "\n" || text[last - 1] === "\r") last--;
   const begin = last - json.length;
-  // The JSON is the whole of the last line.
+  // The JSON must be the whole value of the last line.
   if (text.slice(Math.max(0, begin), last) !== json) return undefined;
   if (!/(^|\n)data: ?$/.test(text.slice(0, begin))) return undefined;
   let marked = "";
@@ -213,8 +223,8 @@ function findMarks(
 }
 
 /**
- * Fills a form with what stands in the holes, and returns where in the text it ends; -1 if the text,
- * which is that of the bytes, has another form there.
+ * Fills a form's holes from `text`, which is `bytes` decoded, beginning at `from`. Returns where
+ * the form ends in the text; -1 if the text doesn't have this form there.
  */
 function fill({ holes, after }: Form, text: string, from: number, bytes: Uint8Array): number {
   let at = from;
@@ -242,10 +252,13 @@ function textEnd(text: string, start: number): number {
   return at;
 }
 
-/** A slice that is longer would hold the whole text that it is of. */
+/** Longer slices would retain the whole text that they are taken from. */
 const copiedUnits = 12;
 
-/** Undefined where it is no JSON, or would cost as much as all. */
+/**
+ * Returns the string in the range; undefined if it isn't JSON, or if decoding it would cost as much
+ * as parsing the whole event.
+ */
 function textIn(text: string, start: number, end: number, bytes: Uint8Array): string | undefined {
   for (let at = start; at < end; at++) {
     const unit = text.charCodeAt(at);
@@ -253,7 +266,7 @@ function textIn(text: string, start: number, end: number, bytes: Uint8Array): st
     if (unit < 0x20) return undefined;
   }
   if (end - start <= copiedUnits) return text.slice(start, end);
-  // Of plain ASCII the bytes are where the characters are.
+  // In ASCII text bytes and characters have the same positions.
   return text.length === bytes.length ? decoder.decode(bytes.subarray(start, end)) : undefined;
 }
 

@@ -63,7 +63,7 @@ export class SseSplitter {
       : this.#pushLines(chunk, at);
   }
 
-  /** A chunk whose lines all end with LF, as nearly all do: most of its bytes are not looked at. */
+  /** A chunk whose lines all end with LF, as nearly all do: `indexOf` skips most of its bytes. */
   #pushLines(chunk: Uint8Array, from: number): SseEvent[] {
     const events: SseEvent[] = [];
     const length = chunk.length;
@@ -139,7 +139,7 @@ export class SseSplitter {
     if (this.#carryLength + end - start > this.#maxEventBytes) {
       throw new SseEventTooLargeError(this.#maxEventBytes, before);
     }
-    // Most pieces are one event, which needs no view of its own.
+    // Most chunks are exactly one event, which needs no view of its own.
     let bytes = end - start === chunk.length ? chunk : chunk.subarray(start, end);
     if (this.#carryLength > 0) {
       this.#keep(chunk, start, end, before);
@@ -194,7 +194,7 @@ const BOM = [0xef, 0xbb, 0xbf] as const;
 const nothing = new Uint8Array(0);
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** An event whose fields are read when somebody asks for them. */
+/** An event whose fields are parsed on demand. */
 class LazyEvent implements SseEvent {
   readonly #from: number;
   #data: { value: string | undefined } | undefined;
@@ -229,7 +229,7 @@ function fieldValues(bytes: Uint8Array, from: number, name: string): string[] {
   return values;
 }
 
-/** Of a CRLF, which is read as the ends of two lines, the second line is blank. */
+/** Index of the line's end. A CRLF is read as two line ends, with an empty line between them. */
 function lineEnd(bytes: Uint8Array, start: number, hasCr: boolean): number {
   let end = start;
   if (hasCr) {

@@ -26,7 +26,7 @@ export function* mapInSteps<A, B>(
   return made;
 }
 
-/** `flatMap` in the same steps. */
+/** `flatMap` in steps of `stride` elements. */
 export function* flatMapInSteps<A, B>(
   list: readonly A[],
   make: (one: A, index: number) => readonly B[],

@@ -6,17 +6,17 @@ export interface StreamTap {
   piece(bytes: Uint8Array): Uint8Array;
   /** How many bytes may wait for the reader; absent: 64 KiB. */
   aheadBytes?: number | undefined;
-  /** Whether the rest is read although the reader has left. */
+  /** Whether the source is read to its end although the reader has left. */
   goesOn(): boolean;
   /** Called once, when the stream ended in order; the reader sees the end when this resolves. */
   ended(): Promise<void>;
-  /** Called once, when the stream broke or its reader left and it does not go on. */
+  /** Called once, when the stream broke, or when its reader left and `goesOn` returned false. */
   broken(): void;
 }
 
 /**
- * The same stream with a listener. `signal` aborts when the reader is gone, which a stream that was
- * never read does not notice.
+ * Returns the same stream with a listener. `signal` aborts when the reader is gone: nobody cancels
+ * a stream that was never read.
  */
 export function tapStream(
   source: ReadableStream<Uint8Array>,
@@ -42,7 +42,7 @@ export function tapStream(
   const pass = async () => {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
       const bytes = isOver ? next.value : watcher.piece(next.value);
-      // Without a reader it would stay in memory.
+      // Without a reader the bytes would stay in memory.
       if (isLeft || out.push(bytes)) continue;
       await new Promise<void>((resolve) => roomMade = resolve);
     }

@@ -1,4 +1,6 @@
-/** Where pushed bytes go without a reader. Its methods are called one at a time, and never throw. */
+/**
+ * Takes pushed bytes in place of a reader. Its methods are called one at a time, and never throw.
+ */
 export interface ByteSink {
   /** Takes bytes; false if it wants no more until it calls `more`. */
   write(bytes: Uint8Array): boolean;
@@ -7,17 +9,17 @@ export interface ByteSink {
   fail(reason: unknown): void;
 }
 
-/** What a sink tells the stream that feeds it. */
+/** Signals from a sink to the stream that feeds it. */
 export interface SinkFeed {
-  /** It has room again. */
+  /** The sink has room again. */
   more(): void;
-  /** Nobody reads it any more. */
+  /** Nobody reads the stream any more. */
   cancel(reason: unknown): void;
 }
 
 /**
- * A byte stream that is read as any other, or fed straight into a sink. For each chunk a sink spares
- * the promises and the queue of a web stream's reader.
+ * A byte stream that can be read like any other, or fed straight into a sink. For each chunk a sink
+ * saves the promises and the queue of a web stream's reader.
  */
 export class PushedStream extends ReadableStream<Uint8Array> {
   readonly #feed: (sink: ByteSink) => SinkFeed;
@@ -49,7 +51,7 @@ export interface PushStream {
   close(): void;
   /** Fails the stream after the pushed bytes. */
   error(reason: unknown): void;
-  /** Fails the stream at once: for a reader that takes nothing. */
+  /** Fails the stream at once, dropping pushed bytes: for a reader that takes nothing. */
   breakOff(reason: unknown): void;
   /** Calls `listener` once when the reader cancels; at once if it already has. */
   onCancel(listener: (reason: unknown) => void): void;
@@ -191,7 +193,7 @@ class PushQueue implements PushStream, SinkFeed {
     this.#drainListener?.();
   }
 
-  /** A reader gets one piece for each time that it asks. */
+  /** A reader gets one piece per pull; a sink gets pieces until it returns false. */
   #hand(piece: Uint8Array): void {
     if (this.#sink) {
       this.#isWanted = this.#sink.write(piece);
@@ -214,8 +216,9 @@ class PushQueue implements PushStream, SinkFeed {
   }
 
   /**
-   * Keeps nothing of the call, since the runtime's stream is in V8's old generation and holds on to
-   * this (docs/decisions.md, 0331). Gives the sink that is to be told.
+   * Drops all references to the call, since the runtime's stream is in V8's old generation and
+   * retains this object (docs/decisions.md, 0331). Returns the sink, which has yet to be told of
+   * the end.
    */
   #leave(): ByteSink | undefined {
     const sink = this.#sink;

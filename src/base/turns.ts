@@ -4,9 +4,9 @@ import { type Clock, systemClock } from "./clock.ts";
 const turnMs = 0.2;
 
 /**
- * For work on behalf of many calls that no call waits for, such as a batch of records: with
- * `await turns.pause()` between its parts it keeps the event loop for one turn at a time. It waits
- * behind nothing: `HeavyWork` is for what one caller asks for, and queues that behind other callers'.
+ * For work on behalf of many calls that no call waits for, such as a batch of records: with `await
+ * turns.pause()` between its parts it blocks the event loop for one short turn at a time. It never
+ * queues, unlike `HeavyWork`, which queues one caller's work behind that of other callers.
  */
 export class Turns {
   readonly #clock: Pick<Clock, "monotonicMs">;

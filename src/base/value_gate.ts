@@ -91,7 +91,7 @@ export class ValueGate {
   #serve(): void {
     for (const [key, line] of this.#lines) {
       const [first] = line;
-      // Nobody overtakes a large one, which could otherwise starve.
+      // No waiter overtakes a large one, which could otherwise starve.
       if (!first || !this.#fits(first.values)) return;
       line.delete(first);
       // The key goes to the end of the round.

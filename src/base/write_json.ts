@@ -1,6 +1,6 @@
 import type { Steps } from "./steps.ts";
 
-/** Units of text per step, about. */
+/** Approximate number of UTF-16 units per step. */
 const pieceUnits = 256 * 1024;
 
 /** `JSON.stringify` of a JSON value, a few hundred kilobytes at a time. */
