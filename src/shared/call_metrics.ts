@@ -8,7 +8,7 @@ export interface MetricValue {
   metricName?: string;
 }
 
-/** A metric that makes its values when it is read. */
+/** A metric that computes its values when it is read. */
 export interface MetricFamily {
   name: string;
   help: string;
@@ -53,20 +53,22 @@ export class Buckets {
   }
 }
 
-/** Calls of a process that died are no settled calls. */
+/** Without `interrupted`: calls of a process that died are never settled. */
 const statuses: readonly InteractionStatus[] = ["completed", "failed", "truncated", "cancelled"];
 const modes: readonly Mode[] = ["managed", "stored_key", "dual_key"];
-/** `input` and `output` are whole; the others are parts of them. */
+/** `input` and `output` are totals; the others are parts of them. */
 const kinds = ["input", "output", "cache_read", "cache_write", "reasoning"] as const;
 
-/** Our own work takes a millisecond or so. */
+/** In seconds; the gateway's own work takes about a millisecond. */
 const overheadBounds = [
   ...[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
 ];
 const vendorBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600];
 const firstTokenBounds = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120];
 
-/** The figures of one vendor and model. A call adds to numbers only: no text is made for it. */
+/**
+ * The figures of one vendor and model. Counting a call only adds numbers; it creates no strings.
+ */
 class TargetFigures {
   readonly calls = new Float64Array(statuses.length);
   readonly tokens = new Float64Array(kinds.length);
@@ -92,7 +94,7 @@ class TargetFigures {
   }
 }
 
-/** What is counted by vendor alone. */
+/** Figures that are counted by vendor only. */
 interface BillingFigures {
   cacheHits: number;
   unpriced: number;
@@ -120,7 +122,7 @@ function addBilling(figures: BillingFigures, call: SettledCall): void {
   if (!call.costNanos && call.totalTokens > 0) figures.unpriced++;
 }
 
-/** Models with a label of their own; calls of all others count under `other`. */
+/** Max models with a label of their own; calls of all others count under `other`. */
 export const maxModelLabels = 200;
 const otherModel = "other";
 
@@ -172,7 +174,7 @@ export class CallMetrics {
         "status",
         statuses,
         ({ calls }) => calls,
-        // A failure that is a line's first value would be no increase of it.
+        // Shows zeros: if a series began with its first failure, queries would see no increase.
         true,
       ),
       this.#counter(
@@ -276,7 +278,7 @@ export class CallMetrics {
   }
 }
 
-/** A longer name of a model is no label. */
+/** A model with a longer name gets no label of its own. */
 const maxLabelUnits = 120;
 const requestBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 

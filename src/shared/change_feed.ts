@@ -1,24 +1,36 @@
-/** How long a store shows rows of what was removed, in minutes. */
+/** How long a store keeps showing the rows of removed items, in minutes. */
 export const removedMinutes = 60;
 
-/** Rows become visible when their transaction commits, a little after the time that they carry. */
+/**
+ * Rows become visible when their transaction commits, a little after their own timestamp, so each
+ * poll reads this much again.
+ */
 const overlapMs = 60_000;
-/** After a longer gap between two looks everything is read again: rows of what was removed may be gone. */
+/**
+ * After a longer gap between two polls everything is read again, since the rows of removed items
+ * may be gone.
+ */
 const longestGapMs = removedMinutes * 60_000 / 2;
 
-/** What changed at or after a time of the store, with null all that there is; `now` is its time. */
+/**
+ * Reads what changed at or after `since`, by the store's clock; everything if it's null. `now` is
+ * the store's time.
+ */
 type ReadChanges<Change> = (
   since: Date | null,
 ) => Promise<{ now: Date; changes: readonly Change[] }>;
 
-/** Follows a store for who holds all of it in memory. */
+/** Keeps a copy of a store in memory up to date. */
 export class ChangeFeed<Change> {
   readonly #read: ReadChanges<Change>;
   readonly #take: (changes: readonly Change[], isAll: boolean) => void;
   #since: Date | null = null;
   #turn: Promise<void> = Promise.resolve();
 
-  /** `take` gets what changed; `isAll`: it is all that there is, and what else is held is gone. */
+  /**
+   * `take` is called with what changed. `isAll`: these are all items, and any others in memory are
+   * gone.
+   */
   constructor(
     read: ReadChanges<Change>,
     take: (changes: readonly Change[], isAll: boolean) => void,
@@ -27,12 +39,15 @@ export class ChangeFeed<Change> {
     this.#take = take;
   }
 
-  /** False before the first look. */
+  /** False before the first poll has succeeded. */
   get isRead(): boolean {
     return this.#since !== null;
   }
 
-  /** Reads what changed since the last look; one look after the other: the later has the later rows. */
+  /**
+   * Reads what changed since the last poll. Polls run one after the other, so that newer rows are
+   * taken last.
+   */
   poll(): Promise<void> {
     const turn = this.#turn.then(() => this.#look());
     this.#turn = turn.catch(() => {});

@@ -12,7 +12,10 @@ export interface FaultDetails {
   message?: string;
   /** Path of the invalid field, such as `messages[0].role`. */
   param?: string;
-  /** Details by which a dialect's clients recover: `error.details` of messages. Public. */
+  /**
+   * Details that a dialect's clients need to recover: `error.details` of the messages dialect.
+   * Public.
+   */
   details?: Readonly<Record<string, unknown>>;
   /** Whole seconds after which a retry makes sense; becomes `Retry-After`. */
   retryAfterSeconds?: number;
@@ -68,7 +71,7 @@ export function unreadableAnswer(note: string): Fault {
   return new Fault("upstream_invalid_response", { note });
 }
 
-/** What an account has too much of at once. */
+/** The fault for an account that has too many of something at once. */
 export function overLimit(message: string, retryAfterSeconds: number): Fault {
   return new Fault("rate_limit_exceeded", { message, retryAfterSeconds });
 }
@@ -77,7 +80,7 @@ export function isStoreAway(thrown: unknown): thrown is Fault {
   return thrown instanceof Fault && thrown.code === "store_unavailable";
 }
 
-/** Awaits `work`; what it throws of this kind is thrown as `as` has it. */
+/** Awaits `work`. An error of class `kind` is replaced by the one that `as` makes of it. */
 export async function rethrowing<Kind extends Error, T>(
   kind: new (...args: never[]) => Kind,
   as: (thrown: Kind) => Error,

@@ -22,7 +22,7 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
  */
 export type BillingBasis = "reported" | "vendor_cost" | "estimated" | "disputed" | "none";
 
-/** What the response cache had for a call. */
+/** Whether the response cache had an answer to a call. */
 export type CacheResult = "hit" | "miss";
 
 /** One vendor request of a call, as in exports. */
@@ -86,7 +86,10 @@ export interface Interaction {
   cache?: CacheResult;
   /** The program that called, as the first product of its `User-Agent` names it; absent: unknown. */
   client?: string;
-  /** The trace that it belongs to: the caller's, or ours where traces are exported; else absent. */
+  /**
+   * Id of the trace that the call belongs to: the caller's, or ours if traces are exported; else
+   * absent.
+   */
   traceId?: string;
   /** The content of the call was not recorded; absent where it was. */
   recording?: "metadata";
@@ -116,7 +119,7 @@ export interface SettledCall extends Interaction {
   repeat?: { key: string; claimId: string };
   /** The credit lease that pays the charge; for the ledger. */
   leaseId?: string;
-  /** The leases of budgets that it comes out of. */
+  /** The budget leases that the charge comes out of. */
   budgetLeaseIds?: readonly string[];
 }
 
@@ -137,9 +140,12 @@ export interface VendorRequestTime {
 export interface CallTiming {
   /** From the request's arrival until its record was safe and the answer's last byte may leave. */
   totalMs: number;
-  /** During which a request to a vendor was under way, with retries, their waits and the answer. */
+  /**
+   * Time during which a request to a vendor was under way, with retries, their waits and the
+   * answer.
+   */
   vendorMs: number;
-  /** What remains without the vendor's time and the upload of the request. */
+  /** What remains of `totalMs` without the vendor's time and the upload of the request. */
   overheadMs: number;
   /** From the request's arrival to the first token. */
   firstTokenMs?: number;

@@ -7,7 +7,7 @@ export interface Media {
   content: Uint8Array;
 }
 
-/** Bytes of all of it. */
+/** Returns the bytes of all the media together. */
 export function mediaBytes(media: readonly Media[] = []): number {
   return media.reduce((sum, { content }) => sum + content.length, 0);
 }

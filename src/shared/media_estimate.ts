@@ -1,15 +1,15 @@
 /**
- * Tokens of pictures, sound and documents that no vendor has reported, from their base64 alone. Rough
- * on purpose: what matters is that none is free and none is counted as text, which would be a hundred
- * times as much.
+ * Estimates the tokens of pictures, sound and documents that no vendor has reported, from their
+ * base64 alone. Rough on purpose: what matters is that none is free and none is counted as text,
+ * which would be a hundred times as much.
  */
 
-/** A picture of usual size in a prompt. */
+/** Tokens of a picture of usual size in a prompt. */
 export const typicalImageTokens = 1024;
 /** A generated picture; the number is Gemini's (`pricing.md`, images priced by the token). */
 const generatedImageTokens = 1290;
 
-/** Bytes to a token. Sound: 25 tokens to a second. Documents: 800 tokens to a page of 50 KB. */
+/** Bytes per token. Sound: 25 tokens per second. Documents: 800 tokens per page of 50 KB. */
 const bytesPerToken = {
   /** 24,000 samples a second, of two bytes. */
   samples: 1920,
@@ -19,8 +19,9 @@ const bytesPerToken = {
 } as const;
 
 /**
- * Tokens of a text in a prompt that is nothing but media: a `data:` address, or base64 that begins as
- * formats do. 0 for other addresses, and for base64 that is no such format, as sealed reasoning is.
+ * Returns the tokens of a text in a prompt that consists of media: a `data:` URL, or base64 that
+ * begins like a known format. 0 for other URLs, and for base64 of other formats, such as sealed
+ * reasoning.
  */
 export function promptMediaTokens(value: string): number {
   const [address = "", type, format] = dataAddress.exec(value) ?? [];
@@ -29,10 +30,12 @@ export function promptMediaTokens(value: string): number {
   return kind === "image" ? typicalImageTokens : tokensOf(kind, value.length - address.length);
 }
 
-/** With names no longer than media types have: of a longer one each end would be tried. */
+/**
+ * The lengths are those of media types; without a limit, each end of a longer name would be tried.
+ */
 const dataAddress = /^data:(\w{1,127})\/([\w.+-]{1,127})[^,]{0,200},/;
 
-/** Tokens of media in an answer, of so many units of base64. */
+/** Returns the tokens of media in an answer, from the number of its base64 characters. */
 export function answerMediaTokens(
   { media, mimeType, chars }: { media: "image" | "audio"; mimeType: string; chars: number },
 ): number {
@@ -41,7 +44,7 @@ export function answerMediaTokens(
   return tokensOf(kindByType(type, format) === "samples" ? "samples" : "packed", chars);
 }
 
-/** Whether a text is base64, by its beginning; shorter ones are words. */
+/** Whether a text is base64, judged by its first 1,000 characters; shorter texts count as words. */
 export function isLongBase64(text: string): boolean {
   if (text.length <= leastBase64) return false;
   const start = text.slice(0, leastBase64);
@@ -51,8 +54,8 @@ export function isLongBase64(text: string): boolean {
 const leastBase64 = 1000;
 
 /**
- * How many units of a JSON text are words, and how many long pieces of base64 it has; a text that was
- * cut may end in one.
+ * Counts the UTF-16 units of a JSON text that are words, and its long pieces of base64; a text that
+ * was cut may end in one.
  */
 export function wordsAndMedia(text: string): { chars: number; pieces: number } {
   let chars = text.length;
@@ -86,7 +89,7 @@ function kindByType(type: string, format: string): Kind | undefined {
   }
 }
 
-/** PNG, JPEG, GIF and WebP; PDF; WAVE; MP3, Ogg, FLAC and MP4. */
+/** Recognizes the base64 of PNG, JPEG, GIF and WebP; PDF; WAVE; MP3, Ogg, FLAC and MP4. */
 function kindByStart(start: string): Kind | undefined {
   if (/^(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR.{7}RUJQ)/.test(start)) return "image";
   if (start.startsWith("JVBERi0")) return "document";

@@ -12,7 +12,7 @@ export interface Metrics {
   readonly backgroundJobRuns: Counter<"job" | "outcome">;
   /** The whole text with current values. */
   text(): Promise<string>;
-  /** The same as values that survive JSON, for a sum over processes. */
+  /** The same in a form that survives JSON, to be summed over processes. */
   snapshot(): Promise<MetricSnapshot[]>;
 }
 
@@ -30,7 +30,7 @@ export interface ReadMeasure {
   help: string;
   read: () => number;
   kind?: "gauge" | "counter";
-  /** What the workers of a program say together; the sum when absent. */
+  /** How the values of a program's workers are combined; default: sum. */
   overWorkers?: "sum" | "max";
 }
 
@@ -38,7 +38,7 @@ async function snapshotOf(registry: Registry): Promise<MetricSnapshot[]> {
   return await registry.getMetricsAsJSON() as unknown as MetricSnapshot[];
 }
 
-/** Metrics that one process reads for itself, beside those of its workers. */
+/** Metrics that one process reads for itself, in addition to those of its workers. */
 export function readMeasures(
   measures: Readonly<Record<string, ReadMeasure>>,
 ): Promise<MetricSnapshot[]> {
@@ -47,7 +47,7 @@ export function readMeasures(
   return snapshotOf(registry);
 }
 
-/** The same with labels, by whose values it has several lines. */
+/** A `ReadMeasure` with labels: one line for each set of label values. */
 export interface LabelledMeasure extends Omit<ReadMeasure, "read"> {
   labels: readonly string[];
   readAll: () => readonly { labels: Readonly<Record<string, string>>; value: number }[];
@@ -55,7 +55,7 @@ export interface LabelledMeasure extends Omit<ReadMeasure, "read"> {
 
 export type Measures = Readonly<Record<string, ReadMeasure | LabelledMeasure>>;
 
-/** `families`: metrics that count for themselves, such as those of calls. */
+/** `families`: metrics that do their own counting, such as those of calls. */
 export function createMetrics(measures: Measures, families: readonly MetricFamily[] = []): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -104,7 +104,9 @@ export function createMetrics(measures: Measures, families: readonly MetricFamil
   };
 }
 
-/** The registry asks only for `get`; its own classes make text for every value they count. */
+/**
+ * The registry only needs `get`. Its own classes would make a string for every value they count.
+ */
 function registerFamily(registry: Registry, { name, help, type, values }: MetricFamily): void {
   const metric = { name, get: () => ({ name, help, type, aggregator: "sum", values: values() }) };
   registry.registerMetric(metric as unknown as Metric<string>);

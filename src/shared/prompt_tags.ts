@@ -53,7 +53,7 @@ const tagNames: Readonly<Record<string, keyof PromptTags>> = {
   COHORT: "cohort",
 };
 
-/** Whether a tag can have this value, which is trimmed. */
+/** Whether a tag can have this value, which must be trimmed already. */
 export function isTagValue(value: string): boolean {
   return value !== "" && problemOf(value) === undefined;
 }

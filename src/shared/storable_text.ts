@@ -2,14 +2,15 @@ import { z } from "zod";
 import { type Fault, invalidValue } from "./fault.ts";
 
 /**
- * What of an end user an index of the records can hold, in UTF-16 units. The store refuses the row of
- * a longer one.
+ * Longest name of an end user that an index of the records can hold, in UTF-16 units. The store
+ * would refuse a row with a longer one.
  */
 export const longestEndUser = 500;
 
 /**
- * The fault of the first text that PostgreSQL can't hold: a field's, or a field's name. For what
- * people name; what calls carry is stored with U+FFFD instead (`sanitizeText`).
+ * Returns the fault of the first text that PostgreSQL can't hold, in a field or as its name. For
+ * what administrators name, which is refused; the content of calls is stored with U+FFFD instead
+ * (`sanitizeText`).
  */
 export function unstorableText(
   value: unknown,

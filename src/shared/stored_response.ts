@@ -43,8 +43,9 @@ export interface StoredResponseStore {
   removeResponse(accountId: number, responseId: string): Promise<boolean>;
   findReasoning(accountId: number, callIds: readonly string[]): Promise<RetainedReasoning[]>;
   /**
-   * Asks again while other processes write what they have answered; undefined if it stays away.
-   * `request`: what it is asked for, which waits in vain only once, however many vendors it tries.
+   * Repeats `find` while other processes write what they have answered; undefined if nothing
+   * appears. `request` is the request that needs it, which waits in vain only once, however many
+   * vendors it tries.
    */
   lookAgain?<T>(
     accountId: number,

@@ -31,12 +31,14 @@ export function timeSpan(
 export const hourMs = 3_600_000;
 export const dayMs = 24 * hourMs;
 
-/** The first moment of the day of UTC. */
+/** Returns the first moment of the UTC day. */
 export function startOfDay(at: Date): Date {
   return new Date(Math.floor(at.getTime() / dayMs) * dayMs);
 }
 
-/** The first moment of the month of UTC, or of one that is so many months later. */
+/**
+ * Returns the first moment of the UTC month, or of the month that is `monthsLater` months later.
+ */
 export function startOfMonth(at: Date, monthsLater = 0): Date {
   return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + monthsLater));
 }
@@ -69,8 +71,8 @@ function clamp(time: Date, first = earliest, last = latest): Date {
 }
 
 /**
- * The moment of an RFC 3339 time. By its offset it may lie beyond the years 1 to 9999 of UTC, which
- * the database can't read: then it is the nearest moment within them.
+ * Parses an RFC 3339 time. Its offset may put it outside the years 1 to 9999 of UTC, which the
+ * database can't read: then returns the nearest moment within them.
  */
 export function momentOf(text: string): Date {
   return clamp(new Date(text), startOfYears, endOfYears);

@@ -31,11 +31,13 @@ export function* estimateAll(texts: readonly string[]): Steps<number> {
 /** UTF-16 units per step. */
 const pieceUnits = 256 * 1024;
 
-/** What a vendor may count for a request's text, in tokens. */
+/** Upper bounds of the tokens that a vendor may count for a request's text. */
 export interface InputTokenBounds {
-  /** For admission: what passes for an inline picture counts as one. */
+  /** For admission: anything that looks like an inline picture counts as one. */
   inputTokens: number;
-  /** For judging the vendor's report: it counts as text, which it may be in disguise. */
+  /**
+   * For judging the vendor's report: such a picture counts as text, which it may be in disguise.
+   */
   believedInputTokens: number;
 }
 
@@ -66,7 +68,7 @@ export function inputTokenBounds(body: string): InputTokenBounds {
   return { inputTokens, believedInputTokens: inputTokens + disguised };
 }
 
-/** What a picture's base64 counts as text beyond what it counts as a picture: a token for a byte. */
+/** Tokens of a picture's base64 if it's text, one per byte, beyond those of a picture. */
 function disguisedTokens(bytes: number): number {
   return Math.max(0, Math.min(bytes, largestContextTokens) - maxImageTokens);
 }
@@ -108,8 +110,9 @@ export const maxImageTokens = 16 * 1024;
 const largestContextTokens = 1_000_000;
 
 /**
- * Of a document or video that the vendor fetches itself: nobody here knows its length. A tenth of the
- * largest context window, so that the vendor's report is believed (`plausible`) whatever is there.
+ * Tokens of a document or video that the vendor fetches itself, whose length is unknown here: a
+ * tenth of the largest context window, so that the vendor's report is believed (`plausible`)
+ * whatever the file holds.
  */
 const fetchedFileTokens = largestContextTokens / 10;
 

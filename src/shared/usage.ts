@@ -47,7 +47,7 @@ export interface Usage {
   serviceTier?: string;
   /** The region that the vendor reported, such as `us`. */
   region?: string;
-  /** The part of the whole by models other than the requested one (advisors, fallbacks). */
+  /** The part of the usage by models other than the requested one (advisors, fallbacks). */
   otherModels?: readonly { model: string; usage: Usage }[];
   /** The vendor's own usage object, for the record. */
   raw?: unknown;

@@ -121,12 +121,12 @@ function anyElements(field: z.ZodType): z.ZodType {
   return z.core.clone(field, { ...field.def, options });
 }
 
-/** What to report of an issue: of a union, what is wrong in the one form that the value has. */
+/** Returns the issue to report: for a union, the issue within the only form that fits the value. */
 function decisive(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   return tooMany(issue, issue.path) ?? namedForm(issue) ?? withinForm(issue);
 }
 
-/** Of a value that names none of the forms of its union: what its name could be. */
+/** For a value whose discriminator names no form of its union: the issue that lists the names. */
 function namedForm(issue: z.core.$ZodIssue): z.core.$ZodIssue | undefined {
   if (issue.code !== "invalid_union" || !issue.discriminator || !("options" in issue)) return;
   return {
@@ -146,7 +146,7 @@ function withinForm(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   return withinForm({ ...only, path: [...issue.path, ...only.path] });
 }
 
-/** The types that a form of a union has, where the value isn't even of one of them. */
+/** Returns the types of a union's form if the value has none of them; else undefined. */
 function otherTypes(issue: z.core.$ZodIssue): string[] | undefined {
   if (issue.path.length > 0) return undefined;
   if (issue.code === "invalid_type") return [issue.expected];
@@ -155,7 +155,7 @@ function otherTypes(issue: z.core.$ZodIssue): string[] | undefined {
   return types.every((one) => one !== undefined) ? types.flat() : undefined;
 }
 
-/** The library's message of a union whose schema has none of its own. */
+/** The library's message for a union whose schema has no message of its own. */
 const unnamed = "Invalid input";
 
 /** If one alternative of a union has too many elements, reports that instead of the union. */
@@ -201,10 +201,10 @@ function faultOf(issue: z.core.$ZodIssue, fields: () => string[]): Fault {
   return new Fault("invalid_value", { param, message: `${field}: ${expectation(issue)}.` });
 }
 
-/** Names in one message; who has more of them reads the reference. */
+/** Max field names in one message; for more, callers have the reference. */
 const mostListed = 20;
 
-/** What the object at a path may have; nothing where it may have several forms. */
+/** Returns the fields that the object at a path may have; none if it may have several forms. */
 function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   const { def } = schema._zod as z.core.$ZodTypes["_zod"];
   if ("innerType" in def) return fieldsAt(def.innerType, path);
@@ -216,7 +216,7 @@ function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string
   return field ? fieldsAt(field, rest) : [];
 }
 
-/** Issues that an absent value causes. */
+/** Codes of the issues that an absent value causes. */
 const absenceCodes: ReadonlySet<string> = new Set([
   "invalid_type",
   "invalid_value",
@@ -251,7 +251,7 @@ function expectation(issue: z.core.$ZodIssue): string {
   }
 }
 
-/** The types that a union takes; some unions have several forms of one type. */
+/** Says which types a union accepts, each once, since several forms may have the same type. */
 function formsOf(issue: z.core.$ZodIssue): string {
   const types = otherTypes({ ...issue, path: [] });
   if (types === undefined) return "the value has none of the accepted forms";
@@ -278,7 +278,7 @@ function unit(origin: string, size: number | bigint): string {
 
 function aOrAn(type: string): string {
   if (type === "int") return "a whole number";
-  // An object whose names may be any.
+  // An object with any member names.
   if (type === "record") return "an object";
   return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
 }
