@@ -1,22 +1,22 @@
 import { Fault, messageOf } from "../shared/fault.ts";
 
 /**
- * What a worker can be asked: to store the records of calls that it has answered (`flush`), to leave
- * no erased text in its journal (`compact`), for the state of its journal, and for its metrics.
+ * A question to a worker: to store the records of calls that it has answered (`flush`), to remove
+ * erased text from its journal (`compact`), for the state of its journal, or for its metrics.
  */
 export type Question = "flush" | "compact" | "journal" | "metrics";
 
 const questions: readonly string[] = ["flush", "compact", "journal", "metrics"];
 
-/** What one side tells the other without an answer. */
+/** A message that gets no answer. */
 export type WorkerNotice =
-  /** By a worker: it answers calls at this address. */
+  /** From a worker: it answers calls at this address. */
   | { kind: "ready"; address: string }
-  /** By a worker: its event loop turns and its port takes connections. */
+  /** From a worker: its event loop runs, and its port accepts connections. */
   | { kind: "alive" }
-  /** By the parent: end as on SIGTERM. */
+  /** From the parent: end as on SIGTERM. */
   | { kind: "stop" }
-  /** By the parent: read again what SIGHUP has read again. */
+  /** From the parent: reload what SIGHUP reloads. */
   | { kind: "reload" };
 
 export type Message =
@@ -25,7 +25,7 @@ export type Message =
   | { id: number; value: unknown }
   | { id: number; failed: Failure };
 
-/** A `Fault` has its code, so that it is still one where it arrives. */
+/** `code` is set for a `Fault`, so that it arrives as one. */
 interface Failure {
   message: string;
   code?: Fault["code"];
@@ -35,7 +35,7 @@ interface Failure {
 export interface ChannelDeps {
   /** Throws if the other side is gone. */
   send(message: Message): void;
-  /** What the other side tells. */
+  /** Called with each notice from the other side. */
   onNotice(notice: WorkerNotice): void;
   /** Answers the other side. A value must survive JSON. */
   answer(question: Question): Promise<unknown>;
@@ -57,7 +57,7 @@ export class Channel {
     this.#send({ notice });
   }
 
-  /** Rejects with what the other side failed with, or with an Error if it ends before it has answered. */
+  /** Rejects with the other side's error, or with an Error if it ends before it has answered. */
   ask(question: Question): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(gone());
     const id = ++this.#lastId;
@@ -101,7 +101,7 @@ export class Channel {
     try {
       this.#deps.send(message);
     } catch {
-      // It is gone; `close` says so too.
+      // The other side is gone: fails all questions that wait for an answer.
       this.close();
     }
   }

@@ -10,7 +10,7 @@ export class MetricSums {
   #ended: (readonly MetricSnapshot[])[] = [];
   #folding: Promise<void> = Promise.resolve();
 
-  /** What this worker says now. */
+  /** Records the current metrics of a worker. */
   saw(worker: number, metrics: readonly MetricSnapshot[]): void {
     this.#seen.set(worker, metrics);
   }
@@ -29,7 +29,10 @@ export class MetricSums {
     return await sumOf([own, ...this.#seen.values(), ...this.#ended]).metrics();
   }
 
-  /** A worker that ends all the time takes no more room than one. */
+  /**
+   * Adds up the metrics of ended workers, so that a worker that keeps ending takes no more room
+   * than one.
+   */
   async #fold(): Promise<void> {
     const { length } = this.#ended;
     if (length < 2) return;

@@ -7,12 +7,15 @@ export interface WorkerSeat {
   readonly count: number;
 }
 
-/** The only process on its data directory. */
+/** For the only process on its data directory. */
 export const onlySeat: WorkerSeat = { index: 1, count: 1 };
 
-/** What a worker asks of the other workers of its program. */
+/** The other workers of the program, which a worker can ask. */
 export interface Siblings {
-  /** Their answers; one that ends meanwhile is left out. Rejects if one can't do it. */
+  /**
+   * Returns the answers of all others; a worker that ends meanwhile is left out. Rejects if one of
+   * them fails.
+   */
   ask(question: Exclude<Question, "metrics">): Promise<unknown[]>;
   /** The metrics of all workers as one text; undefined without others. */
   readonly metrics: (() => Promise<string>) | undefined;
@@ -22,7 +25,7 @@ export const noSiblings: Siblings = { ask: () => Promise.resolve([]), metrics: u
 
 export interface ParentLink extends Siblings {
   tell(notice: WorkerNotice): void;
-  /** Says what answers questions from now on; those that came earlier wait for it. */
+  /** Sets the function that answers questions; those that came earlier wait for it. */
   answers(answer: (question: Question) => Promise<unknown>): void;
 }
 
@@ -33,8 +36,8 @@ interface ChannelProcess {
 }
 
 /**
- * Opens the channel to the parent. `stop` is called when it says so, and when it is gone: nobody
- * would start this worker again. Throws an Error in a process that has none.
+ * Opens the channel to the parent. `stop` is called when the parent says so, and when the parent is
+ * gone, since nobody would restart this worker. Throws an Error in a process without a channel.
  */
 export function openParentLink(
   { stop, reload }: { stop(): void; reload(): void },
@@ -57,7 +60,8 @@ export function openParentLink(
     channel.close();
     stop();
   });
-  // So the parent notices a start that freezes. A worker that is ready reports when its port is knocked.
+  // So that the parent notices a start that freezes. Once it's ready, a worker reports whenever its
+  // port is found to accept connections.
   const alive = () => channel.tell({ kind: "alive" });
   alive();
   const starting = setInterval(alive, 1_000);

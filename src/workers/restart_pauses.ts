@@ -1,6 +1,6 @@
 const firstMs = 100;
 const longestMs = 30_000;
-/** A worker that has run for so long has not failed by its start. */
+/** A worker that has run for this long has not failed at its start. */
 const steadyMs = 60_000;
 
 /** The pauses before a worker is started again, which double while it ends soon after each start. */

@@ -3,20 +3,20 @@ import { programFile, programForm } from "../base/program_files.ts";
 import settings from "../../deno.json" with { type: "json" };
 import type { WorkerEvents, WorkerProcess } from "./worker_group.ts";
 
-/** What starts this program again. */
+/** The command that starts this program again. */
 export interface ProgramCommand {
   path: string;
   args: readonly string[];
 }
 
 /**
- * How a worker is started: as this program was, except that it may start no programs itself. From
- * the source by the flags of `deno task start`, from the bundle by its command.
+ * Returns the command that starts a worker: this program's own, without the permission to start
+ * programs. From the source it has the flags of `deno task start`; the bundle has its own command.
  */
 export function workerCommand(): ProgramCommand {
   if (programForm === "bundle") return { path: pathOf("demeter"), args: ["start"] };
   const command = settings.tasks.start.split(" ");
-  // Behind what the C library is told, between the program and the script.
+  // The flags come after the variables for the C library, `deno` and `run`, and before the script.
   const flags = command.slice(command.indexOf("deno") + 2, -1);
   return {
     path: Deno.execPath(),
@@ -29,7 +29,7 @@ export function workerCommand(): ProgramCommand {
   };
 }
 
-/** Whether this process may start it; a compiled program may start none. */
+/** Whether this process may run the command; a compiled program may start no programs. */
 export function mayStart({ path }: ProgramCommand): boolean {
   if (Deno.build.standalone) return false;
   return Deno.permissions.querySync({ name: "run", command: path }).state === "granted";
@@ -57,7 +57,7 @@ export function spawnWorker(
   };
   child.on("message", (message: unknown) => events.message(message));
   child.on("exit", end);
-  // It could not be started, or told something.
+  // The process could not be started, or a message could not be sent.
   child.on("error", () => {
     if (child.pid === undefined) end(null, null);
   });

@@ -16,7 +16,7 @@ export interface WorkerProcess {
   readonly pid: number;
   /** Throws if it is gone. */
   send(message: Message): void;
-  /** At once, as SIGKILL does. */
+  /** Ends the process at once, by SIGKILL. */
   kill(): void;
 }
 
@@ -28,14 +28,16 @@ export interface WorkerEvents {
 
 export interface WorkerGroupDeps {
   count: number;
-  /** Starts the process of worker `index`; `isFirst`: it greets whoever started the program. */
+  /**
+   * Starts the process of worker `index`. `isFirst`: it greets the person who started the program.
+   */
   spawn(index: number, isFirst: boolean, events: WorkerEvents): WorkerProcess;
   /** The metrics of the parent itself. */
   ownMetrics: (state: { running: number; restarts: number }) => Promise<MetricSnapshot[]>;
   clock: Pick<Clock, "monotonicMs">;
   log: Log;
   setTimer: SetTimer;
-  /** Called every few seconds while the parent itself lives. */
+  /** Called every few seconds while the parent itself is alive. */
   beat(): void;
 }
 
@@ -56,14 +58,17 @@ interface Running {
   readonly ended: PromiseWithResolvers<ExitStatus>;
   readonly beganMs: number;
   isReady: boolean;
-  /** Undefined before the first: loading the program may take as long as it needs. */
+  /** Undefined before the first message: loading the program may take as long as it needs. */
   lastMessageMs: number | undefined;
 }
 
-/** How long metrics wait for a worker that is busy; then it counts as it was last seen. */
+/** How long metrics wait for a busy worker; after that its last known ones are used. */
 const metricsWaitMs = 2_000;
 const lookEveryMs = 5_000;
-/** As `WatchdogSec` of the unit. A stop gives as much to calls, so that it ends within its 40 s. */
+/**
+ * Same as `WatchdogSec` in the systemd unit. Calls get as long when the service stops, so that a
+ * stop ends within the unit's 40 s.
+ */
 const silenceMs = 30_000;
 
 /** The workers of one program: starts them, starts again those that end, and stops them. */
@@ -87,8 +92,9 @@ export class WorkerGroup {
   }
 
   /**
-   * Starts worker 1, which migrates the database and makes what all need, then the others. Resolves
-   * with the address when all answer calls. Rejects with an Error if one ends before that.
+   * Starts worker 1, which migrates the database and creates what all workers need, then the
+   * others. Resolves with the address when all answer calls. Rejects with an Error if one ends
+   * before that.
    */
   async start(): Promise<string> {
     this.#superviseAll();
@@ -102,8 +108,8 @@ export class WorkerGroup {
   }
 
   /**
-   * Has all workers end as on SIGTERM, and kills those that fall silent over it; resolves with
-   * whether each ended cleanly.
+   * Makes all workers end as on SIGTERM, and kills those that fall silent meanwhile. Resolves with
+   * whether all ended cleanly.
    */
   async stop(): Promise<boolean> {
     this.#isStopping = true;
@@ -118,7 +124,7 @@ export class WorkerGroup {
     return statuses.every(({ code }) => code === 0);
   }
 
-  /** Has all workers read again what SIGHUP has read again. */
+  /** Makes all workers reload what SIGHUP reloads. */
   reload(): void {
     for (const { channel } of this.#running()) channel.tell({ kind: "reload" });
   }
@@ -180,7 +186,10 @@ export class WorkerGroup {
     });
   }
 
-  /** What a worker asks of all others, or of all. One that ends meanwhile is left out. */
+  /**
+   * Answers a worker's question by asking all others; for metrics, all workers. One that ends
+   * meanwhile is left out.
+   */
   async #answer(asking: Seat, question: Question): Promise<unknown> {
     if (question === "metrics") return await this.#metrics();
     const others = this.#seats.filter((seat) => seat !== asking);
@@ -189,7 +198,8 @@ export class WorkerGroup {
       try {
         return [await running.channel.ask(question)];
       } catch (thrown) {
-        // What a worker couldn't do is the asking one's to know; of one that is gone, nothing is left.
+        // The failure of a worker is passed on to the one that asked; a worker that is gone has
+        // nothing left to answer for.
         if (this.#running().includes(running)) throw thrown;
         return [];
       }
@@ -211,13 +221,13 @@ export class WorkerGroup {
     );
   }
 
-  /** Kills workers whose event loop stands still, and beats. */
+  /** Kills workers whose event loop is stuck, and calls `beat`. */
   #superviseAll(): void {
     const { setTimer, clock, log } = this.#deps;
     let lastLookMs = clock.monotonicMs();
     const look = () => {
       const nowMs = clock.monotonicMs();
-      // After a pause of the whole machine nobody was silent.
+      // A pause of the whole machine doesn't count as silence.
       const pausedMs = Math.max(0, nowMs - lastLookMs - 2 * lookEveryMs);
       lastLookMs = nowMs;
       for (const { index, running } of this.#seats) {
