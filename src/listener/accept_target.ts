@@ -5,26 +5,29 @@ import { backlog } from "./accept_turn.ts";
 import type { AcceptProbe, AcceptTarget } from "./accept_watch.ts";
 import type { Connections } from "./connections.ts";
 
-/** A knock that waits longer was not heard. */
+/** A knock that waits longer than this was not accepted. */
 const stuckAfterMs = 500;
-/** How often it is looked whether it was. */
+/** How often a knock is checked for having been accepted. */
 const lookMs = 20;
 /**
- * Where processes share a port the system gives each connection to any of them: so many knocks, one
- * after the other, that one of them is ours, save once in some ten million times with two.
+ * How many further knocks each check makes. If processes share a port, the system gives each
+ * connection to any of them, so we knock often enough for one to reach this process: with two
+ * processes that fails once in some ten million times.
  */
 const knocksEachLook = (sharers: number) => sharers === 1 ? 0 : Math.ceil(sharers / 2);
-/** Turns of the timer that take so many times what they should say that the process is busy. */
+/**
+ * If the timer's turns take more than this many times as long as they should, the process is busy.
+ */
 const busyTimes = 2;
 
-/** Where a server listens, and how many processes do so there. */
+/** Where a server listens, and how many processes share the port. */
 export interface PortPlace {
   readonly port: number;
   readonly host: string;
   readonly sharers?: number;
 }
 
-/** A server's port, as the watch knocks at it and opens it anew. */
+/** Makes the target of an `AcceptWatch`, which knocks at a server's port and reopens it. */
 export function acceptTargetOf(
   server: http.Server,
   connections: Connections,
@@ -42,7 +45,7 @@ export function acceptTargetOf(
       connections.shrink();
     },
     async knock() {
-      // Callers have knocked meanwhile.
+      // No knock is needed if callers have connected meanwhile.
       const result = connections.accepted > seen
         ? "taken"
         : await knock(connections, { ...at, host: reachable(at.host) }, { leaving, clock });
@@ -55,8 +58,9 @@ export function acceptTargetOf(
 }
 
 /**
- * Connecting says little, since the system does that for a listener that takes nobody: it counts
- * whether the listener took a connection meanwhile, ours or another one.
+ * Connects to the port, and waits until the listener has accepted a connection, ours or another
+ * one. That we are connected proves little: the kernel connects us even if the listener accepts
+ * nobody.
  */
 function knock(
   connections: Connections,
@@ -77,7 +81,8 @@ function knock(
     const beganMs = clock.monotonicMs();
     const looking = setInterval(() => {
       waitedMs += lookMs;
-      // By turns of the timer: after a long pause of this process callers come first.
+      // Counts turns of the timer, so that after a long pause of this process waiting callers are
+      // accepted before the knock is given up.
       if (connections.accepted > before) end("taken");
       else if (waitedMs >= stuckAfterMs) {
         end(clock.monotonicMs() - beganMs > busyTimes * stuckAfterMs ? "too_busy" : "not_taken");
@@ -95,13 +100,16 @@ function knock(
   });
 }
 
-/** Opens the port anew, without the server's own `close`: that would end connections that wait. */
+/**
+ * Closes the port and opens it again, without the server's own `close`, which would end idle
+ * connections.
+ */
 function reopen(server: http.Server, at: PortPlace): Promise<void> {
   if (server.listening) net.Server.prototype.close.call(server);
   return listen(server, at);
 }
 
-/** Rejects with the system's error when the port can't be opened. */
+/** Opens the port. Rejects with the system's error if it can't be opened. */
 export function listen(
   server: net.Server,
   { port, host, sharers = 1 }: PortPlace,

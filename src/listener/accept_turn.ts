@@ -1,24 +1,26 @@
 import type net from "node:net";
 
-/** A turn of a loop that has much to do takes longer. */
+/** A turn of a busy event loop takes longer. */
 const everyMs = 20;
 
 /**
- * Connections that wait to be accepted. Beyond them the kernel drops attempts unsaid, which callers
- * repeat after 1, 3, 7 and 15 s: with the usual 511 a crowd kept a health check out for 20 s.
+ * Max connections that wait to be accepted. Beyond that the kernel silently drops attempts, which
+ * callers repeat after 1, 3, 7 and 15 s: with the usual 511 a crowd blocked a health check for 20
+ * s.
  */
 export const backlog = 4_096;
 
 /**
- * Sees to it that connections are taken in each turn of the loop, however many others have something
- * to read. The runtime (2.9.6) polls what is ready in the order in which it became so, and takes no
- * connection after 128 others in the same turn (the budget that tokio gives a task); the listener
- * then stands behind all that are ready in the next turn, and nobody is taken as long as those are
- * so many, for seconds. To say again that it listens, which a listening socket may do at any time,
- * puts it in front of them. Gives what ends that.
+ * Makes the server accept connections in each turn of the event loop, however many other
+ * connections have something to read. The runtime (2.9.6) polls what is ready in the order in which
+ * it became ready, and accepts no connection after 128 others in the same turn (tokio's budget per
+ * task). The listener then queues behind all that are ready in the next turn, and nobody is
+ * accepted while those are as many, for seconds. Calling `listen` again, which a listening socket
+ * may do at any time, puts the listener in front of them. Returns a function that stops this.
  */
 export function takeEachTurn(server: net.Server): () => void {
-  // Behind what this turn still reads, so that nothing stands before it in the next one.
+  // After everything that this turn still reads, so that nothing comes before the listener in the
+  // next one.
   const timer = setInterval(() => setImmediate(() => sayAgain(server)), everyMs);
   return () => clearInterval(timer);
 }
@@ -29,7 +31,7 @@ function sayAgain(server: net.Server & { _handle?: unknown }): void {
 }
 
 interface Listening {
-  /** Where it listens already it changes nothing. */
+  /** Changes nothing else if it's listening already. */
   listen(backlog: number): number;
 }
 

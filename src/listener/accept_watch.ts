@@ -1,44 +1,51 @@
 import type { ConnectionEvents } from "./connection_events.ts";
 
-/** What became of a connection to our own port. */
+/** The outcome of a knock: of a connection to our own port. */
 export type AcceptProbe =
-  /** The listener took a connection meanwhile. */
+  /** The listener accepted a connection meanwhile. */
   | "taken"
-  /** It was made, or waits, and the listener takes none. */
+  /** The connection was made, or waits, but the listener accepts none. */
   | "not_taken"
-  /** So too, but the process was too busy to say whether that means anything. */
+  /** The same, but the process was too busy for that to mean anything. */
   | "too_busy"
-  /** This process may open no further file or connection. */
+  /** This process has no file descriptor left for a file or connection. */
   | "no_descriptor"
-  /** It could not be made, as where the port is closed. */
+  /** The connection could not be made, for instance because the port is closed. */
   | "failed";
 
-/** The listener, as far as it is watched. */
+/** The listener that is watched. */
 export interface AcceptTarget {
   knock(): Promise<AcceptProbe>;
   /** Ends a knock that is under way. */
   leave(): void;
-  /** Closes the port and opens it again; callers that are connected notice nothing. */
+  /** Closes the port and opens it again; connected callers notice nothing. */
   reopen(): Promise<void>;
-  /** Connections at the moment. */
+  /** Current number of connections. */
   readonly size: number;
-  /** From now on there may be no more; those without a request are ended until it is so. */
+  /**
+   * Limits the number of connections from now on; those without a request are ended until it's met.
+   */
   keepBelow(most: number): void;
 }
 
-/** Between two knocks, and after one that was not answered. */
+/** Time between two knocks, and before the next one after a knock that was not accepted. */
 const everyMs = 500;
 const soonMs = 100;
-/** Of what is open when descriptors ran out, so much may be: files and vendors need the rest. */
+/**
+ * When descriptors run out, connections are limited to this share of those open: files and requests
+ * to vendors need the rest.
+ */
 const learnedShare = 0.8;
 const fewest = 8;
-/** So much of a knock that was not answered is one of a busy process. */
+/**
+ * How much a knock that was not accepted counts while the process is busy; otherwise it counts 1.
+ */
 const busyPart = 0.02;
 
 /**
- * Knocks at our own port twice a second, unless callers do: when descriptors run out the runtime stops to take
- * connections for good, and says so to nobody. Then those that are silent are ended, fewer are
- * taken from now on, and the port is opened anew.
+ * Knocks at our own port twice a second, unless callers connect anyway: when descriptors run out,
+ * the runtime stops accepting connections for good and doesn't report it. Then silent connections
+ * are ended, fewer are accepted from now on, and the port is reopened.
  */
 export class AcceptWatch {
   readonly #door: AcceptTarget;
@@ -46,10 +53,10 @@ export class AcceptWatch {
   readonly #onTaken: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
-  /** A knock was answered once, so that an unanswered one means something. */
+  /** A knock was accepted once, so it means something if one isn't. */
   #hasWorked = false;
   #unanswered = 0;
-  /** Descriptors ran out since the last answer. */
+  /** Descriptors have run out since a connection was last accepted. */
   #ranOut = false;
 
   constructor(door: AcceptTarget, events: ConnectionEvents, onTaken: () => void) {
@@ -68,16 +75,17 @@ export class AcceptWatch {
     this.#door.leave();
   }
 
-  /** One knock, and what follows from it. */
+  /** Knocks once, and acts on the outcome. */
   async look(): Promise<void> {
     const knock = await this.#door.knock();
     if (this.#isClosed) return;
     if (knock === "taken") return this.#answered();
     if (knock === "no_descriptor") this.#leaveRoom();
-    // A loop with much to do reads from who is connected before it takes others, for seconds: to
-    // open the port anew would turn all away who wait there.
+    // For seconds, a busy event loop reads from open connections before it accepts others:
+    // reopening the port would turn away everyone who waits there.
     this.#unanswered += knock === "too_busy" ? busyPart : 1;
-    // Once may be a moment without time for it. Without descriptors the port is lost already.
+    // A single knock may just have come at a busy moment. After descriptors ran out, one is enough:
+    // the port is lost already.
     const isDeaf = this.#hasWorked && knock !== "no_descriptor" &&
       (this.#ranOut || this.#unanswered > 1);
     if (isDeaf) await this.#reopen();
@@ -109,7 +117,7 @@ export class AcceptWatch {
     this.#events.error("the listener took no connections any more; its port is opened anew", {
       connections: this.#door.size,
     });
-    // Callers come in a crowd when it opens.
+    // Callers arrive in a crowd when the port opens.
     if (!this.#ranOut) this.#door.keepBelow(Math.max(fewest, this.#door.size));
     try {
       await this.#door.reopen();

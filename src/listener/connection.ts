@@ -1,55 +1,58 @@
 import type { ConnectionLimits } from "./limits.ts";
 
-/** What of a socket says how far its bytes got. */
+/** The part of a socket that shows the progress of its bytes. */
 export interface Wire {
   readonly bytesRead: number;
   readonly bytesWritten: number;
-  /** Of what was written, waiting for the other side. */
+  /** Written bytes that wait for the other side. */
   readonly writableLength: number;
   isPaused(): boolean;
 }
 
-/** What of a request says how far its body got. */
+/** The part of a request that shows the progress of its body. */
 export interface Body {
-  /** Its last byte has come. */
+  /** Its last byte has arrived. */
   readonly complete: boolean;
 }
 
-/** What of an answer says how far it got. */
+/** The part of an answer that shows its progress. */
 export interface Answer {
-  /** Nothing is added to it any more. */
+  /** Nothing will be added to it. */
   readonly writableEnded: boolean;
   readonly headersSent: boolean;
 }
 
-/** What a connection is ended for. */
+/** Why a connection is ended. */
 export type Overdue = "slow_handshake" | "slow_head" | "slow_body" | "idle" | "unread";
 
 /**
- * How far one connection got, and since when it has not got on. It is told when requests begin and
- * answers end, and looked at from time to time; bytes in between cost nothing.
+ * Tracks the progress of one connection, and how long it has made none. It's notified when requests
+ * begin and answers end, and checked from time to time; bytes in between cost nothing.
  */
 export class Connection {
   /** In the middle of the TLS handshake. */
   isShaking: boolean;
-  /** A whole head has come once. */
+  /** A complete request head has arrived at least once. */
   isServed = false;
-  /** Refused: what it sends is read by nobody. */
+  /** Refused: whatever it sends is discarded. */
   isRefused = false;
-  /** Of the answer that is being sent, taken since the last look, by pieces of large writes. */
+  /**
+   * How many pieces of large writes have been handed to the socket; a change shows that the other
+   * side reads.
+   */
   piecesTaken = 0;
 
   readonly #limits: ConnectionLimits;
   #underWay = 0;
-  /** The latest. */
+  /** The body of the latest request; `#answer` is its answer. */
   #body: Body | undefined;
   #answer: Answer | undefined;
-  /** Since when a head is waited for. */
+  /** Since when the next head is awaited. */
   #waitingMs: number;
   #headBegan = false;
   #read = 0;
   #readMs: number;
-  /** Where the time over which the body's rate is taken began. */
+  /** Start of the time over which the body's rate is measured. */
   #span: { ms: number; read: number };
   #wasPaused = false;
   #taken = -1;
@@ -68,7 +71,10 @@ export class Connection {
     return this.#underWay > 0;
   }
 
-  /** The request that a refusal could still be said to: the only one, its answer not begun. */
+  /**
+   * Whether a refusal can still be sent: there is no request, or only one whose answer hasn't
+   * begun.
+   */
   get isAnswerable(): boolean {
     return this.#underWay === 0 || (this.#underWay === 1 && this.#answer?.headersSent === false);
   }
@@ -100,12 +106,15 @@ export class Connection {
     this.#readMs = nowMs;
   }
 
-  /** Whether what was written in another protocol than HTTP is taken by nobody for too long. */
+  /**
+   * For a connection that has left HTTP for another protocol: whether the caller has read nothing
+   * for too long.
+   */
   lookAtReader(wire: Wire, nowMs: number): boolean {
     return this.#isUnread(wire, nowMs);
   }
 
-  /** What the connection is to be ended for, if it is. */
+  /** Returns why the connection must be ended; undefined if it may go on. */
   look(wire: Wire, nowMs: number): Overdue | undefined {
     if (this.#isUnread(wire, nowMs)) return "unread";
     const hasRead = wire.bytesRead !== this.#read;
@@ -114,7 +123,7 @@ export class Connection {
     if (this.#underWay > 0) return undefined;
     if (hasRead && !this.#headBegan) {
       this.#headBegan = true;
-      // The first head has its time from the connection's beginning on.
+      // The time of the first head runs from the start of the connection.
       if (this.isServed) this.#waitingMs = nowMs;
     }
     const waitedMs = nowMs - this.#waitingMs;
@@ -125,7 +134,7 @@ export class Connection {
     return this.isShaking ? "slow_handshake" : "slow_head";
   }
 
-  /** Time in which we did not read, having no room, is not the caller's. */
+  /** Time in which we didn't read for lack of room doesn't count against the caller. */
   #lookAtBody(wire: Wire, hasRead: boolean, nowMs: number): Overdue | undefined {
     const isPaused = wire.isPaused();
     if (isPaused || this.#wasPaused) {

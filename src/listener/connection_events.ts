@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 
-/** Why a connection was not taken, or ended before its caller did. */
+/** Why a connection was refused, or ended before its caller ended it. */
 export type EndReason =
   | "slow_handshake"
   | "slow_head"
@@ -14,16 +14,16 @@ export type EndReason =
   | "peer_full"
   | "made_room";
 
-/** Who hears of it. */
+/** Where connection events are reported. */
 export interface ConnectionListeners {
   readonly log: Log;
   /** Adds to the metric of connections that were refused or ended. */
   count(reason: EndReason, connections: number): void;
-  /** There are so many more connections, or fewer. */
+  /** Called when the number of connections changes. */
   changed(by: number): void;
 }
 
-/** A crowd is one line of the log in this time, for each reason. */
+/** However many connections end, each reason gets one log line in this time. */
 const lineEveryMs = 10_000;
 
 const explained: Readonly<Record<EndReason, string>> = {
@@ -39,7 +39,7 @@ const explained: Readonly<Record<EndReason, string>> = {
   made_room: "connections without a request ended to make room for others",
 };
 
-/** Counts what happened, and says it without letting callers fill the log. */
+/** Counts connection events, and logs them without letting callers flood the log. */
 export class ConnectionEvents {
   readonly #clock: Clock;
   readonly #untold = new Map<EndReason, { connections: number; peer: string }>();
@@ -51,7 +51,7 @@ export class ConnectionEvents {
     this.#clock = clock;
   }
 
-  /** What happened earlier is told now. */
+  /** Sets where events are reported; reports earlier ones now. */
   tell(hearers: ConnectionListeners): void {
     this.#hearers = hearers;
     hearers.changed(this.#open);
@@ -73,7 +73,7 @@ export class ConnectionEvents {
     this.#hearers?.log.error(message, fields);
   }
 
-  /** Writes the lines that are due. */
+  /** Writes the log lines that are due. */
   write(): void {
     if (this.#hearers === undefined) return;
     const nowMs = this.#clock.monotonicMs();

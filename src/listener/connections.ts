@@ -10,10 +10,13 @@ import { type Refusal, refuse, type Unreadable } from "./refusal.ts";
 import { afterEachRead } from "./runtime_http.ts";
 import type { OpenSocket } from "./web_socket.ts";
 
-/** A connection with what it hangs on. */
+/** A connection with its socket and its state outside of `Connection`. */
 class Held {
   chunks: ChunkWatch | undefined;
-  /** A request that was answered before its end, and up to where its connection is read. */
+  /**
+   * A request that was answered before its body had arrived, and up to which number of bytes its
+   * connection is read.
+   */
   answeredEarly: { request: IncomingMessage; untilBytes: number } | undefined;
   /** It speaks WebSocket, or is about to. */
   upgraded: OpenSocket | "opening" | undefined;
@@ -32,19 +35,19 @@ class Held {
   }
 }
 
-/** They stand for a second, so that their callers read it. */
+/** Refused connections stay open for a second, so that their callers can read why. */
 const maxRefusalsAtOnce = 16;
 
 const mostReadAwayBytes = 64 * 1024 * 1024;
 
 /**
- * All open connections: how many there may be, in all and of one address, and how long each may
- * take over what it sends and reads. One look at all of them, each second at most, does for all.
+ * All open connections. Limits how many there may be, in total and per address, and how long each
+ * may take to send and to read. One timer, at most a second apart, checks all of them.
  */
 export class Connections {
-  /** At most `limits.most`; less where descriptors run out earlier. */
+  /** Max open connections: `limits.most`, or fewer if descriptors run out earlier. */
   most: number;
-  /** Accepted so far. */
+  /** Number accepted so far. */
   accepted = 0;
 
   readonly #deps: ConnectionsDeps;
@@ -52,7 +55,7 @@ export class Connections {
   readonly #all = new Crowd<Held>();
   readonly #peers = new Map<string, Crowd<Held>>();
   readonly #everyMs: number;
-  /** When it was looked last, by the clock, and by the time in which callers were listened to. */
+  /** Time of the last check, by the clock, and without long pauses of this process. */
   #lookedMs: number;
   #countedMs = 0;
   /** Connections that are being told that there is no room for them. */
@@ -73,7 +76,7 @@ export class Connections {
     return this.#all.size;
   }
 
-  /** Takes a connection in; false when it was closed instead. */
+  /** Adds a connection; false if it was closed instead. */
   admit(socket: Socket, isShaking: boolean): boolean {
     this.accepted++;
     // From the first moment: an error that nobody listens for ends the process.
@@ -94,7 +97,9 @@ export class Connections {
     return true;
   }
 
-  /** The connection speaks HTTP from now on, over TLS in the socket that is given. */
+  /**
+   * The connection speaks HTTP from now on. With TLS, `socket` is the TLS socket over `underTls`.
+   */
   ready(socket: Socket, underTls?: Socket): void {
     const held = this.#held.get(underTls ?? socket);
     if (held === undefined) return void socket.destroy();
@@ -109,7 +114,7 @@ export class Connections {
     writePiecewise(socket, () => held.connection.piecesTaken++);
   }
 
-  /** False when the connection was refused already: nothing of it is answered any more. */
+  /** Returns false if the connection was refused already: nothing on it is answered any more. */
   requestBegan(request: IncomingMessage, answer: ServerResponse): boolean {
     const { socket } = request;
     const held = this.#held.get(socket);
@@ -127,8 +132,8 @@ export class Connections {
   }
 
   /**
-   * The connection asks for another protocol. What opens it, once the request is answered; undefined
-   * when the connection was refused already.
+   * The connection asks for another protocol. Returns what completes the switch once the request is
+   * answered; undefined if the connection was refused already.
    */
   upgrading(socket: Socket): Upgrading | undefined {
     const held = this.#held.get(socket);
@@ -155,17 +160,17 @@ export class Connections {
     };
   }
 
-  /** Ends a connection whose next request can't be read; answers under way are cut. */
+  /** Ends a connection whose next request can't be read; answers under way are cut off. */
   refuse(socket: Socket, why: Unreadable): void {
     const connection = this.#held.get(socket)?.connection;
-    // What is sent on is wrong again; it was refused already.
+    // More unreadable bytes: the connection was refused already.
     if (connection?.isRefused) return;
     if (connection) connection.isRefused = true;
     if (connection?.isAnswerable === false) return void socket.destroy();
     refuse(socket, this.#deps.refuse(why));
   }
 
-  /** No request of this connection is answered after the one that is. */
+  /** Answers no further request of this connection after the current one. */
   refuseFurther(socket: Socket): void {
     const connection = this.#held.get(socket)?.connection;
     if (connection) connection.isRefused = true;
@@ -175,7 +180,7 @@ export class Connections {
     return this.#held.get(socket)?.peer ?? "";
   }
 
-  /** Ends those without a request until no more than `most` are open, silent ones first. */
+  /** Ends connections without a request, silent ones first, until at most `most` are open. */
   shrink(): void {
     while (this.size > this.most) {
       const held = this.#all.oldest;
@@ -184,7 +189,7 @@ export class Connections {
     }
   }
 
-  /** Ends all that have no request under way. */
+  /** Ends all connections without a request under way; WebSockets leave when they have none. */
   endWaiting(): void {
     for (const { connection, socket, upgraded } of this.#held.values()) {
       if (upgraded === "opening") continue;
@@ -201,7 +206,7 @@ export class Connections {
     clearInterval(this.#looking);
   }
 
-  /** Ends what takes too long. */
+  /** Ends connections that take too long. */
   look(): void {
     const nowMs = this.#countedMs = this.#nowMs();
     this.#lookedMs = this.#deps.clock.monotonicMs();
@@ -260,7 +265,10 @@ export class Connections {
     });
   }
 
-  /** TLS has no words for it before its handshake, and a crowd isn't told one by one. */
+  /**
+   * Refuses a connection for which there is no room. During a TLS handshake there is no way to say
+   * why, and in a crowd only a few are told; the others are closed.
+   */
   #sendAway(socket: Socket, isShaking: boolean): void {
     if (isShaking || this.#refusing >= maxRefusalsAtOnce) return void socket.destroy();
     this.#refusing++;
@@ -268,7 +276,10 @@ export class Connections {
     refuse(socket, this.#deps.refuse("full"));
   }
 
-  /** Why there is no room, after those that only wait were sent away for it. */
+  /**
+   * Makes room by ending a connection that only waits. Returns why there is none; undefined if
+   * there is.
+   */
   #makeRoom(crowd: Crowd<Held>): "full" | "peer_full" | undefined {
     if (crowd.size >= this.#deps.limits.mostPerPeer) {
       if (crowd.oldestSilent === undefined) return "peer_full";
@@ -295,7 +306,7 @@ export class Connections {
     this.#wait(held);
   }
 
-  /** It is gone. */
+  /** Forgets a connection that is gone. */
   #drop(socket: Socket): void {
     const held = this.#held.get(socket);
     if (held === undefined) return;
@@ -317,7 +328,10 @@ export class Connections {
     this.#peers.get(held.peer)?.leave(held);
   }
 
-  /** While this process stood still it heard no caller: such a pause counts as a short one. */
+  /**
+   * Returns the time, with each long pause of this process counted as a short one, since it could
+   * hear no caller meanwhile.
+   */
   #nowMs(): number {
     const sinceMs = this.#deps.clock.monotonicMs() - this.#lookedMs;
     return this.#countedMs + Math.min(sinceMs, 2 * this.#everyMs);
@@ -328,44 +342,47 @@ export interface ConnectionsDeps {
   readonly limits: ConnectionLimits;
   readonly clock: Clock;
   readonly events: ConnectionEvents;
-  /** What who is refused is told. */
+  /** Makes the answer to a caller who is refused. */
   refuse(why: Unreadable): Refusal;
 }
 
-/** A connection between two protocols. */
+/** A connection that is switching protocols. */
 export interface Upgrading {
   opened(open: OpenSocket): void;
   working(isWorking: boolean): void;
   refuse(refusal: Refusal): void;
 }
 
-/** Anything that waits: without a whole request so far, or between requests. */
+/** A connection that waits: without a complete request so far, or between requests. */
 interface Waiter {
   readonly isServed: boolean;
 }
 
-/** Connections of all peers or of one, those without a request under way in order of their age. */
+/**
+ * The connections of all peers or of one. Those without a request under way are in the order in
+ * which they began to wait.
+ */
 class Crowd<T extends Waiter> {
   size = 0;
   readonly #silent = new Set<T>();
   readonly #idle = new Set<T>();
 
-  /** It has no request under way from now on. */
+  /** The connection has no request under way from now on. */
   wait(one: T): void {
     (one.isServed ? this.#idle : this.#silent).add(one);
   }
 
-  /** It has one, or is gone. */
+  /** The connection has a request under way, or is gone. */
   leave(one: T): void {
     if (!this.#silent.delete(one)) this.#idle.delete(one);
   }
 
-  /** The one that has been silent longest. */
+  /** The connection that has been silent longest. */
   get oldestSilent(): T | undefined {
     return this.#silent.values().next().value;
   }
 
-  /** The one that is missed least: silent longest, else idle longest. */
+  /** The connection to end first: the one silent longest, else the one idle longest. */
   get oldest(): T | undefined {
     return this.oldestSilent ?? this.#idle.values().next().value;
   }

@@ -1,6 +1,6 @@
 import { IncomingMessage } from "node:http";
 
-/** A request that knows how much of its body came, in how many pieces. */
+/** A request that counts the bytes and the pieces of its body. */
 export class CountedMessage extends IncomingMessage {
   bodyBytes = 0;
   pieces = 0;
@@ -14,8 +14,8 @@ export class CountedMessage extends IncomingMessage {
   }
 
   /**
-   * Bytes that were on their way when the body was cancelled reach nobody: the runtime's web stream
-   * of it throws at them, outside of any request, which would end the process.
+   * Drops bytes that arrive after the body was cancelled: the runtime's web stream would throw at
+   * them, outside of any request, which would end the process.
    */
   override emit(event: string | symbol, ...args: unknown[]): boolean {
     if (event === "data" && this.destroyed) return false;
@@ -23,21 +23,21 @@ export class CountedMessage extends IncomingMessage {
   }
 }
 
-/** Around chunks stand their lengths, a few bytes each, and at their end a few trailers. */
+/** What may surround chunks: their lengths, a few bytes each, and a few trailers at the end. */
 const overheadBytes = { inAll: 8 * 1024, ofAPiece: 64 };
 
-/** Sees to it that what stands around a body's chunks (extensions, trailers) is bounded. */
+/** Bounds what surrounds a body's chunks (extensions, trailers). */
 export class ChunkWatch {
   #message: CountedMessage | undefined;
   #beforeBody = 0;
 
-  /** From now on a body in chunks is read. */
+  /** Starts to watch a chunked body. */
   follow(message: CountedMessage): void {
     this.#message = message;
     this.#beforeBody = -1;
   }
 
-  /** True when more came around the chunks than a client has to say there. */
+  /** Whether more bytes surround the chunks than any client needs. */
   hasTooMuch(bytesRead: number): boolean {
     const message = this.#message;
     if (message === undefined) return false;
@@ -45,7 +45,7 @@ export class ChunkWatch {
       this.#message = undefined;
       return false;
     }
-    // What came together with the head is not looked at.
+    // Bytes that arrived together with the head aren't counted.
     if (this.#beforeBody < 0) this.#beforeBody = bytesRead - message.bodyBytes;
     const around = bytesRead - this.#beforeBody - message.bodyBytes;
     return around > overheadBytes.inAll + overheadBytes.ofAPiece * message.pieces;

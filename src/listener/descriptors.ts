@@ -1,19 +1,24 @@
-/** What needs a descriptor to be held; an open file. */
+/** Something that takes a file descriptor, such as an open file. */
 export interface Descriptor {
   close(): void;
 }
 
-/** Opening more takes milliseconds of each start; the watch learns higher limits when they are met. */
+/**
+ * Opening more would add milliseconds to each start. `AcceptWatch` learns higher limits when they
+ * are reached.
+ */
 const mostTried = 2_100;
-/** That the service itself needs: its database, journal and standard streams. */
+/** Descriptors that the service itself needs: for its database, journal and standard streams. */
 const ownDescriptors = 40;
-/** The runtime takes as many connections in one go, before one that makes room for another closes. */
+/**
+ * The runtime accepts this many connections at once, before one that was ended to make room closes.
+ */
 const acceptedAtOnce = 128;
 
 /**
- * How many connections the limit of descriptors allows, found by opening some, since a process may
- * not read its limit: half of them, so that each caller's call finds one for its vendor. Undefined
- * where there are many.
+ * Returns how many connections the limit of descriptors allows; undefined if they are many. Opens
+ * some to find out, since a process may not read its limit. Half of the free ones, so that each
+ * caller's call has one for its vendor.
  */
 export function connectionsByDescriptors(open: () => Descriptor): number | undefined {
   const opened: Descriptor[] = [];

@@ -5,8 +5,8 @@ import type { Unreadable } from "./refusal.ts";
 const mostHeaders = 200;
 
 /**
- * What is wrong with a head that the parser let through: more headers than anybody needs, or not
- * exactly one well-formed `Host` (RFC 9112 §3.2; HTTP/1.0 may have none).
+ * Returns what is wrong with a head that the parser accepted: more headers than anybody needs, or
+ * not exactly one well-formed `Host` (RFC 9112 §3.2; HTTP/1.0 may have none).
  */
 export function faultOfHead(
   request: Pick<IncomingMessage, "rawHeaders" | "httpVersionMinor">,
@@ -31,8 +31,8 @@ function isHost(host: string): boolean {
 }
 
 /**
- * What is wrong with a request's target: it is a path, or an address of HTTP as proxies get it
- * (RFC 9112 §3.2). `*` asks about the server as a whole, of which there is nothing to say.
+ * Returns what is wrong with a request's target, which must be a path or an absolute HTTP URL, as
+ * sent to proxies (RFC 9112 §3.2). `*`, which asks about the server as a whole, is not supported.
  */
 export function faultOfTarget(target = ""): Unreadable | undefined {
   const isPath = target.startsWith("/") && !target.includes("\\");

@@ -1,26 +1,29 @@
 /** How long connections may take, and how many there may be. */
 export interface ConnectionLimits {
-  /** For the handshake, and again for the first head; for a later head from its first byte on. */
+  /**
+   * Time for the TLS handshake, and again for the first head; for a later head from its first byte
+   * on.
+   */
   readonly headMs: number;
-  /** Of silence within a body. */
+  /** Longest silence within a body. */
   readonly bodyMs: number;
-  /** That a body must bring on average over `rateSpanMs`. */
+  /** Least average rate of a body over `rateSpanMs`. */
   readonly bodyBytesPerSecond: number;
   readonly rateSpanMs: number;
-  /** Of silence between requests, and of an unread answer that is complete. */
+  /** Longest silence between requests, and longest time that a complete answer may stay unread. */
   readonly idleMs: number;
-  /** In which nothing is taken of an answer that goes on. */
+  /** Longest time in which the caller reads nothing of an answer that is still being written. */
   readonly unreadMs: number;
   /** Connections at once. */
   readonly most: number;
-  /** Of one address. */
+  /** Connections at once from one address. */
   readonly mostPerPeer: number;
 }
 
 /** An honest upload on a bad line is faster. */
 const leastBodyRate = { bodyBytesPerSecond: 1024, rateSpanMs: 30_000 };
 
-/** Limits as the configuration says them. */
+/** Returns the limits that the configuration sets. */
 export function limitsOf(config: {
   readonly callerHeadTimeoutMs: number;
   readonly callerBodyTimeoutMs: number;

@@ -17,7 +17,10 @@ import { type Refusal, type Unreadable, unreadable } from "./refusal.ts";
 import { keepNoParsers, listNoRequests } from "./runtime_http.ts";
 import { createWebSockets } from "./web_socket.ts";
 
-/** Answers a request; `remoteHost` is the address of the peer, `incoming` what a guard knows. */
+/**
+ * Answers a request; `remoteHost` is the address of the peer, `incoming` the Node request that a
+ * guard saw.
+ */
 export type Handle = (
   request: Request,
   remoteHost: string,
@@ -27,11 +30,14 @@ export type Handle = (
 /** An open port. */
 export interface Listener {
   readonly port: number;
-  /** Connections at the moment. */
+  /** Current number of connections. */
   readonly connections: number;
-  /** Who hears from now on what connections were refused or ended. */
+  /** Sets where refused and ended connections are reported. */
   tell(hearers: ConnectionListeners): void;
-  /** Takes no new requests and resolves when those under way are answered, at most after `ms`. */
+  /**
+   * Takes no new requests, and resolves when those under way are answered, after `ms` at the
+   * latest.
+   */
   drain(ms: number): Promise<void>;
   /** Ends at once. */
   abort(): Promise<void>;
@@ -41,11 +47,11 @@ export interface ListenOptions {
   host: string;
   port: number;
   /**
-   * What who sends such a request is told, before the connection is closed; `target` as it was
-   * sent, where it could be read.
+   * Makes the answer to such a request, after which the connection is closed; `target` is the
+   * request's as it was sent, if it could be read.
    */
   refuse(why: Unreadable, target?: string): Refusal;
-  /** Stands before what answers requests, and may answer in its place. */
+  /** Wraps the function that answers requests, and may answer in its place. */
   guard?: ((listener: http.RequestListener) => http.RequestListener) | undefined;
   /** Answers requests for WebSockets; without it they are ordinary requests. */
   sockets?: SocketHandler | undefined;
@@ -55,20 +61,20 @@ export interface ListenOptions {
   tls?: { cert: string; key: string };
   limits: ConnectionLimits;
   clock: Clock;
-  /** How many processes listen on the port together; 1 when absent. */
+  /** How many processes share the port; default: 1. */
   sharers?: number;
-  /** Connections that descriptors allow, where that is known to be few. */
+  /** Max connections that the limit of descriptors allows, if they are known to be few. */
   mostByDescriptors?: number;
   /** Called twice a second as long as the port takes connections. */
   onAlive?(): void;
 }
 
 /**
- * Opens a port. On `node:http`, since `Deno.serve` (2.9.6) does not notice a caller who leaves
+ * Opens a port with `node:http`, since `Deno.serve` (2.9.6) doesn't notice a caller who leaves
  * before the answer begins unless head and body came in one piece: the vendor would be paid for
- * nobody. Its parsers are never shared, and what it leaves out (time limits, caps, an error of
- * accepting) is done here. Rejects with the system's error (`code` EADDRINUSE, EACCES, …) when it
- * can't listen.
+ * nobody. Parsers are never shared, and what `node:http` lacks (time limits, caps, recovery when
+ * accepting fails) is done here. Rejects with the system's error (`code` EADDRINUSE, EACCES, …)
+ * when it can't listen.
  */
 export async function openListener(options: ListenOptions, handle: Handle): Promise<Listener> {
   keepNoParsers();
@@ -88,7 +94,8 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
     throw thrown;
   }
   listNoRequests(server);
-  // A later one, as of opening anew, is its caller's; without a listener it would end the process.
+  // Later errors, such as when reopening the port, are handled where they arise; without a listener
+  // they would end the process.
   server.on("error", () => {});
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : options.port;
@@ -128,32 +135,35 @@ export function isNamed(cert: string, name: string): boolean {
 
 function createServer({ tls, limits, sockets }: ListenOptions): http.Server {
   const common = {
-    // What is no request for a WebSocket of ours is an ordinary one: who doesn't know a protocol may
-    // answer in HTTP/1.1 (RFC 9110 §7.8).
+    // Other requests to switch protocols are answered as ordinary ones: a server that doesn't know
+    // a protocol may answer in HTTP/1.1 (RFC 9110 §7.8).
     shouldUpgradeCallback: (request: http.IncomingMessage) => sockets?.takes(request) ?? false,
     IncomingMessage: CountedMessage,
-    // Streams leave in small pieces.
+    // Streams are sent in small pieces.
     noDelay: true,
-    // The runtime reads 64 KiB at a time; by default it reads two such pieces of a body that waits.
+    // The runtime reads 64 KiB at a time; by default it reads two such pieces of a body that has to
+    // wait.
     highWaterMark: 32 * 1024,
-    // Heads, bodies and idle connections are timed in `Connections`: what the runtime has for it
-    // (2.9.6) ends nothing, or not what stands before its first request.
+    // `Connections` limits the time of heads, bodies and idle connections: the runtime's own limits
+    // (2.9.6) end nothing, or no connection before its first request.
     requestTimeout: 0,
     headersTimeout: 0,
     keepAliveTimeout: limits.idleMs,
-    // Said in our own words, and looked at more closely.
+    // `faultOfHead` checks `Host` more closely, and it's refused in our own words.
     requireHostHeader: false,
   };
   const server = tls
-    // Handshakes are timed in `Connections` too; the runtime's own end is silent, so it comes later.
+    // `Connections` limits handshakes too. The runtime ends them without reporting it, so its limit
+    // is longer.
     ? https.createServer({ ...common, ...tls, handshakeTimeout: 4 * limits.headMs })
     : http.createServer(common);
-  // The runtime leaves headers out silently from the thousandth on; more than 200 are refused.
+  // By default the runtime silently drops headers from the thousandth on; `faultOfHead` refuses
+  // more than 200.
   server.maxHeadersCount = 0;
   return server;
 }
 
-/** Counts connections in before anything reads them. */
+/** Adds connections before anything reads from them. */
 function takeConnections(server: http.Server, connections: Connections, isTls: boolean): void {
   const runtimes = server.listeners("connection");
   server.removeAllListeners("connection");
@@ -170,7 +180,7 @@ function takeConnections(server: http.Server, connections: Connections, isTls: b
   server.on("tlsClientError", (_error: Error, socket: net.Socket) => socket.destroy());
 }
 
-/** What the runtime's TLS sockets know of the socket below. */
+/** A TLS socket of the runtime, which knows the socket below it. */
 type TlsSocket = net.Socket & { _parent?: net.Socket | null };
 
 function takeRequests(
@@ -186,15 +196,15 @@ function takeRequests(
   const { guard = (listener) => listener } = options;
   const answer = guard(getRequestListener((request, bindings) => {
     const { incoming, outgoing } = bindings as Bindings;
-    // Keeping the connection is what HTTP/1.1 does anyway; callers need no headers that say so.
+    // HTTP/1.1 keeps connections open by default; callers need no header that says so.
     outgoing.removeHeader("connection");
     return handle(request, incoming.socket.remoteAddress ?? "", incoming);
   }, {
-    // Of requests of HTTP/1.0, which may name none.
+    // For requests of HTTP/1.0, which may name no host.
     hostname: "localhost",
-    // Deno's own Request and Response stay as they are for everybody else.
+    // All other code keeps Deno's own Request and Response.
     overrideGlobalObjects: false,
-    // It would end connections whose request goes on for half a second after the answer.
+    // The cleanup would end connections whose request goes on for half a second after the answer.
     autoCleanupIncoming: false,
     errorHandler: answerUnreadable,
   }));
@@ -210,11 +220,11 @@ function takeRequests(
     request.resume();
   };
   server.on("request", take);
-  // An expectation that we don't know is no reason to refuse what we do.
+  // An unknown `Expect` header is no reason to refuse a request that we know.
   server.on("checkExpectation", take);
 }
 
-/** Requests for WebSockets, each on a connection of its own from then on. */
+/** Handles requests for WebSockets, each of which then has its connection to itself. */
 function takeSockets(
   server: http.Server,
   connections: Connections,
@@ -243,7 +253,7 @@ function takeSockets(
 
 const defaultMessageBytes = 1024 * 1024;
 
-/** What is no request that anybody answers. */
+/** Refuses everything else: what can't be read, and CONNECT. */
 function refuseTheRest(
   server: http.Server,
   connections: Connections,
@@ -255,16 +265,19 @@ function refuseTheRest(
     events.ended(why, connections.peerOf(socket));
     connections.refuse(socket, why);
   });
-  // Without this the runtime would close the connection in silence.
+  // Without this the runtime would silently close the connection.
   server.on("connect", (_request: http.IncomingMessage, socket: net.Socket) => {
     connections.refuse(socket, "connect");
   });
 }
 
-/** How often connections are looked for whose last answer has ended meanwhile. */
+/** How often `drain` looks for connections whose last answer has ended meanwhile. */
 const idleLookMs = 50;
 
-/** Connections that a client keeps open without a request are closed, those it opened ahead too. */
+/**
+ * Closes the port and waits for requests under way, at most `ms`. Closes connections that clients
+ * keep open without a request, including those opened in advance.
+ */
 function drain(server: http.Server, connections: Connections, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => connections.endAll(), ms);

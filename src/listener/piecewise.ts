@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 
-/** Smaller writes are one. */
+/** Smaller writes aren't split. */
 const pieceBytes = 64 * 1024;
 
 type Done = (error?: Error | null) => void;
@@ -11,8 +11,9 @@ interface Chunk {
 }
 
 /**
- * Has large writes go out in pieces, each when the one before it was taken: of a single write
- * nobody can tell whether the other side reads it slowly or not at all. Calls `onTaken` after each.
+ * Splits large writes into pieces, each written when the one before it was taken: of a single write
+ * nobody can tell whether the other side reads it slowly or not at all. Calls `onTaken` before each
+ * piece.
  */
 export function writePiecewise(socket: Socket, onTaken: () => void): void {
   const write = socket._write;

@@ -12,20 +12,23 @@ export type Unreadable =
   | "connect"
   | "full";
 
-/** An answer that is made of nothing. */
+/** A complete HTTP answer. */
 export interface Refusal {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** What is said of a request that was never read is still read by who sends on for a while. */
+/**
+ * How long, and for how many more bytes, a refused connection stays open, so that a caller that
+ * goes on sending can read the answer.
+ */
 const lingerMs = 1_000;
 const lingerBytes = 1024 * 1024;
 
 /**
- * Says why on a connection that reads no further request, and ends it. Bytes that still come reach
- * nothing: the parser that had them is closed, or about to be.
+ * Sends the refusal on a connection that reads no further request, and ends it. Bytes that still
+ * arrive are discarded: the parser that had them is closed, or about to be.
  */
 export function refuse(socket: Socket, refusal: Refusal): void {
   deafen(socket);
@@ -35,7 +38,7 @@ export function refuse(socket: Socket, refusal: Refusal): void {
   socket.once("close", () => clearTimeout(timer));
 }
 
-/** From now on what comes is thrown away, whatever had listened for it. */
+/** Discards what arrives from now on, and removes whatever had listened for it. */
 export function deafen(socket: Socket): void {
   detachParser(socket);
   socket.removeAllListeners("data");
@@ -60,7 +63,7 @@ function textOf({ status, headers, body }: Refusal): string {
   return `HTTP/1.1 ${status} ${reason}\r\n${head}connection: close\r\n\r\n${body}`;
 }
 
-/** The runtime's word for what its parser found. */
+/** Translates the runtime's code for what its parser found. */
 export function unreadable(code: string | undefined): "too_large" | "malformed" {
   return code === "HPE_HEADER_OVERFLOW" ? "too_large" : "malformed";
 }

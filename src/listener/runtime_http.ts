@@ -2,14 +2,14 @@ import { createRequire } from "node:module";
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 
-// What is done to the inside of the runtime's `node:http` is done here.
+// All access to the internals of the runtime's `node:http` is here.
 
 /**
- * The runtime keeps parsers in a pool that servers and clients share, and a connection whose head was
- * refused goes on feeding the parser that it had: what a stranger sent after a 431 was read as a
- * vendor's answer to somebody else's call (docs/decisions.md, 0097). A pool of no places keeps none:
- * each parser is closed with its connection. Throws where that can't be done: a listener that would
- * mix up callers must not start.
+ * Makes the runtime reuse no HTTP parsers. It keeps them in a pool that servers and clients share,
+ * and a connection whose head was refused goes on feeding the parser that it had: what a stranger
+ * sent after a 431 was read as a vendor's answer to somebody else's call (docs/decisions.md, 0097).
+ * A pool without places keeps none: each parser is closed with its connection. Throws if that can't
+ * be done: a listener that would mix up callers must not start.
  */
 export function keepNoParsers(inside: unknown = insideOfHttp()): void {
   const parsers = parsersIn(inside);
@@ -20,7 +20,7 @@ export function keepNoParsers(inside: unknown = insideOfHttp()): void {
   }
   parsers.max = 0;
   parsers.list.length = 0;
-  // Asked, not believed: a pool that keeps what it is given has another way of counting.
+  // Checks that it works: a pool that still keeps a parser counts its places in another way.
   const parser = parsers.alloc();
   const isReusable = parsers.free(parser);
   if (isReusable !== false || parsers.list.length > 0) {
@@ -31,7 +31,9 @@ export function keepNoParsers(inside: unknown = insideOfHttp()): void {
   parser.close();
 }
 
-/** This runtime can't keep connections apart; one line that says so and what to do. */
+/**
+ * This runtime can't keep connections apart. The message is one line that says so and what to do.
+ */
 export class SharedParsersError extends Error {
   override name = "SharedParsersError";
 }
@@ -40,7 +42,7 @@ interface Pool {
   max: number;
   list: unknown[];
   alloc(): { close(): void };
-  /** False when it didn't keep what it was given. */
+  /** False if it didn't keep the parser. */
   free(parser: unknown): boolean;
 }
 
@@ -61,8 +63,8 @@ function insideOfHttp(): unknown {
 }
 
 /**
- * Calls `look` after each piece that a connection's parser has read. On plain connections the parser
- * takes bytes past the socket, which then has no event of its own for them.
+ * Calls `look` after each piece that a connection's parser has read. On plain connections the
+ * parser reads past the socket, which then emits no event for these bytes.
  */
 export function afterEachRead(socket: Socket & { parser?: unknown }, look: () => void): void {
   socket.on("data", look);
@@ -78,7 +80,7 @@ export function afterEachRead(socket: Socket & { parser?: unknown }, look: () =>
   parser[key] = executeAndLook;
 }
 
-/** From now on the connection's parser gets none of its bytes; the socket has them. */
+/** From now on the connection's parser gets none of its bytes; the socket emits them. */
 export function detachParser({ parser }: Socket & { parser?: unknown }): void {
   if (!isRecord(parser) || parser._consumed !== true || !isFunction(parser.unconsume)) return;
   parser.unconsume();
@@ -86,10 +88,10 @@ export function detachParser({ parser }: Socket & { parser?: unknown }): void {
 }
 
 /**
- * From now on a server that listens keeps no list of its requests under way. The runtime has it for
- * time limits that are off here, as a `Map` which every request changes twice: what such a Map leaves
- * behind kept each request that was under way at a scavenge alive until a major collection
- * (docs/decisions.md, 0368). False where this runtime has no such list.
+ * Makes a listening server keep no list of its requests under way. The runtime has the list for
+ * time limits that are off here. It's a `Map` that every request changes twice, whose old tables
+ * kept each request that was under way at a scavenge alive until a major collection
+ * (docs/decisions.md, 0368). Returns false if this runtime has no such list.
  */
 export function listNoRequests(server: Server): boolean {
   const key = Object.getOwnPropertySymbols(server).find(({ description }) =>

@@ -3,11 +3,14 @@ import type { Socket } from "node:net";
 import { WebSocketServer } from "ws";
 import type { FrameChannel, FrameReceiver } from "../base/frame_channel.ts";
 
-/** The protocol, from the package: frames, masks, fragments, UTF-8, the closing handshake. */
+/**
+ * The WebSocket protocol, implemented by the package `ws`: frames, masks, fragments, UTF-8, the
+ * closing handshake.
+ */
 export interface WebSockets {
   /**
-   * Answers the handshake with 101, or refuses it with 400 or 426 and closes the connection.
-   * Undefined in the second case.
+   * Answers the handshake with 101, or refuses it with 400 or 426 and closes the connection; then
+   * returns undefined.
    */
   open(
     request: IncomingMessage,
@@ -17,26 +20,27 @@ export interface WebSockets {
   ): OpenSocket | undefined;
 }
 
-/** An open WebSocket as the listener keeps it. */
+/** An open WebSocket, as the listener holds it. */
 export interface OpenSocket {
   readonly channel: FrameChannel;
   readonly receiver: FrameReceiver;
-  /** Looks whether the caller is still there; called about once a second. */
+  /** Checks whether the caller is still there; called about once a second. */
   look(nowMs: number): void;
 }
 
-/** Messages beyond it end the socket with 1009. */
+/** A larger message closes its socket with code 1009. */
 export function createWebSockets(maxMessageBytes: number): WebSockets {
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
     maxPayload: maxMessageBytes,
-    // Of deflated messages nobody knows how large they become, and each keeps a window of memory.
+    // The size of a compressed message is unknown before it's inflated, and compression takes a
+    // window of memory per socket.
     perMessageDeflate: false,
-    // Answered below, as long as the caller reads.
+    // Pings are answered below, as long as the caller reads.
     autoPong: false,
-    // A frame each turn of the event loop. A piece from the network holds ten thousand small ones,
-    // whose handling at once would let nobody else have a turn.
+    // One message per turn of the event loop. A piece from the network may hold ten thousand small
+    // ones, which at once would let nobody else have a turn.
     allowSynchronousEvents: false,
     closeTimeout: closeMs,
   }) as unknown as PackageServer;
@@ -54,16 +58,16 @@ export function createWebSockets(maxMessageBytes: number): WebSockets {
 
 /** How long a caller may take to answer a close frame. */
 const closeMs = 2_000;
-/** Without a byte from the caller for this long it is asked whether it is there … */
+/** After this long without a byte from the caller, a ping asks whether it's there … */
 const pingAfterMs = 30_000;
-/** … and given up after this. */
+/** … and after this long the connection is ended. */
 const silentMs = 75_000;
-/** Frames that wait for the caller, before `send` says that it is behind. */
+/** Bytes that may wait for the caller before `send` returns false. */
 const behindBytes = 64 * 1024;
-/** A caller that is further behind reads nothing: what it is sent on its own behalf ends it. */
+/** A caller that is further behind reads nothing: the next `send` ends its connection. */
 const mostBehindBytes = 4 * 1024 * 1024;
 
-/** What is used of the package. */
+/** The part of the package that is used. */
 interface PackageServer {
   handleUpgrade(
     request: IncomingMessage,
@@ -110,10 +114,11 @@ class Channel implements OpenSocket, FrameChannel {
     this.#webSocket = webSocket;
     this.#socket = socket;
     this.#working = working;
-    // Before the package reads it, so that a message ends after its bytes were counted.
+    // Before the package's own listener, so that the bytes of a message are counted before it's
+    // complete.
     socket.prependListener("data", (piece: Uint8Array) => receiver.arrived(piece.length));
     socket.on("drain", () => this.#drained());
-    // Control frames are no part of a message.
+    // Control frames aren't part of a message.
     webSocket.on("ping", (data) => {
       receiver.arrived(-controlBytes(data));
       if (webSocket.readyState === openState && !this.#isFull()) webSocket.pong(data);
@@ -187,7 +192,7 @@ class Channel implements OpenSocket, FrameChannel {
   }
 }
 
-/** A masked control frame with its head. */
+/** Bytes of a masked control frame, including its header. */
 function controlBytes(data: Uint8Array): number {
   return 6 + data.length;
 }
