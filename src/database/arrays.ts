@@ -1,6 +1,6 @@
 /**
- * PostgreSQL's array literals, such as `{1,NULL,{"a,b"}}` (its manual, "Array Input and Output
- * Syntax"). The drivers' own parsers read NULL as text, or a bigint as a number.
+ * Parses one of PostgreSQL's array literals, such as `{1,NULL,{"a,b"}}` (its manual, "Array Input
+ * and Output Syntax"). The drivers' own parsers read NULL as text, or a bigint as a number.
  */
 export function parseArray<T>(text: string, parse: (element: string) => T): unknown[] {
   let at = 0;
@@ -36,7 +36,7 @@ export function parseArray<T>(text: string, parse: (element: string) => T): unkn
   return readArray();
 }
 
-/** The literal of an array; times are written as RFC 3339. */
+/** Returns the literal of an array; times are written as RFC 3339. */
 export function formatArray(elements: readonly unknown[]): string {
   return `{${elements.map(formatElement).join(",")}}`;
 }
@@ -48,13 +48,13 @@ function formatElement(element: unknown): string {
   return quoted(textOf(element));
 }
 
-/** A single value as PostgreSQL reads it: times as RFC 3339. */
+/** Returns a single value as PostgreSQL reads it: times as RFC 3339. */
 export function textOf(value: unknown): string {
   return value instanceof Date ? value.toISOString() : String(value);
 }
 
 function quoted(text: string): string {
-  // Most texts have neither, and to look for one character is faster than for one of two.
+  // Most texts have neither, and searching for one character is faster than for either of two.
   const escaped = text.includes("\\") ? text.replaceAll("\\", "\\\\") : text;
   return `"${escaped.includes('"') ? escaped.replaceAll('"', '\\"') : escaped}"`;
 }

@@ -1,8 +1,8 @@
 import { formatArray, textOf } from "./arrays.ts";
 
 /**
- * A row for `Transaction.copyIn`: its values, column by column, as a line of the text format of
- * PostgreSQL's `COPY` (its manual, "COPY", "Text Format"). Times are written as RFC 3339.
+ * Returns a row for `Transaction.copyIn`: its values, column by column, as a line of the text
+ * format of PostgreSQL's `COPY` (its manual, "COPY", "Text Format"). Times are written as RFC 3339.
  */
 export function copyLine(values: readonly unknown[]): string {
   return `${values.map(copyCell).join("\t")}\n`;
@@ -13,7 +13,9 @@ function copyCell(value: unknown): string {
   return escaped(Array.isArray(value) ? formatArray(value) : textOf(value));
 }
 
-/** Most texts have none of these, and to look for one character is faster than for one of four. */
+/**
+ * Most texts have none of these, and searching for one character is faster than for any of four.
+ */
 function escaped(text: string): string {
   let written = text.includes("\\") ? text.replaceAll("\\", "\\\\") : text;
   if (written.includes("\n")) written = written.replaceAll("\n", "\\n");

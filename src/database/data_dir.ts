@@ -17,9 +17,9 @@ const namelessMs = 1_000;
 
 /**
  * Claims a data directory for this process; creates it if missing. The operating system holds the
- * lock, so that a killed process leaves none. A program that the owner is starting holds it too,
- * for the milliseconds until it runs: that is waited for. Throws an Error of one line that names the
- * owner and says what to do.
+ * lock, so that a killed process leaves none behind. A program that the owner is starting holds it
+ * too, for the milliseconds until it runs, so this waits a moment. Throws an Error of one line that
+ * names the owner and says what to do.
  */
 export async function claimDataDir(path: string): Promise<DataDirClaim> {
   const file = await openLock(path);
@@ -60,9 +60,9 @@ export function embeddedDatabaseIn(path: string): string {
 const leavingMs = 40_000;
 
 /**
- * Claims what a server writes for itself alone (journal, tombstones, process id), in `DATA_DIR` or
- * below it, until `close`. A worker whose parent was killed may still hold it while it ends: that is
- * waited for. Throws an Error of one line when it takes longer.
+ * Claims what a server writes only for itself (journal, tombstones, process id), in `DATA_DIR` or
+ * below it, until `close`. A worker whose parent was killed may still hold it while it ends, so
+ * this waits for it. Throws an Error of one line if that takes longer.
  */
 export async function claimProcessDir(path: string, waitMs = leavingMs): Promise<Deno.FsFile> {
   const file = await openLock(path, "process.lock");
@@ -76,7 +76,7 @@ export async function claimProcessDir(path: string, waitMs = leavingMs): Promise
   return file;
 }
 
-/** Directories of workers other than the first, by their number. */
+/** The directories of workers other than the first, by their number. */
 export async function workerDirs(dataDir: string): Promise<Map<number, string>> {
   const found = new Map<number, string>();
   try {
@@ -89,7 +89,10 @@ export async function workerDirs(dataDir: string): Promise<Map<number, string>> 
   return new Map([...found].sort(([a], [b]) => a - b));
 }
 
-/** The directory of worker `index`: the first one has `DATA_DIR` itself, as a process alone has. */
+/**
+ * Returns the directory of worker `index`: the first one has `DATA_DIR` itself, like a process
+ * without workers.
+ */
 export function workerDir(dataDir: string, index: number): string {
   return index === 1 ? dataDir : `${dataDir}/workers/${index}`;
 }
@@ -104,7 +107,7 @@ async function openLock(path: string, name = "owner.lock"): Promise<Deno.FsFile>
 }
 
 function unusable(path: string, thrown: unknown): Error {
-  // Deno's own words are about its flags, which nobody here has set.
+  // Deno's own message is about its flags, which nobody here has set.
   const reason = thrown instanceof Deno.errors.NotCapable
     ? "this program may not write there"
     : thrown instanceof Error
@@ -123,7 +126,7 @@ function heldBy(path: string, owner: Owner | undefined): string {
   return `DATA_DIR=${path} is held by ${who}: stop it, or set DATA_DIR to another directory.`;
 }
 
-/** The owner's address; undefined if there is no owner, or it has no address yet. */
+/** Returns the owner's address; undefined if there is no owner, or it has no address yet. */
 export async function addressOfOwner(path: string): Promise<string | undefined> {
   return (await readOwner(path))?.address;
 }
@@ -139,8 +142,8 @@ async function readOwner(path: string): Promise<Owner | undefined> {
 }
 
 /**
- * The id under which this process holds leases: created once per `DATA_DIR`, so that a restart finds
- * its leases. The caller must have claimed the directory.
+ * Returns the id under which this process holds leases: created once per `DATA_DIR`, so that a
+ * restart finds its leases. The caller must have claimed the directory.
  */
 export async function readProcessId(dataDir: string, newId: () => string): Promise<string> {
   const path = `${dataDir}/process-id`;

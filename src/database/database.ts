@@ -24,9 +24,9 @@ export interface Queryable {
     options?: QueryOptions,
   ): Promise<Row[]>;
   /**
-   * Gives each row as it arrives, in the server's own bytes: each value is its text in UTF-8, in the
-   * order of the select. No strings are made of them. `onRow` must not throw. Absent where the
-   * driver has only strings (embedded).
+   * Calls `onRow` with each row as it arrives, in the server's own bytes: each value is its text in
+   * UTF-8, in the order of the select, and no strings are made. `onRow` must not throw. Absent if
+   * the driver only returns strings (embedded).
    */
   eachRow?(
     text: string,
@@ -34,11 +34,15 @@ export interface Queryable {
     onRow: (row: BytesRow) => void,
     options?: QueryOptions,
   ): Promise<void>;
-  /** Whether a parameter of type `bytea` is sent as it is; absent where it is sent as hexadecimal digits. */
+  /**
+   * Set if a parameter of type `bytea` is sent as bytes; absent if it's sent as hexadecimal digits.
+   */
   readonly sendsBytes?: true;
 }
 
-/** See `Queryable.eachRow`. Values are views of a larger buffer: whoever keeps one keeps that too. */
+/**
+ * See `Queryable.eachRow`. Values are views of a larger buffer, which a retained value retains too.
+ */
 export type BytesRow = readonly (Uint8Array<ArrayBuffer> | null)[];
 
 export interface QueryOptions {
@@ -52,8 +56,9 @@ export interface QueryOptions {
 /** Statements of one transaction. */
 export interface Transaction extends Queryable {
   /**
-   * Adds rows to these columns of a table, each a line of `copyLine`: PostgreSQL reads them in half of
-   * the time that it takes for arrays of parameters. A row that is there already fails the whole.
+   * Inserts rows into these columns of a table, each a line of `copyLine`: PostgreSQL takes half
+   * the time that it takes for arrays of parameters. A row that exists already fails the whole
+   * statement.
    */
   copyIn(table: string, columns: readonly string[], lines: readonly string[]): Promise<void>;
 }
@@ -71,8 +76,8 @@ export interface Database extends Queryable {
    */
   readonly reads?: Queryable;
   /**
-   * Runs what the thread's own module does (`openEmbedded`), beside the data: plain values go in and
-   * come out. Fails as `query` does. Embedded database only.
+   * Runs the work of the thread's module (`openEmbedded`), in the database's own thread: input and
+   * output are plain values. Fails as `query` does. Embedded database only.
    */
   work?(input: unknown): Promise<unknown>;
   close(): Promise<void>;

@@ -6,14 +6,14 @@ import type { Queryable } from "./database.ts";
  */
 const erasureLock = 7_305_112_604_914n;
 
-/** An erasure holds it to the end of its transaction. */
+/** Takes the lock for an erasure, until its transaction ends. */
 export async function lockForErasure(tx: Queryable): Promise<void> {
   await tx.query("select pg_advisory_xact_lock($1::bigint)", [erasureLock]);
 }
 
 /**
- * A writer takes it before any row and holds it to the end of its transaction: no erasure, which takes
- * the same rows in another order, happens in between.
+ * Takes the lock for a writer, until its transaction ends. It must come before the lock of any row:
+ * an erasure, which locks the same rows in another order, then can't happen in between.
  */
 export async function lockForWriting(tx: Queryable): Promise<void> {
   await tx.query(sharedErasureLock);

@@ -35,14 +35,17 @@ export function createFairReads(database: Database): FairReads {
   return { of: among(quick, reads), inBulk: among(bulk, database) };
 }
 
-/** Names of methods whose first argument is an account, or says whose it is. */
+/** Names of methods whose first argument is an account's id, or an object with one. */
 type OfAccounts<T> = {
   [K in keyof T]: T[K] extends (first: infer First, ...rest: never[]) => unknown
     ? First extends number | { accountId: number } ? K : never
     : never;
 }[keyof T];
 
-/** These methods of what `create` makes, each with the reads of the account that it is asked for. */
+/**
+ * Returns these methods of the object that `create` makes; each call reads on behalf of the account
+ * in its first argument.
+ */
 export function readsByAccount<T extends object, Name extends OfAccounts<T>>(
   of: (accountId: number) => Queryable,
   create: (database: Queryable) => T,

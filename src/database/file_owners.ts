@@ -1,10 +1,10 @@
 import { embeddedDatabaseIn } from "./data_dir.ts";
 
 /**
- * The id of the user who owns the embedded database in `dataDir`, if files that this process writes
- * there would belong to another one. A file made for the purpose shows that: the process may lack the
- * permission to read its own id, and file systems may map ids. Undefined where no file can be made,
- * and on systems without such ids.
+ * Returns the id of the user who owns the embedded database in `dataDir`, if files that this
+ * process writes there would belong to another one. Makes a file to find out: the process may lack
+ * the permission to read its own id, and file systems may map ids. Undefined if no file can be
+ * made, and on systems without such ids.
  */
 export async function otherOwnerOf(dataDir: string): Promise<number | undefined> {
   const { uid } = await Deno.stat(embeddedDatabaseIn(dataDir));

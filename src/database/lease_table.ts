@@ -11,8 +11,8 @@ export interface LeaseTable<Owner> {
   /** Locks the owners' sums, always in the same order. */
   lock(tx: Queryable, owners: readonly Owner[]): Promise<void>;
   /**
-   * Deletes the leases of locked owners that the condition `which` names, and takes what they held
-   * off the owners' sums; gives `amount_nanos` of each.
+   * Deletes those leases of locked owners that match the condition `which`, and subtracts their
+   * amounts from the owners' sums. Returns `amount_nanos` of each.
    */
   remove(
     tx: Queryable,
@@ -22,7 +22,7 @@ export interface LeaseTable<Owner> {
   ): Promise<readonly SqlRow[]>;
 }
 
-/** A lease that its process goes on holding. */
+/** A lease that its process still holds. */
 interface HeldLease<Owner> {
   readonly leaseId: string;
   readonly accountId: Owner;
@@ -30,8 +30,8 @@ interface HeldLease<Owner> {
 }
 
 /**
- * Prolongs leases, and takes back those of processes that are gone. Owners are locked before leases,
- * as by a charge that is posted meanwhile.
+ * Renews leases, and takes back those of processes that are gone. Owners are locked before leases,
+ * in the same order as by a charge that is posted meanwhile.
  */
 export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<Owner>) {
   const takeBack = (which: string, values: readonly string[]) =>
@@ -48,7 +48,7 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
       return { leases: returned.length, nanos };
     });
   return {
-    /** Gives the ids of those that are still there. */
+    /** Returns the ids of the leases that still exist. */
     async renew(held: readonly HeldLease<Owner>[], seconds: number): Promise<ReadonlySet<string>> {
       if (held.length === 0) return new Set();
       const rows = await database.transaction(async (tx) => {
@@ -74,7 +74,7 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
   };
 }
 
-/** What was taken of an owner's sum, and what is left of that. */
+/** Reads how much was taken from an owner's sum, and how much of the sum is left. */
 export function readTaken(row: SqlRow) {
   return {
     grantedNanos: row.granted as bigint,

@@ -98,7 +98,7 @@ class MigrationRun {
     }
   }
 
-  /** `isNew`: the database is made, not migrated, and nobody waits for news of that. */
+  /** `isNew`: the database is created, not migrated, so its steps aren't logged. */
   async apply(step: Migration, isNew: boolean): Promise<void> {
     const { version, name } = step;
     if (!isNew) this.#log.info("migrating the database", { step: version, name });
@@ -157,7 +157,10 @@ class MigrationRun {
 /** SQLSTATEs: lock not available, deadlock (PostgreSQL's manual, "Error Codes"). */
 const retried = ["55P03", "40P01"];
 
-/** A session that says nothing for a minute is ended, and the lock with it. */
+/**
+ * Keeps a transaction's session alive during `work`: the server ends a session that is silent for a
+ * minute, and with it the lock.
+ */
 async function whileHeld<T>(tx: Queryable, work: () => Promise<T>): Promise<T> {
   const timer = setInterval(() => void tx.query("select 1").catch(() => {}), heldMs);
   try {

@@ -10,7 +10,8 @@ import { openPostgres } from "./postgres/postgres.ts";
 
 /**
  * Opens and migrates the database: PostgreSQL if a URL is set, else the embedded one below the data
- * directory, which this process must have claimed; `embeddedModule` as of `openEmbedded`.
+ * directory, which this process must have claimed. `embeddedModule` is the `module` of
+ * `openEmbedded`.
  */
 export async function openDatabase(
   databaseUrl: Secret | undefined,

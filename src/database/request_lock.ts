@@ -3,7 +3,10 @@ import type { Queryable } from "./database.ts";
 /** How long a repeated `X-Request-ID` means the same request (docs/calling.md). */
 export const sameRequestHours = 24;
 
-/** A second request with the same id waits until the first one's transaction has ended. */
+/**
+ * Locks a request's id: a second request with the same id waits until the first one's transaction
+ * has ended.
+ */
 export async function lockRequest(
   tx: Queryable,
   what: string,

@@ -5,8 +5,8 @@ import { lockForWriting } from "./erasure_lock.ts";
 const retentionLock = 7_305_112_604_913;
 
 /**
- * Rows per transaction, so that locks are short: an erasure waits for it, and whoever writes behind the
- * erasure. Rows may hold whole conversations.
+ * Rows per transaction. Few, so that locks are short: an erasure waits for the transaction, and
+ * writers wait behind the erasure. Rows may hold whole conversations.
  */
 const batchRows = 500;
 
@@ -26,8 +26,8 @@ export async function unlessBusy<T>(work: () => Promise<T>): Promise<T | undefin
 }
 
 /**
- * One step of retention, in its own transaction: a lock that lasted longer would need its own session.
- * Throws out of `unlessBusy` if another process is erasing.
+ * Runs one step of retention in its own transaction: a lock that lasted longer would need its own
+ * session. If another process is erasing, throws the error that `unlessBusy` handles.
  */
 export async function eraseAlone<T>(
   database: Database,

@@ -1,9 +1,10 @@
 import type { Queryable, SqlValue } from "./database.ts";
 
 /**
- * A text that names the present state of a database: `<pg_snapshot>@<time>`. Reading as of then needs
- * no open transaction: a row names the transaction that wrote it (`xmin`), and the snapshot says which
- * ones had ended. So a slow reader blocks nothing, and can continue after a restart.
+ * Returns a text that identifies the current state of a database: `<pg_snapshot>@<time>`. Reading
+ * as of then needs no open transaction: a row names the transaction that wrote it (`xmin`), and the
+ * snapshot says which ones had ended. So a slow reader blocks nothing, and can continue after a
+ * restart.
  */
 export async function takeSnapshot(database: Queryable): Promise<string> {
   const [row] = await database.query(
@@ -14,18 +15,18 @@ export async function takeSnapshot(database: Queryable): Promise<string> {
 
 /** Conditions on rows as of a snapshot; `bind` returns the placeholder of a value. */
 export interface SnapshotConditions {
-  /** The row of this alias was written before. An update counts as a new write. */
+  /** The row of this alias was written before the snapshot. An update counts as a new write. */
   written(alias: string): string;
   /** The time in this column is so old that the row must be in the snapshot. */
   old(column: string): string;
-  /** The time in this column is before. */
+  /** The time in this column is before the snapshot's. */
   before(column: string): string;
 }
 
 /**
  * Transaction ids in rows have 32 bits and wrap around after four billion transactions. Rows this
- * old are taken to be in the snapshot, so that wraparound hides none. A row that is written so late,
- * after a long outage, may show up in the middle of an export.
+ * old count as part of the snapshot, so that wraparound hides none. A row that is written this
+ * late, after a long outage, may show up in the middle of an export.
  */
 const oldMs = 7 * 24 * 60 * 60 * 1000;
 const circle = 2n ** 32n;

@@ -16,13 +16,16 @@ const columns = {
   audit_log: ["account_id", "at"],
 } as const;
 
-/** Statistics target: as many most common values as a server has, so that rare models count as rare. */
+/**
+ * Statistics targets that differ from the default here. For interactions as many most common values
+ * as a PostgreSQL server has, so that rare models count as rare.
+ */
 const rowsByTable: Partial<Record<keyof typeof columns, number>> = { interactions: 100 };
 
 /**
- * Refreshes the planner's statistics of tables that have grown by a fifth: the embedded database has
- * no autovacuum, and would take a table of a million rows for empty. Samples a few thousand rows, one
- * table at a time, so that others wait only briefly.
+ * Refreshes the planner's statistics of tables that have grown by a fifth: the embedded database
+ * has no autovacuum, and would take a table of a million rows for empty. Samples a few thousand
+ * rows, one table at a time, so that other queries wait only briefly.
  */
 export async function refreshStatistics(database: Database): Promise<void> {
   const grown = await database.query(
@@ -42,14 +45,14 @@ export async function refreshStatistics(database: Database): Promise<void> {
   }
 }
 
-/** Tables whose large rows go by themselves, within hours or days. */
+/** Tables whose large rows expire within hours or days. */
 const expiring = ["replays", "cached_answers", "background_calls", "webhook_deliveries"];
 
 /**
- * Lets the embedded database use the room of expired rows again. What is unchanged since the last
- * time isn't read.
+ * Lets the embedded database reuse the room of expired rows. Pages that are unchanged since the
+ * last time aren't read.
  */
 export async function reclaimExpired(database: Database): Promise<void> {
-  // One at a time, so that others wait only briefly.
+  // One at a time, so that other queries wait only briefly.
   for (const table of expiring) await database.query(`vacuum ${table}`);
 }

@@ -2,7 +2,7 @@ import type { Queryable, SqlRow, Transaction } from "./database.ts";
 
 export interface OpenTransaction extends Transaction {
   commit(): Promise<void>;
-  /** Never throws; if it can't roll back, it gives the connection up. */
+  /** Never throws; if it can't roll back, it ends the connection. */
   rollback(): Promise<void>;
 }
 

@@ -64,7 +64,7 @@ export async function openEmbedded(
 
 /** What the operator can do about a database that can't be opened. */
 async function wayOut(directory: string): Promise<string> {
-  // A new database is made beside its place.
+  // The directory may not exist: a new database is first made beside it.
   if (await isDiskFull(dirname(directory))) {
     return "its disk is full, so nothing has to be wrong with it: make room there and start again";
   }

@@ -3,13 +3,17 @@ import { PGlite } from "@electric-sql/pglite";
 type Module = NonNullable<PGlite["Module"]>;
 type ProtocolArguments = Parameters<PGlite["execProtocol"]>;
 
-/** What PGlite's C code ends a statement with that failed in the ordinary way, and a start. */
+/**
+ * Exit statuses of PGlite's C code that are normal: after a statement that failed, and after a
+ * start.
+ */
 const ordinary: readonly unknown[] = [99, 100];
 
 /**
- * A database that fails once its PostgreSQL has stopped where it stood: at a PANIC, as when there is
- * no room for its log, or in a trap. PGlite takes that for the end of the statement and goes on, and
- * a later one waits without end for a lock that nobody releases, and blocks the thread.
+ * A PGlite that fails every statement once its PostgreSQL has stopped midway: at a PANIC, such as
+ * for lack of room for its log, or in a trap. PGlite itself takes that for the end of the statement
+ * and goes on; a later statement then waits forever for a lock that nobody releases, and blocks the
+ * thread.
  */
 export class GuardedPGlite extends PGlite {
   /** Why it has stopped. */
@@ -35,7 +39,7 @@ export class GuardedPGlite extends PGlite {
       const answer = await run();
       if (!this.#stopped) return answer;
     } catch (thrown) {
-      // What PostgreSQL has said last tells more than how it stopped.
+      // PostgreSQL's last error tells more than how it stopped.
       if (!this.#stopped) throw thrown;
       this.#stopped.reason = thrown;
     }

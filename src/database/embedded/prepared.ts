@@ -4,15 +4,20 @@ import { released } from "../../base/gc_hint.ts";
 import { pushAll } from "../../base/lists.ts";
 import type { SqlRow } from "../database.ts";
 
-/** Kept at most; the service has fewer texts that it repeats. */
+/** Max prepared statements; the service repeats fewer texts than this. */
 const maxStatements = 300;
-/** Plans are made anew when values of so many bytes, and a fifth of all so far, came since. */
+/**
+ * Plans are dropped once values of this many bytes, plus a fifth of all bytes before, have come
+ * since they were made.
+ */
 const leastGrowth = 4 * 1024 * 1024;
 
 type Parser = (value: string) => unknown;
 type Serializer = (value: unknown) => string;
 
-/** How values of a type are read and written, by its OID; what is not named is PGlite's. */
+/**
+ * How values of a type are parsed and serialized, by its OID; other types have PGlite's own codecs.
+ */
 export interface TypeCodecs {
   parsers: Readonly<Record<number, Parser>>;
   serializers: Readonly<Record<number, Serializer>>;
@@ -25,18 +30,18 @@ interface Statement {
 }
 
 /**
- * Statements that the database has parsed, and plans as PostgreSQL does for a session's prepared
- * statements: for the values at first, once for all values where that is as good. PGlite's `query`
- * parses and plans a text each time, which for most of ours takes longer than to run it. Who calls
- * has the database to itself.
+ * Prepared statements. PostgreSQL plans them as it does in any session: for the given values at
+ * first, then once for all values if that's as good. PGlite's `query` parses and plans a text each
+ * time, which for most of ours takes longer than running it. Callers must have the database to
+ * themselves.
  */
 export class PreparedStatements {
-  /** By text; the one that was used longest ago comes first. */
+  /** By text; the least recently used one comes first. */
   readonly #statements = new Map<string, Statement>();
   readonly #database: PGlite;
   readonly #codecs: TypeCodecs;
   #nextName = 1;
-  /** Bytes of values so far, and of them those that were there when the plans began to be made. */
+  /** Bytes of all values so far, and how many there were when plans were last dropped. */
   #bytes = 0;
   #bytesBefore = 0;
 
@@ -51,7 +56,7 @@ export class PreparedStatements {
     try {
       return await this.#run(statement, values);
     } catch (thrown) {
-      // The next one is parsed anew, as it must be where the type of a column has changed.
+      // Its next use parses it again, which is needed if a column's type has changed.
       this.#statements.delete(text);
       await this.#close([statement]);
       throw thrown;
@@ -70,7 +75,7 @@ export class PreparedStatements {
     await this.#forgetOutgrown();
   }
 
-  /** Parses all anew; after statements that may have changed tables. */
+  /** Drops all statements, to be parsed again; after statements that may have changed tables. */
   async forget(): Promise<void> {
     const all = [...this.#statements.values()];
     this.#statements.clear();
@@ -79,8 +84,9 @@ export class PreparedStatements {
   }
 
   /**
-   * A plan for a small table may read it whole, and would go on to while the table grows: nothing
-   * but new statistics would have PostgreSQL look at its size again.
+   * Drops plans after tables have grown. A plan made for a small table may read all of it, and goes
+   * on doing so while the table grows: only new statistics would make PostgreSQL check its size
+   * again.
    */
   async #forgetOutgrown(): Promise<void> {
     if (this.#bytes - this.#bytesBefore > leastGrowth + this.#bytesBefore / 5) await this.forget();
@@ -155,8 +161,8 @@ export class PreparedStatements {
   }
 
   /**
-   * What the database answers, or its first error: it skips what follows that up to the sync, which
-   * ends each round.
+   * Sends messages and returns what the database answers, or throws its first error: after that it
+   * skips messages up to the sync, which ends each round.
    */
   async #send(...messages: Uint8Array[]): Promise<Message[]> {
     const received: Message[] = [];
@@ -174,9 +180,10 @@ export class PreparedStatements {
 }
 
 /**
- * A message that binds values to a statement's parameters: texts as text, bytes in the binary format
- * ("Bind" in PostgreSQL's manual, "Message Formats"). PGlite's own encoder copies each value
- * five times on the way, which for a picture of 4 MiB is 20 MiB until the next garbage collection.
+ * Encodes a message that binds values to a statement's parameters: texts as text, bytes in the
+ * binary format ("Bind" in PostgreSQL's manual, "Message Formats"). PGlite's own encoder copies
+ * each value five times on the way, which for a picture of 4 MiB is 20 MiB until the next garbage
+ * collection.
  */
 function encodeBind(statement: string, values: readonly (string | Uint8Array | null)[]): Buffer {
   const nameLength = Buffer.byteLength(statement);
@@ -188,7 +195,7 @@ function encodeBind(statement: string, values: readonly (string | Uint8Array | n
   const bytes = Buffer.allocUnsafeSlow(size);
   let at = bytes.write("B", 0);
   at = bytes.writeInt32BE(size - 1, at);
-  // The portal without a name, and the statement's; both end with a zero.
+  // The names of the portal (empty) and of the statement, each ended by a zero.
   at = bytes.writeUInt8(0, at);
   at += bytes.write(statement, at);
   at = bytes.writeUInt8(0, at);
@@ -203,7 +210,7 @@ function encodeBind(statement: string, values: readonly (string | Uint8Array | n
       at += value.length;
     }
   }
-  // All columns come as text.
+  // All columns of the result as text.
   bytes.writeInt16BE(0, at);
   return bytes;
 }
@@ -212,7 +219,9 @@ type Message = messages.BackendMessage;
 
 const harmless = /^(SELECT|INSERT|UPDATE|DELETE|MERGE)\b/;
 
-/** By what the database says of a statement that it has run, such as `ALTER TABLE`. */
+/**
+ * Whether a statement may have changed tables, judged by its command tag, such as `ALTER TABLE`.
+ */
 export function mayChangeTables(done: string | undefined): boolean {
   return done !== undefined && !harmless.test(done);
 }

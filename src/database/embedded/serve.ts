@@ -12,12 +12,13 @@ import { mayChangeTables, PreparedStatements } from "./prepared.ts";
 import type { Ask, CopyStatement, EmbeddedMessage, Statement } from "./protocol.ts";
 import { synced, SyncedFiles } from "./synced_files.ts";
 
-/** Work that is done in the database's thread: what it is given, and what comes of it, are plain values. */
+/** Work that runs in the database's thread; its input and output are plain values. */
 export type EmbeddedWork = (input: unknown) => Promise<unknown>;
 
 /**
- * Called by the module of the database's thread: PostgreSQL in WebAssembly would otherwise block the
- * event loop for the duration of each query. `createWork` makes what `Database.work` runs there.
+ * Serves the embedded database; called by the module of its thread. In the main thread, PostgreSQL
+ * in WebAssembly would block the event loop for the duration of each query. `createWork` makes what
+ * `Database.work` runs.
  */
 export function serveEmbedded(createWork?: (database: Database) => EmbeddedWork): void {
   const transactions = new Map<number, OpenTransaction>();
@@ -95,20 +96,21 @@ function databaseOf(open: OpenDatabase): Database {
     async ping() {
       await query("select 1", []);
     },
-    // It belongs to who has opened it.
+    // Whoever opened the database closes it.
     close: () => Promise.resolve(),
   };
 }
 
 /**
- * `shared_buffers`, beside the system's page cache. The default of 128 MB becomes resident with the
- * first large read, a third of the process's memory.
+ * `shared_buffers`, in addition to the system's page cache. The default of 128 MB becomes resident
+ * with the first large read, a third of the process's memory.
  */
 const sharedBuffers = "16MB";
 
 /**
- * A new directory is filled under another name and renamed, so that a killed start leaves no
- * incomplete database. If the directory holds something else, the rename fails and changes nothing.
+ * Opens a database's directory. A new one is filled under another name and renamed, so that a
+ * killed start leaves no incomplete database. If the directory holds something else, the rename
+ * fails and changes nothing.
  */
 async function openDirectory(directory: string, image: string): Promise<PGlite> {
   if (!await exists(`${directory}/PG_VERSION`)) {
@@ -149,7 +151,7 @@ class OpenDatabase {
   }
 
   /**
-   * A transaction that stays open between messages, whose `rollback` throws where the database is
+   * Begins a transaction that stays open between messages. Its `rollback` throws if the database is
    * broken. Other queries wait until it has ended.
    */
   begin(): Promise<OpenTransaction> {
@@ -182,7 +184,7 @@ class OpenDatabase {
     return this.#watched(() => this.#runOn(statement, tx)) as Promise<Row[]>;
   }
 
-  /** After the error that breaks it nothing more is asked. */
+  /** Runs nothing more after an error that broke the database. */
   async #watched<T>(run: () => Promise<T>): Promise<T> {
     if (this.broken !== undefined) throw this.broken;
     try {
@@ -212,7 +214,7 @@ class OpenDatabase {
     return await this.#alone(tx, () => this.#prepared.query(text, values));
   }
 
-  /** PGlite reads the rows from a file of its own; there is no `stdin`. */
+  /** PGlite has no `stdin`: it reads the rows from `/dev/blob`. */
   async #copyIn([table, columns, lines]: CopyStatement, tx: Transaction): Promise<void> {
     const statement = `copy ${table} (${columns.join(", ")}) from '/dev/blob'`;
     for (const some of chunks(lines, ({ length }) => length, copiedCharacters)) {
@@ -220,7 +222,9 @@ class OpenDatabase {
     }
   }
 
-  /** While no other statement runs, and outside of a transaction none is open. */
+  /**
+   * Runs `work` while no other statement runs and, outside of a transaction, while none is open.
+   */
   #alone<T>(tx: Transaction | undefined, work: () => Promise<T>): Promise<T> {
     return runDetached(work, (run) => {
       const alone = () => this.#database.runExclusive(run);
@@ -266,8 +270,9 @@ const serializers = {
 };
 
 /**
- * Where PostgreSQL would restart its process, as when the disk is full or fails, PGlite continues with
- * corrupt memory, and answers every query with some internal error.
+ * Whether the database can only be reopened. Where PostgreSQL would restart its process, as when
+ * the disk is full or fails, PGlite continues with corrupt memory, and answers every query with
+ * some internal error.
  */
 function isBroken(thrown: unknown): boolean {
   if (thrown instanceof WebAssembly.RuntimeError) return true;

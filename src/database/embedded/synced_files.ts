@@ -2,7 +2,7 @@ import fs from "node:fs";
 import { NodeFS } from "@electric-sql/pglite/nodefs";
 import { syncFolder } from "./image.ts";
 
-/** What PGlite's file system has of an open file; folders have no descriptor. */
+/** An open file in PGlite's file system; folders have no descriptor. */
 interface OpenFile {
   readonly nfd?: number;
   readonly node: unknown;
@@ -13,13 +13,15 @@ interface NodeFiles {
   realPath(node: unknown): string;
 }
 
-/** The system's number for "input or output failed"; PostgreSQL stops at it, as it must. */
+/**
+ * The WebAssembly system's number of EIO, "input/output error"; PostgreSQL stops at it, as it must.
+ */
 const failed = 29;
 
 /**
- * The database's folder, in which files and folders can be synced. PGlite's own file system can't, so
+ * The database's folder as a file system that can sync files and folders. PGlite's own can't, so
  * PGlite starts PostgreSQL with `fsync` off; but the journal removes a call once the store has it,
- * and then nothing else does.
+ * and then the call is nowhere else.
  */
 export class SyncedFiles extends NodeFS {
   override async init(...[pglite, options]: Parameters<NodeFS["init"]>) {
@@ -42,7 +44,7 @@ function addSync(module: object): void {
   };
 }
 
-/** PostgreSQL's start parameters, with syncs; the other methods of syncing do nothing in PGlite. */
+/** Returns PostgreSQL's start parameters with syncs on; other sync methods do nothing in PGlite. */
 export function synced(parameters: readonly string[]): string[] {
   return [...parameters.filter((one) => one !== "-F"), "-c", "wal_sync_method=fsync"];
 }

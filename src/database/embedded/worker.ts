@@ -1,4 +1,4 @@
 import { serveEmbedded } from "./serve.ts";
 
-/** The module of the thread, for whoever brings no work of its own into it. */
+/** The thread's module for a database without work of its own. */
 serveEmbedded();

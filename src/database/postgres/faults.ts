@@ -11,7 +11,7 @@ const queryCanceled = "57014";
 
 /**
  * SQLSTATEs of a server whose disk or memory is full, or whose disk fails. It takes no writes for a
- * while; the session goes on.
+ * while; the session can still be used.
  */
 const noRoom: ReadonlySet<string> = new Set(["53100", "53200", "58030"]);
 
@@ -20,12 +20,13 @@ export function isOutOfRoom(thrown: unknown): boolean {
 }
 
 /**
- * SQLSTATEs of a statement that gave way to others: a serialization failure, a deadlock, a lock that
- * was not to be had within `lock_timeout`. The same may succeed a moment later; the session goes on.
+ * SQLSTATEs of a statement that gave way to others: a serialization failure, a deadlock, a lock
+ * that wasn't granted within `lock_timeout`. A retry may succeed a moment later; the session can
+ * still be used.
  */
 const gaveWay: ReadonlySet<string> = new Set(["40001", "40P01", "55P03"]);
 
-/** Whether the session can be used again after this. */
+/** Whether the session can still be used after this error. */
 export function isSessionSound(thrown: unknown): boolean {
   return isOutOfRoom(thrown) || gaveWay.has(codeOf(thrown) ?? "");
 }
@@ -38,8 +39,8 @@ export function codeOf(thrown: unknown): string | undefined {
 }
 
 /**
- * `store_unavailable` if the server is unreachable, cancels a slow read or lets others go first, else
- * the error itself.
+ * Returns `store_unavailable` if the server is unreachable, cancels a slow read or lets others go
+ * first, else the error itself.
  */
 export function asFault(thrown: unknown): unknown {
   const code = codeOf(thrown);
@@ -61,8 +62,8 @@ export function asFault(thrown: unknown): unknown {
 }
 
 /**
- * Codes of a server that is unreachable, shutting down, full or out of room, no primary any more, or
- * has ended a session whose transaction said nothing for too long.
+ * Codes of a server that is unreachable, shutting down, full or out of room, is no longer the
+ * primary, or has ended a session whose transaction was idle for too long.
  */
 const awayCodes: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
@@ -92,7 +93,7 @@ const awayCodes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The error of a failed write of rows: as it is where the rows are at fault, else
+ * Returns the error of a failed write of rows: unchanged if the rows are at fault, else
  * `store_unavailable`. A full disk, a deadlock, a read-only server after a failover or a table that
  * a migration has yet to create would otherwise count against each row.
  */

@@ -5,7 +5,7 @@ import { codeOf, tooManyConnections } from "./faults.ts";
 export interface Connection {
   /** Opens a session if there is none. Throws if the server is unreachable or refuses. */
   ready(): Promise<void>;
-  /** It has ended and must not be used again. */
+  /** The session has ended and must not be used again. */
   readonly gone: boolean;
   /** Ends the session, at the latest after `timeoutMs`. */
   end(timeoutMs: number): Promise<void>;
@@ -25,7 +25,7 @@ export class Pool<C extends Connection> {
   readonly #waitMs: number;
   readonly #all = new Set<C>();
   readonly #free: C[] = [];
-  /** Lent when the server was lost: not lent again. */
+  /** Connections that were lent when the server was lost, and are not lent again. */
   readonly #outdated = new WeakSet<C>();
   readonly #waiting = new Set<PromiseWithResolvers<C>>();
   #away: { thrown: unknown; timer: ReturnType<typeof setTimeout> } | undefined;
@@ -87,7 +87,7 @@ export class Pool<C extends Connection> {
     }
   }
 
-  /** Undefined if the caller has to wait for one. */
+  /** Returns a connection; undefined if the caller has to wait for one. */
   #next(): C | undefined {
     if (this.#closing) throw closed();
     const free = this.#free.pop();

@@ -66,7 +66,7 @@ export async function openPostgres(url: string, options: Partial<PostgresTimeout
     await database.ping();
     return database;
   } catch (thrown) {
-    // Commands that only read can go on; a server's start asks again.
+    // Commands that only read can go on; the service checks again when it starts.
     if (codeOf(thrown) === readOnly) return database;
     await database.close();
     const cause = thrown instanceof Fault ? thrown.cause : thrown;
@@ -107,7 +107,7 @@ function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Data
       const [row] = await pool.use((session) =>
         session.query("select current_setting('transaction_read_only') = 'on' as is_read_only")
       );
-      // Reads go on: its sessions are given up where a write fails.
+      // Reads can go on: sessions are given up when a write fails.
       if (row?.is_read_only === true) throw asFault({ code: readOnly });
     },
     reads: {
@@ -120,11 +120,11 @@ function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Data
   };
 }
 
-/** What sessions tell of their server, which all of them share. */
+/** How sessions check the server that all of them share, and report its loss. */
 interface ServerWatch {
-  /** Rejects if it can't be reached. */
+  /** Rejects if the server can't be reached. */
   probe(): Promise<void>;
-  /** Sessions that were opened before are not used again. */
+  /** The server is lost: sessions that were opened before are not used again. */
   lose(thrown: unknown): void;
 }
 
@@ -211,7 +211,7 @@ class Session implements Connection {
       const fault = asFault(thrown);
       // So a failed session is never used again, not even by queries that wait for it.
       if (fault instanceof Fault && !isSessionSound(fault)) void this.end(0);
-      // A failover that closed no connection: all that there are lead to the server of before.
+      // After a failover that closed no connection, all of them still lead to the former primary.
       if (codeOf(fault) === readOnly) this.#server.lose(fault);
       throw fault;
     } finally {
@@ -252,7 +252,7 @@ class Session implements Connection {
     await this.#watched(async () => {
       const query = this.#sql.unsafe(`copy ${table} (${columns.join(", ")}) from stdin`);
       const stream = await query.writable();
-      // For the driver the query has ended with the stream; it calls these when the statement has.
+      // For the driver the query ends with the stream; it calls these when the statement has ended.
       const ended = Promise.withResolvers<unknown>();
       Object.assign(query, { resolve: ended.resolve, reject: ended.reject });
       stream.on("error", ended.reject);
@@ -317,23 +317,23 @@ class Session implements Connection {
 }
 
 /**
- * What a session begins with. A statement, since poolers refuse most of these as parameters of a
- * connection. A server, database or role may have other defaults.
+ * The settings that a session begins with. Set by statements, since poolers refuse most of them as
+ * parameters of a connection. A server, database or role may have other defaults.
  */
 function sessionSettings(
   { idleTransactionMs }: Required<PostgresTimeouts>,
   statementMs = 0,
 ): string {
   const settings = Object.entries({
-    // A machine that is gone closes no connection: what its transaction holds would stay so for
-    // the two hours of TCP. None of ours waits for anything but the database.
+    // A machine that is gone closes no connection: its transaction would hold its locks for the two
+    // hours of TCP. Our transactions wait for nothing but the database.
     idle_in_transaction_session_timeout: idleTransactionMs,
     // Statements wait for each other's rows and go on with what they find then.
     default_transaction_isolation: "read committed",
-    // As the driver is told to read it.
+    // The format that `driverOptions` parses.
     bytea_output: "hex",
-    // Migrations, erasure, scrubs and exports take as long as there are rows. One that is cut off
-    // is begun again, and would never end.
+    // The more rows there are, the longer migrations, erasures, scrubs and exports take. One that
+    // is cut off begins again, and would never end.
     statement_timeout: statementMs,
     lock_timeout: 0,
     // The driver closes idle sessions. If the server did, a query could be on its way to one.
@@ -342,7 +342,7 @@ function sessionSettings(
   return [...settings, noTransactionTimeout].join(";");
 }
 
-/** PostgreSQL 15 and 16 have none. */
+/** Conditional, since PostgreSQL 15 and 16 don't have the setting. */
 const noTransactionTimeout = `select set_config(name, '0', false)
   from pg_settings where name = 'transaction_timeout'`;
 
@@ -390,11 +390,11 @@ const arrayTypes = Object.entries(arrayElements).map(([type, parse]) => [`array$
 function openSocket({ host: [host], port: [port], path }: DriverAddress): Socket {
   const socket = typeof path === "string" ? connect(path) : connect(port!, host!);
   socket.setNoDelay(true);
-  // By which it checks the server's certificate.
+  // The driver checks the server's certificate against these.
   return Object.assign(socket, { host, port });
 }
 
-/** As it has read them out of the URL and the environment. */
+/** The address, as the driver has read it from the URL and the environment. */
 interface DriverAddress {
   host: string[];
   port: number[];

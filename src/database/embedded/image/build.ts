@@ -5,9 +5,9 @@ import { readMigrations } from "../../migration_file.ts";
 import { embeddedImage, openEmbedded } from "../embedded.ts";
 
 /**
- * Makes the image of a new embedded database: `deno task embedded-image`, to be done whenever the
- * version of PGlite changes. With a path it makes there the one that packages carry in its place,
- * which has all migrations: to apply them is more than half of a first start.
+ * Makes the image of a new embedded database: `deno task embedded-image`, needed whenever PGlite's
+ * version changes. With a path, writes there the image that packages carry instead, with all
+ * migrations applied: applying them is more than half of a first start.
  */
 async function main([path]: readonly string[]): Promise<void> {
   const image = path === undefined
