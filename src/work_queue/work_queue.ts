@@ -1,20 +1,23 @@
 import { within } from "../base/deadline.ts";
 
 export interface WorkQueueOptions<Claim> {
-  /** Names a piece of work. */
+  /** Returns the id of a piece of work. */
   idOf: (claim: Claim) => string;
-  /** How many more pieces this process may claim beside these. */
+  /** How many more pieces this process may claim in addition to these. */
   room: (working: readonly Claim[]) => number;
   /** Claims up to `most` pieces, none of those that this process works on; empty: none waits. */
   claim: (most: number, working: readonly Claim[]) => Promise<readonly Claim[]>;
-  /** Keeps claims alive; gives the ids of those that this process still holds. */
+  /** Keeps claims alive; returns the ids of those that this process still holds. */
   renew: (working: readonly Claim[]) => Promise<ReadonlySet<string>>;
   /**
-   * Works on a piece until it has ended or `stop` is aborted, and says in the store which of both.
-   * Where it throws, the next claim waits for the next tick.
+   * Works on a piece until it has ended or `stop` is aborted, and records in the store which of the
+   * two happened. If it throws, the next claim waits for the next tick.
    */
   work: (claim: Claim, stop: AbortController) => Promise<void>;
-  /** The end of a piece may free others, as of its account: they are claimed at once. */
+  /**
+   * Whether the end of a piece may free others, such as those of its account, to be claimed at
+   * once.
+   */
   claimsAfterEach: boolean;
 }
 
@@ -25,9 +28,9 @@ interface Working<Claim> {
 }
 
 /**
- * One process's share of work that stands in the store and that any process may claim: deletions,
- * exports, evaluations, background calls. What a dead process held is claimed by others when its
- * claims have expired.
+ * One process's share of the work in the store, which any process may claim: deletions, exports,
+ * evaluations, background calls. What a dead process held is claimed by others when its claims have
+ * expired.
  */
 export class WorkQueue<Claim> {
   readonly #options: WorkQueueOptions<Claim>;
@@ -68,7 +71,10 @@ export class WorkQueue<Claim> {
     this.claim().catch(() => {});
   }
 
-  /** Claims what waits, as far as there is room; one call at a time, and one more for those meanwhile. */
+  /**
+   * Claims waiting work while there is room. Runs once at a time, and once more for calls
+   * meanwhile.
+   */
   async claim(): Promise<void> {
     if (this.#isClosed) return;
     if (this.#claiming) {
@@ -95,7 +101,7 @@ export class WorkQueue<Claim> {
         for (const one of claims) this.add(one);
       }
     } while (this.#isWoken && !this.#isClosed);
-    // At once: who comes from here on begins another round.
+    // Not in a later turn: a caller from here on begins another run.
     this.#claiming = undefined;
   }
 
@@ -124,14 +130,17 @@ export class WorkQueue<Claim> {
     return this.#working.get(id)?.ended;
   }
 
-  /** Claims nothing more and waits for what is under way, for so long at most. */
+  /** Claims nothing more and waits for work under way, at most `ms`. */
   async drain(ms: number): Promise<void> {
     this.#isClosed = true;
     await this.#claiming?.catch(() => {});
     await this.#allEnded(ms);
   }
 
-  /** Stops what is under way and waits for it; what takes longer is left to its claim's expiry. */
+  /**
+   * Stops work under way and waits for it, at most `ms`; what takes longer is left until its claim
+   * expires.
+   */
   async close(ms: number): Promise<void> {
     this.#isClosed = true;
     await this.#claiming?.catch(() => {});

@@ -12,7 +12,7 @@ export interface WorkTable {
   token?: string;
   /** When the claim expires unless it is renewed; null: nobody holds the row. */
   until: string;
-  /** Rows that are not done. */
+  /** The condition of rows that are not done. */
   isOpen: string;
   claimMs: number;
 }
@@ -23,7 +23,7 @@ export interface ClaimQuery {
   /** Ids that this process works on already. */
   except: readonly string[];
   set?: string;
-  /** Which rows; the table is named `work`. */
+  /** The condition of rows to claim; the alias of the table is `work`. */
   where?: string;
   orderBy: string;
   returning: string;
@@ -33,7 +33,7 @@ export interface ClaimQuery {
 /** The number of a claim's first own parameter. */
 export const firstParam = 3;
 
-/** A time of the database's clock, `ms` from now: a number or a parameter. */
+/** SQL for a time by the database's clock, `ms` from now: a number or a parameter. */
 export function fromNow(ms: number | string): string {
   return `clock_timestamp() + ${ms}::bigint * interval '1 millisecond'`;
 }
@@ -64,11 +64,12 @@ export class Claims {
   }
 
   /**
-   * The same where a claim rules out others, as of its account: two claims at once don't see each
-   * other, so these take turns. `lock` is the key of their advisory lock.
+   * `claim` for work of which one claim rules out others, such as those of its account: two
+   * concurrent claims don't see each other, so they take turns. `lock` is the key of their advisory
+   * lock.
    */
   async claimInTurn(query: ClaimQuery, lock: number): Promise<SqlRow[]> {
-    // Most looks find nothing, and need no lock.
+    // Most attempts find nothing, and need no lock.
     if (!await this.canClaim(query)) return [];
     return await this.#database.transaction(async (tx) => {
       await tx.query("select pg_advisory_xact_lock($1)", [lock]);
@@ -89,8 +90,8 @@ export class Claims {
   }
 
   /**
-   * Renews claims on these rows of which a third has passed; gives the rows that are still held, by
-   * their ids. `tokens` are those of the claims where these aren't named by their owner.
+   * Renews those claims on these rows of which a third has passed. Returns the rows that are still
+   * held, by id. `tokens` are the tokens of the claims, if these aren't told apart by their owner.
    */
   async renew(ids: readonly string[], { tokens = ids.map(() => this.#workerId), returning }: {
     tokens?: readonly string[];
@@ -100,7 +101,7 @@ export class Claims {
     const { name, key, id, owner, token = owner, until, claimMs } = this.#table;
     const ours = `(${id}, ${token}::text) in (select * from unnest($1::text[], $2::text[]))
       and ${until} is not null`;
-    // A row that is being written now has just ended: nobody waits for it.
+    // A row that is being written now is just ending: it's skipped, not waited for.
     const rows = await this.#database.query(
       `with renewed as (
          update ${name} set ${until} = ${fromNow(claimMs)} where (${key}) in (
@@ -139,7 +140,8 @@ export class Claims {
 
   #isFree(): string {
     const { id, owner, until, isOpen } = this.#table;
-    // An embedded database has one process, and so has a process id: any other run has ended.
+    // An embedded database belongs to one process at a time, and so does a process id: any other
+    // run has ended.
     const isDead = !owner
       ? "$1::text is null"
       : this.#database.kind === "embedded"
@@ -150,7 +152,7 @@ export class Claims {
   }
 }
 
-/** Gives a row back, as part of an update. */
+/** Returns the part of an update that gives a row back. */
 export function withoutClaim({ owner, until }: WorkTable): string {
   return `${owner ? `${owner} = null, ` : ""}${until} = null`;
 }
