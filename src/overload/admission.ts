@@ -2,63 +2,69 @@ import type { Clock } from "../base/clock.ts";
 import { type Link, LinkedSet } from "../base/linked_set.ts";
 import { Pace } from "./pace.ts";
 
-/** Who may begin a call while the service can't serve all. */
+/** Decides which calls may begin while the service can't serve them all. */
 export interface Admission {
   /**
-   * Runs `begin`, perhaps once others have ended: the call is counted as under way until `ended`,
-   * and does not begin any more after that. Gives when to come again where there is no room for it.
+   * Runs `begin`, at once or after other calls. The call counts as under way until `ended`, after
+   * which it no longer begins. If there is no room for it, returns when to retry.
    */
   enter(who: string, call: object, begin: () => void): Overloaded | undefined;
   ended(call: object): void;
-  /** A call goes on to its next part: it is waited for its caller, or its vendor, or no longer. */
+  /** The call enters its next part: it starts or stops waiting for its caller or its vendor. */
   turned(call: object): void;
-  /** How late the event loop was just now; to be told some twenty times a second. */
+  /** Reports how late the event loop was just now; to be called some twenty times a second. */
   lag(ms: number): void;
   readonly underWay: number;
-  /** Calls that come to their turn in a second, as far as can be told; never 0. */
+  /** Estimate of the calls that get their turn per second; never 0. */
   readonly pacePerSecond: number;
   /** Calls that were refused so far. */
   readonly refused: number;
 }
 
-/** The call was not taken in. */
+/** The call was refused. */
 export interface Overloaded {
-  /** When those have had their turn who stand in line before it, as far as can be told. */
+  /** Estimate of when all calls in line before it will have had their turn. */
   readonly retryAfterSeconds: number;
 }
 
 export interface AdmissionOptions {
-  /** Calls under way at once; one account has a quarter of what the others leave. */
+  /** Max calls under way at once; one account may have a quarter of what the others leave. */
   maxUnderWay: number;
   clock: Pick<Clock, "monotonicMs">;
 }
 
 /**
- * Bounds calls under way and, while the process has more to do than it can, calls that it works on:
- * each of those waits for all others, so that more of them make all calls slower and none more.
- * Beyond those, calls wait in line before anything is made of them, which costs nothing, accounts
- * by turns, as long as the pace of the last seconds promises each its turn soon. Of all that may be
- * under way, an account may have a third of what is then free, a quarter of the whole for one alone
- * and something for whoever comes next.
+ * Limits the calls under way and, while the process is overloaded, the calls that it works on at
+ * once: each of these waits for all others, so more of them would make every call slower without
+ * completing more. Further calls wait in line before any work is done for them, accounts taking
+ * turns, as long as the pace of the last seconds promises each its turn soon. An account may have
+ * under way a third of what then remains free: a quarter of the whole if it is alone, and always
+ * something for the next account.
  */
 export function createAdmission(options: AdmissionOptions): Admission {
   return new Gatekeeper(options);
 }
 
-/** A call takes a dozen turns of the loop: where it is later than this, too much is worked on. */
+/**
+ * A call takes a dozen turns of the event loop: if the loop is later than this, too many calls are
+ * being worked on.
+ */
 const maxLagMs = 100;
-/** The process is taken to be busy for so long after it last was late, or had calls in line. */
+/** The process counts as busy for this long after its loop was late or it had calls in line. */
 const busyForMs = 2_000;
 /**
- * Calls that are worked on while the process is busy. A turn of the loop works on all of them, and
- * whoever is new, a health check for one, waits for two or three turns.
+ * Max calls that are worked on while the process is busy. Each turn of the loop works on all of
+ * them, and a new request, such as a health check, waits for two or three turns.
  */
 const maxAtWork = 32;
-/** Callers rather wait for so long than come again. */
+/** Callers would rather wait this long than retry. */
 const longestWaitMs = 4_000;
-/** Who is told to come again later than this may as well come now. */
+/** Longest advised wait: a longer one is no more use to a caller than retrying now. */
 const longestRetrySeconds = 60;
-/** A part of a call that takes longer than some turns of the loop waits for somebody else. */
+/**
+ * A part of a call that lasts longer than this many turns of the loop, within the bounds below, is
+ * waiting for a caller or a vendor.
+ */
 const turns = 4;
 const shortestPartMs = 50;
 const longestPartMs = 1_000;
@@ -67,13 +73,13 @@ interface Call {
   readonly who: string;
   readonly begin: () => void;
   isInLine: boolean;
-  /** Its place among those that are worked on. */
+  /** Its entry among the calls that are worked on. */
   atWork: Link<AtWork> | undefined;
 }
 
 interface AtWork {
   readonly call: Call;
-  /** When it came to the part that it is in. */
+  /** When the call entered its current part. */
   readonly sinceMs: number;
 }
 
@@ -82,11 +88,11 @@ class Gatekeeper implements Admission {
   readonly #calls = new WeakMap<object, Call>();
   #size = 0;
   readonly #underWay = new Map<string, number>();
-  /** Those in line, by caller, in the order in which callers have their turn. */
+  /** Calls in line by caller, in round-robin order. */
   readonly #lines = new Map<string, Set<Call>>();
   #inLine = 0;
   readonly #pace: Pace;
-  /** In the order in which they came to the part that they are in; not those that wait. */
+  /** In the order in which they entered their current part; without those that wait. */
   readonly #atWork = new LinkedSet<AtWork>();
   #lagMs = 0;
   #busyUntilMs = -Infinity;
@@ -164,7 +170,7 @@ class Gatekeeper implements Admission {
     this.#next();
   }
 
-  /** How long one more call of this caller would stand in line: callers take turns. */
+  /** Estimates how long one more call of this caller would wait in line; callers take turns. */
   #promisedMs(who: string): number {
     const own = (this.#lines.get(who)?.size ?? 0) + 1;
     const callers = this.#lines.size + (own === 1 ? 1 : 0);
@@ -188,7 +194,7 @@ class Gatekeeper implements Admission {
     if (this.#inLine === 0) this.#pace.waits(false);
   }
 
-  /** Calls in line begin, one of each caller by turns, as far as there is room. */
+  /** Begins calls in line while there is room, callers taking turns. */
   #next(): void {
     while (this.#inLine > 0 && this.#hasRoom()) {
       const [who, line] = this.#lines.entries().next().value!;

@@ -1,14 +1,14 @@
 import type { Clock } from "../base/clock.ts";
 
-/** What was seen so long ago counts about a third of what is seen now. */
+/** What happened this long ago counts about a third of what happens now. */
 const memoryMs = 3_000;
-/** What is believed before anybody waited, and how soon it gives way. */
+/** The pace assumed before any call has waited; it weighs as much as an observation of `forMs`. */
 const believed = { perSecond: 100, forMs: 100 };
 
 /**
- * How many calls come to their turn in a second, over the last few seconds in which others waited
- * for theirs: while nobody waits, few calls say nothing of how many there could be. Where nobody
- * has waited lately it is believed to be as high as it was seen to be without that.
+ * Estimates how many calls get their turn per second, over the last few seconds in which calls
+ * waited: while none waits, few calls say nothing about how many there could be. If none has waited
+ * lately, it's the rate at which calls ended, or `believed` if that is higher.
  */
 export class Pace {
   readonly #clock: Pick<Clock, "monotonicMs">;
@@ -23,7 +23,7 @@ export class Pace {
     this.#seenMs = clock.monotonicMs();
   }
 
-  /** Somebody waits from now on, or nobody does any more. */
+  /** Calls wait from now on, or none does any more. */
   waits(isWaitedFor: boolean): void {
     if (isWaitedFor === this.#isWaitedFor) return;
     this.#catchUp();
