@@ -3,7 +3,9 @@ import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 /** How long refused calls are kept, in days. */
 export const refusalDays = 30;
 
-/** A request of a key that was refused before a vendor was asked. Never holds what was asked. */
+/**
+ * A request with an API key that was refused before a vendor was asked. Never holds its content.
+ */
 export interface RefusedRequest {
   accountId: number;
   at: Date;
@@ -24,7 +26,7 @@ export interface RefusedRequest {
 
 export type RefusalRow = Omit<RefusedRequest, "accountId" | "isCall"> & { id: string };
 
-/** Refused requests of one hour that have all of this in common. */
+/** The number of refused requests of one hour that have all of this in common. */
 export interface RefusalCount {
   accountId: number;
   /** The beginning of the hour (UTC). */
@@ -47,7 +49,7 @@ export interface RefusalSpan {
   to: Date;
 }
 
-/** What a list of refused requests is narrowed to. */
+/** Filters for a list of refused requests. */
 export interface RefusalFilter {
   requestId?: string;
   code?: string;
@@ -69,8 +71,8 @@ export interface RefusalStore {
   /** The latest first. */
   list(query: RefusalPageQuery): Promise<RefusalRow[]>;
   /**
-   * Refused calls of models by the times at which steps begin, the first one that of the span: in
-   * their order, steps without any lack.
+   * Refused calls of models per step of time. `starts` are the times at which steps begin, the
+   * first one that of the span. In their order; steps without any are left out.
    */
   steps(span: RefusalSpan, starts: readonly Date[]): Promise<{ at: Date; refused: number }[]>;
   /** Refused requests by each value of a dimension, the most first. */
@@ -80,6 +82,6 @@ export interface RefusalStore {
     limit: number,
   ): Promise<{ value: string; refused: number }[]>;
   total(span: RefusalSpan & RefusalFilter): Promise<number>;
-  /** Deletes what is older; returns the number of rows. */
+  /** Deletes rows from before this time; returns their number. */
   sweep(before: Date): Promise<number>;
 }

@@ -2,31 +2,36 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { RefusalCount, RefusalStore, RefusedRequest } from "./refusal.ts";
 
-/** Takes in refused requests without waiting for the database. */
+/** Records refused requests without waiting for the database. */
 export interface RefusalRecorder {
   /** Never throws and never waits. */
   note(refusal: RefusedRequest): void;
-  /** Writes what waits. Rejects where the store does; what waits goes on waiting then. */
+  /** Writes what waits. Rejects if the store does; what waits then goes on waiting. */
   flush(): Promise<void>;
   /** Refused requests that wait to be written. */
   readonly waiting: number;
 }
 
-/** Of one account are listed so many at once, and then so many a second; all are counted. */
+/**
+ * Requests of one account that are listed: this many at once, then this many per second. All are
+ * counted.
+ */
 const listed = { burst: 500, perSecond: 1 };
-/** Listed requests, and kinds of counts, that wait at most while the store is away. */
+/** Max listed requests, and max separate counts, that wait while the store is away. */
 const maxRows = 5_000;
 const maxCounts = 5_000;
-/** Kinds of counts of one account in one hour; models beyond it are counted as none. */
+/**
+ * Max separate counts of one account in one hour; beyond it, requests are counted without a model.
+ */
 const maxKindsAnHour = 100;
-/** Characters of what callers chose. */
+/** Max characters of texts that callers chose. */
 const maxParam = 200;
 const maxModel = 120;
 
 /**
- * Refused requests between the answer and the database: lists and counts in memory, bounded by
- * account, written in batches by a background job. A process that is killed loses those of its last
- * second.
+ * Holds refused requests between the answer and the database: lists and counts in memory, bounded
+ * by account, written in batches by a background job. A process that is killed loses those of its
+ * last second.
  */
 export function createRefusalRecorder({ store, clock, log }: {
   store: Pick<RefusalStore, "add">;
@@ -39,7 +44,7 @@ export function createRefusalRecorder({ store, clock, log }: {
 interface Allowance {
   tokens: number;
   atMs: number;
-  /** Kinds of counts of the hour. */
+  /** The hour (by the monotonic clock), and its separate counts. */
   hourMs: number;
   kinds: Set<string>;
 }
@@ -74,7 +79,7 @@ class Recorder implements RefusalRecorder {
     if (this.#rows.length < maxRows) this.#rows.push(bounded);
   }
 
-  /** One write at a time; who asks meanwhile gets what waits after it, too. */
+  /** One write at a time; a flush that is requested meanwhile also writes what waits after it. */
   async flush(): Promise<void> {
     await this.#flushing;
     if (this.waiting === 0) return;

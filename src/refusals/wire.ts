@@ -8,7 +8,7 @@ import { createRefusalStore } from "./store/refusals.ts";
 export interface RefusalServices {
   refusalRecorder: RefusalRecorder;
   refusalStore: RefusalStore;
-  /** Deletes refused calls whose time is over. */
+  /** Deletes refused calls older than `refusalDays`. */
   sweepRefusals: () => Promise<void>;
 }
 

@@ -74,7 +74,9 @@ export function createRefusalStore(database: Database): RefusalStore {
   };
 }
 
-/** Counts bear the beginning of their hour: spans are whole hours. */
+/**
+ * Builds the conditions of a query. Counts have the start of their hour, so spans are whole hours.
+ */
 function conditions(
   { accountId, from, to, requestId, code, apiKeyId, model }: RefusalSpan & RefusalFilter,
   { isListed }: { isListed: boolean },
@@ -82,8 +84,8 @@ function conditions(
   const params: (number | Date | string)[] = [accountId, from, to];
   const add = (value: string) => `$${params.push(value)}`;
   const parts = ["account_id = $1", "created_at >= $2", "created_at < $3"];
-  // Found by its index, which `offset 0` sees to: for a short list of the latest the planner would
-  // rather look through the time, where there may be no such request.
+  // `offset 0` makes the planner use the index of request ids: for a short list of the latest it
+  // would rather scan by time, where there may be no such request.
   const rows = isListed && requestId !== undefined
     ? `(select * from refusals where account_id = $1 and request_id = ${
       add(requestId)
@@ -97,7 +99,7 @@ function conditions(
   return { rows, where: parts.join(" and "), params };
 }
 
-/** A row that is sent costs as much as ten that are read, and a step has many hours. */
+/** Sums in the database: sending a row costs as much as reading ten, and a step has many hours. */
 const sumBySteps = `select ($4::timestamptz[])[width_bucket(hour, $4::timestamptz[])] as at,
     sum(refused) as refused
   from (
@@ -114,7 +116,7 @@ const insertRows = `insert into refusals (account_id, created_at, request_id, ht
     request_id text, http_status integer, code text, param text, model text, api_key_id text,
     endpoint text)`;
 
-/** Rows are locked in the order of their key, so that no two processes wait for each other. */
+/** Rows are locked in the order of their key, so that processes don't deadlock. */
 const addCounts = `insert into refusal_counts as c (account_id, created_at, is_call, code,
     api_key_id, model, refused)
   select account_id, created_at, is_call, code, api_key_id, model, sum(refused)
