@@ -2,10 +2,10 @@ import { invalidValue } from "../shared/fault.ts";
 
 const longestSeconds = 86_400;
 
-/** What a lifetime in seconds looks like, for error messages. */
+/** The form of a lifetime in seconds, for error messages. */
 export const cacheTtlForm = `a whole number of seconds from 1 to ${longestSeconds}`;
 
-/** Seconds from 1 to 86,400; undefined for any other text. */
+/** Parses seconds from 1 to 86,400; undefined for any other text. */
 export function readCacheTtl(text: string): number | undefined {
   if (!/^\d{1,5}$/.test(text)) return undefined;
   const seconds = Number(text);
@@ -13,8 +13,8 @@ export function readCacheTtl(text: string): number | undefined {
 }
 
 /**
- * For how many seconds a call's answer may be given again: `X-Cache-TTL`, else the key's own setting;
- * undefined: the cache has no part in the call. Throws `invalid_value`.
+ * Returns for how many seconds a call's answer may be reused: `X-Cache-TTL`, else the key's own
+ * setting. Undefined if the call doesn't use the cache. Throws `invalid_value`.
  */
 export function cacheTtlOf(
   header: string | undefined,

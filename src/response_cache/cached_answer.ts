@@ -1,12 +1,12 @@
 import type { FinishReason, SelectableCall } from "../shared/interaction.ts";
 
-/** An answer as its first caller received it, and what records of it say. */
+/** An answer as its first caller received it, and what records of its reuse hold. */
 export interface CachedAnswer {
   readonly status: number;
   /** Those that are about the answer itself, not about the call that made it. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** It was sent as a stream. */
+  /** Whether it was sent as a stream. */
   readonly streamed: boolean;
   /** JSON text for records, in UTF-8; absent where the body is that text. */
   readonly record?: Uint8Array;
@@ -27,13 +27,13 @@ export interface CacheQuery {
   /** `answerKey`: equal for calls that have the same answer. */
   readonly key: string;
   readonly accountId: number;
-  /** How old an answer may be for this caller, and how long its own may be given again. */
+  /** Max age of an answer for this caller, and the lifetime of an answer that its call stores. */
   readonly ttlSeconds: number;
   /** Aborted when the caller leaves. */
   readonly signal: AbortSignal;
 }
 
-/** Most answers of an account, and most bytes of them; the oldest go first. */
+/** Max answers of an account, and max bytes of all of them; the oldest are removed first. */
 export const accountLimits = { answers: 10_000, bytes: 256 * 1024 * 1024 } as const;
 
 /**
@@ -42,11 +42,14 @@ export const accountLimits = { answers: 10_000, bytes: 256 * 1024 * 1024 } as co
  * be reached.
  */
 export interface CachedAnswerStore {
-  /** The answer under this key that is young enough by the caller's and its writer's lifetimes. */
+  /**
+   * Returns the answer under this key if it's young enough, both for the caller and by the lifetime
+   * that it was stored with.
+   */
   find(query: Pick<CacheQuery, "key" | "ttlSeconds">): Promise<StoredCachedAnswer | undefined>;
   /**
-   * Stores the answer in place of an older one. False when the call that made it was erased: it is
-   * not stored then.
+   * Stores the answer in place of an older one. If the call that made it was erased, stores nothing
+   * and returns false.
    */
   put(
     query: Pick<CacheQuery, "key" | "ttlSeconds">,
@@ -57,6 +60,6 @@ export interface CachedAnswerStore {
   remove(accountId: number, transactionId: string): Promise<number>;
   /** Removes the oldest answers of an account beyond `accountLimits`; returns how many. */
   trim(accountId: number): Promise<number>;
-  /** Removes answers whose time is over; returns how many. */
+  /** Removes expired answers; returns how many. */
   sweep(): Promise<number>;
 }

@@ -13,33 +13,36 @@ import type {
 /** Answers of earlier calls, for equal calls of the same account (docs/calling.md). */
 export interface ResponseCache {
   /**
-   * Finds the answer to a call. Of equal calls at once one misses and asks the vendor; the others
-   * wait for its answer, and where it comes to nothing one of them misses in its place. While the
+   * Finds the answer to a call. Of concurrent equal calls one misses and asks the vendor; the
+   * others wait for its answer, and if there is none, one of them misses in its place. While the
    * store can't be reached nothing is found.
    */
   find(query: CacheQuery): Promise<CacheFinding>;
   /** Removes the answers that a call of the account made. */
   forget(accountId: number, transactionId: string): Promise<void>;
-  /** Removes answers whose time is over, and what is too much of an account; a background job. */
+  /** Removes expired answers, and those beyond the limits of an account; a background job. */
   sweep(): Promise<void>;
-  /** Resolves when nothing is being written any more; for the end. */
+  /** Resolves when nothing is being written any more; for the end of the process. */
   drain(): Promise<void>;
 }
 
 export type CacheFinding =
   | { readonly state: "hit"; readonly answer: StoredCachedAnswer }
-  /** The call asks the vendor, and says by `fill` what came of it. */
+  /** The call asks the vendor, and reports the outcome to `fill`. */
   | { readonly state: "miss"; readonly fill: CacheFill }
   /** The caller left while it waited. */
   | { readonly state: "left" };
 
-/** What a call that asks the vendor says at its end, once; further calls do nothing. */
+/** How a call that asked the vendor reports its outcome, once; further reports do nothing. */
 export interface CacheFill {
   /** It was answered in full. The answer is stored in the background. */
   store(call: SelectableCall, answer: CachedAnswer): void;
-  /** It was answered, but can't be stored: who waits need not wait for the next one. */
+  /**
+   * It was answered, but the answer can't be stored: calls that wait all ask the vendor now,
+   * without waiting for each other.
+   */
   skip(): void;
-  /** It failed, or its caller left: one of those who wait asks the vendor. */
+  /** It failed, or its caller left: one of the calls that wait asks the vendor. */
   abandon(): void;
 }
 
@@ -53,7 +56,7 @@ export interface ResponseCacheDeps {
 
 /** How long a call waits for the store before it goes on without it. */
 const longestReadMs = 2000;
-/** An account is trimmed once this much was written for it, and by the job. */
+/** An account is trimmed once this much was written for it, and by the background job. */
 const trimBytes = 32 * 1024 * 1024;
 const trimAnswers = 1000;
 
@@ -61,7 +64,7 @@ export function createResponseCache(deps: ResponseCacheDeps): ResponseCache {
   return new SingleFlightCache(deps);
 }
 
-/** How a call that asked the vendor ended for those who wait for its answer. */
+/** The outcome of a call that asked the vendor, for the calls that wait for its answer. */
 type FlightEnd =
   /** Its answer is in the store, unless that could not be reached. */
   | { readonly state: "answered"; readonly call: SelectableCall; readonly answer: CachedAnswer }
@@ -87,7 +90,7 @@ interface Read {
   answer?: StoredCachedAnswer;
   /** An answer was stored meanwhile. */
   isStale?: boolean;
-  /** It could not be read in time. */
+  /** The store could not be read in time. */
   isAway?: boolean;
 }
 
@@ -140,7 +143,7 @@ class SingleFlightCache implements ResponseCache {
     while (this.#writing.size > 0) await Promise.all(this.#writing);
   }
 
-  /** How the equal call that is under way ended; undefined without one. */
+  /** Waits for an equal call under way and returns its outcome; undefined if there is none. */
   async #awaitFlight({ key, signal }: CacheQuery): Promise<FlightEnd | undefined> {
     const flight = this.#flights.get(key);
     if (flight) await orLeft(flight.ended, signal);
@@ -221,7 +224,7 @@ class SingleFlightCache implements ResponseCache {
     await this.#deps.store.trim(accountId);
   }
 
-  /** Names the error's kind alone: its message may quote an answer. */
+  /** Logs only the error's kind: its message may quote an answer. */
   #warn(message: string, thrown: unknown): void {
     const reason = thrown instanceof Error ? thrown.name : typeof thrown;
     this.#deps.log.warn(message, { reason });
@@ -234,5 +237,5 @@ class SingleFlightCache implements ResponseCache {
   }
 }
 
-/** Of a call for which nobody waits. */
+/** For a call that no other call waits for. */
 const unsharedFill: CacheFill = { store() {}, skip() {}, abandon() {} };

@@ -54,7 +54,10 @@ export function createCachedAnswers(database: Database): CachedAnswerStore {
   };
 }
 
-/** Processes of the version before erase calls without knowing of this table. */
+/**
+ * Checks for erasures, since processes of the previous version erase calls without knowing this
+ * table.
+ */
 const findSql = `select status, headers, body, streamed, record, vendor, model, finish,
     translation_loss,
     floor(extract(epoch from clock_timestamp() - stored_at))::integer as age_seconds
