@@ -1,24 +1,27 @@
 import type { Clock } from "../base/clock.ts";
 
 export interface FailureLimit {
-  /** Whether the address has used up what it may fail. */
+  /** Whether the address has used up the failures that it may have. */
   isReached(address: string): boolean;
-  /** Notes a failure. Seconds until the next may be made, when it was one too many; else 0. */
+  /**
+   * Counts a failure. If it was one too many, returns the seconds until the next may be made; else
+   * 0.
+   */
   fail(address: string): number;
 }
 
 export interface FailureRate {
-  /** As many at once. */
+  /** Max failures at once. */
   burst: number;
   perSecond: number;
 }
 
-/** Addresses remembered; beyond it the one that failed longest ago is forgotten. */
+/** Max addresses remembered; beyond it the one that failed longest ago is forgotten. */
 const maxAddresses = 20_000;
 
 /**
- * A bucket of tokens for each address that fails; an address that has stopped for long enough is as
- * good as new, so forgetting one loses little. In the memory of one process.
+ * Limits failures by a token bucket for each address, in the memory of one process. An address that
+ * hasn't failed for long enough has a full bucket again, so forgetting one loses little.
  */
 export function createFailureLimit(
   clock: Pick<Clock, "monotonicMs">,
@@ -47,8 +50,9 @@ export function createFailureLimit(
 }
 
 /**
- * What stands for an address: an IPv6 network of 64 bits belongs to one customer, who has all its
- * addresses. What a proxy passes on and is no address is one for all.
+ * Returns the key under which an address is counted. An IPv6 network of 64 bits has one key, since
+ * a single customer has all its addresses. All texts from proxies that aren't addresses share one
+ * key.
  */
 export function addressKey(address: string): string {
   const host = address.trim().toLowerCase().replace(/^\[(.*)\](:\d{1,5})?$/, "$1");
@@ -57,7 +61,7 @@ export function addressKey(address: string): string {
   return networkOf(host) ?? "other";
 }
 
-/** The first four groups of an IPv6 address; undefined for what is none. */
+/** The first four groups of an IPv6 address; undefined for any other text. */
 function networkOf(host: string): string | undefined {
   if (host.length > 64 || !/^[\da-f:]+(%\w+)?$/.test(host) || !host.includes(":")) return undefined;
   const [front = "", back] = (host.split("%", 1)[0] ?? "").split("::");

@@ -18,7 +18,7 @@ export interface Bucket {
   /** Time up to which the refill is counted. */
   settledAtMs: number;
   holders: readonly LeaseOwner[];
-  /** After a change of tier: whoever comes next finds it full. */
+  /** Set by a change of tier: the next process that leases finds the bucket full. */
   fill: boolean;
 }
 
@@ -67,7 +67,8 @@ export function leaseFrom(
   const mine = existing ? unspent(existing, request.spent, request.has) : 0;
   const burst = limits.burst * unitsPerToken;
   // What others hold counts as part of a full bucket, and what they spent before does not. Tokens
-  // that the process issued itself may have been spent since the change: they are no part of it.
+  // that the process issued itself may have been spent since the change, so they don't count
+  // either.
   const issued = existing ? Math.max(0, spentUnits(existing, request.spent) - existing.held) : 0;
   const pool = bucket.fill
     ? Math.max(mine, burst - sum(others, outstanding) - issued)
@@ -116,8 +117,8 @@ export function leaseFrom(
 }
 
 /**
- * What one more process may issue itself while it has no contact, beside the others: units a
- * millisecond, and the units at which it stops.
+ * Returns what one more process, besides the others, may issue itself while it has no contact:
+ * units per millisecond, and the units at which it stops.
  */
 function selfIssue(
   { burst, requestsPerMinute: rate }: RateLimits,
@@ -153,7 +154,7 @@ function settle(before: Bucket, limits: RateLimits, nowMs: number, heartbeats: H
   return bucket;
 }
 
-/** Refill up to a time before which nobody falls silent and no lease ends. */
+/** Refills the bucket up to a time before which no owner falls silent and no lease ends. */
 function flow(
   bucket: Bucket,
   limits: RateLimits,
@@ -166,7 +167,7 @@ function flow(
   const isSilent = (one: LeaseOwner) => one.ceiling > 0 && silentFrom(one) <= settledAtMs;
   const silent = live.filter(isSilent);
   const rate = limits.requestsPerMinute - sum(silent, (one) => one.share);
-  // After so long the bucket is full; longer times would not be exact.
+  // After this long the bucket is full; longer times would not be exact.
   const elapsedMs = Math.min(atMs - settledAtMs, Math.ceil(burst / Math.max(1, rate)));
   const cap = burst - sum(live, (one) => isSilent(one) ? reserve(one) : one.held);
   return {
@@ -198,7 +199,7 @@ function spentUnits(one: LeaseOwner, spent: number): number {
   return (spent - one.spent) * unitsPerToken;
 }
 
-/** What an owner has left when it has spent so many tokens. */
+/** What an owner has left after spending this many tokens. */
 function unspent(one: LeaseOwner, spent: number, has: number): number {
   const left = Math.max(0, one.held + one.selfIssued - spentUnits(one, spent));
   // It can't have issued beyond its ceiling; only the owner knows the exact amount.
@@ -206,8 +207,9 @@ function unspent(one: LeaseOwner, spent: number, has: number): number {
 }
 
 /**
- * The database's clock was set back: nobody knows how much time has passed. Nothing is refilled for
- * it, and owners may have issued up to their ceilings. Only heartbeats say who is not silent.
+ * Adjusts a bucket after the database's clock was set back, when the time that has passed is
+ * unknown: nothing is refilled for it, and owners may have issued up to their ceilings. Only
+ * heartbeats tell who isn't silent.
  */
 function setBack(bucket: Bucket, limits: RateLimits, nowMs: number): Bucket {
   const byMs = nowMs - bucket.settledAtMs;

@@ -1,9 +1,9 @@
 import { graceMs, type LeaseAnswer, unitsPerToken } from "./rate_limit.ts";
 
 /**
- * What one process holds of one bucket and spends without asking. Without contact to the database
- * it issues tokens itself, at its share of the rate. Times are monotonic milliseconds, so that a jump
- * of the wall clock gives nothing.
+ * The tokens of one bucket that one process holds and spends without asking. Without contact to the
+ * database it issues tokens itself, at its share of the rate. Times are monotonic milliseconds, so
+ * that a jump of the wall clock issues no tokens.
  */
 export class RateLease {
   spent = 0;
@@ -37,7 +37,9 @@ export class RateLease {
     return { share: this.#share, ceiling: this.#ceiling };
   }
 
-  /** From then on it issues tokens itself, unless a heartbeat or report comes before (monotonic ms). */
+  /**
+   * From when on it issues tokens itself, unless a heartbeat or report comes before (monotonic ms).
+   */
   get issuesFromMs(): number {
     return this.#issueFromMs;
   }
@@ -62,8 +64,8 @@ export class RateLease {
   }
 
   /**
-   * A report goes out under this name. Whether or not its answer arrives, the database may take the
-   * silence of that name for this lease's from now on.
+   * A report goes out under this name. Whether or not it's answered, the database may count the
+   * silence of that name as this lease's from now on.
    */
   reportsAs(process: string, nowMs: number): void {
     if (this.process === process) return;

@@ -1,10 +1,10 @@
-/** Requests per minute and burst of an account, as its tier says. */
+/** Requests per minute and burst of an account, set by its tier. */
 export interface RateLimits {
   requestsPerMinute: number;
   burst: number;
 }
 
-/** What is said about one request; the numbers become the `X-RateLimit-*` headers. */
+/** The decision on one request; the numbers become the `X-RateLimit-*` headers. */
 export interface RateDecision {
   admitted: boolean;
   /** Requests per minute. */
@@ -39,7 +39,7 @@ export interface LeaseRequest {
   process: string;
   leaseId: string;
   spent: number;
-  /** Units in its hands now. */
+  /** Units that it has now. */
   has: number;
   /** Tokens withheld from the report, to spend while the answer is pending. */
   withheld: number;
@@ -56,7 +56,7 @@ export interface LeaseRequest {
   leave: boolean;
 }
 
-/** For a request that asks for nothing and gives everything back. */
+/** The fields of a request that asks for nothing and gives everything back. */
 export const leaving = {
   ...{ withheld: 0, share: 0, ceiling: 0, needed: 0, wanted: 0 },
   leave: true,
@@ -64,13 +64,13 @@ export const leaving = {
 
 export interface LeaseAnswer {
   limits: RateLimits;
-  /** Tokens that the process now holds, given that it has spent what it said. */
+  /** Tokens that the process now holds, if it has spent what it reported. */
   tokens: number;
   /** Stock that the bucket allowed at this time. */
   stock: number;
   /** Units outside of this process: free ones and those that others hold. */
   rest: number;
-  /** Free units: below one token nobody gets any more for now. */
+  /** Free units: below one token, nobody gets more for now. */
   free: number;
   /** While the store is away: units per millisecond that the process issues itself. */
   share: number;
@@ -84,13 +84,14 @@ export interface RateStore {
    * Reports and leases by one conditional write. After a failure it may have been written or not.
    */
   lease(accountId: number, request: LeaseRequest): Promise<LeaseAnswer>;
-  /** Throws when the store is away; writes nothing. */
+  /** Checks that the store answers, and throws if it doesn't; writes nothing. */
   reach(): Promise<void>;
   /** Stores a heartbeat. After a failure it may have been stored or not. */
   beat(process: string): Promise<void>;
   /**
-   * Whether other processes use the store: those whose name doesn't begin so hold tokens of the
-   * account, or have sent a heartbeat within an hour: they may still answer a call that long.
+   * Whether other processes, whose names don't begin with `ownNames`, use the store: they hold
+   * tokens of the account, or have sent a heartbeat within an hour, since they may still be
+   * answering a call for that long.
    */
   isShared(accountId: number, ownNames: string): Promise<boolean>;
   /** Forgets the heartbeats of a process that ends. */

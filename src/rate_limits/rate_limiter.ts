@@ -13,11 +13,11 @@ import {
   unitsPerToken,
 } from "./rate_limit.ts";
 
-/** Counts the requests of accounts, exactly over all processes that share the store. */
+/** Counts the requests of accounts, exactly, across all processes that share the store. */
 export interface RateLimiter {
   /**
-   * Takes a token. Busy accounts ask no database. Throws `store_unavailable` when the store is away
-   * and this process holds no share of the account's rate.
+   * Takes a token; for busy accounts without asking the database. Throws `store_unavailable` when
+   * the store is away and this process holds no share of the account's rate.
    */
   take(account: RateLimits & { id: number }): Promise<RateDecision>;
   /** Reports and gives back idle tokens; to be run every `beatMs`. Throws when the store is away. */
@@ -40,7 +40,7 @@ interface RateLimiterDeps {
 const maxQuietMs = 1_000;
 /** How long a request waits for a token that the process issues while the store is away. */
 const maxWaitMs = 3_000;
-/** At most so many requests of one account wait for such a token. */
+/** Max requests of one account that wait for such a token. */
 const maxPaused = 10;
 
 export function createRateLimiter(deps: RateLimiterDeps): RateLimiter {
@@ -49,7 +49,7 @@ export function createRateLimiter(deps: RateLimiterDeps): RateLimiter {
 
 /** This process's contact to the database, shared by its accounts. */
 interface Contact {
-  /** What all names of this process begin with. */
+  /** The prefix of all names of this process. */
   readonly ownNames: string;
   /** Name under which the database knows this process; another one after each silence. */
   process: string;
@@ -103,8 +103,8 @@ class LeasingLimiter implements RateLimiter {
   }
 
   /**
-   * Sends a heartbeat; after a silence under a new name, so that leases of before count as those of
-   * a silent process until they are reported.
+   * Sends a heartbeat; after a silence under a new name, so that earlier leases count as those of a
+   * silent process until they are reported.
    */
   async #beat(): Promise<void> {
     const { store, clock, newId } = this.#deps;
@@ -133,11 +133,11 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
   /** What the bucket last answered, and when. */
   #answer: LeaseAnswer | undefined;
   #answeredAtMs = 0;
-  /** Limits as the last request knew them; others mean a change of tier. */
+  /** The limits of the last request; different ones mean a change of tier. */
   #limits: RateLimits;
   /** The bucket was not asked yet since the tier changed. */
   #isNewTier = false;
-  /** A request came since the last look at what to ask. */
+  /** A request has come since `next` was last called. */
   #isUsed = false;
   /** A report may be due. */
   #isTended = false;
@@ -171,7 +171,7 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
     return this.request();
   }
 
-  /** Reports and gives back what lies idle, if that is due. */
+  /** Reports and gives back idle tokens, if that is due. */
   async tend(): Promise<void> {
     this.failure = undefined;
     this.#isTended = true;
@@ -180,7 +180,7 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
   }
 
   protected serve(): RateDecision | Promise<RateDecision> | undefined {
-    // Without an answer the old limits hold on.
+    // Asks the bucket; until it answers, the old limits hold.
     if (this.#isNewTier) return undefined;
     const { nowMs } = this;
     if (this.lease.spend(nowMs)) return this.#decide(true);
@@ -217,7 +217,7 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
     return this.#answer?.limits ?? this.#limits;
   }
 
-  /** The store is away: spends only what this process issues itself. */
+  /** Takes a token while the store is away: only of those that this process issues itself. */
   async #takeAlone(): Promise<RateDecision> {
     const { nowMs } = this;
     const waitMs = this.lease.nextTokenMs(nowMs);
@@ -245,10 +245,10 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
     return nowMs >= this.#quietUntilMs && this.lease.tokens(nowMs) * 2 < stockOf(this.#answer);
   }
 
-  /** Reports and leases; without `keepAtMost` a stock for later requests too. */
+  /** Reports and leases; without `keepAtMost` also a stock for later requests. */
   async #report({ needed, keepAtMost }: { needed: number; keepAtMost?: number }): Promise<void> {
     const { leaseMs, newId } = this.#deps;
-    // After a change of tier a second report takes a stock and lets go of the old share.
+    // After a change of tier a second report takes a stock and gives up the old share.
     this.#isUsed = this.#isNewTier;
     this.#isNewTier = false;
     const askedMs = this.nowMs;

@@ -4,7 +4,10 @@ import { type LeaseAnswer, type LeaseRequest, leaving, unitsPerToken } from "../
 import type { RateLimits, RateStore } from "../rate_limit.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 
-/** Reads of a bucket that others keep changing; each failed write means that another succeeded. */
+/**
+ * Max attempts to write a bucket that others keep changing; each one that fails means that another
+ * succeeded.
+ */
 const maxTries = 200;
 
 /**
@@ -104,7 +107,7 @@ function leaseOf(row: SqlRow, request: LeaseRequest) {
   return leaseFrom(readBucket(row, limits), request, limits, Number(row.now_ms), heartbeats);
 }
 
-/** Whole tokens of an account's bucket at this moment, those that processes hold included. */
+/** Returns the whole tokens in an account's bucket now, including those that processes hold. */
 export async function tokensLeft(database: Queryable, accountId: number): Promise<number> {
   const row = await readRow(database, accountId, null);
   const nobody = { process: "", leaseId: "", spent: 0, has: 0, leaseMs: 0 };
