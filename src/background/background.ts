@@ -32,15 +32,18 @@ export interface BackgroundDeps {
   recorder: Pick<Recorder, "drain">;
   dialects: Readonly<Record<DialectName, Dialect>>;
   newTransactionId: () => string;
-  /** Unfinished calls of an account; the free tier a tenth. */
+  /** Max unfinished calls of an account; on the free tier a tenth of it. */
   perAccount: number;
 }
 
-/** Request headers that are stored for the call: those that the service, its records or vendors read. */
+/**
+ * Request headers that are stored with the call: those that the service, its records or vendors
+ * read.
+ */
 const storedHeaders =
   /^(?:x-translation-mode|x-prompt-cache|x-fallback-models|http-referer|x-title|user-agent|traceparent|tracestate|(?:anthropic|openai|x-grok|x-hf)-[a-z0-9-]{1,64})$/;
 
-/** Calls that go on without their caller (`background: true`). */
+/** Calls that continue without their caller (`background: true`). */
 export class Background {
   readonly #deps: BackgroundDeps;
   readonly #form: BackgroundForm;
@@ -52,8 +55,8 @@ export class Background {
 
   /**
    * Answers a background request at once with a queued response; any other call is made as usual.
-   * Throws what an ordinary call would, and `rate_limit_exceeded` where the account has too many
-   * unfinished ones.
+   * Throws what an ordinary call would, and `rate_limit_exceeded` if the account has too many
+   * unfinished background calls.
    */
   async send(request: RelayRequest): Promise<Reply> {
     const { relay } = this.#deps;
@@ -91,8 +94,8 @@ export class Background {
   }
 
   /**
-   * The response object as it is now; undefined where there is none. JSON text. Throws
-   * `unsupported_parameter` where it lacks something that it is to `include`.
+   * Returns the response object in its current state, as JSON text; undefined if there is none.
+   * Throws `unsupported_parameter` if it lacks something that `include` asks for.
    */
   async find(
     key: BackgroundKey,
@@ -113,7 +116,7 @@ export class Background {
     if (answer) return answer.answerText;
     const call = await store.find(key);
     if (!call) return (await this.#storedElsewhere(key))?.answerText;
-    // It may have ended between the two.
+    // The call may have ended between the two reads.
     if (call.answerText === null) return (await ended())?.answerText;
     return call.state === "in_progress"
       ? this.#form.moved(call.answerText, "in_progress")
@@ -121,8 +124,8 @@ export class Background {
   }
 
   /**
-   * A page of the conversation that a response answered; undefined where there is no such response.
-   * Throws `invalid_value` for a background one without an answer.
+   * Returns a page of the conversation that a response answered; undefined if there is no such
+   * response. Throws `invalid_value` for a background response without an answer.
    */
   async inputItems(
     key: BackgroundKey,
@@ -139,8 +142,8 @@ export class Background {
   }
 
   /**
-   * Ends a background call and gives the response object, unchanged where it had ended.
-   * Throws `invalid_value` for a response of another kind, and gives undefined where there is none.
+   * Ends a background call and returns the response object, unchanged if it had ended already;
+   * undefined if there is none. Throws `invalid_value` for a response of another kind.
    */
   async cancel(key: BackgroundKey): Promise<string | undefined> {
     const { store, runner } = this.#deps;
@@ -164,7 +167,7 @@ export class Background {
     return await this.#find(key);
   }
 
-  /** Forgets a response, whether it has ended or not; false where there is none. */
+  /** Forgets a response, whether it has ended or not; returns false if there is none. */
   async remove(key: BackgroundKey): Promise<boolean> {
     const { store, storedResponses, responseCache, idempotency, runner, recorder } = this.#deps;
     const removedId = await store.remove(key);
@@ -183,7 +186,7 @@ export class Background {
     return isForgotten || removedId !== undefined;
   }
 
-  /** A stored answer of this dialect; those of others are continued only. */
+  /** Returns a stored answer of this dialect; those of others can only be continued. */
   async #stored({ accountId, responseId }: BackgroundKey): Promise<StoredResponse | undefined> {
     const { storedResponses, dialects } = this.#deps;
     const stored = await storedResponses.findResponse(accountId, responseId);
@@ -192,7 +195,7 @@ export class Background {
     return dialects.responses.conversation?.answerId(answer) === responseId ? stored : undefined;
   }
 
-  /** One that another process answered just now. */
+  /** Returns a response that another process answered just now. */
   async #storedElsewhere(key: BackgroundKey): Promise<StoredResponse | undefined> {
     return await this.#deps.storedResponses.lookAgain?.(
       key.accountId,
@@ -201,7 +204,10 @@ export class Background {
     );
   }
 
-  /** The answer of a background call that ended since; throws `invalid_value` where it has none. */
+  /**
+   * Returns the answer of a background call that has ended meanwhile; throws `invalid_value` if it
+   * has none.
+   */
   async #justStored(key: BackgroundKey): Promise<StoredResponse | undefined> {
     const call = await this.#deps.store.find(key);
     if (!call) return await this.#storedElsewhere(key);
@@ -253,7 +259,7 @@ export class Background {
     return jsonReply(answerText, headers);
   }
 
-  /** The same request was accepted before, by a process whose reply was not stored. */
+  /** Answers a request that was accepted before, by a process whose reply was not stored. */
   async #again(
     key: BackgroundKey,
     { trace }: CallContext,
@@ -268,7 +274,10 @@ export class Background {
   }
 }
 
-/** The caller of a stream that is read to its end without it, which its trace says from now on. */
+/**
+ * Returns the caller of a stream that is read to its end even if the caller leaves. Its trace says
+ * so from now on.
+ */
 function readToTheEnd(caller: CallContext): CallContext {
   const { account, key } = caller.principal;
   const principal = { account, key: { ...key, onDisconnect: "drain" as const } };
@@ -276,7 +285,7 @@ function readToTheEnd(caller: CallContext): CallContext {
   return { ...caller, principal };
 }
 
-/** Whose turns large work waits for. */
+/** The caller in whose turns large work runs. */
 type Turns = Pick<CallContext, "heavyStep">;
 
 function stepFor(text: string, { heavyStep }: Turns): Step {

@@ -29,7 +29,7 @@ export interface BackgroundRequest {
   headers: Readonly<Record<string, string>>;
   /** The vendor key came with the request, and is stored nowhere. */
   hasOwnKey: boolean;
-  /** Its record as it stands before the vendor was asked, without payload. */
+  /** The call's record before the vendor was asked, without payload. */
   begun: Interaction;
 }
 
@@ -37,9 +37,9 @@ export interface NewBackgroundCall extends BackgroundKey {
   request: BackgroundRequest;
   /** The response object as the caller gets it; JSON text. */
   answerText: string;
-  /** `X-Request-ID` where the caller chose it, and a hash of what was sent with it. */
+  /** `X-Request-ID` if the caller chose it, and a hash of the request that was sent with it. */
   repeatable: { requestId: string; requestHash: string } | undefined;
-  /** How many calls of its account may be unfinished. */
+  /** Max unfinished calls of its account. */
   most: number;
 }
 
@@ -60,28 +60,38 @@ export interface FoundBackgroundCall {
 }
 
 /**
- * Background calls. A call is claimed by the process that took it in, and by another one when that
- * claim expires; it ends with its record (`Retained.background`), in one transaction.
+ * Background calls. A call is claimed by the process that accepted it, and by another one when that
+ * claim expires. It ends when its record is written (`Retained.background`), in the same
+ * transaction.
  */
 export interface BackgroundStore {
   /**
-   * Stores a call, claimed by this process. A repeat of the same request within 24 hours gives the
-   * first one's ids; with another body it throws `idempotency_conflict`. Throws
-   * `rate_limit_exceeded` where too many of the account are unfinished.
+   * Stores a call, claimed by this process. A repeat of the same request within 24 hours returns
+   * the first one's id; with another body it throws `idempotency_conflict`. Throws
+   * `rate_limit_exceeded` if the account has too many unfinished calls.
    */
   create(call: NewBackgroundCall): Promise<{ responseId: string; repeated: boolean }>;
   find(key: BackgroundKey): Promise<FoundBackgroundCall | undefined>;
-  /** Its caller ends a call; false where it had ended. What was spent is recorded all the same. */
+  /**
+   * Ends a call for its caller; returns false if it had ended. What was spent is still recorded.
+   */
   cancel(key: BackgroundKey, answerText: string): Promise<boolean>;
-  /** Its caller deletes a call, which ends it. Gives its transaction; undefined where there is none. */
+  /**
+   * Deletes a call for its caller, which ends it. Returns its transaction id; undefined if there is
+   * none.
+   */
   remove(key: BackgroundKey): Promise<string | undefined>;
-  /** Begins an attempt at a call that this process has claimed; undefined where it has lost it. */
+  /**
+   * Begins an attempt at a call that this process has claimed; undefined if it has lost the claim.
+   */
   begin(key: BackgroundKey): Promise<ClaimedBackgroundCall | undefined>;
-  /** Renews this process's claims; gives the states of calls that it still holds, by response id. */
+  /**
+   * Renews this process's claims; returns the states of calls that it still holds, by response id.
+   */
   renew(keys: readonly BackgroundKey[]): Promise<ReadonlyMap<string, BackgroundState>>;
-  /** Claims calls that nobody holds, and what an earlier run of this process held. */
+  /** Claims calls that nobody holds, and those that an earlier run of this process held. */
   claim(most: number, except: readonly string[]): Promise<BackgroundClaim[]>;
-  /** Gives a call back, to be claimed after `ms`; where `uncounted` the attempt doesn't count. */
+  /** Gives a call back, to be claimed after `ms`; if `uncounted`, the attempt doesn't count. */
   release(key: BackgroundKey, how: { ms: number; uncounted: boolean }): Promise<void>;
   /** Ends a call whose record the store has refused again and again. */
   giveUp(key: BackgroundKey, answerText: string): Promise<void>;

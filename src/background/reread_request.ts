@@ -9,18 +9,18 @@ import {
 import { JsonCount } from "../base/json_count.ts";
 import { parseInSteps } from "../base/parse_in_steps.ts";
 
-/** A stored request as JSON value, and what the work on it is done with. */
+/** A stored request as a JSON value, with the `Step` in which to process it. */
 export interface RereadRequest {
   value: unknown;
   step: Step;
-  /** No value of it is held any more. */
+  /** To be called once no value of the request is held any more. */
   release: () => void;
 }
 
-/** Texts of fewer units hold too little to hold anybody up. */
+/** Shorter texts, in UTF-16 units, hold too little to delay anybody. */
 const lightUnits = 64 * 1024;
 
-/** Reads a request that was stored; its limits were looked at when it came. */
+/** Parses a stored request, whose limits were checked when it arrived. */
 export async function rereadRequest(
   { work, room }: HeavyBodies,
   text: string,

@@ -10,22 +10,22 @@ import { WorkQueue } from "../work_queue/work_queue.ts";
 import type { BackgroundClaim, BackgroundKey, BackgroundStore } from "./background_call.ts";
 import { type BackgroundAskDeps, workOn } from "./work.ts";
 
-/** What came with the request; neither is there for a call that another process took in. */
+/** What came with the request; both are undefined for a call that another process accepted. */
 interface FromRequest {
-  /** Held since the call was taken in. */
+  /** Held since the call was accepted. */
   authorization: Authorization | undefined;
   vendorKey: Secret | undefined;
 }
 
 /** A call that this process works on, or is about to. */
 export interface ClaimedCall extends BackgroundClaim, FromRequest {
-  /** The first reason holds. */
+  /** Why the call is stopped; the first reason counts. */
   stopped: StopReason | undefined;
-  /** The vendor is asked now. */
+  /** Whether the vendor is being asked. */
   isAtWork: boolean;
   /** Since when its record is on its way to the store (monotonic ms). */
   recordedMs: number | undefined;
-  /** Resolved when the record is written, or nobody waits for that any more. */
+  /** Resolves when the record is written, or nobody waits for that any more. */
   written: PromiseWithResolvers<void>;
 }
 
@@ -35,20 +35,25 @@ export interface BackgroundRunnerDeps extends Omit<BackgroundAskDeps, "form"> {
   log: Log;
 }
 
-/** At work at once here, and of one account: memory holds their requests. */
+/**
+ * Max calls that this process works on at once, in total and per account: their requests are in
+ * memory.
+ */
 const callsAtOnce = 128;
 const callsAtOncePerAccount = 32;
-/** Of long requests, each of which takes as much memory as many others. */
+/** Of these, max calls with long requests, each of which takes as much memory as many others. */
 const largeAtOnce = { atOnce: 6, atOncePerKey: 2 };
 const largeUnits = 1024 * 1024;
 /** Calls of other processes that are claimed in one go. */
 const mostClaims = 16;
-/** A record that takes longer to be written is the next process's to make. */
+/** If a record takes longer to be written, the call is left to the next process. */
 const recordingMs = 10 * 60_000;
-/** How long closed connections may take to be noted. */
+/** How long `close` waits for calls to notice that they were stopped. */
 const closeMs = 5_000;
 
-/** Works on background calls: those that this process took in, and those that others left. */
+/**
+ * Works on background calls: those that this process accepted, and those that others left behind.
+ */
 export class BackgroundRunner {
   readonly #deps: BackgroundRunnerDeps;
   readonly #queue: WorkQueue<ClaimedCall>;
@@ -84,19 +89,22 @@ export class BackgroundRunner {
     void this.#queue.add(claimedCall(key, fromRequest));
   }
 
-  /** Ends a call that may be at work here. */
+  /** Stops a call if this process works on it. */
   stop({ responseId }: BackgroundKey, reason: StopReason): void {
     const call = this.#queue.find(responseId);
     if (call) call.stopped ??= reason;
     this.#queue.stop(responseId);
   }
 
-  /** Stops what was cancelled or erased, and claims what was left behind; a job for every second. */
+  /**
+   * Stops calls that were cancelled or erased, and claims those left behind; to be run every
+   * second.
+   */
   tick(): Promise<void> {
     return this.#queue.tick();
   }
 
-  /** Starts no more calls and waits for those under way, for so long at most. Then `close`. */
+  /** Starts no more calls and waits for those under way, at most `ms`. Call `close` afterwards. */
   async drain(ms: number): Promise<void> {
     const drained = this.#queue.drain(ms);
     for (const call of this.#queue.working) {
@@ -106,7 +114,7 @@ export class BackgroundRunner {
     await drained;
   }
 
-  /** Gives back what has not ended, for other processes or this one's next run. */
+  /** Gives back calls that have not ended, for other processes or this one's next run. */
   async close(): Promise<void> {
     for (const { written } of this.#queue.working) written.resolve();
     await this.#queue.close(closeMs);
@@ -147,7 +155,7 @@ export class BackgroundRunner {
     }
   }
 
-  /** Waits for its turn; a call that is stopped meanwhile needs none. */
+  /** Waits for the call's turn; a call that is stopped meanwhile goes on without one. */
   async #enter({ accountId, bodyUnits }: ClaimedCall, signal: AbortSignal): Promise<() => void> {
     const nothing = () => {};
     const enter = (turns: FairQueue) => turns.enter(String(accountId), signal).catch(() => nothing);
@@ -159,7 +167,7 @@ export class BackgroundRunner {
     };
   }
 
-  /** Gives the ids of the calls to go on with; the others are stopped. */
+  /** Returns the ids of the calls to continue; the others are stopped. */
   async #renew(working: readonly ClaimedCall[]): Promise<ReadonlySet<string>> {
     const { store, clock } = this.#deps;
     const states = await store.renew(working);
@@ -170,7 +178,8 @@ export class BackgroundRunner {
         const isLate = clock.monotonicMs() - call.recordedMs > recordingMs;
         if (state === undefined || isLate) call.written.resolve();
       } else if (state === undefined) {
-        // Erased: what was spent is charged all the same. Else another process has claimed it.
+        // Either another process has claimed it, or it was erased: then what was spent is still
+        // charged.
         call.stopped ??= await store.find(call) ? "given_up" : "cancelled";
       } else if (state === "cancelled" || state === "deleted") {
         call.stopped ??= "cancelled";

@@ -9,7 +9,7 @@ import { BackgroundRunner, type BackgroundRunnerDeps } from "./runner.ts";
 import { createBackgroundCalls } from "./store/background.ts";
 import { workerIdOf } from "../work_queue/store/claims.ts";
 
-/** Where background calls live, and who works on them. */
+/** The service of background calls, what works on them, and their metrics. */
 export interface BackgroundServices {
   background: Background;
   backgroundRunner: BackgroundRunner;
@@ -20,7 +20,7 @@ export function createBackgroundServices(
   deps: Omit<BackgroundRunnerDeps, "store"> & {
     database: Database;
     processId: string;
-    /** Unfinished calls of an account. */
+    /** Max unfinished calls of an account. */
     perAccount: number;
     storedResponses: StoredResponseCache;
     responseCache: Pick<ResponseCache, "forget">;

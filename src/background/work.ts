@@ -32,22 +32,23 @@ export interface BackgroundAskDeps {
   payloadMaxBytes: number;
   mediaInlineBytes: number;
   heavy: HeavyBodies;
-  /** `BACKGROUND_CALL_TIMEOUT_MS`: from when the vendor is asked. */
+  /** `BACKGROUND_CALL_TIMEOUT_MS`, counted from when the vendor is asked. */
   timeoutMs: number;
 }
 
 /** A call that was interrupted this often probably causes the interruption. */
 const mostAttempts = 3;
-/** After this many attempts not even a record can be written. */
+/** After more attempts than this, not even a record could be written: the call is given up. */
 const unrecordableAttempts = 6;
 /** No call may outlive the store's memory of erasures, which is a day. */
 const longestMs = 20 * 60 * 60_000;
-/** How long a call waits that could not be started. */
+/** How long a call that could not be started waits for its next attempt. */
 const restMs = 2_000;
 
 /**
- * Makes a claimed call, or ends it without. `recorded`: its record is on its way, and its end with
- * it; `left`: another process has it, or it is to be claimed again. Throws when the store is away.
+ * Makes a claimed call, or ends it without asking a vendor. `recorded`: its record is on its way to
+ * the store, and ends the call there; `left`: another process has it, or it will be claimed again.
+ * Throws if the store is unavailable.
  */
 export async function workOn(
   deps: BackgroundAskDeps,
@@ -82,7 +83,7 @@ export async function workOn(
   return await ask(deps, { call, claimed, stop, task, principal });
 }
 
-/** Why a call isn't asked (again). */
+/** Returns why the vendor must not be asked (again); undefined if it may be. */
 function refusalOf(
   { clock, form }: BackgroundAskDeps,
   { request, attempts }: ClaimedBackgroundCall,
@@ -120,7 +121,7 @@ async function ask(deps: BackgroundAskDeps, { call, claimed, stop, task, princip
   const { bodyText: sentText, vendor } = call.request;
   const { signal } = stop;
   const caller = callerOf(deps, call, { principal, vendorKey: claimed.vendorKey, signal });
-  // The reason has to be known before anybody sees that the connection is closed.
+  // The reason has to be known before anybody notices that the connection is closed.
   const noteStop = () => task.stopped = claimed.stopped;
   if (signal.aborted) noteStop();
   else signal.addEventListener("abort", noteStop, { once: true });
@@ -201,7 +202,7 @@ function callerOf(
   };
 }
 
-/** Records the end of a call that no vendor was asked for, or whose progress is unknown. */
+/** Records the end of a call for which no vendor was asked, or whose progress is unknown. */
 async function conclude(
   deps: BackgroundAskDeps,
   call: ClaimedBackgroundCall,

@@ -14,7 +14,7 @@ import { sanitizeText } from "../../database/sanitize_text.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
 import { Claims, fromNow, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
 
-/** How the table says who works on a call. */
+/** The columns that say who works on a call. */
 const work: WorkTable = {
   name: "background_calls",
   key: "account_id, response_id",
@@ -92,7 +92,7 @@ async function create(
   call: NewBackgroundCall,
 ): Promise<{ responseId: string; repeated: boolean }> {
   const { accountId, responseId, repeatable, request, answerText, most } = call;
-  // An erasure runs either before this row is written or sees it.
+  // An erasure either runs before this row is written, or sees it.
   await lockForWriting(tx);
   const requestId = repeatable ? sanitizeText(repeatable.requestId) : null;
   if (repeatable && requestId !== null) {
@@ -138,7 +138,7 @@ async function create(
 }
 
 async function requireRoom(tx: Queryable, accountId: number, most: number): Promise<void> {
-  // Two requests at once would each find room for the last call.
+  // Without the lock two concurrent requests would each find room for the last call.
   await lockRequest(tx, "background room", accountId, "");
   const [row] = await tx.query(
     `select count(*) as count from background_calls
@@ -192,7 +192,7 @@ async function giveUp(database: Queryable, key: BackgroundKey, answerText: strin
   );
 }
 
-/** Without the body, which stands beside it: it may be long. */
+/** Without the body, which may be long and has a column of its own. */
 function writeRequest({ begun, bodyText: _, ...request }: BackgroundRequest): string {
   return JSON.stringify({ ...request, begun: interactionToJson(begun) });
 }

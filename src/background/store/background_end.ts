@@ -3,9 +3,9 @@ import type { Queryable } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /**
- * Ends the background calls among the rows; part of the transaction that writes these. Gives the
- * calls whose answer is dropped: cancelled or deleted before, erased, or recorded by another
- * process.
+ * Ends the background calls among the rows, in the transaction that writes these. Returns the
+ * transaction ids of calls whose answer is dropped: cancelled or deleted before, erased, or
+ * recorded by another process.
  */
 export async function endBackground(
   tx: Queryable,
@@ -35,7 +35,7 @@ export async function endBackground(
 
 const isOpen = "state in ('queued', 'in_progress')";
 
-/** Removes calls that were erased before they were recorded: they are not made again. */
+/** Removes calls that were erased before they were recorded, so that they aren't made again. */
 export async function dropBackground(
   tx: Queryable,
   transactionIds: readonly string[],
