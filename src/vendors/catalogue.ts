@@ -21,14 +21,16 @@ export interface ListedModel {
 
 /** The model lists of the vendors, read at most every five minutes. */
 export interface Catalogue {
-  /** Throws `Fault` when the vendor can't be asked and nothing is remembered. */
+  /** Throws `Fault` when the vendor can't be asked and no list of it is cached. */
   models(vendor: Vendor): Promise<readonly ListedModel[]>;
   /**
-   * What the vendor lists for a key that is not the service's, asked now and remembered for nobody:
-   * it may name models of the key's owner. Throws `Fault`.
+   * Asks for the list now, with a key that is not the service's. The result isn't cached, since it
+   * may name models of the key's owner. Throws `Fault`.
    */
   modelsWith(vendor: Vendor, key: Secret): Promise<readonly ListedModel[]>;
-  /** Asks the vendor now (no older than ten seconds); for health. */
+  /**
+   * Asks the vendor for its list, for health checks; a result under ten seconds old is used again.
+   */
   probe(vendor: Vendor): Promise<Probe>;
 }
 
@@ -40,8 +42,8 @@ export interface Probe {
 }
 
 /**
- * A vendor's models as far as they are known or come soon; undefined where it takes longer than
- * `ms` or fails. Its answer, once it is there, is remembered for who asks next.
+ * Returns a vendor's models if they are cached or arrive within `ms`; undefined if that takes
+ * longer or fails. An answer that comes later is cached for the next caller.
  */
 export function withTimeout(
   catalogue: Pick<Catalogue, "models">,
@@ -61,7 +63,7 @@ interface Entry {
 
 const freshMs = 5 * 60_000;
 const probeMs = 10_000;
-/** Pages of a list that are followed at most. */
+/** Cap on the pages that are read of one list. */
 const maxPages = 20;
 
 export function createCatalogue(deps: CatalogueDeps): Catalogue {
@@ -86,7 +88,7 @@ class RememberedLists implements Catalogue {
     const entry = this.#entryOf(vendor);
     if (this.#nowMs() - entry.readAtMs > freshMs) {
       const probe = await this.#recent(vendor, entry);
-      // A list that was good once is better than none while its vendor is away.
+      // While a vendor is down, its old list is better than none.
       if (probe.fault && !entry.models) throw probe.fault;
     }
     return entry.models ?? [];
@@ -126,7 +128,7 @@ class RememberedLists implements Catalogue {
     } catch (thrown) {
       fault = asFault(thrown);
     }
-    // Counted from the end: a vendor that hangs is let alone as long as one that refuses.
+    // Counted from the end, so that a vendor that hangs gets as long a break as one that refuses.
     entry.probedAtMs = this.#nowMs();
     return entry.probe = { checkedAt, latencyMs: Math.round(entry.probedAtMs - startedMs), fault };
   }
@@ -165,8 +167,8 @@ function asFault(thrown: unknown): Fault {
 }
 
 /**
- * The vendor's list as its key gives it, asked now; of several keys the first that is not refused.
- * Throws `Fault`, or what the list's text throws when it can't be read.
+ * Reads the vendor's list now, with the first of the service's keys that the vendor doesn't refuse.
+ * Throws `Fault`, an abort (`isAbort`) after 15 seconds, or a SyntaxError for text that isn't JSON.
  */
 export async function readList(upstream: Upstream, vendor: Vendor): Promise<ListedModel[]> {
   let refusal: Fault | undefined;
@@ -199,7 +201,9 @@ async function readListWith(
   return models;
 }
 
-/** The managed mode has no key for this vendor (docs/configuration.md). */
+/**
+ * The fault for a managed call to a vendor that the service has no key for (docs/configuration.md).
+ */
 export function notConfigured(vendor: Vendor): Fault {
   return new Fault("vendor_not_configured", {
     message:
@@ -251,7 +255,8 @@ function nextPage(json: JsonRecord): string | undefined {
 /** Entries of any of the three list formats: `data` with `id`, or `models` with `name`. */
 function readEntries(json: JsonRecord): ListedModel[] {
   const list = Array.isArray(json.data) ? json.data : json.models;
-  // An error inside a 200, or another service's page: the list that was good stays.
+  // An error with status 200, or some other service's page: throw, so that the last good list
+  // stays.
   if (!Array.isArray(list)) throw new Fault("upstream_invalid_response");
   return list.filter(isRecord).flatMap((raw) => {
     const id = asString(raw.id) ?? asString(raw.name)?.replace(/^models\//, "");

@@ -10,22 +10,22 @@ export type KeyTrouble = "limited" | "refused" | "out_of_quota";
 
 export interface PooledKey {
   readonly secret: Secret;
-  /** Its position among the configured keys: `#1` is the first. The only name that it has. */
+  /** Its position among the configured keys, `#1` for the first. Keys have no other name. */
   readonly name: string;
-  /** It was taken although it rests, since all do. */
+  /** The key rests, and was taken because all of them do. */
   readonly isResting: boolean;
 }
 
-/** A limited key rests for so long where the vendor doesn't say. */
+/** How long a limited key rests if the vendor doesn't say. */
 const limitedMs = 10_000;
-/** A key that is refused or out of quota rests for so long. */
+/** How long a key rests that is refused or out of quota. */
 const brokenMs = 5 * 60_000;
-/** No key rests longer, whatever its vendor says. */
+/** The longest rest, whatever the vendor asks for. */
 const longestRestMs = 60 * 60_000;
 
 /**
- * Several keys of the service for one vendor. Calls take them in turn; a key that its vendor has
- * refused rests. In memory, of this process alone.
+ * The service's keys for one vendor, where it has several. Calls take them in turn; a key that the
+ * vendor has refused rests. Kept in memory, per process.
  */
 export class KeyPool {
   readonly #vendor: string;
@@ -66,7 +66,10 @@ export class KeyPool {
     return this.#findAwake(used) !== undefined;
   }
 
-  /** The vendor has refused the key. `retryAfterMs` is what it asked for. */
+  /**
+   * Lets a key rest that the vendor has refused. `retryAfterMs`: the wait that the vendor asked
+   * for, which counts for limited keys only.
+   */
   rest({ name }: PooledKey, trouble: KeyTrouble, retryAfterMs?: number): void {
     const ms = trouble === "limited"
       ? Math.min(retryAfterMs ?? limitedMs, longestRestMs)
@@ -76,10 +79,10 @@ export class KeyPool {
     this.#log.warn("a vendor key rests", fields);
   }
 
-  /** The vendor has taken the key. */
+  /** Ends the rest of a key that the vendor has accepted. */
   answered({ name, isResting }: PooledKey): void {
     const index = this.#indexOf(name);
-    // An answer to a request of before the rest says nothing about it.
+    // An answer to a request sent before the rest says nothing about it.
     if (!isResting || this.#wakeMs[index]! <= this.#nowMs()) return;
     this.#wakeMs[index] = -Infinity;
     this.#log.info("a vendor key works again", { vendor: this.#vendor, key: name });
@@ -118,7 +121,7 @@ export class KeyPool {
 }
 
 export interface KeyPools {
-  /** Undefined for a vendor with one key or none: an only key never rests. */
+  /** Undefined for a vendor with fewer than two keys: an only key never rests. */
   of(vendor: Vendor): KeyPool | undefined;
   readonly gauges: Readonly<Record<string, LabelledMeasure>>;
 }

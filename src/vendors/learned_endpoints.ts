@@ -3,27 +3,27 @@ import type { Clock } from "../base/clock.ts";
 import type { Mode } from "../shared/interaction.ts";
 import { type ToolDemand, toolDemands } from "../dialects/kernel/tool_demand.ts";
 
-/** Names come from callers: no more of them are remembered. */
+/** Cap on remembered models, whose names callers choose. */
 const mostModels = 10_000;
-/** A refusal's words that name an addition are few; vendors word them. */
+/** Cap on causes per kind of call. The vendor words them, but few of them blame an addition. */
 const mostCauses = 8;
-/** What a vendor refuses may depend on an account there, whose rights change. */
+/** How long a refusal counts. It may depend on an account at the vendor, whose rights change. */
 const refusedMs = 10 * 60_000;
 
-/** The calls of which a vendor refused an addition of ours. */
+/** The kind of calls for which a vendor refused something that we had added. */
 export interface RefusedCalls {
   label: string;
   model: string;
   dialect: DialectName;
-  /** One account's words must not change what others are asked with. */
+  /** Kept per account, so that a refusal of one account's text doesn't change others' requests. */
   accountId: number;
-  /** By which of its vendor keys, since organisations have rights of their own. */
+  /** Whose vendor key was used: each organisation has its own rights at the vendor. */
   mode: Mode;
 }
 
 /**
- * What vendors' answers have shown of their endpoints: held by the process, most of it until that
- * ends. A vendor is known by its label, since its address doesn't change while the process lives.
+ * What vendors' answers have shown about their endpoints. Kept in memory, most of it until the
+ * process ends. Vendors are identified by label, since their addresses don't change in that time.
  */
 export interface LearnedEndpoints {
   /** The vendor's endpoint of this dialect isn't there. */
@@ -32,10 +32,10 @@ export interface LearnedEndpoints {
   /** The endpoint has given an answer. */
   isProven(label: string, dialect: DialectName): boolean;
   learnProven(label: string, dialect: DialectName): void;
-  /** Whether the chat endpoint has refused calls of the model that asked for this, or for less. */
+  /** Whether the chat endpoint has refused calls of the model with this demand or a smaller one. */
   chatRefuses(label: string, model: string, demand: ToolDemand): boolean;
   learnChatRefusal(label: string, model: string, demand: ToolDemand): void;
-  /** Why the vendor has lately refused additions of ours to such calls, a cause for each. */
+  /** The causes for which the vendor has lately refused our additions to such calls. */
   refusedAdditions(calls: RefusedCalls): string[];
   learnRefusedAddition(calls: RefusedCalls, cause: string): void;
 }
@@ -45,9 +45,9 @@ export function createLearnedEndpoints(
 ): LearnedEndpoints {
   const missing = new Set<string>();
   const proven = new Set<string>();
-  /** Model → place in `toolDemands` of the least that was refused. */
+  /** Model → index in `toolDemands` of the smallest demand that was refused. */
   const refused = new Map<string, number>();
-  /** Calls → cause → until when it counts. */
+  /** Calls → cause → until when it counts (monotonic ms). */
   const additions = new Map<string, Map<string, number>>();
   const keyOfCalls = (calls: RefusedCalls) =>
     JSON.stringify([calls.label, calls.model, calls.dialect, calls.accountId, calls.mode]);
@@ -88,7 +88,7 @@ export function createLearnedEndpoints(
   };
 }
 
-/** What was learned first goes first. */
+/** Drops the oldest entry of a full map, to make room for a new key. */
 function makeRoom(learned: Map<string, unknown>, key: string, most = mostModels): void {
   if (!learned.has(key) && learned.size >= most) learned.delete(learned.keys().next().value!);
 }

@@ -10,10 +10,10 @@ import { audioSpeech } from "../dialects/media/speech/audio_speech.ts";
 import { codedSpeech } from "../dialects/media/speech/coded_speech.ts";
 import type { SpeechCodec } from "../dialects/kernel/speech_codec.ts";
 
-/** How a vendor draws or speaks, and with which models. */
+/** A vendor's codec for images or speech, and its models for them. */
 export interface MediaRoute<Wire> {
   readonly wire: Wire;
-  /** For error messages; the first is taken where a request names none. */
+  /** For error messages; the first is the default for requests that name none. */
   readonly models: readonly string[];
 }
 
@@ -23,17 +23,17 @@ interface MediaRoutes {
   readonly speech: MediaRoute<SpeechCodec> | undefined;
 }
 
-/** A vendor that does neither. */
+/** For vendors with neither images nor speech. */
 export const noMedia: MediaRoutes = { hasNestedNames: false, images: undefined, speech: undefined };
 
-/** A chat-style vendor that an operator adds: whatever models it hosts. */
+/** For chat-style vendors that an operator adds, whatever models they host. */
 export const hostMedia: MediaRoutes = {
   hasNestedNames: true,
   images: { wire: hosted, models: [] },
   speech: { wire: aggregatedSpeech, models: [] },
 };
 
-/** Of those among the seven vendors that draw or speak (docs/images-and-speech.md). */
+/** Those of the seven vendors that have images or speech (docs/images-and-speech.md). */
 export const mediaRouteTable = {
   "vendor-a": {
     hasNestedNames: true,

@@ -2,13 +2,13 @@ import { Fault, invalidValue } from "../shared/fault.ts";
 import { type ResolvedModel, resolveOnFamily, shorten } from "./model_name.ts";
 import type { MediaRoute, Registry, Vendor } from "./registry.ts";
 
-/** What a request for pictures or speech says of where it goes. */
+/** The fields of an image or speech request that choose vendor and model. */
 export interface MediaChoice {
   provider?: string | null | undefined;
   model?: string | null | undefined;
 }
 
-/** A vendor that draws or speaks, and the model to do it with. */
+/** The vendor, codec and model for an image or speech request. */
 export interface MediaTarget<Wire> {
   target: ResolvedModel;
   wire: Wire;
@@ -20,9 +20,10 @@ type MediaKind = "images" | "speech";
 type WireOf<Kind extends MediaKind> = NonNullable<Vendor[Kind]>["wire"];
 
 /**
- * The vendor and model of a request (docs/images-and-speech.md). Throws `missing_required_field`
- * when neither is given, `invalid_value` for a provider that isn't there or contradicts the
- * model's prefix, and `model_not_found` for a model that is none of the kind.
+ * Returns the vendor and model of a request (docs/images-and-speech.md). Throws
+ * `missing_required_field` when neither is given or the vendor needs a model named, `invalid_value`
+ * for a provider that is unknown, has nothing of this kind or contradicts the model's prefix, and
+ * `model_not_found` for a model that is not of this kind.
  */
 export function resolveMedia<Kind extends MediaKind>(
   registry: Registry,
@@ -66,7 +67,7 @@ export function resolveMedia<Kind extends MediaKind>(
   return { target, wire: route.wire, requestedModel };
 }
 
-/** Where a model without a provider in front is looked for. */
+/** The vendor for models without a provider prefix. */
 const defaultProvider = "vendor-b";
 const verbs = { images: "draws pictures", speech: "speaks" } as const;
 
@@ -93,8 +94,8 @@ function noModel(
 }
 
 /**
- * What `provider_options` say for this vendor, under its label or an alias. Throws
- * `invalid_value` for a name that is no vendor's.
+ * Returns the `provider_options` for this vendor, given under its label or an alias. Throws
+ * `invalid_value` for a name that belongs to no vendor.
  */
 export function optionsFor(
   registry: Registry,

@@ -12,10 +12,16 @@ export interface ResolvedModel {
   through?: string;
 }
 
-/** What an index of the records can hold, in UTF-16 units; names of models are far shorter. */
+/**
+ * Cap on a model's name in UTF-16 units, which an index of the records can hold; real names are far
+ * shorter.
+ */
 const longestModel = 500;
 
-/** The model that a call names: on a vendor's family, or on the unified one where it is undefined. */
+/**
+ * Resolves the model that a call names: on a vendor's family, or on the unified one where `vendor`
+ * is undefined.
+ */
 export function resolveTarget(
   registry: Registry,
   vendor: Vendor | undefined,
@@ -25,8 +31,9 @@ export function resolveTarget(
 }
 
 /**
- * `<provider>/<model_name>` of the unified endpoint; split at the first slash, since names of the
- * aggregator hold more. An unknown provider is 404, no vendor is called.
+ * Resolves `<provider>/<model_name>` of the unified endpoint. Splits at the first slash, since the
+ * aggregator's model names have slashes too. For an unknown provider throws `model_not_found`
+ * (404), and no vendor is called.
  */
 export function resolveUnified(registry: Registry, name: string): ResolvedModel {
   const slash = name.indexOf("/");
@@ -43,7 +50,10 @@ export function resolveUnified(registry: Registry, name: string): ResolvedModel 
   return { vendor, model, id: `${vendor.label}/${model}` };
 }
 
-/** On a vendor's family only the family's own label or alias is taken off the front. */
+/**
+ * Resolves a name on a vendor's family, where only the family's own label or alias is a prefix to
+ * strip.
+ */
 export function resolveOnFamily(vendor: Vendor, name: string): ResolvedModel {
   const prefix = [vendor.label, ...vendor.aliases].find((one) => name.startsWith(`${one}/`));
   const model = prefix === undefined ? name : name.slice(prefix.length + 1);
@@ -56,7 +66,7 @@ export function resolveOnFamily(vendor: Vendor, name: string): ResolvedModel {
   return { vendor, model, id: `${vendor.label}/${model}` };
 }
 
-/** A name of the caller's, as messages repeat it. */
+/** Shortens a caller's name for quoting in messages. */
 export function shorten(name: string): string {
   return name.length > 100 ? name.slice(0, 100) + "…" : name;
 }

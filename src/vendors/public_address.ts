@@ -7,7 +7,7 @@ import { BlockList, isIPv4, isIPv6 } from "node:net";
  */
 export function isPublicAddress(text: string): boolean {
   if (isIPv4(text)) return !special.check(text, "ipv4");
-  // An IPv4 address that is mapped into IPv6 is checked as what it is.
+  // An IPv4 address mapped into IPv6 is checked against the IPv4 ranges.
   return isAddress(text) && global.check(text, "ipv6") && !special.check(text, "ipv6");
 }
 

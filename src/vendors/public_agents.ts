@@ -13,14 +13,20 @@ export interface ResolvedAddress {
   readonly family: number;
 }
 
-/** What a connection asks for the addresses of its host; none is asked for a literal address. */
+/**
+ * Resolves a connection's host, with the signature of `dns.lookup`. Not called for a literal
+ * address.
+ */
 export type Lookup = (
   name: string,
   options: { readonly all?: boolean | undefined },
   done: (error: Error | null, addresses: string | ResolvedAddress[], family?: number) => void,
 ) => void;
 
-/** Connections that go where `lookup` says. `ca`: trusted in place of the well-known ones. */
+/**
+ * Builds a connector that resolves hosts with `lookup`. `ca`: certificates that are trusted in
+ * place of the well-known ones.
+ */
 export function publicConnector(options: { lookup: Lookup; ca?: string }): Connector {
   const { lookup, ca } = options;
   return createConnector({
@@ -30,20 +36,23 @@ export function publicConnector(options: { lookup: Lookup; ca?: string }): Conne
   });
 }
 
-/** No connection is kept: a host that was public a moment ago is looked at again. */
+/**
+ * Builds a pool that keeps no connections, so that each request checks its host's addresses again.
+ */
 export function publicConnections(clock: Clock, connector: Connector): ConnectionPool {
   return new ConnectionPool({ clock, connector, maxPerHost: Infinity, keepMs: 0, settleMs: 0 });
 }
 
-/** Finds a host of the operator's: any address will do. */
+/** Builds a lookup for hosts that the operator allowed: any address will do. */
 export function plainLookup(resolve: Resolve): Lookup {
   return lookupWith(resolve, () => true);
 }
 
 /**
- * Finds public hosts only. It runs inside the connection that uses its answer, so what was checked
- * is what is connected to, whatever the name's server answers next time (DNS rebinding). A name
- * with one private address is refused as a whole: no public service has that.
+ * Builds a lookup that finds public hosts only. It runs inside the connection that uses its result,
+ * so the checked addresses are those connected to, whatever the name's server answers next time
+ * (DNS rebinding). A name with one private address is refused as a whole: no public service has
+ * one.
  */
 export function publicLookup(resolve: Resolve): Lookup {
   return lookupWith(resolve, (found) => found.every(({ address }) => isPublicAddress(address)));
@@ -53,9 +62,9 @@ export function publicLookup(resolve: Resolve): Lookup {
 export const systemResolve: Resolve = (name) => dns.promises.lookup(name, { all: true });
 
 /**
- * Turns for looking up names, accounts round-robin. The runtime looks names up in the few threads
- * that also write the journal, and a name whose servers don't answer holds one for many seconds: for
- * all lookups of a process there is one such queue.
+ * Builds the queue for name lookups, in which accounts take turns. The runtime looks names up in
+ * the few threads that also write the journal, and a name whose servers don't answer holds one for
+ * many seconds; so all lookups of a process share one queue.
  */
 export function createLookupTurns(): FairQueue {
   return createFairQueue({ atOnce: 8, atOncePerKey: 4 });
@@ -76,7 +85,7 @@ function lookupWith(
   };
 }
 
-/** For the internal note only: callers get the same text as for a name that nobody knows. */
+/** For the internal note only: callers get the same text as for an unknown name. */
 class NotPublic extends Error {
   readonly code = "not_public";
 }

@@ -18,29 +18,29 @@ import { createBody } from "./upstream_body.ts";
 import type { Connector } from "./http1/connect.ts";
 import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
 
-/** Fetches what callers name by an address, from nowhere but the public internet. */
+/** Fetches the URLs that callers name, from the public internet only. */
 export interface PublicFetch {
   /**
-   * One GET, redirects followed. Rejects with the Fault `invalid_value`, whose message begins with
-   * "the address" and is safe to show, or with an abort (`isAbort` of upstream.ts) when `signal`
-   * fires. The mime type is lower case without parameters; `application/octet-stream` when the
-   * server names none.
+   * Sends one GET and follows redirects. Rejects with the Fault `invalid_value`, whose message
+   * begins with "the address" and is safe to show, or with an abort (`isAbort` of upstream.ts) when
+   * `signal` fires. The mime type is lower case without parameters; `application/octet-stream` when
+   * the server names none.
    */
   fetch(url: string, options: PublicFetchOptions): Promise<PublicMedia>;
 }
 
-/** Sends what operators have sent to an address, to nowhere but the public internet. */
+/** Posts to the addresses that operators name, on the public internet only. */
 export interface PublicPost {
   /**
-   * One POST of JSON; redirects are not followed. Gives the status as soon as it is there; the body
-   * is not read. Rejects as `fetch` does.
+   * Sends one POST of JSON; redirects are not followed. Resolves with the status as soon as it
+   * arrives; the body is not read. Rejects as `fetch` does.
    */
   post(url: string, options: PublicPostOptions): Promise<number>;
 }
 
-/** Whom an address is fetched for. */
+/** On whose behalf a request is made. */
 export interface FetchCaller {
-  /** Whose turn it takes to look up the name: an account's. */
+  /** The account's key in the queue of name lookups. */
   readonly key: string;
   readonly signal: AbortSignal;
 }
@@ -68,7 +68,7 @@ export interface PublicFetchDeps {
   readonly clock: Clock;
   /** Hosts that may be private and on plain http (`FETCH_ALLOW_HOSTS`); see `createPermit`. */
   readonly allowHosts: readonly string[];
-  /** Of the process (`createLookupTurns`); its own by default. */
+  /** The process's queue (`createLookupTurns`); by default the client has its own. */
   readonly lookups?: FairQueue;
   readonly setTimer?: SetTimer;
   /** Tests have their own names and certificates. */
@@ -76,15 +76,18 @@ export interface PublicFetchDeps {
   readonly connector?: (lookup: Lookup) => Connector;
 }
 
-/** Of one address, whatever a caller of `fetch` asks for. */
+/** Cap on one address's bytes, whatever a caller of `fetch` asks for. */
 export const maxPublicBytes = 20 * 1024 * 1024;
 
 const totalMs = 10_000;
-/** Shorter, so that a port which swallows packets looks like one that refuses. */
+/** Shorter than `totalMs`, so that a port that drops packets looks like one that refuses. */
 const connectMs = 4_000;
 const maxRedirects = 3;
 
-/** Builds the client. It keeps no connections. Throws RangeError for a wrong entry of `allowHosts`. */
+/**
+ * Builds the client, which keeps no connections. Throws RangeError for a wrong entry of
+ * `allowHosts`.
+ */
 export function createPublicFetch(deps: PublicFetchDeps): PublicFetch & PublicPost {
   const client: Client = {
     clock: deps.clock,
@@ -120,7 +123,7 @@ interface Client {
   readonly connector: (lookup: Lookup) => Connector;
 }
 
-/** Aborts what takes longer than `timeoutMs`, as a fault. */
+/** Runs `act`, and aborts it with a fault after `timeoutMs`. */
 async function inTime<T>(
   client: Client,
   signal: AbortSignal,
@@ -191,7 +194,7 @@ async function ask(
   target: PublicTarget,
   { key, method, headers, body, firstByteMs, signal }: PublicRequest,
 ): Promise<Exchange> {
-  // An attempt hears only of what happens after it began.
+  // An attempt notices only aborts that come after it began.
   if (signal.aborted) throw new UpstreamAborted();
   const left = new AbortController();
   const lookup = lookupFor(client, target, { key, signal: left.signal });
@@ -199,7 +202,7 @@ async function ask(
   try {
     return await attempt({ ...client, connections, connectMs, firstByteMs }, {
       ...{ url: target.url, method, body, signal },
-      // Some hosts of pictures refuse clients that don't say who they are.
+      // Some image hosts refuse requests without a user agent.
       headers: { ...headers, "user-agent": "demeter" },
     });
   } catch (thrown) {
@@ -210,7 +213,10 @@ async function ask(
   }
 }
 
-/** Who leaves gives up waiting for a turn; one that has come is held until the lookup ends. */
+/**
+ * Builds the lookup for a target. An abort ends the wait for a turn; a lookup that has begun holds
+ * its turn until it ends.
+ */
 function lookupFor(
   { resolve, lookups }: Client,
   { trusted }: PublicTarget,
@@ -265,7 +271,7 @@ function readBody(
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   const deps = { clock, setTimer, idleMs: totalMs, maxAnswerBytes: Infinity };
   const body = createBody(deps, exchange, signal);
-  // Copied together at once: a list of a foreign server's tiny pieces would take many times more.
+  // Pieces are copied together: as a list, a server's tiny pieces would take many times the memory.
   let bytes = new Uint8Array(Math.min(maxBytes, 64 * 1024));
   let length = 0;
   body.onData({
@@ -295,9 +301,10 @@ function grown(bytes: Uint8Array<ArrayBuffer>, size: number): Uint8Array<ArrayBu
 }
 
 /**
- * Why an address was not fetched, in sentences that say "the address" and go behind a field's path.
- * `notFetched` is one text for what is private, unknown or doesn't answer, so that callers learn
- * nothing of the operator's network; none names what a name stands for.
+ * The faults for an address that was not fetched. Their messages begin with "the address" and
+ * follow a field's path. `notFetched` has one text for hosts that are private, unknown or don't
+ * answer, so that callers learn nothing about the operator's network; no message says what a name
+ * resolves to.
  */
 const publicFault = {
   notFetched: (note: string) =>
@@ -319,7 +326,7 @@ function fault(problem: string, note?: string): Fault {
   });
 }
 
-/** A foreign server's word: only what a media type is made of, and not much of it. */
+/** Makes a server's media type safe to show: at most 80 characters, all legal in media types. */
 function shown(mimeType: string): string {
   return mimeType.replace(/[^\w!#$&^.+/-]/g, "?").slice(0, 80);
 }

@@ -2,20 +2,23 @@ import { isAddress, isPublicAddress } from "./public_address.ts";
 
 /** Where a fetch may go. */
 export interface PublicTarget {
-  /** Without a fragment's meaning: that is never sent. */
+  /** A fragment has no effect: it is never sent. */
   readonly url: URL;
-  /** The operator allowed the host: it may be private. Else every address has to be checked. */
+  /**
+   * The operator allowed the host, so it may be private. Otherwise each resolved address is
+   * checked.
+   */
   readonly trusted: boolean;
 }
 
-/** Judges an address, relative to `base` for redirects; undefined: it is not to be fetched. */
+/** Checks an address, relative to `base` for redirects; undefined: it must not be fetched. */
 export type Permit = (address: string, base?: URL) => PublicTarget | undefined;
 
 /**
- * What may be fetched by its looks: https on its own port without credentials, to a name or a
- * public IP address; hosts of `allowHosts` on plain http and any port too. Entries are names or
- * addresses, `files.internal`, `10.0.0.7:9000`, `[::1]:8080`; one with a port allows that port
- * only. Throws RangeError for an entry that is none. What a name stands for is not looked at here.
+ * Builds the check for addresses, by their text alone: https on its own port without credentials,
+ * to a name or a public IP address; for hosts of `allowHosts` plain http and any port too. Entries
+ * are names or addresses, `files.internal`, `10.0.0.7:9000`, `[::1]:8080`; one with a port allows
+ * that port only. Throws RangeError for an entry that is neither. Names are not resolved here.
  */
 export function createPermit(allowHosts: readonly string[]): Permit {
   const allowed = allowHosts.map(parseEntry);
@@ -35,7 +38,9 @@ export function createPermit(allowHosts: readonly string[]): Permit {
   };
 }
 
-/** Longer than any signed address of a bucket, shorter than what servers take as a request line. */
+/**
+ * Longer than any signed URL of a storage bucket, shorter than servers' limit for a request line.
+ */
 const maxAddressLength = 8000;
 
 const defaultPorts: Readonly<Record<string, string | undefined>> = {

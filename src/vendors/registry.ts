@@ -24,8 +24,8 @@ export type VendorAuth = "bearer" | "x-api-key" | "x-goog-api-key";
 export type { MediaRoute } from "./media_routes.ts";
 
 /**
- * How a vendor is asked for an operation: on a path, or by a method of the model, that takes the
- * request as it is, or in the native form that `batch-embed` names, which is translated.
+ * How a vendor offers an operation: at a path, or as a method of the model, both of which take the
+ * request as it is; or in the native form that `translated` names, for which it is translated.
  */
 export type EndpointMapping =
   | { readonly path: string }
@@ -39,62 +39,69 @@ export interface Vendor {
   /** Address including the version segment, without a slash at the end. */
   readonly baseUrl: string;
   /**
-   * The service's own key, the first of several; undefined: managed mode is not configured for it.
+   * The service's own key, the first if there are several; undefined: managed mode is not
+   * configured for the vendor.
    */
   readonly apiKey: Secret | undefined;
   /** All of the service's own keys. Vendors that share them have the same list. */
   readonly apiKeys: readonly Secret[];
   /** Dialects that the vendor itself speaks, the preferred one first. */
   readonly dialects: readonly DialectName[];
-  /** One of `dialects`: which it is called in for callers of others; absent: the first. */
+  /** The one of `dialects` that requests in other dialects are translated to; absent: the first. */
   readonly translateTo?: DialectName;
-  /** Operations beside the dialects; those that are missing the vendor doesn't have. */
+  /** Operations besides the dialects; the vendor lacks those that are missing here. */
   readonly operations: Readonly<Partial<Record<OperationKind, EndpointMapping>>>;
   readonly auth: VendorAuth;
   /** Headers sent on every call, such as the version of the wire format. */
   readonly fixedHeaders: Readonly<Record<string, string>>;
-  /** Caller's headers that go to the vendor as they are (lower case). */
+  /** Caller's headers that are forwarded unchanged (names in lower case). */
   readonly forwardHeaders: readonly string[];
   /**
-   * The same, of callers who speak the vendor's own dialect: they say how it is meant. A name that
-   * ends in `*` stands for all that begin so.
+   * Forwarded as well, for callers that speak the vendor's own dialect: headers that say how to
+   * read it. A name that ends in `*` stands for all names with that prefix.
    */
   readonly dialectHeaders: readonly string[];
-  /** Of those, and beside them, what names an account: never sent with the service's own key. */
+  /**
+   * Headers that name the caller's account at the vendor, even if they match `dialectHeaders`:
+   * never sent with the service's own key.
+   */
   readonly ownKeyHeaders: readonly string[];
   /** Path of the model list below the base address. */
   readonly modelsPath: string;
   readonly modelsFormat: "openai" | "anthropic" | "google";
   /** Whose price rows, base address and keys this vendor uses: its own label, or another's. */
   readonly sharesWith: string;
-  /** The vendor reports what it charged, and is believed. */
+  /** The vendor reports what it charged, and its report is trusted. */
   readonly reportsCost: boolean;
-  /** Reads prices out of the vendor's own model list, where it gives them there. */
+  /** Reads prices from the vendor's model list, for vendors that give them there. */
   readonly listedPrices: ((label: string, body: unknown) => PriceRow[]) | undefined;
   readonly quirks: DialectQuirks;
-  /** It sums up a conversation that asks for it itself; others' models are asked for a summary. */
+  /**
+   * The vendor compacts a conversation itself when asked to; other vendors' models are asked for a
+   * summary.
+   */
   readonly compacts?: true;
-  /** Its models' own names may begin with another vendor's, as an aggregator's do. */
+  /** Names of its models may begin with another vendor's name, as an aggregator's do. */
   readonly hasNestedNames: boolean;
   /**
-   * The models in its price rows are its own, so that their names without a vendor mean this one.
-   * False for those that host or resell others' models, or reach another vendor's.
+   * The models in its price rows are its own, so that their bare names mean this vendor. False for
+   * vendors that host or resell others' models, or that are another way to reach a vendor's.
    */
   readonly ownsModels: boolean;
-  /** The form of its own keys, by which they are told from other vendors'; undefined: none known. */
+  /** The form of its keys, which tells them from other vendors' keys; undefined: not known. */
   readonly keyForm: RegExp | undefined;
-  /** How it draws; undefined: it doesn't. */
+  /** Its images; undefined: it makes none. */
   readonly images: MediaRoute<ImageCodec> | undefined;
-  /** How it speaks; undefined: it doesn't. */
+  /** Its speech; undefined: it makes none. */
   readonly speech: MediaRoute<SpeechCodec> | undefined;
   /** What callers see of it. */
   readonly family: VendorFamily;
 }
 
-/** A row without what the environment decides. */
+/** A row without the fields that `createRegistry` adds. */
 type VendorRow = Omit<Vendor, "apiKey" | "apiKeys" | "aliases" | "family">;
 
-/** Where the vendor whose dialect chat is has its operations, and those who follow it. */
+/** Operations of the vendor that the chat dialect comes from, and of those that follow it. */
 const chatOperations = {
   imageGenerations: { path: "/images/generations" },
   imageEdits: { path: "/images/edits" },
@@ -103,7 +110,10 @@ const chatOperations = {
   embeddings: { path: "/embeddings" },
 } as const;
 
-/** What models of the generate dialect do beside generating, asked for in their own form. */
+/**
+ * Operations of the generate dialect besides generating: methods of the model, but for embeddings,
+ * which are translated.
+ */
 const generateOperations = {
   embeddings: { translated: "batch-embed" },
   predict: { method: "predict" },
@@ -128,7 +138,7 @@ const chatDefaults = {
   ...noMedia,
 } as const;
 
-/** By which vendor-b's own coding agent says what it understands and which session a call is of. */
+/** Headers by which vendor-b's own coding agent names its abilities and its session. */
 const agentHeaders = [
   "x-codex-*",
   "x-openai-internal-codex-responses-lite",
@@ -173,13 +183,13 @@ const googleRow = {
 } as const;
 
 /**
- * What vendors' reasoning models refuse; of minor versions what vendor-b's own guide says, as
- * `@ai-sdk/openai` 4 and LiteLLM 1.106 have it.
+ * Settings that vendors' reasoning models refuse. For minor versions, those in vendor-b's own
+ * guide, which `@ai-sdk/openai` 4 and LiteLLM 1.106 list too.
  */
 const sampling = ["temperature", "topP", "logprobs"] as const;
 const always: readonly SettingName[] = ["frequencyPenalty", "presencePenalty", "logitBias", "stop"];
 
-/** They know the output limit of chat by its newer name only. */
+/** Models that know chat's output limit by its newer name only. */
 const reasoningOfVendorB =
   /^(?:o\d|gpt-(?:5(?!-chat)|[6-9]|\d\d)(?!\d)|codex-mini|computer-use-preview)/;
 
@@ -189,7 +199,7 @@ const refusedByVendorB: readonly RefusedSettings[] = [
   { models: reasoningOfVendorB, always: [...always, ...sampling] },
 ];
 
-/** Here the sampling itself is free. */
+/** Unlike vendor-b's, these models take sampling settings. */
 const refusedByVendorG: readonly RefusedSettings[] = [
   {
     models: /^grok-(?:3-mini|[4-9]|code|build)/,
@@ -262,7 +272,7 @@ const rows: readonly VendorRow[] = [
     },
     forwardHeaders: ["http-referer", "x-title"],
     dialectHeaders: [],
-    // vendor-c's models behind it; others take thinking that nobody signed.
+    // vendor-c's models behind the aggregator; other models take unsigned thinking.
     quirks: { signedThinking: /^~?anthropic\// },
     reportsCost: true,
     listedPrices: rowsFromAggregatorModels,
@@ -280,7 +290,7 @@ const rows: readonly VendorRow[] = [
       imageGenerations: chatOperations.imageGenerations,
       imageEdits: chatOperations.imageEdits,
     },
-    // By it a conversation keeps to one server and its cache, whatever dialect the caller speaks.
+    // Keeps a conversation on one server and its cache, whatever dialect the caller speaks.
     forwardHeaders: ["x-grok-conv-id"],
     dialectHeaders: ["x-grok-*"],
     quirks: { additiveReasoning: true, refuses: refusedByVendorG },
@@ -290,7 +300,7 @@ const rows: readonly VendorRow[] = [
   },
 ];
 
-/** What the environment says of one vendor. */
+/** The environment's settings for one vendor. */
 export interface VendorSettings {
   baseUrl?: string | undefined;
   /** One key, or several separated by commas. */
@@ -305,7 +315,10 @@ export interface CustomVendor {
   /** One key, or several separated by commas. */
   apiKey: Secret | undefined;
   dialects: readonly DialectName[];
-  /** Undefined: as a bundled row of the same label has it, where it names that dialect; else the first. */
+  /**
+   * Undefined: that of the row with the same label which this one overrides, if `dialects` has it;
+   * else the first dialect.
+   */
   translateTo?: DialectName;
   auth: VendorAuth;
   modelsPath: string;
@@ -370,7 +383,7 @@ function splitKeys(): (secret: Secret | undefined) => VendorKeys {
   };
 }
 
-/** The row's own keys, else those of what it overrides. */
+/** The row's own keys, else those of the row that it overrides. */
 function ownKeys(
   keysOf: ReturnType<typeof splitKeys>,
   { apiKey }: CustomVendor,
@@ -381,7 +394,10 @@ function ownKeys(
     : { apiKey: existing.apiKey, apiKeys: existing.apiKeys };
 }
 
-/** An operator's row; of one of the seven it changes what it names and keeps the rest. */
+/**
+ * Builds the vendor of an operator's row. A row for an existing label changes the fields that it
+ * names and keeps the rest.
+ */
 function customVendor(
   row: CustomVendor,
   existing: Vendor | undefined,
@@ -411,7 +427,7 @@ function customVendor(
   };
 }
 
-/** What the row says, else what it overrides said, as long as the dialect is still in the row. */
+/** The row's `translateTo`, else that of the row it overrides, if the row lists that dialect. */
 function translation(row: CustomVendor, existing: Vendor | undefined): Pick<Vendor, "translateTo"> {
   const translateTo = row.translateTo ?? existing?.translateTo;
   return translateTo !== undefined && row.dialects.includes(translateTo) ? { translateTo } : {};

@@ -8,7 +8,10 @@ export function vendorsWithStoredKeys(registry: Registry): Vendor[] {
   return registry.all.filter(({ label }) => labels.includes(label));
 }
 
-/** The vendor that is named by label or alias. Throws an Error of one line for any other. */
+/**
+ * Returns the vendor with this label or alias, if keys can be stored for it. Throws an Error of one
+ * line for any other.
+ */
 export function canStoreKeyOf(registry: Registry, name: string): Vendor {
   const vendor = registry.find(name);
   if (vendor && labels.includes(vendor.label)) return vendor;

@@ -4,10 +4,12 @@ import type { PriceRow } from "../pricing/pricing.ts";
 import type { Vendor } from "./registry.ts";
 
 /**
- * How a vendor's model is offered the vendor's own web search in a dialect; nothing: it has none.
- * Of vendors that nothing is known of here, an operator's price for searches says that they do.
+ * Returns the form in which a model is offered its vendor's own web search in a dialect; empty if
+ * it has none. Vendors missing from `searching` have one if the operator's price row prices
+ * searches.
  *
- * `managed`: the account is charged, so that a search nobody has a price for isn't asked for.
+ * `managed`: the account is charged, so a search without a price is not offered, unless the vendor
+ * reports its costs.
  */
 export function searchForm(
   vendor: Pick<Vendor, "sharesWith" | "reportsCost">,
@@ -31,7 +33,7 @@ export function searchForm(
 
 interface Searching {
   dialects: readonly DialectName[];
-  /** By the chat endpoint, where only some models may have it. */
+  /** The form on the chat endpoint, where only some models may have a search. */
   chat?: (model: string) => Target["webSearch"];
 }
 
@@ -50,7 +52,7 @@ const searching: Readonly<Record<string, Searching>> = {
 
 type CacheForm = Pick<Target, "cacheMarks" | "cacheKey">;
 
-/** How a vendor takes marks of what is to be cached, beside the messages dialect's own. */
+/** Returns how a vendor takes cache marks, apart from the messages dialect's own. */
 export function cacheForm(
   vendor: Pick<Vendor, "sharesWith">,
   dialect: DialectName,
@@ -69,6 +71,6 @@ const forms: Readonly<
     cacheKey: true,
     ...(price?.rates.cacheWrite === undefined ? {} : { cacheMarks: "breakpoints" }),
   }),
-  // The aggregator hands them on.
+  // The aggregator passes the marks on.
   "vendor-f": (dialect) => dialect === "chat" ? { cacheMarks: "ephemeral" } : {},
 };

@@ -19,8 +19,8 @@ export type { BodyHandlers, UpstreamBody };
 
 /**
  * The only outbound HTTP client. It speaks HTTP/1.1 itself (`http1/`), with a parser for each
- * connection: those of node:http come from a pool that listeners share, so that a caller's bytes
- * once were read as a vendor's answer. It follows no redirects and knows no proxies.
+ * connection: node:http takes its parsers from a pool that it shares with listeners, and has read a
+ * caller's bytes as a vendor's answer. It follows no redirects and uses no proxies.
  */
 export interface Upstream {
   /**
@@ -40,13 +40,15 @@ export type RequestBytes = string | Uint8Array | readonly Uint8Array[];
 export interface UpstreamRequest {
   readonly url: string;
   readonly method: string;
-  /** Without those of the connection; `host`, `content-length` and `accept-encoding` are ours. */
+  /**
+   * Connection headers are dropped; `host`, `content-length` and `accept-encoding` are set here.
+   */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: RequestBytes;
   readonly signal: AbortSignal;
   /** False: one try only. */
   readonly retry?: boolean;
-  /** Tries at most, where that is fewer than are made otherwise. */
+  /** Cap on the tries, where it is lower than the usual one. */
   readonly maxTries?: number;
   /** False: a 429 is final, whatever `retry` says. */
   readonly retryLimited?: boolean;
@@ -54,7 +56,7 @@ export interface UpstreamRequest {
   readonly onTry?: (entry: AttemptLogEntry) => void;
   /** Called once the call has rejected, or the answer's body is over: read, failed or destroyed. */
   readonly onEnd?: () => void;
-  /** How long the vendor may be silent, first byte included, where that is longer than usual. */
+  /** How long the vendor may be silent, first byte included, if that is longer than usual. */
   readonly silenceMs?: number;
 }
 
@@ -66,7 +68,7 @@ export interface UpstreamAnswer {
   readonly attempts: number;
   readonly attemptLog: readonly AttemptLogEntry[];
   readonly body: UpstreamBody;
-  /** The key of a pool by which an answer with a good status came. */
+  /** The pooled key that was used, set for answers with a good status. */
   readonly key?: PooledKey;
 }
 
@@ -80,7 +82,7 @@ export interface AttemptLogEntry {
 export interface UpstreamOptions {
   readonly clock: Clock;
   readonly timeouts: {
-    /** Until a connection stands, TLS included. */
+    /** Until the connection is open, TLS included. */
     readonly connectMs: number;
     /** From the request's last byte to the answer's headers. */
     readonly firstByteMs: number;
@@ -91,7 +93,7 @@ export interface UpstreamOptions {
   readonly maxAnswerBytes: number;
   /** Open connections per vendor address; further calls wait up to `connectMs`. */
   readonly maxConnectionsPerHost?: number;
-  /** How long a connection rests between two calls while another one can be had. */
+  /** How long a connection rests between two calls if another one is available. */
   readonly settleMs?: number;
   readonly random?: () => number;
   readonly setTimer?: SetTimer;
@@ -145,7 +147,7 @@ const maxStale = 3;
 const maxDrainedBytes = 64 * 1024;
 /** Shorter than the idle limits of vendors' front ends and of the networks between (60 s and up). */
 const maxIdleConnectionMs = 30_000;
-/** Bytes that a vendor sends after its answer come with it or shortly after. */
+/** Stray bytes that a vendor sends after its answer come with it or within this time. */
 const settleMs = 10;
 
 async function callWithRetries(client: Client, request: UpstreamRequest): Promise<UpstreamAnswer> {
@@ -197,16 +199,16 @@ async function prepare(client: Client, request: UpstreamRequest): Promise<Attemp
   return { url: new URL(request.url), method, headers, body, signal };
 }
 
-/** A text of megabytes becomes bytes a piece at a time, between which others have their turn. */
+/** Encodes a text of megabytes piece by piece, letting other work run in between. */
 async function piecesOf(client: Client, body: RequestBytes): Promise<readonly Uint8Array[]> {
   if (typeof body !== "string") return body instanceof Uint8Array ? [body] : body;
-  // Most bodies find room in the runtime's pool; `TextEncoder` makes memory of its own for each.
+  // Most bodies fit into `Buffer`'s pool; `TextEncoder` allocates memory for each.
   if (body.length <= encodedUnits) return [Buffer.from(body)];
   const encoder = new TextEncoder();
   const pieces: Uint8Array[] = [];
   for (let from = 0; from < body.length;) {
     let to = Math.min(body.length, from + encodedUnits);
-    // Halves of a pair alone would be no text.
+    // Never splits a surrogate pair, whose halves can't be encoded alone.
     if (to < body.length && (body.charCodeAt(to - 1) & 0xfc00) === 0xd800) to++;
     pieces.push(encoder.encode(body.slice(from, to)));
     from = to;
@@ -215,7 +217,7 @@ async function piecesOf(client: Client, body: RequestBytes): Promise<readonly Ui
   return pieces;
 }
 
-/** Made bytes of at once. */
+/** UTF-16 units encoded at once. */
 const encodedUnits = 1024 * 1024;
 
 /** Headers that describe the connection to the vendor, which is ours. */
@@ -224,7 +226,7 @@ const ownHeaders: ReadonlySet<string> = new Set(
     .concat(["upgrade", "expect", "proxy-connection", "accept-encoding"]),
 );
 
-/** One try, logged. Throws only what no rule of repetition applies to. */
+/** Makes one try and logs it. Throws only what is never retried. */
 async function tryOnce(
   client: Client,
   request: AttemptRequest,
@@ -287,8 +289,8 @@ function answerOf(
 }
 
 /**
- * Reads an unwanted answer away during the back-off, so that its connection can be used again. The
- * returned function ends that: what is not finished by then is closed.
+ * Reads and drops an unwanted answer during the back-off, so that its connection can be used again.
+ * The returned function ends that, and closes the connection of an answer that isn't complete.
  */
 function drain(exchange: Exchange): () => void {
   let bytes = 0;

@@ -13,7 +13,7 @@ import type { RequestHandler } from "./http1/http1_connection.ts";
 import type { Connection, ConnectionPool } from "./upstream_pool.ts";
 export { AttemptFailure, UpstreamAborted };
 
-/** One try, its body encoded once for all tries. */
+/** The request of one try; its body is encoded once for all tries. */
 export interface AttemptRequest {
   readonly url: URL;
   readonly method: string;
@@ -30,7 +30,7 @@ export interface AttemptDeps {
   readonly connections: ConnectionPool;
 }
 
-/** Where an answer's body goes: of `end` and `error` exactly one is called, once. */
+/** Receives an answer's body. Exactly one of `end` and `error` is called, once. */
 export interface BodySink {
   data(chunk: Uint8Array): void;
   end(): void;
@@ -42,7 +42,7 @@ export interface Exchange {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Record<string, string>;
-  /** Names the sink, once. A failure is told at once, data and end only after `resume`. */
+  /** Sets the sink, once. A failure is reported at once, data and end only after `resume`. */
   listen(sink: BodySink): void;
   pause(): void;
   resume(): void;
@@ -58,11 +58,11 @@ export function attempt(deps: AttemptDeps, request: AttemptRequest): Promise<Exc
 }
 
 /**
- * A kept connection that had been closed says so at once. One that breaks later carried the request
- * to a vendor that was at work on it, and would do, and charge for, the same again.
+ * A kept connection that the vendor had closed fails within this time. One that breaks later had
+ * brought the request to the vendor, which would do, and charge for, the same work twice.
  */
 const staleMs = 5_000;
-/** Answers of 1xx that are passed over; a vendor that says more does not mean to answer. */
+/** Cap on the 1xx answers that are skipped; a vendor that sends more isn't going to answer. */
 const maxInformational = 32;
 
 class Attempt implements RequestHandler, Exchange {
@@ -75,13 +75,13 @@ class Attempt implements RequestHandler, Exchange {
   #connection: Connection | undefined;
   #leaveQueue = () => {};
   #informational = 0;
-  /** When the system had the whole request. */
+  /** When the system had the whole request (monotonic ms). */
   #sentMs = Infinity;
   status = 0;
   headers: Record<string, string> = {};
   #sink: BodySink | undefined;
   #paused = true;
-  /** What came in spite of the pause: the library stops at the next piece. */
+  /** Pieces that came after `pause`: a connection stops only at the next read. */
   #held: Uint8Array[] = [];
   #ended = false;
   #failure: { error: unknown } | undefined;
@@ -129,7 +129,9 @@ class Attempt implements RequestHandler, Exchange {
     return true;
   }
 
-  /** A large body takes its time; the vendor's time to answer begins when it has been taken. */
+  /**
+   * Sending a large body takes its time; the vendor's time to answer begins when it has been sent.
+   */
   sent(): void {
     const restart = () => {
       if (this.#state !== "sent") return;
@@ -203,7 +205,8 @@ class Attempt implements RequestHandler, Exchange {
   }
 
   resume(): void {
-    // Not within a handler of another connection, whose bytes the parser is reading just then.
+    // Deferred: the caller may be a handler of another connection, in the middle of its parser's
+    // push.
     if (!this.#paused) return;
     this.#paused = false;
     queueMicrotask(() => this.#flow());

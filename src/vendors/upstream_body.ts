@@ -19,8 +19,8 @@ export interface BodyHandlers {
 }
 
 /**
- * The body of a vendor's answer; nothing is read before `onData` or `readAll`, of which one may be
- * called, once. Who wants neither calls `destroy`.
+ * The body of a vendor's answer. Nothing is read before `onData` or `readAll`; only one of them may
+ * be called, once. Callers that want neither call `destroy`.
  */
 export interface UpstreamBody {
   /** The whole body. Rejects as `error` of the handlers does, and above `maxBytes`. */
@@ -57,9 +57,11 @@ class Body implements UpstreamBody {
   readonly #signal: AbortSignal;
   readonly #onEnd: (() => void) | undefined;
   readonly #deadline: Deadline;
-  /** Between the exchange and the reader, where the vendor compresses. */
+  /** Decompresses what the exchange brings; only set where the vendor compresses. */
   #decoder: Transform | undefined;
-  /** The first byte of a `deflate` body is to come: it says which of two forms the body has. */
+  /**
+   * The first byte of a `deflate` body is still to come; it tells which of two forms the body has.
+   */
   #awaitsForm = false;
   #handlers: BodyHandlers | undefined;
   #paused = false;
@@ -98,7 +100,7 @@ class Body implements UpstreamBody {
     const decoder = this.#awaitsForm ? undefined : decoderFor(encoding);
     if (decoder === "unknown") return this.#invalid("uses a content encoding not asked for");
     if (decoder) this.#decode(decoder);
-    // Where there is a decoder, its own buffer says when it has enough.
+    // With a decoder the exchange may run even while paused: the decoder's own buffer limits it.
     if (decoder || !this.#paused) this.#exchange.resume();
   }
 
@@ -218,7 +220,7 @@ class Body implements UpstreamBody {
     if (this.#over) return false;
     this.#over = true;
     this.#deadline.stop();
-    // A small piece may unfold into gigabytes, which it would go on to unpack for nobody.
+    // The decoder would go on for nobody, and a small piece may decompress to gigabytes.
     this.#decoder?.destroy();
     this.#signal.removeEventListener("abort", this.#onAbort);
     this.#onEnd?.();
@@ -231,7 +233,10 @@ const uncompressed: ReadonlySet<string> = new Set(["", "identity", "none"]);
 
 const flush = zlib.constants.Z_SYNC_FLUSH;
 
-/** Vendors that compress although asked not to: each piece is handed on as soon as it is decoded. */
+/**
+ * For vendors that compress although asked not to. Each piece is handed on as soon as it is
+ * decoded.
+ */
 function decoderFor(encoding: string): Transform | "unknown" | undefined {
   if (uncompressed.has(encoding)) return undefined;
   if (encoding === "gzip" || encoding === "x-gzip") return zlib.createGunzip({ flush });
@@ -241,9 +246,13 @@ function decoderFor(encoding: string): Transform | "unknown" | undefined {
   return "unknown";
 }
 
-/** With zlib's header, as the standard has it, or without, as many servers send it. */
+/**
+ * Builds the decoder of a `deflate` body, which has zlib's header, as the standard demands, or
+ * none, as many servers send it.
+ */
 function inflaterFor(firstByte: number): Transform {
-  // The compression's number, which is the only one; no bare body begins so.
+  // zlib's first byte ends in the compression method, of which 8 is the only one; no raw body
+  // begins so.
   const hasHeader = (firstByte & 0x0f) === 8;
   return hasHeader ? zlib.createInflate({ flush }) : zlib.createInflateRaw({ flush });
 }

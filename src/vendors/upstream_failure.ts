@@ -27,7 +27,7 @@ export class UpstreamAborted extends Error {
 /** How far a call has come that has no answer yet. */
 export type Progress = "queued" | "connecting" | "sent";
 
-/** Failures of a connection that was not made which a later try may not meet again. */
+/** Errors of connecting that a later try may not meet again. */
 const passingConnectCodes: ReadonlySet<string> = new Set(
   ["ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH"]
     .concat(["ENETUNREACH", "EHOSTDOWN", "ENETDOWN", "ENOTFOUND", "EAI_AGAIN", "EADDRNOTAVAIL"]),
@@ -52,7 +52,7 @@ export function failureOf(error: unknown, progress: Progress, reused: boolean): 
     const fault = new Fault("internal_error", { note: `The vendor call is malformed: ${code}` });
     return new AttemptFailure(fault, "final", code);
   }
-  // Whatever happened to a kept connection before the request went out, another one may carry it.
+  // If a kept connection failed before the request went out, another one may carry it.
   const isUnsent = progress === "connecting" && reused;
   if (isNotHttp(code) && !isUnsent) {
     const note = `The vendor's answer is not HTTP: ${code}`;

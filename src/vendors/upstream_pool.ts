@@ -7,20 +7,26 @@ import { codeOf, isNotHttp } from "./upstream_failure.ts";
 export interface PoolOptions {
   readonly clock: Clock;
   readonly connector: Connector;
-  /** Of one scheme, host and port; who comes later waits. */
+  /** Cap on the connections per scheme, host and port; further calls wait. */
   readonly maxPerHost: number;
-  /** How long a connection is kept that nobody uses; 0: none is used twice. */
+  /** How long an unused connection is kept; 0: none is used twice. */
   readonly keepMs: number;
-  /** How long one rests before it carries the next call, so that stray bytes are met at rest. */
+  /**
+   * How long a connection rests before it carries the next call, so that stray bytes arrive in
+   * between.
+   */
   readonly settleMs: number;
 }
 
 const maxFree = 256;
-/** How long no connection is kept to a host that sent bytes outside of an answer. */
+/** For how long connections to a host aren't kept after it sent bytes outside of an answer. */
 const quarantineMs = 60_000;
-/** A connection is left so long before the vendor closes it, lest a request cross with its end. */
+/**
+ * A connection is given up this long before the vendor closes it, so that no request crosses the
+ * close.
+ */
 const closingMs = 2_000;
-/** How often connections are looked for that have rested for too long. */
+/** How often connections that have rested for too long are looked for. */
 const lookEveryMs = 1_000;
 
 /** The connections to all hosts, one request at a time on each. */
@@ -31,7 +37,7 @@ export class ConnectionPool {
 
   constructor(readonly options: PoolOptions) {}
 
-  /** Calls `ready`, perhaps at once; the answer takes that back. */
+  /** Calls `ready` with a connection, at once or later. The returned function cancels that. */
   take(origin: string, ready: (connection: Connection) => void): () => void {
     const host = this.#hosts.get(origin) ?? new Host(origin, this, () => {
       this.#hosts.delete(origin);
@@ -51,7 +57,9 @@ export class ConnectionPool {
     this.#cancelLook?.();
   }
 
-  /** A connection rests: there is one timer for all of them, which goes on while there are any. */
+  /**
+   * Called when a connection begins to rest. One timer serves all of them, and runs while any rest.
+   */
   hasResting(): void {
     if (this.#cancelLook !== undefined || this.closed) return;
     this.#cancelLook = systemSetTimer(Math.min(this.options.keepMs, lookEveryMs), () => {
@@ -93,7 +101,7 @@ class Host {
     return () => void this.#waiting.delete(ready);
   }
 
-  /** The one used last: what is needed less and less often falls idle and goes. */
+  /** Takes the connection used last, so that surplus ones stay idle and are closed. */
   #next(): Connection | undefined {
     const at = this.#lastUsable();
     if (at >= 0) return this.#free.splice(at, 1)[0]?.taken();
@@ -123,7 +131,7 @@ class Host {
     this.#serve();
   }
 
-  /** Closes those that have rested long enough; whether others are left. */
+  /** Closes the connections that have rested long enough; returns whether others are left. */
   dropRested(): boolean {
     const nowMs = this.pool.options.clock.monotonicMs();
     for (const one of [...this.#free]) if (one.restsUntilMs <= nowMs) one.destroy();
@@ -150,8 +158,8 @@ class Host {
   }
 
   /**
-   * It sent bytes outside of an answer. Some that come late can't be told from the answer to the
-   * next request, so for a while there is no next request on its connections.
+   * Called when the host sent bytes outside of an answer. Bytes that come late can't be told from
+   * the answer to the next request, so for a while its connections carry no second request.
    */
   quarantine(): void {
     const { clock, keepMs } = this.pool.options;
@@ -174,9 +182,9 @@ export class Connection {
   readonly #http: Http1Connection;
   readonly #host: Host;
   #state: "lent" | "free" | "gone" = "lent";
-  /** Whether it stood before the present call, and may have been closed by the other side since. */
+  /** It carried an earlier call, and may have been closed by the other side since. */
   reused = false;
-  /** When its last call ended. */
+  /** When its last call ended (monotonic ms). */
   freedMs = 0;
 
   constructor(host: Host) {
@@ -192,7 +200,10 @@ export class Connection {
     return this.#state !== "gone" && this.#http.isOpen;
   }
 
-  /** Until when it may rest (monotonic ms); a vendor that tells its own limit is believed. */
+  /**
+   * Until when it may rest (monotonic ms), at most as long as the vendor says it keeps idle
+   * connections.
+   */
   get restsUntilMs(): number {
     const { idleSeconds } = this.#http;
     const { keepMs } = this.#host.pool.options;
@@ -232,9 +243,9 @@ export class Connection {
     this.#http.resume();
   }
 
-  /** The call has its whole answer. */
+  /** Called when the call has its whole answer. */
   release(): void {
-    // What came with the answer's last bytes and doesn't belong to it is seen first.
+    // Stray bytes that came with the end of the answer are noticed first.
     queueMicrotask(() => {
       if (this.#state !== "lent") return;
       // The answer came before the vendor had the whole request: it may never read the rest.

@@ -1,30 +1,35 @@
 import { believedWaitMs } from "../dialects/kernel/vendor_error.ts";
 
-/** When a failed try is repeated (docs/calling.md): pure rules, no waiting here. */
+/**
+ * How often a call was retried so far. The rules here are pure (docs/calling.md): nothing waits.
+ */
 export interface RetryState {
-  /** Repetitions so far; sockets that had gone stale don't count. */
+  /** Tries on connections that had gone stale don't count. */
   readonly retries: number;
-  /** Milliseconds waited so far, of all repetitions together. */
+  /** Milliseconds waited so far, before all retries together. */
   readonly waitedMs: number;
 }
 
 const maxRetries = 2;
 const maxWaitMs = 2000;
-/** Longest wait before the first and the second repetition; together they fit into the total. */
+/** Longest wait before the first and the second retry; together they fit into the total. */
 const longestMs = [500, 1500];
 
-/** Statuses that may pass by themselves; 529 is what a vendor of messages says when overloaded. */
+/**
+ * Statuses that may pass by themselves; a vendor of the messages dialect sends 529 when overloaded.
+ */
 const retryStatuses: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
 
-/** Whether an answer with this status may be asked for again. */
+/** Whether a request with this status may be retried. */
 export function isRetryStatus(status: number): boolean {
   return retryStatuses.has(status);
 }
 
 /**
- * Milliseconds to wait before the next try, or undefined when there is to be none. The wait is
- * random in the upper half of its span, so that calls which failed together don't return together.
- * A `retryAfterMs` beyond what is left of the total forbids the try: the caller is told instead.
+ * Returns the milliseconds to wait before the next try, or undefined when there is to be none. The
+ * wait is random in the upper half of its span, so that calls which failed together don't return
+ * together. A `retryAfterMs` beyond the rest of the total forbids the try: the caller gets the
+ * error.
  */
 export function nextDelayMs(
   state: RetryState,
@@ -38,15 +43,15 @@ export function nextDelayMs(
   return delayMs > maxWaitMs - state.waitedMs ? undefined : delayMs;
 }
 
-/** As seconds more than thirty years, so it is a Unix time. */
+/** Read as seconds it would be over thirty years, so from here on it is a Unix time. */
 const leastUnixTime = 1e9;
 /** A Unix time from here on is in milliseconds. */
 const leastUnixTimeMs = 1e12;
 
 /**
- * What `Retry-After` (seconds or HTTP date, RFC 9110 §10.2.3; some servers send a Unix time) or the
- * vendors' `retry-after-ms` asks for, in milliseconds from `now`; undefined when there is none that
- * can be read and believed.
+ * Returns the wait that `Retry-After` (seconds or HTTP date, RFC 9110 §10.2.3; some servers send a
+ * Unix time) or the vendors' `retry-after-ms` asks for, in milliseconds from `now`; undefined when
+ * there is none that can be read and believed.
  */
 export function retryAfterMs(
   headers: Readonly<Record<string, string>>,
@@ -67,7 +72,7 @@ function waitOf(value: string, nowMs: number): number | undefined {
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
 }
 
-/** Without a time of day it is no date: to `Date.parse` "in 45" is a day of the year 2045. */
+/** Demands a time of day: `Date.parse` reads "in 45" as a day of the year 2045. */
 function dateMs(value: string): number {
   return /\d\d:\d\d/.test(value) ? Date.parse(value) : NaN;
 }

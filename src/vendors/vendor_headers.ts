@@ -3,20 +3,20 @@ import type { Vendor } from "./registry.ts";
 
 export interface CallerHeaders {
   header(name: string): string | undefined;
-  /** Absent: no names are known, so that none go on by a prefix. */
+  /** Absent: the names are unknown, and no header is forwarded by a prefix. */
   readonly headerNames?: () => readonly string[];
 }
 
 export interface CallKind {
-  /** The caller's request goes on as it was written, not translated. */
+  /** The caller's request is forwarded as it was written, not translated. */
   sameDialect: boolean;
   /** The vendor's key is the caller's or its account's, not the service's. */
   isOwnKey: boolean;
 }
 
 /**
- * Headers of a call to a vendor. Built from nothing: no header of the caller goes on unless the
- * vendor's row names it, so the service key can't leak upstream.
+ * Builds the headers of a call to a vendor from nothing: no header of the caller is forwarded
+ * unless the vendor's row names it, so the service key can't leak upstream.
  */
 export function vendorHeaders(
   vendor: Vendor,
@@ -30,7 +30,7 @@ export function vendorHeaders(
   return headers;
 }
 
-/** The caller's headers that go on to the vendor, as they are, behind those that are `fixed`. */
+/** Returns the `fixed` headers and the caller's headers that are forwarded unchanged, which win. */
 export function forwardedHeaders(
   vendor: Vendor,
   caller: CallerHeaders,
@@ -45,7 +45,10 @@ export function forwardedHeaders(
   return headers;
 }
 
-/** Names that go on; those of the caller's own account never with the service's key. */
+/**
+ * Names of the headers to forward; those that name the caller's account are never sent with the
+ * service's key.
+ */
 function forwardedNames(
   { forwardHeaders, dialectHeaders, ownKeyHeaders }: Vendor,
   { headerNames = () => [] }: CallerHeaders,
@@ -61,15 +64,15 @@ function forwardedNames(
     : open;
 }
 
-/** A name ending in `*` stands for all that begin so. */
+/** Whether a list has a name; an entry that ends in `*` stands for all names with that prefix. */
 function isListed(name: string, list: readonly string[]): boolean {
   return list.some((one) => one.endsWith("*") ? name.startsWith(one.slice(0, -1)) : one === name);
 }
 
 /**
- * A vendor's answer headers that callers see. Everything else stays here: hop-by-hop headers, and
- * those that tell of the account behind the key (organisation, rate limits, cookies). The vendor's
- * id of the request, by which its support finds it, has a name that says whose it is.
+ * Picks the vendor's answer headers that callers see. Everything else stays here: hop-by-hop
+ * headers, and those about the account behind the key (organisation, rate limits, cookies). The
+ * vendor's request id, which its support asks for, gets a name that says whose it is.
  */
 export function answerHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   const passed: Record<string, string> = {};
@@ -82,7 +85,7 @@ export function answerHeaders(headers: Readonly<Record<string, string>>): Record
   return passed;
 }
 
-/** The vendor's own id of a request; undefined where it gave none that can stand in a header. */
+/** The vendor's own id of a request; undefined where it gave none that fits into a header. */
 export function vendorRequestId(headers: Readonly<Record<string, string>>): string | undefined {
   const id = headers["request-id"] ?? headers["x-request-id"];
   return id !== undefined && /^[\x21-\x7e]{1,200}$/.test(id) ? id : undefined;
@@ -94,7 +97,7 @@ const passedOn = [
   "openai-processing-ms",
   "openai-version",
   "openai-model",
-  // By these a coding agent keeps to one server and counts its context.
+  // A coding agent needs these to stay on one server and to count its context.
   "x-reasoning-included",
   "x-codex-turn-state",
 ];

@@ -38,8 +38,9 @@ const reserved = [
 ];
 
 /**
- * Reads `VENDORS_FILE` (docs/configuration.md): a JSON array of vendor rows. Throws an Error of one line
- * that names the field. `secretFrom` gives the value of the variable that a row names.
+ * Reads `VENDORS_FILE` (docs/configuration.md): a JSON array of vendor rows. Throws an Error of one
+ * line that names the field. `secretFrom` returns the value of the environment variable that a row
+ * names.
  */
 export function parseVendorsFile(
   text: string,

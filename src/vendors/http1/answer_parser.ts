@@ -1,25 +1,22 @@
 import { Buffer } from "node:buffer";
 
-/** Where a parsed answer goes. */
+/** Receives a parsed answer. */
 export interface AnswerSink {
   /**
-   * Status and headers; of answers with 1xx too, which have nothing else. Names are in lower case,
-   * several of one name are joined by commas.
+   * Takes status and headers; also called for 1xx answers, which have nothing else. Names are in
+   * lower case. Values of a repeated name are joined by commas, except for names in `single`.
    */
   head(status: number, headers: Record<string, string>): void;
-  /**
-   * A piece of the body, without its framing: all that one push brought. A view of the bytes that
-   * were pushed.
-   */
+  /** Takes all body bytes of one push, without framing, as a view of the pushed buffer. */
   data(piece: Uint8Array): void;
   /** The answer is complete. */
   end(): void;
 }
 
-/** What every code of `NotHttp` begins with. */
+/** Prefix of every `NotHttp` code. */
 export const notHttpPrefix = "http_";
 
-/** Bytes that are no answer of HTTP/1.1; `code` says what is wrong and quotes nothing. */
+/** The bytes are not an HTTP/1.1 answer. `code` says what is wrong and quotes none of them. */
 export class NotHttp extends Error {
   readonly code: string;
 
@@ -29,12 +26,15 @@ export class NotHttp extends Error {
   }
 }
 
-/** Names and values of one head together. */
+/** Cap on the names and values of one head or trailer, added up. */
 const maxFieldBytes = 16 * 1024;
-/** Lines of a head as they came: even fields of one letter fit. */
+/**
+ * Cap on the raw lines of one head. A line may have four bytes (`a:`, CR, LF) for one that counts
+ * for `maxFieldBytes`.
+ */
 const maxBlockBytes = 64 * 1024;
 const maxChunkLineBytes = 16 * 1024;
-/** Hexadecimal digits of a chunk's size: exact as a number. */
+/** Cap on the hexadecimal digits of a chunk's size: 52 bits, which a number holds exactly. */
 const maxSizeDigits = 13;
 
 const [tab, lineFeed, carriageReturn, semicolon, deleteByte] = [0x09, 0x0a, 0x0d, 0x3b, 0x7f];
@@ -48,12 +48,13 @@ type State =
 
 /**
  * Reads the answers of one connection, one request at a time (RFC 9112). As strict as the runtime's
- * own parser, and stricter where readers of HTTP are known to disagree: one framing only, no line
- * that is continued, no line end without its carriage return. Never reads on behind an answer's end.
+ * own parser, and stricter where HTTP readers are known to disagree: one kind of framing per
+ * answer, no continued lines, no line end without its carriage return. Bytes after an answer's end
+ * are never read as another answer.
  */
 export class AnswerParser {
   readonly #sink: AnswerSink;
-  /** What is being pushed, and where in it the body's bytes stand together. */
+  /** The pushed bytes, and the range in them where the body's bytes have been gathered. */
   #pushed: Uint8Array = nothing;
   #bodyStart = 0;
   #bodyEnd = 0;
@@ -61,11 +62,11 @@ export class AnswerParser {
   #isHead = false;
   #keepsOpen = true;
   #idleSeconds: number | undefined;
-  /** Of the body or chunk. */
+  /** Bytes left of the body or chunk. */
   #left = 0;
   #sizeDigits = 0;
   #lineBytes = 0;
-  /** Lines that are not complete, and how far they have been looked at. */
+  /** Lines of an incomplete block, and where the last of them, which is unfinished, starts. */
   #rest: Uint8Array | undefined;
   #lineStart = 0;
 
@@ -73,7 +74,10 @@ export class AnswerParser {
     this.#sink = sink;
   }
 
-  /** A request is about to be written. `isHead`: its answer has no body, whatever its headers say. */
+  /**
+   * Expects the answer to a request that is about to be written. `isHead`: the answer has no body,
+   * whatever its headers say.
+   */
   begin(isHead: boolean): void {
     this.#state = "head";
     this.#isHead = isHead;
@@ -91,8 +95,8 @@ export class AnswerParser {
   }
 
   /**
-   * Takes what came, and may move its bytes. Throws `NotHttp`, after which nothing more may be
-   * pushed.
+   * Parses received bytes, and may move them within their buffer. Throws `NotHttp`, after which
+   * nothing more may be pushed.
    */
   push(bytes: Uint8Array): void {
     this.#pushed = bytes;
@@ -104,7 +108,7 @@ export class AnswerParser {
     }
   }
 
-  /** The other side sends no more: whether that was the answer's end. */
+  /** Called when the other side sends no more; returns whether that ended the answer. */
   finish(): boolean {
     if (this.#state !== "until-close") return false;
     this.#complete();
@@ -130,16 +134,16 @@ export class AnswerParser {
     }
   }
 
-  /** Some servers write an empty line behind a body. Anything else belongs to no answer. */
+  /** Some servers write an empty line after a body. Any other bytes belong to no answer. */
   #passLineEnd(bytes: Uint8Array, at: number): number {
     const byte = bytes[at];
-    // Behind the last answer of a connection anything may come: nobody reads it.
+    // Whatever follows a connection's last answer is ignored.
     if (!this.#keepsOpen) return bytes.length;
     if (byte !== carriageReturn && byte !== lineFeed) throw new NotHttp("stray");
     return at + 1;
   }
 
-  /** Chunks move together: one piece costs all that read it as much as one chunk. */
+  /** Moves the chunks of one push together: readers pay per piece, whatever its size. */
   #takeBody(bytes: Uint8Array, from: number, to: number): number {
     if (this.#bodyEnd === this.#bodyStart) this.#bodyStart = this.#bodyEnd = from;
     else bytes.copyWithin(this.#bodyEnd, from, to);
@@ -168,7 +172,7 @@ export class AnswerParser {
     this.#sink.data(piece);
   }
 
-  /** One byte of what stands between chunks. */
+  /** Takes one byte of the lines between chunks. */
   #takeChunkLine(byte: number, next: number): number {
     if (++this.#lineBytes > maxChunkLineBytes) throw new NotHttp("overflow");
     switch (this.#state) {
@@ -239,15 +243,16 @@ export class AnswerParser {
   #takeTrailers(bytes: Uint8Array, at: number): number {
     const block = this.#takeBlock(bytes, at);
     if (block === undefined) return bytes.length;
-    // Nobody asked for them.
+    // Trailers are checked and dropped: nobody asked for them.
     parseFields(block.text.split("\r\n").slice(0, -1));
     this.#complete();
     return block.next;
   }
 
   /**
-   * Collects lines up to an empty one, those before a status line excepted. Returns them, each with
-   * its end, and where to go on; undefined until they are complete.
+   * Collects lines up to an empty one; empty lines before a status line are skipped. Returns the
+   * lines, each with its line end, and the position to go on from; undefined until they are
+   * complete.
    */
   #takeBlock(bytes: Uint8Array, at: number): { text: string; next: number } | undefined {
     const rest = this.#rest;
@@ -268,7 +273,7 @@ export class AnswerParser {
       const next = rest === undefined ? end + 1 : end + 1 - rest.length + at;
       return { text: latin1(all, begin, lineStart), next };
     }
-    // What is no answer is told at once, and not when it is complete.
+    // Bytes that can't begin an answer fail at once, before their lines are complete.
     if (this.#state === "head" && !mayBeAnswer(all, begin)) throw new NotHttp("status_line");
     this.#rest = all.slice(begin);
     this.#lineStart = lineStart - begin;
@@ -286,13 +291,13 @@ interface ParsedHead {
 
 const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 
-/** `text`: the status line and fields, each with its end. */
+/** `text`: the status line and fields, each with its line end. */
 function parseHead(text: string): ParsedHead {
   const lines = text.split("\r\n");
   const found = statusLine.exec(lines[0]!);
   if (found === null) throw new NotHttp("status_line");
   const status = Number(found[2]);
-  // A protocol that nobody asked for, or an interim answer where there are none.
+  // A switch to a protocol that nobody asked for, or an interim answer in HTTP/1.0, which has none.
   if (status === 101 || (status < 200 && found[1] === "0")) throw new NotHttp("framing");
   const headers = parseFields(lines.slice(1, -1));
   const coding = headers["transfer-encoding"];
@@ -308,7 +313,7 @@ function parseHead(text: string): ParsedHead {
 const fieldName = /^[\w!#$%&'*+\-.^`|~]+$/;
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Of these only the first counts, should a vendor send two. */
+/** Headers of which only the first counts, should a vendor send two. */
 const single: ReadonlySet<string> = new Set(
   ["content-type", "content-encoding", "location", "retry-after", "etag"]
     .concat(["retry-after-ms", "last-modified", "expires", "server"]),
@@ -330,7 +335,7 @@ function parseFields(lines: readonly string[]): Record<string, string> {
   return headers;
 }
 
-/** Without spaces and tabs around it. */
+/** Returns a line's rest without the spaces and tabs around it. */
 function trimmed(line: string, from: number): string {
   let [start, end] = [from, line.length];
   while (start < end && isBlank(line.charCodeAt(start))) start++;
@@ -358,7 +363,7 @@ const answersBegin = new TextEncoder().encode("HTTP/1.");
 
 function mayBeAnswer(bytes: Uint8Array, from: number): boolean {
   const first = bytes.subarray(from, from + answersBegin.length);
-  // Half an empty line, as may stand before it.
+  // The first half of an empty line, which may come before the status line.
   if (first.length === 1 && first[0] === carriageReturn) return true;
   return first.every((byte, at) => byte === answersBegin[at]);
 }

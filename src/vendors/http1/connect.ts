@@ -1,20 +1,24 @@
 import net from "node:net";
 import tls from "node:tls";
 
-/** Opens a connection, TLS included, and returns its socket at once. What comes goes to `read`. */
+/**
+ * Opens a connection, TLS included, and returns its socket at once. Received bytes go to `read`.
+ */
 export type Connector = (target: ConnectTarget, read: ReadPiece, done: ConnectDone) => net.Socket;
 
-/** Takes what came, which is its own from then on. False: nothing more until the socket's `resume`. */
+/**
+ * Takes received bytes, which it may keep. False: read nothing more until the socket's `resume`.
+ */
 export type ReadPiece = (piece: Uint8Array) => boolean;
 
 export interface ConnectTarget {
   /** `http:` or `https:`. */
   readonly protocol: string;
-  /** With the port, unless it is the protocol's own. */
+  /** With the port, unless that is the protocol's default. */
   readonly host: string;
   /** An IPv6 address without brackets. */
   readonly hostname: string;
-  /** Empty where it is the protocol's own. */
+  /** Empty for the protocol's default. */
   readonly port: string;
 }
 
@@ -24,23 +28,26 @@ type ConnectDone = (
 ) => void;
 
 export interface ConnectOptions {
-  /** Finds the addresses of a name; the system's by default. */
+  /** Resolves a name to addresses; the system's resolver by default. */
   readonly lookup?: NonNullable<net.TcpNetConnectOpts["lookup"]>;
   /** Certificates that are trusted in place of the well-known ones. */
   readonly ca?: string;
-  /** True: whatever the environment says of certificates. */
+  /** True: certificates are verified, whatever the environment says. */
   readonly rejectUnauthorized?: boolean;
 }
 
 const probeAfterMs = 60_000;
 
 /**
- * Where all connections are read into, one after the other: with a buffer of its own a socket stops
- * reading when it is said, and not when its queue is full.
+ * All connections read into this buffer, one after the other. A socket that reads into a given
+ * buffer stops as soon as it is told to, not only when its own queue is full.
  */
 const readBuffer = new Uint8Array(64 * 1024);
 
-/** HTTP/1.1 is all that is offered. There is no time-out here: who waits for the connection has one. */
+/**
+ * Builds a connector that offers HTTP/1.1 only. It has no timeout: whoever waits for the connection
+ * sets one.
+ */
 export function createConnector(options: ConnectOptions = {}): Connector {
   return ({ protocol, hostname, port }, read, done) => {
     const isTls = protocol === "https:";
@@ -70,7 +77,7 @@ export function createConnector(options: ConnectOptions = {}): Connector {
 function secure(hostname: string): tls.ConnectionOptions {
   return {
     ALPNProtocols: ["http/1.1"],
-    // An address is no name to ask for.
+    // SNI permits names only, no IP addresses (RFC 6066 §3).
     ...(net.isIP(hostname) === 0 ? { servername: hostname } : {}),
   };
 }

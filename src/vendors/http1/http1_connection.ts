@@ -5,9 +5,15 @@ import { AnswerParser } from "./answer_parser.ts";
 import { ConnectionClosed, type Connector, type ConnectTarget } from "./connect.ts";
 import { type RequestHead, writeRequestHead } from "./request_head.ts";
 
-/** What happens to one request. Of `end` and `error` one is called, once, unless `destroy` was. */
+/**
+ * Hears what happens to one request. Exactly one of `end` and `error` is called, once, unless
+ * `destroy` comes first.
+ */
 export interface RequestHandler {
-  /** The connection stands, and the request is about to be written. False: it is not wanted. */
+  /**
+   * The connection is open, and the request is about to be written. Returns false when it is no
+   * longer wanted.
+   */
   sending(): boolean;
   /** The whole request was handed to the system, which may not have taken all of it yet. */
   sent(): void;
@@ -23,18 +29,21 @@ export interface Http1ConnectionOptions {
   readonly target: ConnectTarget;
   readonly connector: Connector;
   /**
-   * It stands no longer, or never stood. `error` is why, where this side did not close it: `NotHttp`
-   * if the other side sent what belongs to no answer.
+   * Called when the connection has closed or couldn't be opened, unless `destroy` closed it.
+   * `error` is the reason: `NotHttp` if the other side sent bytes that belong to no answer.
    */
   readonly gone: (error: unknown) => void;
 }
 
-/** A smaller request is written at once, head and body. */
+/** Up to this size, a body's first piece is written together with the head. */
 const joinedBytes = 64 * 1024;
 
-/** What comes faster, in small pieces, is read together at this pace: a read costs a turn of the loop. */
+/**
+ * Small pieces that come faster than this are read together at this pace, since each read costs a
+ * turn of the event loop.
+ */
 const paceMs = 2;
-/** A read of so many bytes is worth its turn. */
+/** A read of this many bytes is worth a turn of its own. */
 const largeRead = 8 * 1024;
 
 /** One connection of HTTP/1.1: opened by its first request, one request at a time. */
@@ -43,15 +52,15 @@ export class Http1Connection {
   readonly #parser: AnswerParser;
   #socket: Socket | undefined;
   #handler: RequestHandler | undefined;
-  /** The request's body, and how many of its pieces the system was handed. */
+  /** The request's body, and how many of its pieces have been handed to the system. */
   #body: readonly Uint8Array[] = [];
   #written = 0;
   /** The present request's answer has no body. */
   #isBodiless = false;
   #isPausing = false;
-  /** The socket was told to read no more. */
+  /** The socket's reading is stopped. */
   #isStopped = false;
-  /** When it was last read, or began to be read again. */
+  /** When the socket was last read or resumed (monotonic ms). */
   #readMs = -Infinity;
   #isStanding = false;
   #isOver = false;
@@ -87,14 +96,14 @@ export class Http1Connection {
   }
 
   /**
-   * Runs `run` once when the system has taken what is more than a socket's buffer. Of less a socket
-   * doesn't say when it was taken: a listener would stay for the connection's life.
+   * Runs `run` once the socket's full write buffer has drained. Does nothing if the buffer isn't
+   * full: such a socket emits no `drain`, and the listener would stay for the connection's life.
    */
   onSent(run: () => void): void {
     if (this.#socket?.writableNeedDrain) this.#socket.once("drain", run);
   }
 
-  /** Sends a request, on a connection that stands after a look at what came meanwhile. */
+  /** Sends a request; the first one opens the connection. */
   send(
     request: Omit<RequestHead, "host">,
     body: readonly Uint8Array[] | undefined,
@@ -110,7 +119,7 @@ export class Http1Connection {
     }
     this.#isBodiless = request.method === "HEAD";
     const write = () => this.#write(head, body);
-    // What came meanwhile is read first: it is no answer to this request.
+    // Bytes that came since the last answer are read first: they don't answer this request.
     if (this.#isStanding) return void setImmediate(write);
     const { connector, target } = this.#options;
     this.#socket = connector(target, (piece) => this.#read(piece), (error, socket) => {
@@ -121,7 +130,7 @@ export class Http1Connection {
     });
   }
 
-  /** Nothing more is read; what came in one piece is told to its end. */
+  /** Stops reading; a piece that was already read is still handed over whole. */
   pause(): void {
     this.#isPausing = true;
   }
@@ -131,7 +140,7 @@ export class Http1Connection {
     if (!resting.has(this)) this.readOn();
   }
 
-  /** Reads again, unless it is to pause. */
+  /** Resumes reading, unless paused. */
   readOn(): void {
     if (this.#isOver || this.#isPausing || !this.#isStopped) return;
     this.#isStopped = false;
@@ -159,7 +168,8 @@ export class Http1Connection {
     let failure: unknown;
     socket.on("error", (error: Error) => failure = error);
     socket.on("end", () => {
-      // What came before is answered first; half of an answer is none.
+      // An orderly end completes a body that runs until the connection closes; any other answer is
+      // cut.
       if (!this.#isOver && !this.#isReset(socket) && this.#parser.finish()) return;
       socket.destroy();
     });
@@ -167,8 +177,8 @@ export class Http1Connection {
   }
 
   /**
-   * Under TLS the runtime tells of a reset as of an end in order, but the socket's other side has no
-   * address any more. It must not have been asked for before: the socket remembers it.
+   * Under TLS the runtime reports a reset as an orderly end, but the socket has lost its remote
+   * address by then. Nothing may read `remoteAddress` before, since the socket caches it.
    */
   #isReset(socket: Socket): boolean {
     return this.#options.target.protocol === "https:" && socket.remoteAddress === undefined;
@@ -195,7 +205,7 @@ export class Http1Connection {
     this.#writeOn(socket);
   }
 
-  /** Not faster than the system takes it. */
+  /** Writes the body's other pieces, no faster than the system takes them. */
   #writeOn(socket: Socket): void {
     while (this.#written < this.#body.length) {
       if (this.#isOver || socket.destroyed) return;
@@ -206,7 +216,7 @@ export class Http1Connection {
     this.#handler?.sent();
   }
 
-  /** Whether to go on reading. */
+  /** Parses a piece; returns whether to go on reading. */
   #read(piece: Uint8Array): boolean {
     if (this.#isOver) return false;
     try {
@@ -215,14 +225,14 @@ export class Http1Connection {
       this.#fail(thrown);
       return false;
     }
-    // An answer that came whole needs no pause.
+    // A complete answer needs no pause.
     const isResting = this.#handler !== undefined && this.#isFast(piece.length);
     if (isResting) resting.add(this);
     this.#isStopped = isResting || this.#isPausing;
     return !this.#isStopped;
   }
 
-  /** Small pieces come in quick succession. */
+  /** Whether small pieces come in quick succession. */
   #isFast(length: number): boolean {
     const lastMs = this.#readMs;
     this.#readMs = systemClock.monotonicMs();
@@ -245,7 +255,7 @@ export class Http1Connection {
   }
 }
 
-/** Connections that are read again at the next tick, which is one for all of them. */
+/** Connections whose reading resumes at the next tick; one timer serves them all. */
 class Resting {
   readonly #connections = new Set<Http1Connection>();
   #timer: ReturnType<typeof setTimeout> | undefined;

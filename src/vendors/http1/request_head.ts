@@ -3,7 +3,7 @@ export interface RequestHead {
   readonly method: string;
   /** Path and query, as a URL writes them. */
   readonly path: string;
-  /** Scheme and port left out where they are the usual ones. */
+  /** With the port, unless that is the protocol's default. */
   readonly host: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Whether the connection is kept afterwards. */
@@ -26,8 +26,8 @@ const target = /^\/[\x21-\x7e]*$/;
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * A request's line and fields as text, of which each unit is one byte. Throws `MalformedRequest`
- * for what could be read as something else.
+ * Returns the request line and fields as text, one byte per UTF-16 unit. Throws `MalformedRequest`
+ * for values that could be read as something else.
  */
 export function writeRequestHead({ method, path, host, headers, keeps }: RequestHead): string {
   if (!token.test(method) || !target.test(path)) throw new MalformedRequest();
