@@ -3,10 +3,10 @@ import type { Usage } from "../shared/usage.ts";
 import { roundPicoToNano } from "../base/money.ts";
 
 /**
- * The cost of one call in which other models may have taken part (`usage.otherModels`): what they
- * did is taken out of the whole and costs what their own rows say, each with
- * the context tier of its own prompt. A model without a row of its own costs what the asked one
- * does. The sum is rounded once.
+ * Returns the cost of one call, in which other models may have taken part (`usage.otherModels`).
+ * Their usage is subtracted from the whole and priced by their own rows, each with the context tier
+ * of its own prompt. A model without a row is priced as the one that was asked. The sum is rounded
+ * once.
  */
 export function callCost(
   usage: BillableUsage,
@@ -24,7 +24,7 @@ export function callCost(
   return { pico, nanos: roundPicoToNano(pico), lines: costs.flatMap((cost) => cost.lines) };
 }
 
-/** The vendor tells one service tier and one region for the whole call. */
+/** Adds the call's service tier and region, which vendors report only for the whole call. */
 function inTierOf(usage: Usage, { serviceTier, region }: Usage): Usage {
   return {
     ...usage,
@@ -33,7 +33,7 @@ function inTierOf(usage: Usage, { serviceTier, region }: Usage): Usage {
   };
 }
 
-/** Counts of tokens that a whole holds of its parts. */
+/** Token counts in which a call's usage includes the other models' usage. */
 const shared = [
   "input",
   "cacheRead",

@@ -1,6 +1,6 @@
 import type { BillingBasis } from "../shared/interaction.ts";
 
-/** What a vendor's report came to, before anybody has asked whether it can be true. Nano-dollars. */
+/** A bill from a vendor's report, not yet checked for plausibility. In nano-dollars. */
 export interface Reported {
   basis: BillingBasis;
   /** Null when no price is known. */
@@ -9,15 +9,21 @@ export interface Reported {
   chargedNanos: bigint;
 }
 
-/** What a call can cost at most, as far as is known before it is sent. Nano-dollars. */
+/** The most that a call can cost, as far as is known before it is sent. In nano-dollars. */
 export interface CostBounds {
   /** For credit, caps and budgets; null where the account is charged nothing. */
   readonly boundNanos: bigint | null;
-  /** For its vendor's report: if its inline pictures are text. Absent where that is no more. */
+  /**
+   * For checking the vendor's report: the bound if inline pictures count as text. Absent where that
+   * isn't higher.
+   */
   readonly believedNanos?: bigint | undefined;
 }
 
-/** `costAtMost`: of a call with so many tokens in its prompt, in nano-dollars. */
+/**
+ * Computes the bounds. `costAtMost` returns the highest cost of a call with this many prompt
+ * tokens, in nano-dollars.
+ */
 export function costBoundsOf(
   { inputTokens, believedInputTokens = inputTokens }: {
     inputTokens: number;
@@ -30,23 +36,23 @@ export function costBoundsOf(
   return { boundNanos, believedNanos: costAtMost(believedInputTokens) };
 }
 
-/** A report of up to so many times the call's bound could be true. */
+/** A report of up to this many times the call's bound could be true. */
 const believedTimes = 10n;
 
-/** A thousand million dollars: no balance has more, and the store's numbers hold it. */
+/** A billion dollars: no balance is higher, and the store's integers can hold it. */
 export const mostNanos = 1_000_000_000n * 1_000_000_000n;
 
 /**
- * The one place between a vendor's numbers and the ledger. An excess that could be true is settled
- * at its real cost; one beyond belief costs the call's bound. Whatever was reported, the amounts
- * can be stored.
+ * Checks a bill before it reaches the ledger; the only place that does. A cost above the bound that
+ * could be true is settled as reported; one beyond belief is replaced by the bound. The amounts
+ * returned can always be stored.
  */
 export function plausible<Bill extends Reported>(
   bill: Bill,
   { boundNanos, believedNanos = 0n }: CostBounds,
 ): Bill {
   const reportedNanos = bill.costNanos ?? 0n;
-  // What was counted here, out of what was received, is nobody's word.
+  // An estimate was counted here from what was received, so there is no claim to doubt.
   const isWord = bill.basis !== "estimated";
   const isExcess = boundNanos !== null && reportedNanos > boundNanos * believedTimes;
   if (isWord && isExcess && reportedNanos > believedNanos) {
@@ -62,7 +68,7 @@ export function plausible<Bill extends Reported>(
   };
 }
 
-/** A count of tokens as the store and JSON hold it. */
+/** Limits a token count to what the store and JSON can hold. */
 export function storableCount(count: number): number {
   return Math.min(Math.max(0, Math.ceil(count) || 0), Number.MAX_SAFE_INTEGER);
 }

@@ -62,7 +62,7 @@ export interface PriceRow {
   fallback?: boolean;
 }
 
-/** Images made, by what their price depends on. */
+/** A number of generated images, with what their price depends on. */
 export interface ImageCount {
   count: number;
   quality?: string;
@@ -73,7 +73,7 @@ export interface ImageCount {
 export interface BillableUsage extends Usage {
   images?: readonly ImageCount[];
   characters?: number;
-  /** Of audio, billed per minute; parts of a second count. */
+  /** Seconds of audio, fractions included; billed per minute. */
   seconds?: number;
 }
 
@@ -94,10 +94,10 @@ export interface Cost {
 }
 
 /**
- * The cost of one call by the table of docs/configuration.md. The context tier follows from the whole
- * prompt, the factor from the service tier that the vendor reported. Never negative; the lines are
- * disjoint and sum to `pico`. Rounding down to a pico-dollar before rounding half up to a
- * nano-dollar gives the same as rounding the exact value once.
+ * Computes the cost of one call by the table of docs/configuration.md. The context tier follows
+ * from the whole prompt, the factor from the service tier and region that the vendor reported.
+ * Never negative; the lines are disjoint and sum to `pico`. Rounding down to a pico-dollar before
+ * rounding half up to a nano-dollar gives the same as rounding the exact value once.
  */
 export function costOf(usage: BillableUsage, row: PriceRow): Cost {
   const parts = partsOf(usage);
@@ -114,8 +114,9 @@ export function costOf(usage: BillableUsage, row: PriceRow): Cost {
 }
 
 /**
- * What the vendor says it charged (`vendorCostUsd`), in nano-dollars, rounded half up; undefined
- * when it says nothing or no amount. Prefer it to `costOf` for a vendor that reports it.
+ * Returns what the vendor says it charged (`vendorCostUsd`), in nano-dollars, rounded half up;
+ * undefined when it reports nothing, or something that isn't an amount. Prefer it to `costOf` for a
+ * vendor that reports it.
  */
 export function vendorCostNanos(usage: Usage): bigint | undefined {
   if (usage.vendorCostUsd === undefined) return undefined;
@@ -137,9 +138,9 @@ export function rateAt(row: PriceRow, dimension: Dimension, promptTokens: number
 
 /** What a request can cost at most, as far as is known before it is sent. */
 export interface BoundInput extends OtherUsage {
-  /** No fewer than the vendor will count. */
+  /** At least as many as the vendor will count. */
   inputTokens: number;
-  /** The same where inline pictures are text; see `InputTokenBounds`. */
+  /** The same if inline pictures count as text; see `InputTokenBounds`. */
   believedInputTokens?: number;
   /** For one choice; see `outputLimit`. */
   maxOutputTokens: number;
@@ -159,7 +160,7 @@ export interface BoundInput extends OtherUsage {
  * tier that a prompt of up to `inputTokens` can reach.
  */
 export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
-  // The row's own rates, then those of each tier with what it does not name.
+  // The row's own rates, then those of each tier, completed from the row.
   const reachable = [
     row.rates,
     ...reachedTiers(row, input.inputTokens).map((tier) => mergeRates([row.rates, tier])),
@@ -172,7 +173,7 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
   );
   const tokens = whole(input.inputTokens) * inputRate +
     whole(input.maxOutputTokens) * whole(input.choices ?? 1) * outputRate;
-  // Everything else is priced alike in all tiers but for an operator's own, so each is tried.
+  // Everything else usually costs the same in all tiers, but an operator's row may differ.
   const others = reachable.map((rates) =>
     allocate(otherCharges(input, rates, 1n), millisecondsPerMinute).pico
   );
@@ -187,8 +188,9 @@ const defaultMaxOutputTokens = 128_000;
 const mostOutputTokens = 1_000_000;
 
 /**
- * The caller's limit as far as the model can give that much, else the row's, else the vendor's
- * model list's, else 128,000 tokens. A limit of 0 or less limits nothing: vendors read it as none.
+ * Returns the caller's limit, capped at what the model can give; else the row's, else that of the
+ * vendor's model list, else 128,000 tokens. A limit of 0 or less counts as none, as vendors read
+ * it.
  */
 export function outputLimit(row: PriceRow, requested?: number, listed?: number): number {
   const context = row.contextTokens ?? mostOutputTokens;
@@ -211,7 +213,7 @@ interface Charge {
   units: bigint;
 }
 
-/** Hosted work by its price, and where usage counts it. */
+/** Hosted work: the dimension of its price, and the field of usage that counts it. */
 export const hostedCounts = [
   ["perWebSearch", "webSearches"],
   ["perXSearch", "xSearches"],
@@ -227,7 +229,7 @@ type OtherUsage = Pick<
 >;
 
 const millisecondsPerMinute = 60_000n;
-/** No sound is longer, whatever its vendor says: some thirty thousand years. */
+/** Cap on the seconds of audio that a vendor may report: some thirty thousand years. */
 const mostSeconds = 1e12;
 const once: Fraction = { numerator: 1n, denominator: 1n };
 const mediaInput: readonly Dimension[] = ["audioInput", "cachedAudioInput", "imageInput"];
@@ -250,8 +252,8 @@ function tokenCharge(part: Part, rates: Rates, factor: Fraction): Charge {
 }
 
 /**
- * What isn't counted in tokens and costs something; no factor changes it, only the `unit` that
- * charges are in.
+ * Returns the charges that aren't counted in tokens. No factor applies to them; `unit` only scales
+ * them to the unit of all charges.
  */
 function otherCharges(usage: OtherUsage, rates: Rates, unit: bigint): Charge[] {
   const charges: Charge[] = [];
@@ -284,7 +286,7 @@ function imageRate(perImage: Rates["perImage"], image: ImageCount): bigint {
   return max(Object.values(perImage));
 }
 
-/** Shares out the whole sum, so that the lines sum to it although each may hold a fraction. */
+/** Rounds the running sum rather than each line, so that the lines add up to the total. */
 function allocate(charges: Charge[], divisor: bigint): { lines: CostLine[]; pico: bigint } {
   let units = 0n;
   let pico = 0n;
@@ -311,7 +313,10 @@ function reachedTiers({ contextTiers }: PriceRow, inputTokens: number): readonly
     .map((tier) => tier.rates);
 }
 
-/** Later rates win by dimension. Only the row's own and the highest tier's count. */
+/**
+ * Merges the row's own rates with the highest tier's, which win by dimension; lower tiers don't
+ * count.
+ */
 function mergeRates(list: readonly [Rates, ...Rates[]]): Rates {
   return list.length === 1 ? list[0] : { ...list[0], ...list.at(-1) };
 }
@@ -327,7 +332,7 @@ function dearest(rates: readonly Rates[], dimensions: readonly Dimension[]): big
   return most;
 }
 
-/** What a dimension without a price of its own costs. */
+/** The dimension whose price stands in for one without a price of its own. */
 const stands: Partial<Record<Dimension, Dimension>> = {
   cacheRead: "input",
   cacheWrite: "input",
@@ -343,7 +348,7 @@ const stands: Partial<Record<Dimension, Dimension>> = {
 function rateOf(rates: Rates, dimension: Dimension): bigint {
   const rate = rates[dimension];
   if (rate !== undefined) return rate;
-  // Where nothing cached has a price of its own, audio stays audio.
+  // If cached tokens have no price of their own, cached audio costs what audio does.
   if (dimension === "cachedAudioInput" && rates.cacheRead === undefined) {
     return rateOf(rates, "audioInput");
   }
@@ -387,8 +392,8 @@ function max(values: readonly bigint[]): bigint {
 }
 
 /**
- * A count as bigint; what is no count (negative, NaN) is 0, a fraction is rounded up. A caller's
- * numbers may multiply to infinity: that is the largest count, not none.
+ * Converts a count to bigint: 0 if negative or NaN, fractions rounded up. Infinity, which a
+ * caller's numbers may multiply to, becomes the largest count.
  */
 function whole(count: number): bigint {
   if (count === Infinity) return BigInt(Number.MAX_SAFE_INTEGER);

@@ -1,6 +1,6 @@
 import type { Usage } from "../shared/usage.ts";
 
-/** What is priced by the million, with the name that `PRICES_FILE` has for its price. */
+/** Dimensions that are priced by the million, with their names in `PRICES_FILE`. */
 export const millionNames = {
   input: "input",
   output: "output",
@@ -16,7 +16,7 @@ export const millionNames = {
   perCharacter: "per_million_characters",
 } as const;
 
-/** What is priced by the piece, images apart. */
+/** Dimensions that are priced by the piece, except images, with their names in `PRICES_FILE`. */
 export const pieceNames = {
   perRequest: "per_request",
   perMinute: "per_minute",
@@ -28,12 +28,12 @@ export const pieceNames = {
   perMapsQuery: "per_maps_query",
 } as const;
 
-/** What a price table may have a price for, images apart. */
+/** The dimensions that a price table may have a price for, except images. */
 export type Dimension = keyof typeof millionNames | keyof typeof pieceNames;
 
 export type TokenDimension = Exclude<keyof typeof millionNames, "perCharacter">;
 
-/** Work that a vendor does beside its model and bills by the piece. */
+/** Work that a vendor does besides running its model, and bills by the piece. */
 export type HostedDimension = Exclude<keyof typeof pieceNames, "perRequest" | "perMinute">;
 
 /** Dimensions of tokens of the prompt. */
@@ -78,7 +78,7 @@ function addInput(parts: Part[], usage: Usage): void {
   const image = tokens(usage.imageInput);
   const total = tokens(usage.input);
   // Audio and images may be inside the cached and written tokens. Where the vendor doesn't say how
-  // many are, it is as many as the total can't hold otherwise, so that no token is charged twice.
+  // many, it is as many as the total can't hold otherwise, so that no token is charged twice.
   const cached = read + write + writeLong;
   const over = atLeast0(cached + audio + image - total);
   const reported = usage.cachedAudioInput === undefined ? over : tokens(usage.cachedAudioInput);

@@ -3,7 +3,7 @@ import type { Dimension } from "../usage_parts.ts";
 import type { PriceDifference } from "./price_comparison.ts";
 import { operatorSource } from "../table/prices_file.ts";
 
-/** Differences between the bundled table and the public package that are meant. */
+/** An intended difference between the bundled table and the public package. */
 export interface KnownDiscrepancy {
   /** All vendors when absent. */
   label?: string;
@@ -14,7 +14,7 @@ export interface KnownDiscrepancy {
   why: string;
 }
 
-/** The first explanation that fits; an operator's own rows are never explained away. */
+/** Returns the first explanation that fits; an operator's own rows are never explained away. */
 export function discrepancyOf(
   row: Pick<PriceRow, "label" | "model" | "source">,
   difference: PriceDifference,
@@ -29,7 +29,7 @@ export function discrepancyOf(
   );
 }
 
-/** Bundled rows come from the vendors' own price pages, which are believed before the package. */
+/** Bundled rows come from the vendors' own price pages, which take precedence over the package. */
 export const knownDiscrepancies: readonly KnownDiscrepancy[] = [
   {
     dimensions: ["perXSearch", "perFileSearch", "perCodeSession", "perMapsQuery"],

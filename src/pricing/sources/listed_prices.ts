@@ -3,10 +3,10 @@ import type { ContextTier, PriceRow, Rates } from "../pricing.ts";
 import { priceRow } from "../table/price_row.ts";
 
 /**
- * Price rows from an aggregator's model list: `data[].pricing` with decimal strings in USD per
- * token. `body` is the parsed answer, or its `data`; it isn't trusted:
- * what can't be read is left out. A model with a variable price (`"-1"`) gets no row.
- * Conditions by time of day become the dearest of both prices; the long-context ones become tiers.
+ * Reads price rows from an aggregator's model list: `data[].pricing` with decimal strings in USD
+ * per token. `body` is the parsed answer, or its `data`; it isn't trusted: what can't be read is
+ * left out. A model with a variable price (`"-1"`) gets no row. Of prices that depend on the time
+ * of day the dearer counts; prices for long contexts become tiers.
  */
 export function rowsFromAggregatorModels(label: string, body: unknown): PriceRow[] {
   return modelsOf(body).flatMap((model) => {
@@ -40,9 +40,10 @@ export function rowsFromAggregatorModels(label: string, body: unknown): PriceRow
 }
 
 /**
- * Price rows from a hosted provider's model list: `data[].providers[]` with `status` and `pricing`
- * `{input, output}`, numbers in USD per million tokens. The model itself gets the dearest price of
- * its live providers, since the vendor chooses among them; `<model>:<provider>` gets that one's.
+ * Reads price rows from a hosted provider's model list: `data[].providers[]` with `status` and
+ * `pricing` `{input, output}`, numbers in USD per million tokens. The model itself gets the dearest
+ * price of its live providers, since the vendor chooses among them; `<model>:<provider>` gets that
+ * provider's price.
  */
 export function rowsFromHostedModels(label: string, body: unknown): PriceRow[] {
   return modelsOf(body).flatMap(({ id, providers }) => {
@@ -103,7 +104,9 @@ function aggregatorRates(pricing: Json): ListedRates {
   return rates;
 }
 
-/** One tier per threshold: all entries that apply above it, later ones winning by key. */
+/**
+ * Builds one tier per threshold, from all entries that apply above it; later entries win by key.
+ */
 function tiersOf(rates: ListedRates, overrides: readonly Json[], pricing: Json): ContextTier[] {
   const thresholds = new Set(overrides.map(threshold).filter((tokens) => tokens !== undefined));
   return [...thresholds].sort((one, other) => one - other).map((tokens) => ({

@@ -4,18 +4,18 @@ import type { Dimension } from "../usage_parts.ts";
 /** A price that two rows disagree on, in pico-dollars per unit. */
 export interface PriceDifference {
   dimension: Dimension;
-  /** Prompts of so many tokens and more (to the next difference of this dimension, or `toTokens`). */
+  /** The first prompt size, in tokens, that it holds for. */
   fromTokens: number;
-  /** Last prompt size that it holds for; undefined: no end. */
+  /** The last prompt size that it holds for; undefined: no end. */
   toTokens?: number;
   ours: bigint;
   theirs: bigint;
 }
 
 /**
- * Where two rows of one model differ, whatever words they use: each dimension that either of them
- * has a price for, at each prompt size at which a price may change. What stands in for a missing
- * price (input for a cache read, …) counts as that price.
+ * Returns where the prices of two rows of one model differ, however they are written: for each
+ * dimension that either row has a price for, at each prompt size at which a price may change. A
+ * missing price counts as the one that stands in for it (input for a cache read, …).
  */
 export function compareRows(ours: PriceRow, theirs: PriceRow): PriceDifference[] {
   const sizes = sizesOf([ours, theirs]);

@@ -4,18 +4,21 @@ import type { ContextTier, PriceRow, Rates } from "../pricing.ts";
 import { priceRow } from "../table/price_row.ts";
 
 /**
- * The public price package, as rows like ours. It ships its data and asks no network; its 800 KB
+ * The public price package, as rows like ours. It ships its data and makes no requests; its 800 KB
  * are loaded only when somebody compares prices.
  */
 export interface PublicPrices {
-  /** Its price of a model at a time; undefined when it has none. */
+  /** Returns its price of a model at a time; undefined when it has none. */
   find(label: string, model: string, at: Date): PriceRow | undefined;
 }
 
 /** Name and version, for people. */
 export const publicPackage = "@pydantic/genai-prices 0.1.8";
 
-/** `addressOf` gives a vendor's address, by which those added by the operator are recognised. */
+/**
+ * `addressOf` returns a vendor's address, by which the package recognises vendors that the operator
+ * added.
+ */
 export async function openPublicPrices(
   addressOf: (label: string) => string | undefined,
 ): Promise<PublicPrices> {
@@ -44,7 +47,10 @@ export async function openPublicPrices(
   };
 }
 
-/** The package's ids of the vendors' price lists; where vendors host others' models, of their makers. */
+/**
+ * The package's ids of each vendor's price lists; for a vendor that hosts others' models, those of
+ * the models' makers.
+ */
 export const publicProviders: Readonly<Record<string, readonly string[]>> = {
   "vendor-a": ["deepseek", "moonshotai"],
   "vendor-b": ["openai"],
@@ -55,7 +61,10 @@ export const publicProviders: Readonly<Record<string, readonly string[]>> = {
   "vendor-g": ["x-ai"],
 };
 
-/** A hosted model is named after its maker first, `maker/model`; the maker's own list has no maker. */
+/**
+ * Returns the names to look for: a hosted model is `maker/model`, but its maker's own list has only
+ * `model`.
+ */
 function namesOf(model: string): string[] {
   const slash = model.lastIndexOf("/");
   return slash < 0 ? [model] : [model, model.slice(slash + 1)];
@@ -82,7 +91,7 @@ const perThousand = {
 
 type Price = ModelPrice[string];
 
-/** Its tiers are per price and begin above `start`; ours are per threshold. */
+/** The package's tiers are per price and begin above `start`; ours are per threshold. */
 function rowOf(label: string, model: string, prices: ModelPrice): PriceRow {
   const starts = new Set(
     Object.values(prices).flatMap((price) =>
@@ -120,7 +129,7 @@ function ratesOf(prices: ModelPrice, pick: (price: Price) => number | undefined)
       rates[dimension] = parseUsd(String(usd), digits, { allowExponent: true, excess: "up" });
     }
   }
-  // Of sound, per hour.
+  // Audio is priced per hour.
   const hour = pick(prices.audio_hours);
   if (hour !== undefined) {
     const options = { allowExponent: true, excess: "up" } as const;

@@ -42,7 +42,9 @@ function withoutVersion(name: string): string {
   return at > 0 && at < name.length - 1 ? name.slice(0, at) : name;
 }
 
-/** The model that a dated name or one with `-latest` is a snapshot of; any other name as it is. */
+/**
+ * Returns the model that a name with a date or `-latest` is a snapshot of; other names as they are.
+ */
 export function withoutSnapshot(name: string): string {
   return name.replace(/-(?:latest|20\d\d(-?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01]))$/, "");
 }

@@ -15,8 +15,8 @@ import { dayMs } from "../../shared/time_span.ts";
 import { millionNames, pieceNames } from "../usage_parts.ts";
 
 /**
- * Prices of one model in the words of `PRICES_FILE` (docs/configuration.md): decimal strings, USD per
- * million tokens unless the name says otherwise. The bundled table is written in them too.
+ * Prices of one model, with the fields of `PRICES_FILE` (docs/configuration.md): decimal strings,
+ * USD per million tokens unless the name says otherwise. The bundled table uses them too.
  */
 export interface PriceFields extends RateFields {
   context_tiers?: readonly ContextTierFields[];
@@ -33,12 +33,12 @@ export interface PriceFields extends RateFields {
   valid_to?: string;
 }
 
-/** Prices that several models of one vendor share, with where they come from. */
+/** Prices that several models of one vendor share, and their source. */
 export interface PriceEntry extends PriceFields {
   label: string;
   models: readonly string[];
   source: string;
-  /** Day, or month where the source gives no day, on which the source was read. */
+  /** Day on which the source was read; only the month where the source gives no day. */
   checked_on: string;
   /** Used only where neither the operator nor the vendor's own list has a price. */
   fallback?: boolean;
@@ -51,7 +51,7 @@ export type RateFields =
   & { [N in Values<typeof millionNames> | Values<typeof pieceNames>]?: string }
   & { per_image?: string | Readonly<Record<string, string>> };
 
-/** One of the two thresholds, and the prices that change. */
+/** Exactly one of the two thresholds, and the prices that change there. */
 export interface ContextTierFields extends RateFields {
   above_input_tokens?: number;
   from_input_tokens?: number;
@@ -68,7 +68,7 @@ export interface RowOrigin {
 }
 
 /**
- * A price row from decimal fields, which are not trusted: anything unknown or of a wrong form
+ * Builds a price row from decimal fields, which are not trusted: an unknown or malformed field
  * throws an Error whose one-line message begins with `path`, such as `vendor-b/gpt-x.input: …`.
  */
 export function readPriceRow(origin: RowOrigin, value: unknown, path: string): PriceRow {
@@ -201,14 +201,14 @@ const rowFields = closed({
   valid_to: day.optional(),
 });
 
-/** What is wrong first, behind where it is in the row. */
+/** Describes the first problem, preceded by its path in the row. */
 function textOf(issues: readonly z.core.$ZodIssue[]): string {
   const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0]!;
   const unknown = issue.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [];
   const steps = [...issue.path, ...unknown].map((step) =>
     typeof step === "number" ? `[${step}]` : `.${String(step)}`
   );
-  // Of a union: what is wrong in the form that the value has.
+  // For a union: the problem of the alternative that the value comes closest to.
   const forms = issue.code === "invalid_union" ? issue.errors : [];
   const within = forms.find(([one]) => one && (one.code !== "invalid_type" || one.path.length > 0));
   return steps.join("") + (within ? textOf(within) : `: ${issue.message}`);

@@ -1,8 +1,8 @@
 import type { PriceEntry, PriceFields } from "./price_row.ts";
 
 /**
- * A cheap current model of each vendor with a known price, for first calls such as the printed
- * curl line. Not a promise: any operator may name another.
+ * A cheap current model of each vendor with a known price, for first calls such as the printed curl
+ * line. Operators may name others.
  */
 export const defaultModels: Readonly<Record<string, string>> = {
   "vendor-a": "deepseek-ai/DeepSeek-V4-Flash",
@@ -28,9 +28,9 @@ const audited = {
 const articles = { source: "apidog articles quoting the vendor's page", checked_on: "2026-11" };
 
 /**
- * litellm's `model_prices_and_context_window.json` as of autumn 2026, in a stored copy. Its prices by
- * pixel are these by picture (7.629e-8 × 1024 × 1024 = 0.08), its prices by character these by the
- * million. The vendor's own page was not read.
+ * litellm's `model_prices_and_context_window.json` as of autumn 2026, in a stored copy. Its prices
+ * per pixel are given here per picture (7.629e-8 × 1024 × 1024 = 0.08), its prices per character
+ * per million. The vendor's own page was not read.
  */
 const litellmTable = {
   source: "litellm's model price table, converted",
@@ -55,7 +55,7 @@ const dearestHost = {
   checked_on: "2026-05-11",
 };
 
-/** One provider file of the repository, by the day on which its prices were checked. */
+/** A provider file of the repository, with the day on which its prices were checked. */
 function repository(checkedOn: string): Source {
   return { source: "genai-prices repository", checked_on: checkedOn };
 }
@@ -78,13 +78,13 @@ function row(
   return { ...family, models: [models].flat(), ...tokens(prices), ...more, ...source };
 }
 
-/** Prices of prompts of more than so many tokens. */
+/** Prices of prompts with more than `threshold` tokens. */
 function above(threshold: number, prices: readonly string[]): PriceFields {
   return { context_tiers: [{ above_input_tokens: threshold, ...tokens(prices) }] };
 }
 
-// Prices of the models' own makers; who hosts them may ask another price, which the vendor's model
-// list tells. So these stand in only where the list is silent.
+// Prices of the models' makers. Hosts may charge other prices, which the vendor's model list has;
+// these stand in only where it has none.
 const familyA = { label: "vendor-a", fallback: true };
 
 const vendorA = [
@@ -192,7 +192,7 @@ const familyC = {
 };
 // Inference in the USA alone (`inference_geo`), for claude-opus-4-6 and all later models
 // (platform.claude.com, "Data residency" and "Pricing", read in November 2026). Code execution is
-// billed by the hour, which no answer tells: it has no price here.
+// billed by the hour, which no answer reports, so it has no price here.
 const laterC = { ...familyC, regions: { us: "1.1" } };
 const olderOpus = ["claude-opus-4-8", "claude-opus-4-7", "claude-opus-4-6"];
 
@@ -216,7 +216,7 @@ const vendorC = [
   row(laterC, "claude-haiku-5-5", vendorPages, ["0.10", "0.50", "0.01", "0.125", "0.20"], {
     ...above(100_000, ["0.50", "2.50", "0.05", "0.625", "1.00"]),
   }),
-  // Older than regions: the vendor refuses them.
+  // Older than regions, which the vendor refuses for it.
   row(familyC, "claude-haiku-4-5", repository("2026-07-29"), ["1", "5", "0.10", "1.25", "2"], {
     max_output_tokens: 64_000,
   }),
@@ -230,8 +230,8 @@ const familyD = {
   per_maps_query: "0.014",
   service_tiers: { batch: "0.5", flex: "0.5" },
 };
-// Generation 2.5 pays by grounded prompt, 35 per 1,000 for searches and 25 for maps (TokenMeter
-// 0.13.0 and 0.14.0, quoting the vendor's price page).
+// Generation 2.5 is billed per grounded prompt, 35 per 1,000 for searches and 25 for maps
+// (TokenMeter 0.13.0 and 0.14.0, quoting the vendor's price page).
 const familyD25 = {
   ...familyD,
   per_web_search: "0.035",
@@ -290,7 +290,7 @@ const dalle3 = {
   "hd/1024x1024": "0.08",
   "hd/1024x1792": "0.12",
   "hd/1792x1024": "0.12",
-  // Where nobody says the quality, which is then standard.
+  // For requests without a quality, which is then standard.
   "1024x1024": "0.04",
   "1024x1792": "0.08",
   "1792x1024": "0.08",
@@ -300,7 +300,7 @@ const dalle3 = {
 const dalle2 = { "256x256": "0.016", "512x512": "0.018", "1024x1024": "0.02" };
 const transcribers = ["gpt-4o-transcribe", "gpt-4o-transcribe-diarize"];
 
-/** Models that make or hear pictures and sound, and embedding models. */
+/** Models for images and audio, and embedding models. */
 const media = [
   // Cached text is 1.25 and cached images 2.5; usage doesn't tell them apart: the dearer counts.
   row(mediaB, "gpt-image-1", genaiPackage, ["5", "40", "2.5"], {
@@ -328,7 +328,7 @@ const media = [
   row(plainD, "imagen-4.0-fast-generate-001", litellmPrinted, [], { per_image: "0.02" }),
   row(plainD, "imagen-4.0-generate-001", litellmPrinted, [], { per_image: "0.04" }),
   row(plainD, "imagen-4.0-ultra-generate-001", litellmPrinted, [], { per_image: "0.06" }),
-  // All output is sound, also where usage doesn't say so.
+  // All output is audio, also where usage doesn't say so.
   row(plainD, "gemini-2.5-flash-preview-tts", genaiPackage, ["0.50", "10"], { audio_output: "10" }),
   row(plainD, "gemini-2.5-pro-preview-tts", genaiPackage, ["1", "20"], { audio_output: "20" }),
   row(plainG, "grok-imagine-image", resellers, [], { per_image: "0.02" }),
@@ -336,7 +336,7 @@ const media = [
   row(plainG, "tts", { source: "vendor's model pages", checked_on: "2026-04" }, [], {
     per_million_characters: "4.20",
   }),
-  // Who hosts them asks prices of their own: these stand in where its list is silent.
+  // Their hosts set prices of their own; these stand in where the vendor's list has none.
   row(familyA, "black-forest-labs/FLUX.1-schnell", dearestHost, [], { per_image: "0.003" }),
   row(familyA, "black-forest-labs/FLUX.1-dev", dearestHost, [], { per_image: "0.025" }),
 ];

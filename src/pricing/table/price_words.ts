@@ -4,7 +4,7 @@ import { dayMs } from "../../shared/time_span.ts";
 import { type Dimension, millionNames, pieceNames } from "../usage_parts.ts";
 import type { ContextTierFields, PriceFields, RateFields } from "./price_row.ts";
 
-/** A row in the words of `PRICES_FILE`, so that it can be read and pasted there. */
+/** Writes a row with the fields of `PRICES_FILE`, to be read or pasted there. */
 export function priceFieldsOf(row: PriceRow): PriceFields {
   const tiers = row.contextTiers.map(({ threshold, inclusive, rates }): ContextTierFields => ({
     ...(inclusive ? { from_input_tokens: threshold } : { above_input_tokens: threshold }),
@@ -34,7 +34,10 @@ function factorFields(
 
 export const dimensionWords = { ...millionNames, ...pieceNames, perImage: "per_image" } as const;
 
-/** A rate as `PRICES_FILE` writes it: USD per million where the dimension is counted so. */
+/**
+ * Writes a rate as in `PRICES_FILE`: USD per million units, or per unit where that is the price's
+ * unit.
+ */
 export function rateWords(dimension: Dimension | "perImage", ratePico: bigint): string {
   return decimal(ratePico, dimension in millionNames ? 6 : 12);
 }

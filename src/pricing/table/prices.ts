@@ -3,7 +3,7 @@ import { priceNames } from "./price_names.ts";
 import { type PriceEntry, readPriceRow } from "./price_row.ts";
 import { priceTable } from "./price_table.ts";
 
-/** How a name finds its vendor: its label, and the label whose prices it has where it has none. */
+/** A vendor's label, and the label whose prices it uses where it has none. */
 export interface PriceFamily {
   label: string;
   priceLabel?: string;
@@ -14,21 +14,21 @@ export interface PriceSources {
   bundled: readonly PriceRow[];
   /** The operator's rows (`parsePricesFile`); their labels may be aliases. */
   overrides?: readonly PriceRow[];
-  /** The vendor that has this label or alias; undefined when there is none. */
+  /** Returns the vendor that has this label or alias; undefined when there is none. */
   familyOf: (name: string) => PriceFamily | undefined;
 }
 
 export interface Prices {
   /**
-   * The price of a model, named as it is sent upstream, for a request that began at `at`.
-   * Names are tried as `priceNames` lists them; for each the operator's row comes before the
-   * bundled, that before the learned one, and a vendor's own before its price family's. Fallback
-   * rows come last. Undefined when no price is known.
+   * Returns the price of a model, named as it is sent upstream, for a request that began at `at`.
+   * Names are tried as `priceNames` lists them. For each name, the operator's row comes before the
+   * bundled one, which comes before the learned one; in each source, a vendor's own row comes
+   * before its price family's. Fallback rows come last. Undefined when no price is known.
    */
   find(label: string, model: string, at: Date): PriceRow | undefined;
   /**
-   * What the vendor's chat endpoint refuses of a model, by the row that `find` gives; where that is
-   * the operator's and says nothing of it, by the bundled row that it replaces.
+   * Returns what the vendor's chat endpoint refuses of a model. For each of its names in turn, the
+   * operator's row is asked and then the bundled one; the first row that says anything counts.
    */
   chatRefuses(label: string, model: string, at: Date): readonly ChatRefusal[];
   /** All models of a vendor with a price of their own at this time, each with its best row. */
@@ -112,7 +112,7 @@ export function createPrices({ bundled, overrides = [], familyOf }: PriceSources
 
 /**
  * Refuses two of the operator's rows for one model, under a label and an alias, that begin on the
- * same day: one of them alone would ever be charged. `written` has the rows as the file names them.
+ * same day: only one of them would ever be charged. `written` has the rows as the file names them.
  */
 function refuseTwice(rows: readonly PriceRow[], written: readonly PriceRow[]): void {
   const names = new Map<string, string>();
@@ -159,7 +159,7 @@ function latest(rows: readonly PriceRow[] | undefined, at: Date): PriceRow | und
   return best;
 }
 
-/** Loops, since each call asks for its price four times. */
+/** Plain loops, since each call looks up its price four times. */
 function firstRow(
   indexes: readonly RowIndex[],
   labels: readonly string[],

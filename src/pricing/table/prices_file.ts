@@ -12,7 +12,7 @@ export const operatorSource = "PRICES_FILE";
  */
 export function parsePricesFile(text: string): PriceRow[] {
   const file = parseObject(text, '{"vendor-b/gpt-x": {"input": "0.25"}}');
-  // JSON keeps the last of them alone: a model's prices until a day would give way to those from it.
+  // `JSON.parse` keeps only the last of them: prices from a day on would replace those until then.
   const [twice] = topLevelMembers(text)?.duplicates ?? [];
   if (twice !== undefined) throw new Error(`${JSON.stringify(twice)}: the file has this key twice`);
   return Object.entries(file).map(([key, fields]) => {
