@@ -13,7 +13,9 @@ import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 
 export const budgetLimits = { perAccount: 10_000 } as const;
 
-/** As long as calls may name an app or an end user: a longer name would limit no call. */
+/**
+ * The lengths that calls allow for names of apps and end users: a longer name would match no call.
+ */
 export const budgetNameLengths = { app: maxTagLength, user: longestEndUser } as const;
 
 /** What a budget is on: all calls of the account, those of an app, or those of an end user. */
@@ -25,7 +27,7 @@ export interface BudgetScope {
 
 export type BudgetSpan = "day" | "month";
 
-/** Until `until` the limit is `nanos`. */
+/** A limit of `nanos` that holds until `until`. */
 export interface RaisedLimit {
   readonly nanos: bigint;
   readonly until: Date;
@@ -45,19 +47,19 @@ export interface StoredBudget extends Budget {
   createdAt: Date;
   /** Charged in the present period. */
   spentNanos: bigint;
-  /** Held of it by processes, for calls under way and ahead of them. */
+  /** Leased by processes, for calls under way and calls to come. */
   leasedNanos: bigint;
 }
 
 export type NewBudget = Omit<Budget, "id">;
 
 /**
- * What an operator sets; it takes the place of the budget with the same scope and span. Without a
- * limit the one of that budget stays, as where it is raised for a while.
+ * What an operator sets; it replaces the budget with the same scope and span. Without a limit that
+ * budget's own stays, for instance where it is only raised for a while.
  */
 export type BudgetRequest = Omit<NewBudget, "limitNanos"> & { readonly limitNanos?: bigint };
 
-/** A budget that a process learns of; a removed one has no scope any more. */
+/** A changed budget, as processes' caches read it; a removed one has no scope. */
 export type BudgetChange = Budget | { readonly id: string; readonly accountId: number };
 
 /** One day or month of a budget. */
@@ -66,7 +68,7 @@ export interface BudgetPeriod {
   readonly startsAt: Date;
 }
 
-/** A period that came to 80, 95 or 100 % of its limit. */
+/** A period that has reached 80, 95 or 100 % of its limit. */
 export interface ReachedBudget extends BudgetPeriod {
   readonly accountId: number;
   readonly scope: BudgetScope;
@@ -76,49 +78,61 @@ export interface ReachedBudget extends BudgetPeriod {
   readonly spentNanos: bigint;
 }
 
-/** What of a budget's limits changes. Undefined: it stays; `raised` null: it is taken back. */
+/** Changes of a budget's limits. Undefined: no change; `raised` null: no longer raised. */
 export interface ChangedLimits {
   limitNanos?: bigint | undefined;
   raised?: RaisedLimit | null | undefined;
 }
 
-/** Where budgets live. Implemented in `src/budgets/store/budgets.ts`. */
+/** The store of budgets. Implemented in `src/budgets/store/budgets.ts`. */
 export interface BudgetStore {
   /**
-   * `id` is for a new one; `prior` gives what calls were charged before it was there. Undefined where the account has `budgetLimits.perAccount`.
+   * Creates or replaces a budget. A new one gets `id`, and `prior` returns what calls were charged
+   * before it existed. Undefined where the account has `budgetLimits.perAccount` already.
    */
   set(id: string, budget: NewBudget, options: {
     now: Date;
     prior: (since: Date) => Promise<bigint>;
     audit?: (written: Budget) => AuditNote;
   }): Promise<StoredBudget | undefined>;
-  /** One write: two changes of different limits both hold. Undefined where nobody has this id. */
+  /**
+   * Changes limits in one write, so that two changes of different limits both hold. Undefined where
+   * no budget has this id.
+   */
   change(
     id: string,
     limits: ChangedLimits,
     options: { now: Date; audit?: (written: Budget) => AuditNote },
   ): Promise<StoredBudget | undefined>;
-  /** Undefined where the account has none of this id; without an account, where nobody has. */
+  /**
+   * Removes a budget and returns it. Undefined where the account has none of this id; without an
+   * account, where no account has.
+   */
   remove(
     id: string,
     options: { accountId?: number; audit?: (removed: Budget) => AuditNote },
   ): Promise<Budget | undefined>;
-  /** By account, scope and name, with the sums of the periods at `now`. */
+  /** Lists budgets by account, scope and name, with the sums of the periods at `now`. */
   list(query: { accountId?: number; now: Date; id?: string }): Promise<StoredBudget[]>;
-  /** Those of which the most is spent, in proportion to their limits. */
+  /** Lists the budgets with the highest share of their limits spent. */
   fullest(now: Date, limit: number): Promise<StoredBudget[]>;
-  /** What changed at or after a time of the database; with null all that there are. */
+  /** Returns what changed at or after a time of the database's clock; for null, all that exist. */
   changedSince(since: Date | null): Promise<{ now: Date; changes: BudgetChange[] }>;
-  /** Forgets budgets that were removed before this many minutes, and periods before `before`. */
+  /**
+   * Deletes budgets that were removed more than this many minutes ago, and periods before `before`.
+   */
   sweep(removedMinutes: number, before: Date): Promise<void>;
-  /** One conditional write; a limit that was lowered meanwhile counts, a raised one doesn't. */
+  /**
+   * Leases part of a period in one conditional write, under the lower of `atMost` and the stored
+   * limit.
+   */
   take(
     request: LeaseRequest<BudgetPeriod>,
     limit: { atMost: bigint; now: Date },
   ): Promise<LeaseTaken>;
   release(back: LeaseReturn<BudgetPeriod>, now: Date): Promise<bigint>;
   renew(held: readonly OpenLease<BudgetPeriod>[], seconds: number): Promise<ReadonlySet<string>>;
-  /** In the order of `periods`. */
+  /** Returns what is left of each period, in the order of `periods`. */
   available(periods: readonly BudgetPeriod[], now: Date): Promise<bigint[]>;
   sweepExpired(): Promise<LeasesReturned>;
   takeBack(processId: string): Promise<LeasesReturned>;
@@ -128,7 +142,7 @@ export interface BudgetStore {
 export class BudgetError extends Error {
   override name = "BudgetError";
 
-  /** `isMissing`: the field is not there, and has to be. */
+  /** `isMissing`: the field is required, but absent. */
   constructor(readonly field: string, readonly reason: string, readonly isMissing = false) {
     super(`${field}: ${reason}`);
   }
@@ -137,8 +151,9 @@ export class BudgetError extends Error {
 const scopeForm = "expected account, app:NAME or user:ID";
 
 /**
- * `account`, `app:NAME` or `user:ID`, with a name that calls can carry: apps as prompt tags do, which
- * are trimmed; end users differ by blanks too. Throws `BudgetError`.
+ * Reads `account`, `app:NAME` or `user:ID`, with a name that calls can carry. Apps' names are
+ * trimmed, as prompt tags are; end users' ids are not, since they may differ by blanks alone.
+ * Throws `BudgetError`.
  */
 export function readBudgetScope(text: string): BudgetScope {
   if (text === "account") return { kind: "account", name: "" };
@@ -178,14 +193,17 @@ export function limitAt({ limitNanos, raised }: Pick<Budget, "limitNanos" | "rai
 }
 
 /**
- * Charges and periods before this are of no use any more: a month longer than any budget looks back,
- * for processes whose clocks differ.
+ * Charges and periods before this are no longer needed. It lies a month before any budget looks
+ * back, for processes whose clocks differ.
  */
 export function oldestPeriod(now: Date): Date {
   return startOfMonth(now, -1);
 }
 
-/** What an account's stored calls in a scope were charged since a time. */
+/**
+ * Builds the function that sums what an account's stored calls in a scope were charged since a
+ * time.
+ */
 export function chargedInScope(analytics: {
   chargedSince(
     accountId: number,
@@ -201,7 +219,7 @@ export function chargedInScope(analytics: {
     );
 }
 
-/** As listed for operators and shown in answers of the admin API. */
+/** A budget as the admin API and operators' lists show it. */
 export function budgetJson(budget: StoredBudget) {
   const { raised } = budget;
   return {

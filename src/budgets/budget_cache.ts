@@ -2,12 +2,17 @@ import { ChangeFeed } from "../shared/change_feed.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Budget, BudgetChange, BudgetStore } from "./budget.ts";
 
-/** Every account's budgets in memory, so that calls ask no database which ones cover them. */
+/**
+ * All accounts' budgets in memory, so that calls need no database to find those that cover them.
+ */
 export interface BudgetCache {
-  /** Those that cover a call. Throws `store_unavailable` before the first look at the store. */
+  /**
+   * Returns the budgets that cover a call. Throws `store_unavailable` until the store was first
+   * read.
+   */
   covering(call: BudgetedCaller): readonly Budget[];
   find(id: string): Budget | undefined;
-  /** Reads what changed in the store since the last look. */
+  /** Reads what has changed in the store since the last refresh. */
   refresh(): Promise<void>;
   readonly size: number;
 }
@@ -42,7 +47,7 @@ class CachedBudgets implements BudgetCache {
   }
 
   covering({ accountId, app, userId }: BudgetedCaller): readonly Budget[] {
-    // Whether the account has a budget isn't known.
+    // It isn't known yet whether the account has a budget.
     if (!this.#feed.isRead) throw new Fault("store_unavailable");
     if (!this.#accounts.has(accountId)) return [];
     return [

@@ -2,17 +2,17 @@ import type { Clock } from "../base/clock.ts";
 import type { Measures } from "../shared/metrics.ts";
 import { type BudgetStore, limitAt, type StoredBudget } from "./budget.ts";
 
-/** The budgets of which the most is spent, as metrics. */
+/** Metrics of the budgets with the highest share of their limits spent. */
 export interface BudgetGauges {
   readonly measures: Measures;
-  /** Reads them; a background job. */
+  /** Reads the budgets; run as a background job. */
   refresh(): Promise<void>;
 }
 
-/** Of so many budgets there are lines. */
+/** Cap on the budgets that have lines of metrics. */
 const maxLines = 200;
 
-/** Lines name budgets by id: what they are on may be an end user. */
+/** Metrics name budgets by id, since a scope may name an end user. */
 export function createBudgetGauges(
   { store, clock }: { store: Pick<BudgetStore, "fullest">; clock: Pick<Clock, "now"> },
 ): BudgetGauges {

@@ -25,11 +25,14 @@ export interface BudgetHold {
 /** Admits calls against the budgets that cover them, in memory as long as leases have room. */
 export interface BudgetHolds {
   /**
-   * Holds the most that a call can cost under each budget of the period in which it arrived. Throws
-   * `spend_cap_exceeded` naming the budget that has no room for it, and `store_unavailable`.
+   * Holds the most that a call can cost under each budget that covers it, in the period in which it
+   * arrived. Throws `spend_cap_exceeded` naming the budget that has no room for it, and
+   * `store_unavailable`.
    */
   reserve(caller: BudgetedCaller, call: { upperBoundNanos: bigint; at: Date }): Promise<BudgetHold>;
-  /** Renews leases and gives back what is idle, or too much of a lowered limit; every second. */
+  /**
+   * Renews leases, and returns what is idle or exceeds a lowered limit; to be called every second.
+   */
   tick(): Promise<void>;
   close(): Promise<void>;
 }
@@ -54,7 +57,7 @@ const nothingHeld: BudgetHold = { leaseIds: [], settle() {} };
 class Holds implements BudgetHolds {
   readonly #deps: BudgetHoldsDeps;
   readonly #balances: LeasedBalances<string>;
-  /** Fund → the limit by which this process leased last. */
+  /** Balance (`balanceOf`) → the limit under which this process leased last. */
   readonly #limits = new Map<string, bigint>();
 
   constructor(deps: BudgetHoldsDeps) {
@@ -105,7 +108,7 @@ class Holds implements BudgetHolds {
     return this.#balances.close();
   }
 
-  /** What was leased under a higher limit goes back before anything more is reserved of it. */
+  /** Returns what was leased under a higher limit, before anything more is reserved. */
   #recallLowered(id: string, budget: Budget): void {
     const limit = limitAt(budget, this.#deps.clock.now());
     const before = this.#limits.get(id);
@@ -113,7 +116,9 @@ class Holds implements BudgetHolds {
     if (before !== undefined && limit < before) this.#balances.recall(id);
   }
 
-  /** Periods as balances of this process; limits are those of its clock, as far as it knows them. */
+  /**
+   * The store with periods as this process's balances, and the limits that it knows, by its clock.
+   */
   #leases(): LeaseStore<string> {
     const { store, cache, clock } = this.#deps;
     return {

@@ -20,16 +20,18 @@ export type BudgetActor = AuditNote["actor"];
 /** Budgets as operators and an account's people manage them. */
 export interface BudgetService {
   /**
-   * Makes a budget, or replaces the one of the account with the same scope and span, whose spend
-   * stays. A new one counts what its present period's calls were charged before. Calls of this
-   * process go by it at once, those of others within five seconds. Throws `BudgetError`.
+   * Creates a budget, or replaces the account's budget with the same scope and span, whose spend
+   * stays. A new one also counts what its current period's calls were charged before. It applies to
+   * calls of this process at once, to those of others within five seconds. Throws `BudgetError`.
    */
   set(request: BudgetRequest, actor: BudgetActor): Promise<StoredBudget>;
   /** Changes limits alone. Undefined where there is none of this id. Throws `BudgetError`. */
   change(id: string, limits: ChangedLimits, actor: BudgetActor): Promise<StoredBudget | undefined>;
-  /** False where there is none of this id; with an account, among its own. */
+  /** Removes a budget. False where there is none of this id, or none of this account. */
   remove(id: string, actor: BudgetActor, accountId?: number): Promise<boolean>;
-  /** Those of one account, or of all, with what is spent of them in the present period. */
+  /**
+   * Lists the budgets of one account, or of all accounts, with their spend in the current period.
+   */
   list(accountId?: number): Promise<StoredBudget[]>;
   find(id: string): Promise<StoredBudget | undefined>;
 }
@@ -40,7 +42,7 @@ export interface BudgetServiceDeps {
   newId: () => string;
   /** What an account's calls in this scope were charged since a time. */
   chargedSince: (accountId: number, scope: BudgetScope, since: Date) => Promise<bigint>;
-  /** Takes a change into this process's memory. */
+  /** Applies a change in this process. */
   changed: () => Promise<void>;
 }
 
@@ -106,7 +108,7 @@ export function createBudgetService(
   };
 }
 
-/** For the audit log, which outlives an end user's data: it never names one. */
+/** Describes a budget for the audit log, which outlives end users' data and never names one. */
 function describe(budget: Budget, now: Date): string {
   const { kind, name } = budget.scope;
   const scope = kind === "app" ? `app:${name}` : kind;

@@ -1,4 +1,4 @@
-// Apart from its user: only the composition root builds a subject with its store.
+// A separate file, since only the composition root builds a subject with its store.
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
@@ -18,9 +18,9 @@ export interface BudgetServices {
   budgetGauges: BudgetGauges;
   /** Returns what a process held before it was restarted. */
   takeBackBudgets: (processId: string) => Promise<void>;
-  /** Returns what processes held that are gone. */
+  /** Returns what dead processes held. */
   sweepBudgetLeases: () => Promise<void>;
-  /** Forgets removed budgets and periods that are long over. */
+  /** Deletes removed budgets, and periods that are long over. */
   sweepBudgets: () => Promise<void>;
 }
 

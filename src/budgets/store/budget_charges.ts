@@ -5,7 +5,9 @@ import type { SettledCall } from "../../shared/interaction.ts";
 import { periodStart } from "../budget.ts";
 import { lockPeriods, readPeriod } from "./budget_leases.ts";
 
-/** A call as its charge is posted; `fromLeaseNanos` is what its process took out of its leases for it. */
+/**
+ * A call whose charge is posted; `fromLeaseNanos` is what its process took from its leases for it.
+ */
 export type BudgetedCall =
   & Pick<
     SettledCall,
@@ -13,7 +15,7 @@ export type BudgetedCall =
   >
   & { leaseIds: readonly string[]; fromLeaseNanos: bigint };
 
-/** What a call is charged now, which was posted before and is not given back. */
+/** The new charge of a call that was posted before and has not been refunded. */
 interface CorrectedCharge {
   readonly transactionId: string;
   readonly chargedNanos: bigint;
@@ -21,8 +23,8 @@ interface CorrectedCharge {
 
 /**
  * Adds what calls were charged to the budgets that cover them, each call once, and takes it out of
- * the leases that held it; then corrects charges. Part of the transaction that writes the calls: once
- * in it, since whoever locks several periods does it in one order.
+ * the leases that held it; then corrects charges. Part of the transaction that writes the calls,
+ * and run once in it, so that it locks all its periods in the common order.
  */
 export async function postBudgetCharges(
   tx: Queryable,
@@ -74,7 +76,10 @@ async function budgetedRows(tx: Queryable, calls: readonly BudgetedCall[]) {
   }));
 }
 
-/** Most calls are of accounts without any, and need no more than this. */
+/**
+ * Finds the accounts with budgets: most calls are of accounts without any, and need only this
+ * query.
+ */
 async function accountsWithBudgets(
   tx: Queryable,
   accountIds: ReadonlySet<number>,
@@ -101,7 +106,7 @@ const covered = `with calls as (${callsSql}), covered as (
         or b.scope = 'user' and b.name = c.user_id)
   )`;
 
-/** Gives the periods that the calls belong to. */
+/** Creates and returns the periods that the calls belong to. */
 const createPeriods = `${covered}, added as (
     insert into budget_periods (budget_id, starts_at)
     select distinct budget_id, starts_at from covered order by budget_id, starts_at
@@ -109,7 +114,7 @@ const createPeriods = `${covered}, added as (
   )
   select distinct budget_id, starts_at from covered`;
 
-/** Charges that share a lease draw on it one after the other. Their periods are locked. */
+/** Charges that share a lease draw on it one after the other. The periods are locked. */
 const postCharges = `${covered}, fresh as (
     insert into budget_charges (transaction_id, budget_id, starts_at, charged_nanos)
     select c.transaction_id, c.budget_id, c.starts_at, c.charged_nanos
@@ -142,7 +147,7 @@ const postCharges = `${covered}, fresh as (
 const periodsOfCharges = `select distinct c.budget_id, c.starts_at from budget_charges c
   join json_to_recordset($1::text::json) as r(transaction_id text) using (transaction_id)`;
 
-/** Their periods are locked. */
+/** The charges' periods are locked. */
 const correctCharges = `with corrected as (
     select c.transaction_id, c.budget_id, c.starts_at, r.charged_nanos,
       r.charged_nanos - c.charged_nanos as more

@@ -24,13 +24,13 @@ async function takeBudgetLease(
   { atMost, now }: { atMost: bigint; now: Date },
 ): Promise<LeaseTaken> {
   const { budgetId, startsAt } = request.accountId;
-  // Of a budget that is gone there is no period: its calls go on as if there had been none.
+  // A budget that was deleted has no period: its calls go on as if there were no budget.
   await tx.query(
     `insert into budget_periods (budget_id, starts_at) select id, $2 from budgets
    where id = $1 on conflict do nothing`,
     [budgetId, startsAt],
   );
-  // A statement of its own: the next sees what a first run of the same operation has done.
+  // A separate statement, so that the next one sees what an earlier run of the same operation did.
   await lockPeriods(tx, [request.accountId]);
   const [row] = await tx.query(takeSql, [
     ...[request.operationId, budgetId, startsAt, request.atLeastNanos, request.wantedNanos],
@@ -113,7 +113,7 @@ const takeSql = `with done as (
       as available,
     coalesce((select is_new from lease), false) as is_new`;
 
-/** Always in the same order. */
+/** Locks periods, always in the same order. */
 export async function lockPeriods(tx: Queryable, periods: readonly BudgetPeriod[]): Promise<void> {
   await tx.query(
     `select 1 as one from budget_periods
@@ -123,7 +123,7 @@ export async function lockPeriods(tx: Queryable, periods: readonly BudgetPeriod[
   );
 }
 
-/** Deletes periods that are locked, and all that hangs on them. */
+/** Deletes locked periods, and all that refers to them. */
 export async function deletePeriods(
   tx: Queryable,
   periods: readonly BudgetPeriod[],
@@ -164,7 +164,8 @@ const budgetLeases: LeaseTable<BudgetPeriod> = {
   ownerColumns: "budget_id, starts_at",
   ownerOf: readPeriod,
   lock: lockPeriods,
-  // A lease of another period may have run out meanwhile: who holds that period waits for the lease.
+  // Of these periods only: a lease of another one may have expired meanwhile, and whoever has
+  // locked that period may wait for its leases.
   remove: (tx, which, values, periods) =>
     tx.query(
       `with gone as (

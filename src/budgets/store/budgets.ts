@@ -75,8 +75,8 @@ export function createBudgetStore(database: Database): BudgetStore {
 }
 
 /**
- * Their periods are locked first, in the order of all who lock several: leases may still be renewed.
- * What comes meanwhile, as the period of a late call, is left to the next sweep.
+ * Locks the periods first, in the common order, since leases may still be renewed. What is added
+ * meanwhile, such as the period of a late call, is left to the next sweep.
  */
 async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promise<void> {
   const removed = await tx.query(
@@ -102,13 +102,13 @@ async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promi
   );
 }
 
-/** The budget as it stands now; undefined where the account has too many. */
+/** Inserts or replaces a budget and returns its row; undefined where the account has too many. */
 async function write(
   tx: Queryable,
   id: string,
   { accountId, scope, per, limitNanos, raised }: NewBudget,
 ): Promise<SqlRow | undefined> {
-  // Two that are made at the same moment are counted one after the other.
+  // The lock has budgets that are made at the same moment counted one after the other.
   await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
   const [row] = await tx.query(
     `insert into budgets as b
@@ -148,8 +148,8 @@ async function writeLimits(
 }
 
 /**
- * Adds what the period's calls were charged before there was a budget. Calls that are charged
- * between the two reads count twice: rather too much is spent than too little.
+ * Adds what the period's calls were charged before the budget existed. Calls charged between the
+ * two reads count twice: a sum that is too high is safer than one that is too low.
  */
 async function countPrior(
   database: Database,
@@ -241,8 +241,8 @@ function readBudget(row: SqlRow): Budget {
 }
 
 /**
- * Removes budgets on these end users, whose data is erased; part of the erasure's transaction. Users
- * are named as tombstones name them, by their salted hashes.
+ * Removes budgets on these end users, whose data is erased; part of the erasure's transaction.
+ * Users are identified as in tombstones, by salted hashes.
  */
 export async function eraseUserBudgets(tx: Queryable, { accountId, salt, userHashes }: {
   accountId: number;
@@ -257,7 +257,7 @@ export async function eraseUserBudgets(tx: Queryable, { accountId, salt, userHas
   );
 }
 
-/** As budgets are shown; undefined for one that is removed. */
+/** Returns a budget's scope for display; undefined for a removed budget. */
 export async function readBudgetName(database: Queryable, id: string): Promise<string | undefined> {
   const [row] = await database.query(
     `select ${columns} from budgets b where b.id = $1 and b.removed_at is null`,
@@ -267,10 +267,10 @@ export async function readBudgetName(database: Queryable, id: string): Promise<s
 }
 
 const reachedPercents = [80, 95, 100] as const;
-/** A period that has just ended may still have come to a percentage. */
+/** For how long a period that has ended is still checked. */
 const endedMs = 10 * 60_000;
 
-/** Claims what these accounts' budgets have come to, each percentage once in a period. */
+/** Claims the percentages that these accounts' budgets have reached, each once in a period. */
 export async function claimReached(
   tx: Queryable,
   now: Date,
