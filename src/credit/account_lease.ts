@@ -6,7 +6,7 @@ export interface LeasePolicy {
   leaseMs: number;
   /** Unspent credit is returned after this long without a new call. */
   idleMs: number;
-  /** Leased ahead of need at the least, where the balance has room for it. */
+  /** The least that is leased ahead of need, where the balance has room for it. */
   aheadNanos: bigint;
 }
 
@@ -15,7 +15,7 @@ export interface Reservation {
   /** The lease that the charge comes out of, for the settlement; null for a call that is free. */
   readonly leaseId: string | null;
   readonly reservedNanos: bigint;
-  /** The call has cost this, 0n for nothing; what is left of the reservation serves other calls. */
+  /** Ends the reservation with the call's charge, 0n for none; what is left serves other calls. */
   settle(chargedNanos: bigint): void;
 }
 
@@ -28,7 +28,7 @@ export interface Demand {
 
 interface Lease {
   readonly id: string;
-  /** On the monotonic clock; counted from before the store was asked, so never too late. */
+  /** On the monotonic clock; counted from before the store was asked, so never later than there. */
   expiresMs: number;
   renewMs: number;
   freeNanos: bigint;
@@ -51,7 +51,7 @@ export class AccountLease {
   #othersNanos: bigint | undefined;
   #recentBound = 0n;
   #peakInFlight = 0n;
-  /** Decays by half-lives of about a minute, so it stands near a minute's spending. */
+  /** Decays with a half-life of about a minute, so that it is near a minute's spending. */
   #spent = 0n;
   #decayedMs: number;
   readonly #bornMs: number;
@@ -76,7 +76,10 @@ export class AccountLease {
     return this.#live(nowMs)?.id;
   }
 
-  /** Reserves out of the lease in memory; undefined when it has no room. `onEnd`: credit is free. */
+  /**
+   * Reserves from the lease in memory; undefined when it has no room. `onEnd` is called when the
+   * reservation has ended and its credit is free.
+   */
   reserve(boundNanos: bigint, nowMs: number, onEnd?: () => void): Reservation | undefined {
     const lease = this.#live(nowMs);
     if (!lease || lease.freeNanos < boundNanos) return undefined;
@@ -103,7 +106,7 @@ export class AccountLease {
     };
   }
 
-  /** Notes that a call of this bound came, for the size of leases. */
+  /** Notes a call's bound, which leases are sized by. */
   noteCall(boundNanos: bigint, nowMs: number): void {
     this.#usedMs = nowMs;
     const fallen = this.#recentBound - this.#recentBound / 8n;
@@ -130,20 +133,23 @@ export class AccountLease {
     const isFull = free >= target * 3n / 4n;
     if (this.#isIdle(nowMs) || this.#isScarce(free) || isFull) return undefined;
     const others = this.#othersNanos;
-    // What can be had is at most a quarter of the rest, and pointless below one call.
+    // A prefetch gets at most a quarter of the rest; there is no point in less than one call needs.
     if (others !== undefined && others / 4n < this.#recentBound) return undefined;
     return askable({ atLeastNanos: 0n, wantedNanos: 0n, aheadNanos: target - free });
   }
 
-  /** Whether what a request brings could still be used; else its lease runs out in the store. */
+  /**
+   * Whether the credit that a request brings could still be used; if not, its lease is left to
+   * expire in the store.
+   */
   isOfUse(lease: { id: string; extends: boolean }, sentMs: number, nowMs: number): boolean {
     if (this.#live(nowMs)?.id === lease.id) return true;
     return !lease.extends && nowMs < this.#timesFrom(sentMs).expiresMs;
   }
 
   /**
-   * Adds what the store gave for a request that was first sent at `sentMs`: no lease lasts longer
-   * than from then. False when that is over, so that it can't be used.
+   * Adds the credit granted for a request that was first sent at `sentMs`, from when its lease
+   * counts. False when that lease has expired, so that the credit can't be used.
    */
   taken(
     lease: { id: string; extends: boolean; isNew: boolean; grantedNanos: bigint },
@@ -163,7 +169,7 @@ export class AccountLease {
     return true;
   }
 
-  /** The store's answer: what is left for others. */
+  /** Notes what the store says is left for others. */
   noteOthers(othersNanos: bigint): void {
     this.#othersNanos = othersNanos;
   }
@@ -178,7 +184,10 @@ export class AccountLease {
     return { leaseId: lease.id, nanos };
   }
 
-  /** The lease; `isDue` once a fifth of it has passed, unless it is empty: then it may run out. */
+  /**
+   * Returns the lease. `isDue`: a fifth of its time has passed, so it has to be renewed; an empty
+   * one is left to expire.
+   */
   held(nowMs: number): { leaseId: string; inFlightNanos: bigint; isDue: boolean } | undefined {
     const lease = this.#live(nowMs);
     if (!lease) return undefined;
@@ -223,7 +232,10 @@ export class AccountLease {
     return nowMs - this.#usedMs >= this.#policy.idleMs;
   }
 
-  /** Near an empty balance free credit goes back: others may be refused for lack of it. */
+  /**
+   * Whether the balance is nearly empty, so that free credit should go back: other processes may
+   * have to refuse calls for lack of it.
+   */
   #isScarce(freeNanos: bigint): boolean {
     return this.#othersNanos !== undefined && this.#othersNanos < freeNanos;
   }
@@ -236,7 +248,9 @@ export class AccountLease {
     );
   }
 
-  /** Spending in a minute; in its first one a process goes by the pace it has seen so far. */
+  /**
+   * Spending per minute; in a process's first minute, extrapolated from what it has seen so far.
+   */
   #perMinute(nowMs: number): bigint {
     const seenMs = Math.min(60_000, Math.max(10_000, Math.ceil(nowMs - this.#bornMs)));
     return this.#spent * 60_000n / BigInt(seenMs);
@@ -244,8 +258,8 @@ export class AccountLease {
 }
 
 /**
- * A bound may be any number, by an operator's price or a caller's limit. One that the store can't
- * take would be a failure, for the calls of others that wait with it too.
+ * Caps a demand. A bound may be any number, by an operator's price or a caller's limit; one that
+ * the store can't take would fail, together with the calls that wait with it.
  */
 function askable({ atLeastNanos, wantedNanos, aheadNanos }: Demand): Demand {
   const most = (nanos: bigint) => nanos > mostNanos ? mostNanos : nanos;

@@ -8,8 +8,8 @@ export interface CreditEntry {
   at: Date;
 }
 
-/** How an account came by its credit. Implemented in `src/credit/store/credit_history.ts`. */
+/** An account's grants and corrections. Implemented in `src/credit/store/credit_history.ts`. */
 export interface CreditHistory {
-  /** The latest first; `before` is the id of the last one of the page before. */
+  /** Lists the latest first; `before` is the last id of the previous page. */
   latest(accountId: number, limit: number, before?: bigint | null): Promise<CreditEntry[]>;
 }

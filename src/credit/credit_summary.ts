@@ -22,14 +22,14 @@ export interface CreditSummaryDeps {
   setTimer?: SetTimer;
 }
 
-/** An answer may be this old, and is waited for this long. */
+/** How old a summary may be, and how long a read of it may take. */
 const freshMs = 1000;
-/** Keys whose summaries are held. */
+/** Cap on the keys whose summaries are held. */
 const mostHeld = 10_000;
 
 /**
- * Summaries for who polls: a store is read once a second for each key, however often one asks.
- * Undefined while the store can't be reached or takes longer than a second.
+ * Builds the function that reads summaries, for callers that poll: it reads the store at most once
+ * a second for each key. Undefined while the store can't be reached or takes longer than a second.
  */
 export function createCreditSummaries(
   deps: CreditSummaryDeps,

@@ -8,14 +8,14 @@ export interface LeasedBalancesDeps<Id> {
   store: LeaseStore<Id>;
   clock: Pick<Clock, "monotonicMs">;
   newId: () => string;
-  /** Names this process's leases over restarts (`DATA_DIR`). */
+  /** Identifies this process's leases across restarts (`DATA_DIR`). */
   processId: string;
   leaseSeconds: number;
   /** Whether other processes lease from the same balances. */
   shared: boolean;
-  /** Why a call is refused that needs more than is left. */
+  /** The fault for a call that needs more than is left. */
   refusal: (id: Id, neededNanos: bigint, leftNanos: bigint) => Fault;
-  /** The store failed, and not because it is away. */
+  /** Called when the store has failed, other than by being unreachable. */
   onFailure: (id: Id, thrown: unknown) => void;
 }
 
@@ -25,9 +25,9 @@ const aheadNanos = 100_000_000n;
 const prefetchPauseMs = 1_000;
 
 /**
- * What calls are paid from, each balance by its id: the balances of accounts, or what is left of
- * budgets. As long as this process's lease has room, calls reserve in memory; leases are taken
- * ahead, so that few calls wait for the store.
+ * The balances that calls are paid from, by id: those of accounts, or what is left of budgets. As
+ * long as this process's lease has room, calls reserve in memory; leases are taken ahead, so that
+ * few calls wait for the store.
  */
 export class LeasedBalances<Id extends number | string> {
   readonly #deps: LeasedBalancesDeps<Id>;
@@ -53,12 +53,12 @@ export class LeasedBalances<Id extends number | string> {
     return [...this.#balances.keys()];
   }
 
-  /** Gives back at once what no call has reserved: the balance has shrunk. */
+  /** Returns at once what no call has reserved, since the balance has shrunk. */
   recall(id: Id): void {
     this.#balances.get(id)?.recall();
   }
 
-  /** Renews leases and gives back what is idle; to be called about every second. */
+  /** Renews leases and returns idle credit; to be called about every second. */
   async tick(): Promise<void> {
     const nowMs = this.#nowMs();
     for (const { lease } of this.#balances.values()) lease.fade(nowMs);
@@ -68,9 +68,10 @@ export class LeasedBalances<Id extends number | string> {
     this.#balances.forgetUnused();
   }
 
-  /** Gives back all that is free. Calls under way may still settle. */
+  /** Returns all free credit. Calls under way may still settle. */
   async close(): Promise<void> {
-    // So that nothing is shown as under way any more; the next step tells whether the store is away.
+    // So that nothing is shown as under way any more. If the store is unreachable, the next step
+    // fails.
     await this.#renew().catch(() => {});
     await this.#balances.close();
   }
@@ -98,7 +99,7 @@ export class LeasedBalances<Id extends number | string> {
     }
   }
 
-  /** Where others were refused meanwhile, what lies here unused goes back. */
+  /** Reads what is left for others: where that is little, unused credit goes back. */
   async #look(): Promise<void> {
     if (!this.#deps.shared) return;
     const holding = [...this.#balances.values()].filter(({ lease }) =>
@@ -116,7 +117,7 @@ interface SentRequest<Id> {
   lease: { id: string; extends: boolean };
   /** When it was first sent. */
   sentMs: number;
-  /** How often amounts had been recalled by then. */
+  /** How often the balance had been recalled by then. */
   recalls: number;
 }
 
@@ -126,7 +127,10 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
   /** Calls under way, as last reported to the store. */
   reportedInFlight = 0n;
   readonly #deps: LeasedBalancesDeps<Id>;
-  /** A request with an unknown outcome (timeout, lost connection); retried under the same id before any other. */
+  /**
+   * A request with an unknown outcome (timeout, lost connection); retried under the same id before
+   * any other.
+   */
   #unsure: SentRequest<Id> | undefined;
   /** Returns that the store hasn't acknowledged yet. */
   #returns: LeaseReturn<Id>[] = [];
@@ -148,7 +152,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
     return this.request(boundNanos);
   }
 
-  /** Gives back at once what is free, and what a request under way brings. */
+  /** Returns at once what is free, and later what a request under way brings. */
   recall(): void {
     this.#recalls++;
     const surplus = this.lease.takeSurplus(this.nowMs, true);
@@ -156,7 +160,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
     void this.work();
   }
 
-  /** Reserves from memory; what comes back may have to go on to others at once. */
+  /** Reserves in memory; credit that a call frees may have to go on to others at once. */
   protected serve(boundNanos: bigint): Reservation | undefined {
     return this.lease.reserve(boundNanos, this.nowMs, () => void this.work());
   }
@@ -188,7 +192,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
   protected override onFailure(thrown: unknown): void {
     this.#pausePrefetch();
     if (isStoreAway(thrown)) return;
-    // Nobody knows what the store made of it: the lease is left to run out there.
+    // It isn't known what the store has done, so the lease is left to expire there.
     const leaseId = this.lease.leaseId(this.nowMs);
     if (leaseId !== undefined) this.lease.lost(leaseId);
     this.#unsure = undefined;
@@ -230,11 +234,11 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
     }
     if (grantedNanos < request.aheadNanos) this.#pausePrefetch();
     this.serveWaiters();
-    // A repeat was made for others than those who wait now.
+    // A repeated request was made for other calls than those that wait now.
     if (!isRepeat) this.#refuseUncovered(availableNanos);
   }
 
-  /** Refuses who isn't covered by all that is left together. */
+  /** Refuses the calls that aren't covered even by all that is left. */
   #refuseUncovered(availableNanos: bigint): void {
     const leftNanos = availableNanos + this.lease.freeNanos(this.nowMs);
     this.refuse((boundNanos) => {
@@ -258,7 +262,9 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
   }
 }
 
-/** A call whose bound is nothing needs no lease; should it cost something, the balance loses it. */
+/**
+ * For calls with a bound of 0, which need no lease; should one cost something, the balance pays.
+ */
 const freeOfCharge: Reservation = {
   leaseId: null,
   reservedNanos: 0n,

@@ -4,7 +4,7 @@ import type { AuditNote } from "../audit/audit.ts";
 export interface Credit {
   /** Grants and adjustments − settled charges; below zero after a late or larger charge. */
   balanceNanos: bigint;
-  /** What calls under way have reserved. */
+  /** Reserved by calls under way. */
   reservedNanos: bigint;
 }
 
@@ -13,15 +13,20 @@ export interface Settlement {
   /** Id of the call; one that was settled before is left alone. */
   interactionId: string;
   accountId: number;
-  /** Where the money was reserved; null, or a lease that is gone: out of the balance alone. */
+  /**
+   * The lease that the charge was reserved from; null, or a lease that is gone: the balance pays
+   * alone.
+   */
   leaseId: string | null;
   /** Nothing is posted for 0. */
   chargedNanos: bigint;
 }
 
-/** A process asks for part of a balance, or of what else is leased: then `Id` names that. */
+/**
+ * A process's request for part of a balance, or of something else that is leased, which `Id` names.
+ */
 export interface LeaseRequest<Id = number> {
-  /** Repeated as it is when the outcome was not learned: it is done once. */
+  /** A request whose outcome is unknown is repeated with the same id, and carried out once. */
   operationId: string;
   accountId: Id;
   processId: string;
@@ -31,7 +36,7 @@ export interface LeaseRequest<Id = number> {
   atLeastNanos: bigint;
   /** Taken even if it is all that is left: calls wait for it. */
   wantedNanos: bigint;
-  /** In all, taken ahead of need as far as that is no more than a quarter of what is left. */
+  /** The total including credit ahead of need, which is granted up to a quarter of what is left. */
   aheadNanos: bigint;
   leaseSeconds: number;
 }
@@ -41,11 +46,11 @@ export interface LeaseTaken {
   grantedNanos: bigint;
   /** What is left for others, after this. */
   availableNanos: bigint;
-  /** False when the lease was there before and has been enlarged. */
+  /** False when the lease existed before and has been enlarged. */
   isNew: boolean;
 }
 
-/** A process gives back part of a lease. */
+/** Part of a lease that a process returns. */
 export interface LeaseReturn<Id = number> {
   operationId: string;
   accountId: Id;
@@ -53,7 +58,7 @@ export interface LeaseReturn<Id = number> {
   amountNanos: bigint;
 }
 
-/** A lease that its process goes on holding. */
+/** A lease that its process keeps. */
 export interface OpenLease<Id = number> {
   leaseId: string;
   accountId: Id;
@@ -75,26 +80,29 @@ export interface LedgerGap {
   entriesNanos: bigint;
 }
 
-/** What processes lease parts of. A store that is away throws `Fault("store_unavailable")`. */
+/**
+ * A store of balances that processes lease parts of. Throws `Fault("store_unavailable")` when it
+ * can't be reached.
+ */
 export interface LeaseStore<Id> {
-  /** One conditional write. */
+  /** Takes credit in one conditional write. */
   take(request: LeaseRequest<Id>): Promise<LeaseTaken>;
-  /** Gives what is left for others afterwards. */
+  /** Returns credit; resolves to what is then left for others. */
   release(back: LeaseReturn<Id>): Promise<bigint>;
-  /** Prolongs leases to `leaseSeconds` from now; gives the ids of those that are still there. */
+  /** Extends leases to `leaseSeconds` from now; resolves to the ids of those that still exist. */
   renew(held: readonly OpenLease<Id>[], leaseSeconds: number): Promise<ReadonlySet<string>>;
   /** What is left for anyone to lease, by id. */
   available(ids: readonly Id[]): Promise<ReadonlyMap<Id, bigint>>;
 }
 
 /**
- * The append-only ledger. Implemented in `src/store/`; leases run by the store's clock, which all
- * processes share. A store that is away throws `Fault("store_unavailable")`.
+ * The append-only ledger. Implemented in `src/credit/store/ledger.ts`; leases run by the database's
+ * clock, which all processes share. Throws `Fault("store_unavailable")` when it can't be reached.
  */
 export interface Ledger extends LeaseStore<number> {
   /**
-   * Adds credit; `nanos` > 0. A grant with an `operationId` is made once in 24 hours, and noted
-   * once: for as long as a request is a repeat. Gives the new balance.
+   * Adds credit, `nanos` > 0, and returns the new balance. A grant with an `operationId` is made,
+   * and noted in the audit log, once in 24 hours: for as long as a repeated request is recognised.
    */
   grant(
     accountId: number,
@@ -110,9 +118,12 @@ export interface Ledger extends LeaseStore<number> {
   show(accountId: number, exceptProcess?: string): Promise<Credit>;
   /** Posts charges, each once, moving what was spent out of lease and balance. */
   post(settlements: readonly Settlement[]): Promise<void>;
-  /** Returns what expired leases hold. */
+  /** Returns what expired leases hold to the balances. */
   sweepExpired(): Promise<LeasesReturned>;
-  /** Returns all that a process held; for a restart, after its journal has been replayed. */
+  /**
+   * Returns all that a process held to the balances; for a restart, after its journal was
+   * recovered.
+   */
   takeBack(processId: string): Promise<LeasesReturned>;
   /** Compares all sums with the entries; empty when they agree. */
   check(): Promise<LedgerGap[]>;

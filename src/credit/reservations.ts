@@ -9,7 +9,7 @@ import type { Credit, Ledger } from "./ledger.ts";
 export type { Reservation } from "./account_lease.ts";
 
 /**
- * Admits calls against their accounts' credit. As long as the lease has room that is done in
+ * Admits calls against their accounts' credit. As long as the lease has room, that happens in
  * memory; leases are taken ahead, so that few calls wait for the store.
  */
 export interface Reservations {
@@ -18,11 +18,11 @@ export interface Reservations {
    * cover it, `store_unavailable` when the lease doesn't and the store is away.
    */
   reserve(accountId: number, boundNanos: bigint): Promise<Reservation>;
-  /** The account's credit with this process's calls under way as they are now. */
+  /** Returns the account's credit, with this process's calls under way as they are now. */
   show(accountId: number): Promise<Credit>;
-  /** Renews leases and gives back what is idle; to be called about every second. */
+  /** Renews leases and returns idle credit; to be called about every second. */
   tick(): Promise<void>;
-  /** Gives back all that is free. Calls under way may still settle. */
+  /** Returns all free credit. Calls under way may still settle. */
   close(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export interface ReservationsDeps {
   clock: Clock;
   log: Log;
   newId: () => string;
-  /** Names this process's leases over restarts (`DATA_DIR`). */
+  /** Identifies this process's leases across restarts (`DATA_DIR`). */
   processId: string;
   leaseSeconds: number;
   /** Whether other processes lease from the same balances. */

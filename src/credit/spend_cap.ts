@@ -7,12 +7,12 @@ import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 /** What capped keys may spend in a day and a month of UTC. Amounts in nano-dollars. */
 export interface SpendCaps {
   /**
-   * Sets the call's upper bound aside under the key's caps; nothing is left of it once it is
-   * settled. Calls of this process are counted exactly, those in flight with their bounds; what
-   * other processes charged is known within two seconds. At once, but for a key's first call, and
-   * the first after a while, which read the store. Throws `spend_cap_exceeded` naming the cap, its
-   * limit and what is spent, and `store_unavailable` when nothing is known of a key's spend.
-   * An upper bound of 0, as with a vendor key of the caller's own, is never refused.
+   * Holds the call's upper bound under the key's caps until the call is settled. Calls of this
+   * process are counted exactly, those in flight with their bounds; what other processes charged is
+   * known within two seconds. Resolves at once, but for a key's first call, and its first after a
+   * while, which read the store. Throws `spend_cap_exceeded` naming the cap, its limit and what is
+   * spent, and `store_unavailable` when nothing is known of a key's spend. An upper bound of 0, as
+   * with a vendor key of the caller's own, is never refused.
    */
   reserve(call: CappedCall): Promise<SpendHold>;
   /** Reads what other processes charged; to be called every second. */
@@ -23,12 +23,12 @@ export interface CappedCall {
   key: Pick<ApiKey, "id" | "capDayNanos" | "capMonthNanos">;
   transactionId: string;
   upperBoundNanos: bigint;
-  /** When the call arrived, which says to which day its charge belongs. */
+  /** When the call arrived, which decides the day that its charge belongs to. */
   at: Date;
 }
 
 export interface SpendHold {
-  /** The call has ended and was charged this, 0n for nothing. Later calls do nothing. */
+  /** Ends the hold with the call's charge, 0n for none. Only the first call counts. */
   settle(chargedNanos: bigint): void;
 }
 
@@ -36,15 +36,15 @@ export interface SpendHold {
 export interface Spent {
   /** Since the beginning of the day. */
   dayNanos: bigint;
-  /** From the beginning of the read to that of the day. */
+  /** From the beginning of the read (`since`) to that of the day. */
   beforeNanos: bigint;
 }
 
-/** Where charges of capped keys are summed up. Implemented in `src/credit/store/spend.ts`. */
+/** Sums up the charges of capped keys. Implemented in `src/credit/store/spend.ts`. */
 export interface SpendStore {
   /**
-   * Sums by key since `since`, and which of these calls they hold, as of one moment. Keys without
-   * charges may be missing.
+   * Returns the sums by key since `since`, and which of these calls they include, as of one moment.
+   * Keys without charges may be missing.
    */
   read(
     query: { keyIds: readonly string[]; since: Date; day: Date; transactionIds: readonly string[] },
@@ -57,7 +57,10 @@ const staleMs = 2000;
 const pastStaleMs = 60_000;
 /** Keys unused for this long are not refreshed. */
 const idleMs = 60_000;
-/** Keys unused for this long are forgotten: what is known of them counts while the store is away. */
+/**
+ * Keys unused for this long are forgotten; until then their sums serve while the store is
+ * unreachable.
+ */
 const forgetMs = 24 * 3_600_000;
 
 export function createSpendCaps(deps: { store: SpendStore; clock: Clock }): SpendCaps {
@@ -98,7 +101,7 @@ class Caps implements SpendCaps {
     if (key.capDayNanos === null && key.capMonthNanos === null) return noHold;
     const ledger = this.#ledgerOf(key.id);
     if (this.#isStale(ledger)) await this.#readForCall(ledger);
-    // From here to the hold nothing is waited for, so that no other call comes in between.
+    // No await from here to the hold, so that no other call comes in between.
     if (upperBoundNanos > 0n) permit(call, spendOf(ledger));
     ledger.held.set(transactionId, { nanos: upperBoundNanos, atMs: call.at.getTime() });
     return {
@@ -156,20 +159,20 @@ class Caps implements SpendCaps {
     try {
       await (ledger.reading ??= this.#inTurn([ledger]).finally(() => ledger.reading = undefined));
     } catch (thrown) {
-      // While the store is away a process goes by what it knows itself, if it knows anything.
+      // While the store is unreachable, a process relies on what it knows, if it knows anything.
       const isAway = isStoreAway(thrown);
       if (!isAway || ledger.day === -1) throw thrown;
       rollDay(ledger, startOfDay(this.#clock.now()));
     }
   }
 
-  /** Days that are over are summed up once a minute only: they may be long. */
+  /** Past days are summed up only once a minute, since that may take long. */
   async #read(ledgers: readonly CapLedger[]): Promise<void> {
     const day = startOfDay(this.#clock.now());
     const nowMs = this.#clock.monotonicMs();
     const exceeds = (ledger: CapLedger) =>
       ledger.day !== day.getTime() || nowMs - ledger.beforeReadMs > pastStaleMs ||
-      // Once it is stored, the sum of earlier days is another one.
+      // Once such a charge is stored, the sum of earlier days changes.
       [...ledger.held.values(), ...ledger.charged.values()].some(({ atMs }) =>
         atMs < day.getTime()
       );

@@ -1,4 +1,4 @@
-// Apart from its user: only the composition root builds a subject with its store.
+// A separate file, since only the composition root builds a subject with its store.
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
@@ -16,7 +16,7 @@ export interface CreditServices {
 export function createCredit({ database, ledger, processId, leaseSeconds, clock, log, newId }: {
   database: Database;
   ledger: Ledger;
-  /** Names this process's leases over restarts. */
+  /** Identifies this process's leases across restarts. */
   processId: string;
   leaseSeconds: number;
   clock: Clock;

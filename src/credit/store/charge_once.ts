@@ -3,10 +3,10 @@ import type { Queryable } from "../../database/database.ts";
 import { credit, lockAccounts, refundOperation, releaseLease } from "./ledger.ts";
 
 /**
- * The rows as they are charged: of completed calls that answered the same request, since a process
- * died before its answer was stored, the first to be written is; the others cost their account
- * nothing, whatever price they get later. Part of the transaction that posts the charges, and the
- * same however often it is said.
+ * Returns the rows as they are to be charged. Where completed calls answered the same request,
+ * since a process died before its answer was stored, only the first to be written is charged; the
+ * others cost their account nothing, whatever price they get later. Part of the transaction that
+ * posts the charges, and safe to repeat.
  */
 export async function chargeOnce(
   tx: Queryable,
@@ -18,7 +18,7 @@ export async function chargeOnce(
   );
   if (repeatable.length === 0) return rows;
   const second = new Set<string>();
-  // One after the other: two calls of one request may be among them.
+  // In sequence, since two calls of one request may be among them.
   for (const chunk of withoutRepetition(repeatable)) {
     for (const id of await chargedElsewhere(tx, chunk)) second.add(id);
   }
@@ -38,7 +38,9 @@ export async function chargeOnce(
   return rows.map((row) => second.has(row.transactionId) ? { ...row, chargedNanos: 0n } : row);
 }
 
-/** Notes whose charge it is; gives those whose request was charged as another call. */
+/**
+ * Notes which call of a request is charged; returns the calls whose request was charged as another.
+ */
 async function chargedElsewhere(tx: Queryable, rows: readonly SettledCall[]): Promise<string[]> {
   const claims = rows.map(({ transactionId, repeat }) => ({
     transaction_id: transactionId,
@@ -64,7 +66,7 @@ async function chargedElsewhere(tx: Queryable, rows: readonly SettledCall[]): Pr
   return found.map(({ transaction_id }) => String(transaction_id));
 }
 
-/** In chunks of which none has two rows of one key. */
+/** Splits the rows into chunks, none of which has two rows of one key. */
 function withoutRepetition(rows: readonly SettledCall[]): SettledCall[][] {
   const chunks: SettledCall[][] = [];
   const seen = new Map<string, number>();

@@ -22,7 +22,7 @@ export function createCreditHistory(database: Queryable): CreditHistory {
   };
 }
 
-/** What accounts have, and what they were granted last. */
+/** Reads accounts' balances, and the amounts of their last grants. */
 export async function readCreditLevels(
   database: Queryable,
   accountIds: readonly number[],

@@ -57,8 +57,8 @@ export function createLedger(database: Database): Ledger {
 }
 
 /**
- * The id with a day of UTC: yesterday's where an entry of the last 24 hours has it, else today's.
- * Entries stay, and ids are free again after a day.
+ * Returns the id with a day of UTC: yesterday's if an entry of the last 24 hours has that, else
+ * today's. So ids are free again after a day, although entries stay.
  */
 async function ofDay(tx: Queryable, operationId: string): Promise<string> {
   const [row] = await tx.query(
@@ -95,7 +95,7 @@ export async function postAll(tx: Queryable, settlements: readonly Settlement[])
   })))]);
 }
 
-/** Whoever changes an account's credit waits here, always in the same order. */
+/** Locks accounts, always in the same order; whoever changes an account's credit does so first. */
 export async function lockAccounts(tx: Queryable, accountIds: readonly number[]): Promise<void> {
   await tx.query(
     `select account_id from account_balances where account_id = any($1::bigint[])
@@ -113,7 +113,7 @@ const accountLeases: LeaseTable<number> = {
     tx.query(returnLeases(which, values.length + 1), [...values, accountIds]),
 };
 
-/** Writes a grant or an adjustment, also as part of a transaction; gives the new balance. */
+/** Writes a grant or an adjustment, also as part of a transaction; returns the new balance. */
 export async function credit(
   database: Queryable,
   kind: "grant" | "adjust",
@@ -145,8 +145,8 @@ export async function credit(
 }
 
 /**
- * The operation of the entry that says that a call is not charged, whatever price it gets later: one
- * that gives back what it was charged, which may be nothing.
+ * The operation of the entry that refunds a call's charge, which may be 0: with it, the call is not
+ * charged, whatever price it gets later.
  */
 export function refundOperation(transactionId: string): string {
   return `give-back:${transactionId}`;
@@ -169,7 +169,10 @@ async function take(database: Database, request: LeaseRequest): Promise<LeaseTak
   return readTaken(row!);
 }
 
-/** Gives back part of a lease, once; as part of a transaction. Gives what is available then. */
+/**
+ * Returns part of a lease to the balance, once, as part of a transaction; resolves to what is then
+ * available.
+ */
 export async function releaseLease(tx: Queryable, back: LeaseReturn): Promise<bigint> {
   await lockAccounts(tx, [back.accountId]);
   await tx.query(

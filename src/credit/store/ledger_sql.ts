@@ -15,9 +15,9 @@ export const addCredit = `with entry as (
   returning balance_nanos`;
 
 /**
- * $1 operation, $2 account, $3 at least, $4 wanted, $5 ahead, $6 lease, $7 process, $8 seconds.
- * The row's lock makes whoever comes at the same time wait, and see what is left afterwards. A
- * repeat whose first run is still going on fails at the entry's unique operation and takes nothing.
+ * $1 operation, $2 account, $3 at least, $4 wanted, $5 ahead, $6 lease, $7 process, $8 seconds. The
+ * row's lock makes concurrent requests wait, and see what is left afterwards. A repeat whose first
+ * run is still going on fails at the entry's unique operation, and takes nothing.
  */
 export const takeLease = `with done as (
     select e.leased_nanos as granted from ledger_entries e join leases l on l.id = e.lease_id
@@ -54,9 +54,10 @@ export const takeLease = `with done as (
     coalesce((select is_new from lease), false) as is_new`;
 
 /**
- * $1 JSON array of settlements; their accounts are locked. What is posted already is left out by the
- * unique index itself, so that no plan decides how to look for it. Charges draw on their lease, and on
- * the balance alone once it is empty or gone: one entry for all that a lease gives.
+ * $1 JSON array of settlements; their accounts are locked. The unique index itself skips what is
+ * already posted, so that no query plan decides how to look for it. Charges draw on their lease,
+ * and on the balance alone once the lease is empty or gone; one entry says what a lease gave in
+ * all.
  */
 export const postSettlements = `with posted as (
     insert into ledger_entries
@@ -86,7 +87,10 @@ export const postSettlements = `with posted as (
     select account_id, sum(nanos)::bigint as nanos from drawn group by account_id
   ) d using (account_id) where b.account_id = c.account_id`;
 
-/** Returns the leases that `which` names, of locked accounts, whose ids are parameter `$accounts`. */
+/**
+ * The statement that returns the leases selected by `which` to their accounts, which are locked and
+ * whose ids are parameter `$accounts`.
+ */
 export function returnLeases(which: string, accounts: number): string {
   return `with gone as (
     delete from leases where ${which} and account_id = any($${accounts}::bigint[])

@@ -5,9 +5,9 @@ import { correctBudgetCharges } from "../../budgets/store/budget_charges.ts";
 import { credit, lockAccounts, refundOperation } from "./ledger.ts";
 
 /**
- * Gives back what a call was charged, corrections included, once: for a call that another process
- * had answered already. Nothing where the request was charged as this very call (`claim`): then the
- * other one was not. The settle entry stays and an adjustment stands against it. The call's row
+ * Refunds a call's charge, corrections included, once: for a call whose request another process had
+ * already answered. Does nothing where the request was charged as this very call (`claim`), since
+ * then the other one was not. The settle entry stays, and an adjustment offsets it. The call's row
  * must be stored, in `analytics`, or be erased: then `settled` says which sums count its charge.
  */
 export async function refundCharge(
@@ -25,9 +25,9 @@ export async function refundCharge(
   const operationId = refundOperation(transactionId);
   if (claim && await isCharged(database, claim)) return;
   const refunded = await database.transaction(async (tx) => {
-    // Nobody may price the call again in between.
+    // So that nobody prices the call again in between.
     await lockAccounts(tx, [accountId]);
-    // A call that cost nothing so far has no charge: the entry keeps a later price from charging it.
+    // A call that has cost nothing has no charge; the entry keeps a later price from charging it.
     const [ledger] = await tx.query(
       `select coalesce(-sum(amount_nanos), 0)::bigint as charged,
          exists (select from ledger_entries where operation_id = $3) as refunded

@@ -7,7 +7,8 @@ import type { Database, Queryable } from "../../database/database.ts";
 export function createSpend(database: Queryable): SpendStore {
   return {
     async read({ keyIds, since, day, transactionIds }) {
-      // One statement, so that sums and calls are of one moment. Whole days: sums have no others.
+      // One statement, so that sums and calls are of one moment. Whole days, since the sums are by
+      // day.
       const rows = await database.query<
         { api_key_id: string; day_nanos: string; before_nanos: string; stored: string[] }
       >(readSql, [keyIds, since, day, transactionIds]);
@@ -52,8 +53,8 @@ export async function insertKeyCharges(
 }
 
 /**
- * Each key is looked up by itself. Planned for the table as it is: a plan that is kept, from when there
- * were few keys, would read all of them.
+ * Looks up each key by itself. Planned for each run: a cached plan, from when there were few keys,
+ * would read all of them.
  */
 async function cappedKeys(tx: Queryable, keyIds: ReadonlySet<string>): Promise<Set<string>> {
   if (keyIds.size === 0) return new Set();
@@ -70,8 +71,8 @@ async function cappedKeys(tx: Queryable, keyIds: ReadonlySet<string>): Promise<S
 }
 
 /**
- * What a key was charged counts under the caps of the key that replaces it, by day: with a new key
- * nobody gets a second cap in the same month. Part of the transaction that replaces it.
+ * Carries a key's charges, by day, over to the key that replaces it, so that nobody gets a second
+ * cap in the same month with a new key. Part of the transaction that replaces it.
  */
 export async function carrySpend(
   tx: Queryable,
@@ -90,7 +91,7 @@ export async function carrySpend(
 export async function sweepKeyCharges(database: Database, now: Date): Promise<number> {
   // A month more than any cap needs, for processes whose clocks differ.
   const before = startOfMonth(now, -1);
-  // By key, since charges have no index on time alone; mostly there is none.
+  // By key, since charges have no index on time alone; usually no key has old ones.
   const old = await database.query("select distinct api_key_id from key_spend where day < $1", [
     before,
   ]);
