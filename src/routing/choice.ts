@@ -6,29 +6,28 @@ import type { TargetHealth } from "./target_health.ts";
 /** The models that a call may be sent to, in the order in which they are asked. */
 export type OrderedTargets = readonly [ResolvedModel, ...ResolvedModel[]];
 
-/** What of a call decides where it goes, beside its route. */
+/** The facts of a call that decide where it goes, besides its route. */
 export interface RoutedCall {
   readonly sessionId: string | undefined;
   /** The end user. */
   readonly userId: string | undefined;
-  /** Fallbacks that the call itself names; they go before those of the route. */
+  /** Fallbacks that the call itself names; they come before the route's. */
   readonly fallbacks: readonly ResolvedModel[];
   /**
-   * The call came with a vendor key, which must reach no other vendor than that of the route's
-   * targets.
+   * The call came with a vendor key, which must reach no vendor but that of the route's targets.
    */
   readonly isOneVendor: boolean;
 }
 
 export interface ChoiceDeps {
   targetHealth: Pick<TargetHealth, "isCooling">;
-  /** From 0 up to 1; absent: chance. */
+  /** Returns a number from 0 up to, but not including, 1; `Math.random` by default. */
   random?: () => number;
 }
 
 /**
- * The targets in the order in which the call asks them: one by weight, the others in falling
- * weight, then the fallbacks. Each stands there once; those that are cooling come last.
+ * Returns the targets in the order in which the call asks them: one chosen by weight, the others in
+ * descending weight, then the fallbacks. Each is listed once; those that are cooling come last.
  */
 export function orderTargets(
   { targetHealth, random = Math.random }: ChoiceDeps,
@@ -52,7 +51,7 @@ export function orderTargets(
   return [first, ...rest];
 }
 
-/** Of the same model the first one. */
+/** Keeps the first entry of each model. */
 function withoutRepeats(models: readonly ResolvedModel[]): ResolvedModel[] {
   const seen = new Set<string>();
   return models.filter(({ id }) => !seen.has(id) && seen.add(id));
@@ -70,8 +69,8 @@ function chooseTarget(
   const sticksTo = stickBy === "session" ? sessionId : stickBy === "user" ? userId : undefined;
   if (sticksTo !== undefined) {
     return highest(targets, ({ target, weight }) =>
-      // Weighted rendezvous hashing: a target's score depends on nothing but itself, so that a
-      // changed weight moves only calls to or from this target.
+      // Weighted rendezvous hashing: a target's score doesn't depend on the other targets, so that
+      // a changed weight moves only calls to or from this target.
       -weight / Math.log(unitHash(`${name}\n${target.id}\n${sticksTo}`)));
   }
   const sum = targets.reduce((all, { weight }) => all + weight, 0);

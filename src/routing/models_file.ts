@@ -21,8 +21,8 @@ export interface FileModel {
 export interface ModelsFile extends VirtualRoutes {
   readonly all: readonly FileModel[];
   /**
-   * Reads the file again. A wrong one changes nothing; the log says so, once for each state of the
-   * file.
+   * Reads the file again. An invalid file changes nothing; the log says so once until the reason
+   * changes or is gone.
    */
   refresh(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export function openModelsFile(deps: ModelsFileDeps): ModelsFile {
   let lastFailure: string | undefined;
   const routesOf = (list: readonly FileModel[]) =>
     new Map(list.map(({ name, definition }) =>
-      // `read` has found every model.
+      // `read` has checked that every model exists.
       [name, virtualRoute(name, definition, models, () => {})!] as const
     ));
   let routes: ReadonlyMap<string, Route> = routesOf(current);
@@ -61,7 +61,7 @@ export function openModelsFile(deps: ModelsFileDeps): ModelsFile {
       try {
         const text = await Deno.readTextFile(path);
         if (text === lastText) {
-          // It may have been away: the next time is said again.
+          // The file may have been unreadable in between; if it is again, that is logged again.
           lastFailure = undefined;
           return;
         }

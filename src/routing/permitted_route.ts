@@ -19,8 +19,8 @@ export interface RouteCaller {
 }
 
 /**
- * The route of a call: on a vendor's family its one model, on the unified family (`vendor`
- * undefined) `findPermittedRoute`.
+ * Returns the route of a call: on a vendor's family its one model, on the unified family (`vendor`
+ * undefined) that of `findPermittedRoute`.
  */
 export async function findCallRoute(
   deps: RouteDeps,
@@ -35,8 +35,9 @@ export async function findCallRoute(
 }
 
 /**
- * The route of a name on the unified family for calls of this key: its own names go before all
- * others, and its default model answers where a name leads nowhere. Throws as `RouteTable.find`.
+ * Returns the route of a name on the unified family for calls with this key. The key's own names
+ * take precedence, and its default model is used where a name leads nowhere. Throws as
+ * `RouteTable.find`.
  */
 export function routeFor(routes: RouteTable, key: ApiKey, name: string): Route {
   const { accountId, defaults } = key;
@@ -59,9 +60,10 @@ export function permitNamed(
 }
 
 /**
- * The route of a name as this caller may use it: of a virtual model only the targets and fallbacks
- * that its key may call and, where it has vendor keys of its own, only those that they are for.
- * Throws as `RouteTable.find`, and `permission_denied` or `invalid_value` where none is left.
+ * Returns the route of a name as this caller may use it. A virtual model keeps only the targets and
+ * fallbacks that the key may call and, where vendor keys are sent or stored, only those of these
+ * keys' vendors. Throws as `RouteTable.find`, and `permission_denied` or `invalid_value` where none
+ * is left.
  */
 export async function findPermittedRoute(
   deps: RouteDeps,
@@ -77,7 +79,9 @@ export async function findPermittedRoute(
   return await withStoredKeys(route, (label) => deps.storedKeys.find(account.id, label));
 }
 
-/** The models of a route that a key may call. Throws `permission_denied` where there is none. */
+/**
+ * Limits a route to the models that a key may call. Throws `permission_denied` where there is none.
+ */
 export function permitRoute(routes: RouteTable, key: ApiKey, route: Route): Route {
   if (key.models.length === 0) return route;
   const permitted = only(route, permittedBy(routes, key));
@@ -117,8 +121,8 @@ function notPermitted(name: string): Fault {
 }
 
 /**
- * Whether the name leads to the route's vendors without the key's own names and default model, which
- * whoever calls may know nothing of.
+ * Whether the name leads to the route's vendors even without the key's own names and default model,
+ * which the caller may know nothing of.
  */
 function leadsThereAsWritten(routes: RouteTable, key: ApiKey, name: string, route: Route): boolean {
   const written = routes.lookUp(key.accountId, name);
@@ -128,9 +132,10 @@ function leadsThereAsWritten(routes: RouteTable, key: ApiKey, name: string, rout
 }
 
 /**
- * The second half of the dual-key form names no vendor, and a key must never reach another vendor
- * than its own: where the targets are of several, or of one that the call doesn't name, its form has
- * to tell.
+ * Limits a route to the vendor of the key that came with the call. The dual-key form doesn't say
+ * whose key it is, and a key must never reach another vendor: where the targets have several
+ * vendors, or one that the call doesn't name, the key's form has to tell. Throws `invalid_value`
+ * where it can't.
  */
 function withOwnKey(route: Route, vendorKey: Secret, isVendorNamed: boolean): Route {
   const owners = ownersOf(route);
@@ -152,7 +157,10 @@ function withOwnKey(route: Route, vendorKey: Secret, isVendorNamed: boolean): Ro
   );
 }
 
-/** Stored keys spare the account's credit, so models that would be charged to it are left out. */
+/**
+ * Limits a route to vendors with a stored key, if there are any: such calls aren't charged to the
+ * account's credit.
+ */
 async function withStoredKeys(
   route: Route,
   storedKey: (label: string) => Promise<Secret | undefined>,
@@ -169,8 +177,8 @@ function ownersOf(route: Route): Set<string> {
 }
 
 /**
- * The part of a route that `isLeft` holds for. Where no target is left the first fallback takes
- * their place; undefined where there is none either.
+ * Returns the part of a route that `isLeft` holds for. Where no target is left, the first fallback
+ * takes their place; undefined where there is none either.
  */
 function only(route: Route, isLeft: (target: ResolvedModel) => boolean): Route | undefined {
   const targets = route.targets.filter(({ target }) => isLeft(target));

@@ -5,18 +5,21 @@ import { Fault, invalidValue } from "../shared/fault.ts";
 import { type ResolvedModel, resolveUnified, shorten } from "../vendors/model_name.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
 
-/** The vendors' models by name: with their vendor, or alone where one vendor has it as its own. */
+/**
+ * The vendors' models by name: with the vendor in front, or bare where just one vendor has such a
+ * model of its own.
+ */
 export interface RealModels {
   /** Undefined where the name leads to no model, or to several. */
   find(name: string): ResolvedModel | undefined;
   /**
-   * Why `find` gives nothing: `invalid_value` where several vendors have the name, else
-   * `model_not_found` with the nearest names, `others` among them.
+   * The fault for a name that `find` doesn't resolve: `invalid_value` where several vendors have
+   * it, else `model_not_found` with the nearest names, `others` among them.
    */
   refusal(name: string, others?: Iterable<string>): Fault;
 }
 
-/** Names of models are those of the bundled prices and the operator's, whatever their dates. */
+/** Bare names are those in the bundled and the operator's price rows, whatever the rows' dates. */
 export function createRealModels(
   { registry, prices }: { registry: Registry; prices: Pick<Prices, "rows"> },
 ): RealModels {
@@ -37,7 +40,7 @@ export function createRealModels(
   };
 }
 
-/** A vendor in front, and something behind it. */
+/** Whether a name has a vendor in front, and something after it. */
 function hasVendor(registry: Registry, name: string): boolean {
   const slash = name.indexOf("/");
   return slash > 0 && slash < name.length - 1 && registry.find(name.slice(0, slash)) !== undefined;
@@ -57,13 +60,16 @@ function ownersByModel(
   return owners;
 }
 
-/** Which models a vendor has is for the vendor to know, so of a full name the vendor's is compared. */
+/**
+ * Returns similar names. Of a full name only the vendor is compared, since only the vendor knows
+ * its models.
+ */
 function nearestTo(name: string, registry: Registry, models: Iterable<string>): string[] {
   const slash = name.indexOf("/");
   if (slash === -1) return nearestNames(name, models);
   const vendors = registry.all.flatMap(({ label, aliases }) => [label, ...aliases]);
   const rest = shorten(name.slice(slash));
-  // Nothing is near to a vendor with no model behind it.
+  // For a vendor without a model after it there is nothing to suggest.
   if (rest === "/") return [];
   return nearestNames(name.slice(0, slash), vendors).map((vendor) => vendor + rest);
 }

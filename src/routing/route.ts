@@ -6,29 +6,32 @@ export interface Route {
   /** As the call names it. */
   readonly name: string;
   readonly isVirtual: boolean;
-  /** At least one, in falling weight. A route of a plain model has just this model. */
+  /** At least one, in descending weight. A route of a plain model has just this model. */
   readonly targets: readonly [WeightedTarget, ...WeightedTarget[]];
   /** Asked in this order once all targets have failed. */
   readonly fallbacks: readonly ResolvedModel[];
-  /** What of a call decides its target: the same value, the same target. */
+  /** Calls with the same value of this go to the same target. */
   readonly stickBy?: "session" | "user";
 }
 
 export interface WeightedTarget {
   readonly target: ResolvedModel;
-  /** A whole number from 1 to 1,000,000; its share of the sum of all is its share of the calls. */
+  /**
+   * A whole number from 1 to 1,000,000; the target's share of all weights is its share of the
+   * calls.
+   */
   readonly weight: number;
 }
 
 /** The models that calls of the unified family may name. */
 export interface RouteTable {
   /**
-   * The route of a name: `<vendor>/<model>`, else the account's virtual model, the service's, the
-   * model that one vendor has as its own. Throws `model_not_found`, and `invalid_value` for a name
-   * that several vendors have. Asks no database.
+   * Returns the route of a name: `<vendor>/<model>`, else the account's virtual model, else the
+   * service's, else the model that just one vendor has of its own. Throws `model_not_found`, and
+   * `invalid_value` for a name that several vendors have. Reads no database.
    */
   find(accountId: number, name: string): Route;
-  /** The same; undefined where `find` throws. */
+  /** The same; undefined for a name that leads nowhere or to several vendors. */
   lookUp(accountId: number, name: string): Route | undefined;
   /** The virtual models that the account may call, its own and the service's, by name. */
   listVirtual(accountId: number): ListedVirtualModel[];
@@ -36,13 +39,13 @@ export interface RouteTable {
 
 export interface ListedVirtualModel {
   readonly name: string;
-  /** Undefined for those of the service. */
+  /** Undefined for the service's own. */
   readonly createdAt: Date | undefined;
 }
 
 /** Virtual models in memory: of accounts, or of the service. */
 export interface VirtualRoutes {
-  /** `no-targets`: there is one of this name, but none of its targets exists any more. */
+  /** `no-targets`: a virtual model has this name, but none of its targets exists any more. */
   find(accountId: number, name: string): Route | "no-targets" | undefined;
   list(accountId: number): readonly ListedVirtualModel[];
 }
@@ -55,7 +58,7 @@ export interface RouteTableDeps {
 
 export function createRouteTable({ models, virtual }: RouteTableDeps): RouteTable {
   function findVirtual(accountId: number, name: string): Route | "no-targets" | undefined {
-    // Their names hold no slash.
+    // Names of virtual models have no slash.
     if (name.includes("/")) return undefined;
     for (const each of virtual) {
       const found = each.find(accountId, name);

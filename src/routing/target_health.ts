@@ -2,18 +2,18 @@ import type { Clock } from "../base/clock.ts";
 import type { Measures } from "../shared/metrics.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 
-/** So many failures in a row cool a target, if they come within `windowMs`. */
+/** This many failures in a row cool a target, if they come within `windowMs`. */
 const failuresToCool = 5;
 const windowMs = 30_000;
 /** How long a target is passed over, unless its `Retry-After` asks for more. */
 const coolMs = 30_000;
 /** No target cools longer, whatever its vendor asks for. */
 const longestCoolMs = 60 * 60_000;
-/** How long a target that nobody calls any more still counts as one that fails. */
+/** How long a target that has cooled and gets no calls still counts as failing. */
 const unansweredMs = 10 * 60_000;
-/** A trial that nobody has ended is over after so long. */
+/** After this time a trial without a result counts no more. */
 const trialMs = 10 * 60_000;
-/** Names come from callers: no more targets are remembered, and no more have a line of metrics. */
+/** Caps on remembered targets and on their lines of metrics, since callers choose their names. */
 const maxTargets = 1_000;
 const maxLines = 200;
 
@@ -23,16 +23,16 @@ interface Troubled {
   readonly model: string;
   /** Monotonic times of the last failures, oldest first. */
   failedMs: number[];
-  /** When a trial may be made; undefined: the target is not cooling. */
+  /** When a trial may be made (monotonic ms); undefined: the target is not cooling. */
   coolUntilMs: number | undefined;
-  /** Since when one call has been trying it. */
+  /** Since when a call has been trying it (monotonic ms). */
   trialSinceMs: number | undefined;
 }
 
 /**
- * Which targets have failed lately. One that fails five times in a row within 30 s cools: it is
- * passed over while another one is left. Then one call tries it, on whose result it depends. In
- * memory, of this process alone; a target that answers is forgotten.
+ * Knows which targets have failed lately. One that fails five times in a row within 30 s cools: it
+ * is passed over while there is another one. Then one call tries it, and its result decides. Kept
+ * in memory, per process; a target that answers is forgotten.
  */
 export class TargetHealth {
   readonly #clock: Pick<Clock, "monotonicMs">;
@@ -44,7 +44,7 @@ export class TargetHealth {
     this.#clock = clock;
   }
 
-  /** Whether the target is passed over. False while a trial could begin. */
+  /** Whether the target is passed over. False once a trial may begin. */
   isCooling({ id }: Pick<ResolvedModel, "id">): boolean {
     // Nearly always: nothing has failed.
     if (this.#troubled.size === 0) return false;
@@ -52,24 +52,26 @@ export class TargetHealth {
     return one !== undefined && this.#isPassedOver(one);
   }
 
-  /** A call is about to ask the target. After a cooling time it is the one that tries it. */
+  /**
+   * Called when a call is about to ask the target. After the cooling time this call is the trial.
+   */
   asked({ id }: Pick<ResolvedModel, "id">): void {
     const one = this.#troubled.size === 0 ? undefined : this.#troubled.get(id);
     if (one?.coolUntilMs !== undefined) one.trialSinceMs ??= this.#nowMs();
   }
 
-  /** The target has answered, if only with what is wrong with the request. */
+  /** Called when the target has answered, if only to reject the request. */
   answered({ id }: Pick<ResolvedModel, "id">): void {
     if (this.#troubled.size > 0) this.#troubled.delete(id);
   }
 
-  /** The call ended without a word about the target. */
+  /** Called when a call ended without showing whether the target works. */
   released({ id }: Pick<ResolvedModel, "id">): void {
     const one = this.#troubled.get(id);
     if (one) one.trialSinceMs = undefined;
   }
 
-  /** The target has failed; `retryAfterSeconds` is what its vendor asked for. */
+  /** Called when the target has failed. `retryAfterSeconds`: the wait that its vendor asked for. */
   failed(target: ResolvedModel, retryAfterSeconds = 0): void {
     const nowMs = this.#nowMs();
     const one = this.#troubled.get(target.id) ?? this.#add(target);
@@ -78,13 +80,13 @@ export class TargetHealth {
     one.trialSinceMs = undefined;
     const [first = nowMs] = one.failedMs;
     const isRow = one.failedMs.length === failuresToCool && nowMs - first <= windowMs;
-    // Late failures of calls that began before don't prolong the time.
+    // Late failures of calls from before the cooling don't prolong it.
     const isCooling = one.coolUntilMs !== undefined && one.coolUntilMs > nowMs;
     if (isCooling || !(isTrial || isRow)) return;
     one.coolUntilMs = nowMs + Math.min(longestCoolMs, Math.max(coolMs, retryAfterSeconds * 1000));
   }
 
-  /** A call went on from this target to another one. */
+  /** Called when a call has gone on from this target to another one. */
   passed({ vendor: { label } }: ResolvedModel): void {
     this.#fallbacks.set(label, (this.#fallbacks.get(label) ?? 0) + 1);
   }
@@ -94,7 +96,10 @@ export class TargetHealth {
     return this.#cooling().some(({ vendor }) => vendor === label);
   }
 
-  /** Vendors with a target that has been cooling and has not answered since, for ten minutes more. */
+  /**
+   * Vendors with a target that is cooling, or that has cooled in the last ten minutes and not
+   * answered since.
+   */
   get downVendors(): string[] {
     const nowMs = this.#nowMs();
     const down = [...this.#troubled.values()].filter(({ coolUntilMs }) =>

@@ -12,7 +12,7 @@ export const virtualModelLimits = {
   perAccount: 500,
 } as const;
 
-/** What a virtual model stands for, by the names that were written. */
+/** The models that a virtual model leads to, named as they were written. */
 export interface VirtualModelDefinition {
   readonly targets: readonly { readonly model: string; readonly weight: number }[];
   readonly fallbacks: readonly string[];
@@ -27,7 +27,7 @@ export interface StoredVirtualModel {
   updatedAt: Date;
 }
 
-/** One change as the cache of a process reads it; without a definition it was removed. */
+/** One change as the processes' caches read it; a null definition means removed. */
 export interface VirtualModelChange {
   accountId: number;
   name: string;
@@ -35,16 +35,17 @@ export interface VirtualModelChange {
   createdAt: Date;
 }
 
-/** What becomes of a virtual model; `existing` is undefined where there is none of the name. */
+/** Returns a virtual model's new definition; `existing` is undefined where none has the name. */
 export type VirtualModelChanger = (
   existing: VirtualModelDefinition | undefined,
 ) => VirtualModelDefinition;
 
-/** Where accounts' virtual models live. Implemented in `src/routing/store/virtual_models.ts`. */
+/** The store of accounts' virtual models. Implemented in `src/routing/store/virtual_models.ts`. */
 export interface VirtualModelStore {
   /**
-   * Makes or replaces one. A function gets what is there, so that no other change comes between; what
-   * it throws changes nothing. Undefined where the account has `virtualModelLimits.perAccount`.
+   * Creates or replaces one. A function gets the existing definition, and no other change comes
+   * between; if it throws, nothing changes. Undefined where the account has
+   * `virtualModelLimits.perAccount` others already.
    */
   set(
     accountId: number,
@@ -54,15 +55,18 @@ export interface VirtualModelStore {
   ): Promise<StoredVirtualModel | undefined>;
   /** False where there is none of this name. */
   remove(accountId: number, name: string, audit?: AuditNote): Promise<boolean>;
-  /** By account and name. */
+  /** Lists those of one account, or of all accounts, sorted by account and name. */
   list(accountId?: number): Promise<StoredVirtualModel[]>;
-  /** What changed at or after a time of the database; with null all that there are. */
+  /** Returns what changed at or after a time of the database's clock; for null, all that exist. */
   changedSince(since: Date | null): Promise<{ now: Date; changes: VirtualModelChange[] }>;
-  /** Forgets rows of virtual models that were removed before this many minutes. */
+  /** Deletes rows of virtual models that were removed more than this many minutes ago. */
   forgetRemoved(minutes: number): Promise<void>;
 }
 
-/** What is wrong with a virtual model, in one line that begins with `field`, unless that is empty. */
+/**
+ * Says what is wrong with a virtual model, in one line that begins with `field` unless that is
+ * empty.
+ */
 export class VirtualModelError extends Error {
   override name = "VirtualModelError";
 
@@ -71,7 +75,7 @@ export class VirtualModelError extends Error {
   }
 }
 
-/** A virtual model's name. Throws `VirtualModelError`. */
+/** Checks a virtual model's name, and returns it. Throws `VirtualModelError`. */
 export function checkVirtualName(name: string): string {
   if (/^[A-Za-z0-9._:-]{1,100}$/.test(name)) return name;
   throw new VirtualModelError(
@@ -106,9 +110,9 @@ const definitionSchema = z.strictObject({
 });
 
 /**
- * A definition from its JSON form: `{targets: [{model, weight?} or a name], fallbacks?: [name],
- * stick_by?: "session" | "user"}`. Throws `VirtualModelError` for a wrong field, and for a model
- * that is none of a vendor or is named twice.
+ * Reads a definition from its JSON form: `{targets: [{model, weight?} or a name], fallbacks?:
+ * [name], stick_by?: "session" | "user"}`. Throws `VirtualModelError` for a wrong field, and for a
+ * model that no vendor has or that is named twice.
  */
 export function readVirtualModel(json: unknown, models: RealModels): VirtualModelDefinition {
   const parsed = definitionSchema.safeParse(json);
@@ -133,7 +137,9 @@ export function readVirtualModel(json: unknown, models: RealModels): VirtualMode
   return { targets, fallbacks, ...(stickBy ? { stickBy } : {}) };
 }
 
-/** As `gpt-5-mini (9), claude-haiku-4-5 (1), else gemini-2.5-flash`, for people. */
+/**
+ * Describes a definition for people: `gpt-5-mini (9), claude-haiku-4-5 (1), else gemini-2.5-flash`.
+ */
 export function shownTargets({ targets, fallbacks }: VirtualModelDefinition): string {
   const shown = targets.length === 1
     ? targets[0]!.model
@@ -147,7 +153,7 @@ export function virtualModelJson({ targets, fallbacks, stickBy }: VirtualModelDe
 }
 
 /**
- * Where calls of a virtual model go. Models that don't exist any more are left out, with
+ * Returns the route of a virtual model. Models that don't exist any more are left out, with
  * `onMissing` called for each; undefined where no target is left.
  */
 export function virtualRoute(

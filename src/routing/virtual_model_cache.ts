@@ -5,9 +5,9 @@ import type { RealModels } from "./real_models.ts";
 import type { ListedVirtualModel, Route, VirtualRoutes } from "./route.ts";
 import { type VirtualModelChange, type VirtualModelStore, virtualRoute } from "./virtual_model.ts";
 
-/** Accounts' virtual models in memory, all of them, so that calls ask no database. */
+/** All accounts' virtual models in memory, so that calls need no database. */
 export interface VirtualModelCache extends VirtualRoutes {
-  /** Reads what changed in the store since the last look. */
+  /** Reads what has changed in the store since the last refresh. */
   refresh(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ class CachedVirtualModels implements VirtualModelCache {
   }
 
   find(accountId: number, name: string): Route | "no-targets" | undefined {
-    // Whether the account has a model of this name isn't known, and another one may not answer for it.
+    // The account may have a model of this name, and no other may take its place.
     if (!this.#feed.isRead) throw new Fault("store_unavailable");
     return this.#byAccount.get(accountId)?.get(name)?.route;
   }

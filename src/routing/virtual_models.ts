@@ -13,13 +13,13 @@ import {
   type VirtualModelStore,
 } from "./virtual_model.ts";
 
-/** The entry of the audit log, which may say what was set. */
+/** The audit log's entry; a function gets the definition that was set. */
 type VirtualModelAudit = Parameters<VirtualModelStore["set"]>[3];
 
 /** Virtual models as operators and an account's people manage them. */
 export interface VirtualModels {
   /**
-   * Makes or replaces one; `json` as `readVirtualModel` takes it. Calls of this process go by it at
+   * Creates or replaces one; `json` as `readVirtualModel` takes it. Calls of this process use it at
    * once. Throws `VirtualModelError`.
    */
   set(
@@ -36,7 +36,7 @@ export interface VirtualModels {
     audit?: VirtualModelAudit,
   ): Promise<StoredVirtualModel>;
   /**
-   * Replaces the fields that `fields` has; null takes `stick_by` away. Throws `VirtualModelError`, and
+   * Replaces the fields that `fields` has; null removes `stick_by`. Throws `VirtualModelError`, and
    * `Fault("model_not_found")` where the account has none of this name.
    */
   change(
@@ -47,9 +47,9 @@ export interface VirtualModels {
   ): Promise<StoredVirtualModel>;
   /** False where the account has none of this name. */
   remove(accountId: number, name: string, audit?: AuditNote): Promise<boolean>;
-  /** Those of one account, or of all, by account and name. */
+  /** Lists the virtual models of one account, or of all accounts, sorted by account and name. */
   list(accountId?: number): Promise<StoredVirtualModel[]>;
-  /** Those of the service, for all accounts. */
+  /** Lists the service's own virtual models, which all accounts may call. */
   listOfService(): readonly FileModel[];
 }
 
@@ -64,7 +64,7 @@ export interface VirtualModelsDeps {
   store: VirtualModelStore;
   models: RealModels;
   ofService: () => readonly FileModel[];
-  /** Takes a change into this process's memory. */
+  /** Loads a change into this process's cache. */
   changed: () => Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-// Apart from its user: only the composition root builds a subject with its store.
+// A separate file, since only the composition root builds a subject with its store.
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import type { Prices } from "../pricing/table/prices.ts";
@@ -17,7 +17,7 @@ export interface RoutingServices {
   virtualModels: VirtualModels;
   virtualModelCache: VirtualModelCache;
   modelsFile: ModelsFile;
-  /** Forgets what processes needed to learn that virtual models were removed. */
+  /** Deletes the rows from which processes have learned that virtual models were removed. */
   sweepVirtualModels: () => Promise<void>;
 }
 

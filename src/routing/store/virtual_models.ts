@@ -65,7 +65,7 @@ async function setModel(
   tx: Queryable,
   ...[accountId, name, change, audit]: Parameters<VirtualModelStore["set"]>
 ): Promise<StoredVirtualModel | undefined> {
-  // Two that are made at the same moment are counted one after the other.
+  // The lock has models that are made at the same moment counted one after the other.
   await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
   const definition = typeof change === "function"
     ? change(await findDefinition(tx, accountId, name))
@@ -110,7 +110,7 @@ function readStored(row: SqlRow): StoredVirtualModel {
   };
 }
 
-/** What `set` has written. */
+/** Parses what `set` has written. */
 function readDefinition(text: unknown): VirtualModelDefinition {
   return JSON.parse(String(text)) as VirtualModelDefinition;
 }
