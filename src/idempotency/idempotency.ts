@@ -24,41 +24,50 @@ import { leftReply, replayHeader, type Reply } from "../relay/reply.ts";
 export interface IdempotentRequest extends RepeatableRequest {
   /** Aborted when the caller leaves. */
   signal: AbortSignal;
-  /** Of the same caller that `run` calls for: says whether the answer was completed. */
+  /** The trace of the call that `run` makes: it tells whether the answer was completed. */
   trace: CallTrace;
-  /** Its answer is not kept: a repeat waits while it runs, and is a call of its own afterwards. */
+  /**
+   * The answer is not stored: a repeat waits while the request runs, and is a call of its own
+   * afterwards.
+   */
   keepsNothing?: boolean;
 }
 
 /** Answers a repeated request with the stored answer of the first one (docs/calling.md). */
 export interface Idempotency {
   /**
-   * Gives the stored answer of the same request, waits for it where it is under way, or makes it by
-   * `run`. Only a completed answer of status 2xx and at most 16 MiB is kept; after anything else,
-   * and when the first caller leaves what does not go on without it, the id is free and one of
-   * those who wait runs.
-   * The first caller's bytes are passed on as they come; only the end waits for the store, at most
-   * a second. Throws `idempotency_conflict` when the id is in use for another body.
+   * Returns the stored answer of the same request, waits for one that is under way, or makes it
+   * with `run`. Only a completed answer with status 2xx and at most 16 MiB is stored. After any
+   * other answer, and when the first caller leaves one that doesn't go on without it, the id is
+   * free and one of the waiting requests runs. The first caller's bytes are passed on as they come;
+   * only the end waits for the store, at most a second. Throws `idempotency_conflict` when the id
+   * is in use for another body.
    */
   idempotent(request: IdempotentRequest, run: () => Promise<Reply>): Promise<Reply>;
-  /** Keeps claims alive and stores what the store has missed; a job for every 10 s. */
+  /** Renews claims, and stores the answers that the store has missed; a job for every 10 s. */
   maintain(): Promise<void>;
   /**
-   * Erases the answers of these calls and those that repeat their text, here and in the store; returns
-   * how many were stored.
+   * Erases the answers of these calls and those that repeat their text, here and in the store;
+   * returns how many the store had.
    */
   erase(transactionIds: readonly string[]): Promise<number>;
-  /** Resolves when nothing is being written or given back any more; for the end. */
+  /**
+   * Resolves when all answers are written and, within five seconds, all refunds made; for the end
+   * of the process.
+   */
   drain(): Promise<void>;
-  /** Answers that the store has not taken yet. */
+  /** The number of answers that the store has not taken yet. */
   readonly unsaved: number;
 }
 
-/** A call that another process had answered already, found when its answer came to be stored. */
+/**
+ * A call whose request another process had already answered, found when its answer was to be
+ * stored.
+ */
 export interface Duplicate {
   accountId: number;
   transactionId: string;
-  /** The attempt that it was. */
+  /** The attempt that made the call. */
   claim: Pick<Claim, "key" | "claimId">;
   /** The call whose answer is kept. */
   originalId: string | null;
@@ -70,22 +79,22 @@ export interface IdempotencyDeps {
   store: ReplayStore;
   clock: Pick<Clock, "monotonicMs">;
   newId: () => string;
-  /** `setTimeout`; the function returned takes it back. */
+  /** As `setTimeout`; the returned function cancels the timer. */
   setTimer: (ms: number, run: () => void) => () => void;
   log: Pick<Log, "warn" | "error">;
   /** Whether a call was erased while it was under way: its answer is not kept. */
   isErased?: (call: Interaction) => boolean;
-  /** Gives a call's charge back. */
+  /** Refunds a call's charge. */
   onDuplicate?: (duplicate: Duplicate) => Promise<void>;
 }
 
-/** How often a process asks whether another one has answered. */
+/** How often a process checks whether another one has answered. */
 const pollMs = 100;
 /** While the store is unreachable, assume for this long that the other process is still working. */
 const believeMs = 30_000;
 /** How long the end of an answer may wait for the store. */
 const holdMs = 1000;
-/** How long the end of the process may wait for charges that are given back. */
+/** How long the end of the process may wait for refunds. */
 const longestReturnMs = 5000;
 
 export function createIdempotency(deps: IdempotencyDeps): Idempotency {
@@ -98,7 +107,7 @@ class Gate implements Idempotency {
   /** By key; one at a time for each. */
   readonly #attempts = new Map<string, InFlightRequest>();
   readonly #writing = new Set<Promise<void>>();
-  /** Charges that are being given back: nothing else knows of them. */
+  /** Refunds under way, which nothing else keeps track of. */
   readonly #returning = new Set<Promise<void>>();
 
   constructor(deps: IdempotencyDeps) {
@@ -133,7 +142,7 @@ class Gate implements Idempotency {
     const claimed = attempts.filter((one) => one.isClaimed);
     await this.#deps.store.renew(claimed.map((one) => one.claim.claimId));
     for (const one of attempts) {
-      // It began while the store was away.
+      // It began while the store was unreachable.
       if (!one.isClaimed && !one.hasEnded) await this.#claimLate(one);
     }
     for (const remembered of this.#memory.unsaved()) await this.#save(remembered);
@@ -145,7 +154,7 @@ class Gate implements Idempotency {
   }
 
   async drain(): Promise<void> {
-    // Without texts one is compared with what is stored of the others.
+    // Answers with their texts first: those without are compared with what is stored of them.
     for (const isBare of [false, true]) {
       for (const remembered of this.#memory.unsaved()) {
         if (remembered.isBare !== isBare) continue;
@@ -164,9 +173,9 @@ class Gate implements Idempotency {
   ): Promise<Reply> {
     const attempt = new InFlightRequest({ ...id, claimId: this.#deps.newId() });
     const { key, claimId } = attempt.claim;
-    // So that the call's record says which attempt it was, should this process not live to say it.
+    // The call's record names its attempt, in case this process doesn't live to store the answer.
     request.trace.repeat = { key, claimId };
-    // Before anything is waited for, so that there is never a second one.
+    // Before the first await, so that there is never a second attempt.
     this.#attempts.set(id.key, attempt);
     try {
       const answer = await this.#acquire(attempt, request.signal);
@@ -210,7 +219,7 @@ class Gate implements Idempotency {
     return undefined;
   }
 
-  /** What this process knows by itself while the store is away. */
+  /** The id's state as far as this process knows it, for when the store is unreachable. */
   #knownHere(id: ReplayId, runningAtMs: number | undefined): ReplayState {
     const remembered = this.#memory.find(id.key);
     if (remembered) return { state: "done", answer: sameOr409(remembered, id) };
@@ -247,10 +256,10 @@ class Gate implements Idempotency {
     const bytes = keepsNothing ? undefined : new AnswerBytes();
     return tapStream(body, {
       piece: (piece) => bytes?.add(piece) ?? piece,
-      // They are kept anyway, and a repeat doesn't wait for this reader.
+      // The bytes are kept anyway, and a repeat doesn't wait for this reader.
       aheadBytes: bytes && maxStoredBytes,
-      // The rest of a complete answer is already here. One that goes on without its caller is this
-      // request's answer, and would be made and charged again for a repeat.
+      // The rest of a completed answer is already here. One that goes on without its caller has to
+      // be kept too: a repeat would make it, and be charged for it, again.
       goesOn: () => trace.goesOn === true || isCompleted(trace),
       // Without its bytes the answer is not kept.
       ended: () => this.#conclude(attempt, reply, bytes?.whole(), trace, true),
@@ -258,7 +267,10 @@ class Gate implements Idempotency {
     }, signal);
   }
 
-  /** The whole answer is known; `bytes` is undefined when it was too large to remember. */
+  /**
+   * Called once the whole answer is known; `bytes` is undefined when it is too large or not to be
+   * kept.
+   */
   async #conclude(
     attempt: InFlightRequest,
     { status, headers }: Reply,
@@ -270,7 +282,7 @@ class Gate implements Idempotency {
     try {
       await this.#keep(attempt, { status, headers }, bytes, trace, streamed);
     } catch (thrown) {
-      // The caller has its answer all the same; who repeats the request gets another one.
+      // The caller gets its answer anyway; a repeat of the request gets another one.
       this.#deps.log.error("idempotent answer not stored", { reason: nameOf(thrown) });
       this.#free(attempt);
     }
@@ -287,12 +299,12 @@ class Gate implements Idempotency {
     const { answerSources: sources = [] } = trace;
     const answer = { status, headers, body: bytes, streamed, transactionId, sources };
     const remembered = this.#memory.put(attempt.claim, answer, trace.settled);
-    // Given to nobody; its charge may still be given back.
+    // Repeats don't get an erased answer, but its charge may still be refunded.
     const isErased = transactionId !== null && this.#isErased(trace);
     if (isErased) this.#memory.erase(new Set([transactionId]));
     this.#end(attempt, isErased ? undefined : answer);
     const saved = inBackground(this.#writing, this.#save(remembered));
-    // The last byte leaves when a restart can't lose the answer; a store that is slow or away holds
+    // The last byte is sent once a restart can't lose the answer; a slow or unreachable store holds
     // nobody up for long.
     await within(holdMs, saved, undefined, this.#deps.setTimer);
   }
@@ -310,7 +322,7 @@ class Gate implements Idempotency {
       const finished = remembered.isBare
         ? await this.#compare(remembered)
         : await store.finish(claim, answer);
-      // What is held by another is decided when that one has ended.
+      // The outcome is known only when the other attempt has ended.
       if (finished.state === "held") return;
       remembered.isSaved = true;
       const { accountId } = claim;
@@ -339,27 +351,28 @@ class Gate implements Idempotency {
     }
   }
 
-  /** What storing the answer would find, of one that has no texts any more. */
+  /** Finds out what storing the answer would have found, for one whose texts are gone. */
   async #compare({ claim, answer, isErasedFirst }: RememberedAnswer): Promise<Finished> {
     const { transactionId } = answer;
     const { store } = this.#deps;
     const isFreed = await store.release(claim);
     const again = isErasedFirst ? undefined : this.#memory.find(claim.key);
     if (again && !again.isSaved) {
-      // This process answered again, for want of room: that answer may have waited for the claim.
+      // This answer was dropped for lack of room, and this process answered again; the new answer
+      // may have waited for the claim.
       await this.#save(again);
       if (!again.isSaved) return { state: "held" };
     } else if (isFreed) {
-      // While the claim was this attempt's, nobody else has answered.
+      // The claim was still this attempt's, so nobody else has answered.
       return { state: "conflict" };
     }
     const existing = await store.look(claim);
     if (existing.state === "running") return { state: "held" };
     if (existing.state !== "done") return { state: "conflict" };
     const original = existing.answer.transactionId;
-    // An attempt to store it seemed to fail, and was carried out after the store was erased.
+    // A write that seemed to fail was carried out after the store was erased.
     if (original === transactionId) return { state: "stored" };
-    // This process answered again once this one was erased.
+    // This process answered again after this answer was erased.
     if (isErasedFirst && this.#memory.find(claim.key)?.answer.transactionId === original) {
       return { state: "conflict" };
     }
@@ -373,7 +386,7 @@ class Gate implements Idempotency {
     if (attempt.hasEnded && !attempt.answer) await this.#release(attempt.claim);
   }
 
-  /** The attempt came to nothing: whoever waits may make the next one. */
+  /** Ends an attempt without an answer: one of the waiting requests makes the next. */
   #free(attempt: InFlightRequest): void {
     if (attempt.hasEnded) return;
     this.#end(attempt);
@@ -385,7 +398,7 @@ class Gate implements Idempotency {
     attempt.end(answer);
   }
 
-  /** A claim that can't be given back now ends by itself, since nobody renews it. */
+  /** Releases a claim. If that fails, it expires by itself, since nobody renews it. */
   async #release(claim: Claim): Promise<void> {
     await unlessAway(this.#deps.store.release(claim)).catch((thrown) =>
       this.#deps.log.warn("a claim could not be given back", { reason: messageOf(thrown) })
@@ -406,7 +419,7 @@ function inBackground(all: Set<Promise<void>>, work: Promise<void>): Promise<voi
 }
 
 function isCompleted({ settled, transactionId, isLeft }: CallTrace): boolean {
-  // Where no vendor was called the answer's status says it all.
+  // Without a call to a vendor, the answer's status is all there is to judge by.
   return settled ? settled.status === "completed" : isLeft === true || transactionId === undefined;
 }
 
@@ -419,7 +432,7 @@ function conflict(): Fault {
   return new Fault("idempotency_conflict");
 }
 
-/** Undefined when the store is away. */
+/** Resolves to undefined when the store is unreachable. */
 async function unlessAway<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;
@@ -429,12 +442,14 @@ async function unlessAway<T>(asked: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Messages may quote what an answer says. */
+/** For errors whose messages may quote an answer. */
 function nameOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.name : typeof thrown;
 }
 
-/** The stored answer as it was received, byte for byte, with the sign that it is a repetition. */
+/**
+ * Returns the stored answer as it was received, byte for byte, with the header that marks a replay.
+ */
 function replayOf(answer: StoredAnswer): Reply {
   const { status, headers, body, streamed, transactionId } = answer;
   return {

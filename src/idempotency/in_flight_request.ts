@@ -9,7 +9,7 @@ export class InFlightRequest {
   isClaimed = false;
   isRunning = false;
   hasEnded = false;
-  /** What everyone who waited for it gets; absent when it came to nothing. */
+  /** What all repeats that waited get; absent when the attempt gave no answer to keep. */
   answer: StoredAnswer | undefined;
   readonly #decided = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<void>();
@@ -18,7 +18,7 @@ export class InFlightRequest {
     this.claim = claim;
   }
 
-  /** Resolves when it is confirmed or has ended. */
+  /** Resolves when the attempt is confirmed or has ended. */
   get decided(): Promise<void> {
     return this.#decided.promise;
   }

@@ -10,17 +10,17 @@ export interface RememberedAnswer {
   /** The call that made it, without its texts. */
   readonly settled: Interaction | undefined;
   readonly atMs: number;
-  /** The store has it; kept a while for the case that the store goes away. */
+  /** The store has it; it is kept for a while in case the store becomes unreachable. */
   isSaved: boolean;
   isSaving: boolean;
   isErased: boolean;
-  /** So it was before this process answered the request again: that is a call of its own. */
+  /** It was erased before this process answered the request again, as a call of its own. */
   isErasedFirst: boolean;
-  /** Never replayed nor stored: it is only kept to find a duplicate's charge. */
+  /** Never replayed or stored: it is only kept to find a duplicate charge. */
   isBare: boolean;
 }
 
-/** How long an answer that the store has is known without it: repeats come within seconds. */
+/** How long a stored answer is remembered here too: repeats come within seconds. */
 const savedMs = 5 * 60_000;
 const unsavedMs = 24 * 60 * 60_000;
 const maxBytes = 64 * 1024 * 1024;
@@ -32,9 +32,9 @@ export class ReplayMemory {
   /** By key, oldest first. */
   readonly #remembered = new Map<string, RememberedAnswer>();
   /**
-   * What the store lacks, without texts: erased, or too much was held. Another process may have
-   * answered the same request: this call's charge is then given back. A later answer may have their
-   * key.
+   * Answers that the store lacks and whose texts are gone, erased or dropped for lack of room.
+   * Where another process has answered the same request, this call's charge is refunded. A later
+   * answer may have the same key.
    */
   readonly #bare = new Set<RememberedAnswer>();
   #bytes = 0;
@@ -86,13 +86,15 @@ export class ReplayMemory {
     }
   }
 
-  /** Those with their texts first: what the store gets from them may be found by the bare ones. */
+  /**
+   * Answers with their texts first: the bare ones are compared with what the store gets from them.
+   */
   unsaved(): RememberedAnswer[] {
     const unsaved = [...this.#remembered.values()].filter((remembered) => !remembered.isSaved);
     return [...unsaved, ...this.#bare];
   }
 
-  /** Forgets what is old; to be called every ten seconds, since it goes through all. */
+  /** Forgets old answers. It goes through all of them, so it should run about every ten seconds. */
   trim(): void {
     for (const some of [this.#remembered.values(), this.#bare]) {
       for (const remembered of some) if (this.#isOld(remembered)) this.forget(remembered);
@@ -103,7 +105,9 @@ export class ReplayMemory {
     return this.#clock.monotonicMs() - atMs >= (isSaved ? savedMs : unsavedMs);
   }
 
-  /** When too much is held, takes the oldest one's texts away: first of what the store has. */
+  /**
+   * When too much is held, drops the texts of the oldest answers, those that the store has first.
+   */
   #makeRoom(): void {
     for (const savedOnly of [true, false]) {
       for (const remembered of this.#remembered.values()) {
@@ -113,7 +117,10 @@ export class ReplayMemory {
     }
   }
 
-  /** Takes its texts away; what the store has is forgotten, as is what charged nothing. */
+  /**
+   * Drops an answer's texts; one that the store has, or that charged nothing, is forgotten
+   * altogether.
+   */
   #strip(remembered: RememberedAnswer): void {
     this.forget(remembered);
     const { answer, isSaved } = remembered;

@@ -1,6 +1,9 @@
 import { sha256Hex } from "../base/hash.ts";
 
-/** What makes two requests the same, or another use of the same id (docs/calling.md). */
+/**
+ * The fields that tell whether two requests are the same, or use one id for different things
+ * (docs/calling.md).
+ */
 export interface RepeatableRequest {
   accountId: number;
   method: string;
@@ -22,9 +25,9 @@ export interface ReplayId {
 }
 
 /**
- * The request's hashes. Bodies are compared as the text they are: one with other spaces or another
- * order of keys is another body. Client libraries repeat the same bytes, and a 409 costs a caller
- * less than an answer to a request that was not quite this one.
+ * Returns the request's hashes. Bodies are compared as text: other spaces or another order of keys
+ * make another body. Client libraries repeat the same bytes, and a 409 costs a caller less than an
+ * answer to a request that was not quite this one.
  */
 export function replayIdOf(request: RepeatableRequest): ReplayId {
   const { accountId, method, path, requestId } = request;
@@ -52,8 +55,8 @@ export interface Claim extends ReplayId {
 }
 
 /**
- * What is known of an id. `free`: nobody holds it; `running`: another process answers the same
- * request; `conflict`: it is in use for another body.
+ * The state of an id. `free`: nobody holds it; `running`: another process answers the same request;
+ * `conflict`: it is in use for another body.
  */
 export type ReplayState =
   | { state: "free" }
@@ -62,11 +65,11 @@ export type ReplayState =
   | { state: "done"; answer: StoredAnswer };
 
 /**
- * What became of an answer that was to be stored. `isChargedElsewhere`: the same request was charged
- * as a call whose process died before its answer was stored; `isGone`: a call whose text it repeats
- * was erased meanwhile, so it was removed again; `held`: another process, which took the claim for
- * dead, uses the id now; `duplicate`: it has answered the same request, as call `transactionId`;
- * `conflict`: it has answered another body.
+ * The outcome of storing an answer. `isChargedElsewhere`: the same request was charged as a call
+ * whose process died before its answer was stored; `isGone`: a call whose text it repeats was
+ * erased meanwhile, so it was removed again; `held`: another process, which took the claim for
+ * dead, uses the id now; `duplicate`: that process has answered the same request, as call
+ * `transactionId`; `conflict`: it has answered another body.
  */
 export type Finished =
   | { state: "stored"; isChargedElsewhere?: boolean; isGone?: boolean }
@@ -75,8 +78,9 @@ export type Finished =
   | { state: "duplicate"; transactionId: string | null };
 
 /**
- * Where claims and answers live. Implemented in `src/idempotency/store/replays.ts` for one process, whose claims
- * end when it stops renewing them. All methods throw `store_unavailable` when it can't be reached.
+ * The store of claims and answers. Implemented in `src/idempotency/store/replays.ts` for one
+ * process, whose claims end when it stops renewing them. All methods throw `store_unavailable` when
+ * it can't be reached.
  */
 export interface ReplayStore {
   /**
@@ -86,11 +90,11 @@ export interface ReplayStore {
   claim(claim: Claim): Promise<ReplayState>;
   /** As `claim`, but claims nothing. */
   look(id: ReplayId): Promise<ReplayState>;
-  /** Stores the answer for 24 hours; may be said again, and also without a claim in the store. */
+  /** Stores the answer for 24 hours; may be called again, and without a claim in the store. */
   finish(claim: Claim, answer: StoredAnswer): Promise<Finished>;
   /** Frees the id; false where its answer is stored, or this attempt doesn't have it. */
   release(claim: Claim): Promise<boolean>;
-  /** Says that these claims are alive. */
+  /** Renews these claims. */
   renew(claimIds: readonly string[]): Promise<void>;
   /** Erases the answers that these calls made or that repeat their text; returns how many there were. */
   erase(transactionIds: readonly string[]): Promise<number>;
@@ -98,7 +102,7 @@ export interface ReplayStore {
   sweep(): Promise<number>;
 }
 
-/** Of the parts with their lengths, so that no two lists read the same. */
+/** Hashes the parts with their lengths, so that different lists never make the same text. */
 function hashOf(deps: readonly string[]): string {
   return sha256Hex(deps.map((part) => `${part.length}:${part}`).join(""));
 }

@@ -49,7 +49,7 @@ export function createIdempotencyServices(options: IdempotencyOptions): Idempote
   };
 }
 
-/** Gives back what a call was charged whose request another call had answered already. */
+/** Refunds a call whose request another call had already answered. */
 async function refund(
   { database, analyticsStore, flushRecords, log, pause }: IdempotencyOptions,
   { originalId, ...duplicate }: Duplicate,
@@ -60,7 +60,7 @@ async function refund(
     await refundCharge(database, { ...duplicate, note }, analyticsStore);
   };
   try {
-    // Duplicates are found as the store comes back, when the call's own row may still wait for it.
+    // Duplicates are found when the store is back, while the call's own row may not be written yet.
     for (let made = 1; made < refundAttempts; made++) {
       if (await attempt().then(() => true, isTemporary)) return;
       await pause(refundPauseMs);

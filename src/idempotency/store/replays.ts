@@ -9,7 +9,7 @@ import type { Database, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { goneAmong } from "../../erasure/store/tombstones.ts";
 
-/** How long a claim holds without being renewed; a process that lives renews every 10 s. */
+/** How long a claim holds without being renewed; a live process renews every 10 s. */
 const defaultClaimMs = 30_000;
 const keepMs = 24 * 60 * 60 * 1000;
 const sweepRows = 1000;
@@ -19,14 +19,15 @@ export function createReplays(
   database: Database,
   { processId, claimMs = defaultClaimMs }: { processId: string; claimMs?: number },
 ): ReplayStore {
-  // Whoever held a claim in an embedded database before has ended: the directory has one owner.
+  // An embedded database's directory has one owner, so earlier holders of its claims have ended.
   const workerId = database.kind === "embedded" ? "embedded" : processId;
   return {
     async claim(claim) {
       const values = [claim.key, claim.accountId, claim.fingerprint, claim.claimId, workerId];
       const rows = await database.query(claimSql, [...values, claimMs]);
       if (rows[0]?.claimed === true) return { state: "free" };
-      // Neither claimed nor seen: it was made after this statement's snapshot; the next look sees it.
+      // Neither claimed nor found: a claim was made after this statement's snapshot; the next look
+      // sees it.
       return rows[0] ? readKnown(rows[0], claim) : { state: "running" };
     },
     async look(id) {
@@ -53,8 +54,8 @@ export function createReplays(
       ]);
       const finished: Finished = row ? readFinished(row, claim) : { state: "held" };
       if (finished.state !== "stored" || !answer.sources?.length) return finished;
-      // Erased while the answer was made. Later deletions find it: each process erases once more what
-      // it reads in their feed.
+      // Sources were erased while the answer was made. Later deletions find it: each process erases
+      // again what it reads in the feed of deletions.
       const gone = await goneAmong(database, answer.sources);
       if (gone.length === 0) return finished;
       await erase(database, gone);
@@ -66,7 +67,7 @@ export function createReplays(
     async renew(claimIds) {
       if (claimIds.length === 0) return;
       await database.query(
-        // In the order in which calls are charged.
+        // Locked in the order in which calls are charged.
         `update replays set until = ${fromNow("$2")} where key = any(array(
            select key from replays where claim_id = any($1::text[]) and status is null
            order by key for update))`,
@@ -80,7 +81,8 @@ export function createReplays(
 
 async function erase(database: Database, transactionIds: readonly string[]): Promise<number> {
   const rows = await database.query(
-    // The planner isn't shown the ids of sources: it would expect to find most of the table.
+    // The subquery hides the ids of sources from the planner, which would expect most rows to
+    // match.
     `delete from replays where key = any(array(
        select key from replays
        where transaction_id = any($1::text[]) or sources && (select $1::text[])
@@ -92,8 +94,8 @@ async function erase(database: Database, transactionIds: readonly string[]): Pro
 }
 
 /**
- * In small portions, so that nobody waits long for a row. Claims of processes that died stay for as
- * long as answers do: the journal that comes back late is compared with them.
+ * Deletes in small batches, so that nobody waits long for a row. Claims of processes that died stay
+ * as long as answers do: a journal that is recovered late is compared with them.
  */
 async function sweep(database: Database): Promise<number> {
   for (let removed = 0;;) {
@@ -110,23 +112,23 @@ async function sweep(database: Database): Promise<number> {
   }
 }
 
-/** Times are the database's own: those of several processes differ. */
+/** Uses the database's clock: those of several processes differ. */
 function fromNow(ms: string): string {
   return `clock_timestamp() + ${ms}::bigint * interval '1 millisecond'`;
 }
 
-/** The body only for who asks the same. */
+/** Selects the body only for the same request. */
 function answerColumns(fingerprint: string): string {
   return `fingerprint, status, headers, streamed, transaction_id,
     case when fingerprint = ${fingerprint} then body end as body`;
 }
 
 /**
- * Whose claim is taken over: of a process that died while it answered the same request, its call
- * belongs to this one; anything else has nothing to do with it.
+ * Whether the claim that is taken over was of a process that died while it answered the same
+ * request. Its call then belongs to this claim; a call of any other claim doesn't.
  */
 const isHeir = "replays.status is null and replays.fingerprint = excluded.fingerprint";
-/** More processes don't die over one request. */
+/** Not more processes than this die over one request. */
 const mostPast = 100;
 const inherited = `past_claims = case when replays.claim_id = excluded.claim_id
         then replays.past_claims
@@ -176,7 +178,7 @@ const finishSql = `with stored as (
   select false, fingerprint, status, transaction_id, charged_claim from replays
   where key = $1 and not exists (select from stored)`;
 
-/** What a claim that comes to nothing leaves: the claims before it, if there were any. */
+/** Releases a claim: puts the claim before it back, or deletes the row if there was none. */
 const releaseSql = `with freed as (
     update replays set until = clock_timestamp(),
       claim_id = past_claims[cardinality(past_claims)],
@@ -206,7 +208,7 @@ function readKnown(row: SqlRow, id: ReplayId): ReplayState {
 
 function readFinished(row: SqlRow, claim: Claim): Finished {
   if (row.stored === true) {
-    // The call of a claim before this one was charged already.
+    // The call of an earlier claim was charged already.
     const isChargedElsewhere = row.charged_claim !== claim.claimId;
     return isChargedElsewhere ? { state: "stored", isChargedElsewhere } : { state: "stored" };
   }
