@@ -24,7 +24,7 @@ export interface Account {
 }
 
 export interface AccountStore {
-  /** Throws where the name is taken. Notes what `audit` gives. */
+  /** Throws where the name is taken. Writes what `audit` returns to the audit log. */
   create(
     account: { name: string; tier: Tier; requestsPerMinute: number; burst: number },
     audit?: (made: Account) => AuditNote,
@@ -33,11 +33,12 @@ export interface AccountStore {
   find(idOrName: string): Promise<Account | undefined>;
   first(): Promise<Account | undefined>;
   list(): Promise<Account[]>;
-  /** By id, those behind `after`. */
+  /** Lists accounts by id, those after `after`. */
   page(page: { after: bigint | null; limit: number }): Promise<Account[]>;
   /**
-   * Gives an account the limits that `change` makes of those it has, which fills its rate bucket;
-   * the same ones change nothing. Undefined when there is no such account. Notes what `audit` gives.
+   * Gives an account the limits that `change` returns, and fills its rate bucket; unchanged limits
+   * have no effect. Undefined when there is no such account. Writes what `audit` returns to the
+   * audit log.
    */
   setTier(
     id: number,

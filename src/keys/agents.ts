@@ -11,7 +11,7 @@ export interface AgentAccess {
   /** Address of the service, without a slash at the end. */
   baseUrl: string;
   key: string;
-  /** As the unified family takes it; undefined: the agent's usual one. */
+  /** A name of the unified family; undefined: the agent's default. */
   model?: string | undefined;
 }
 
@@ -32,7 +32,7 @@ export function agentLines(agent: AgentName, access: AgentAccess): string[] {
 }
 
 const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = {
-  // A profile is a file of its own: settings that are there stay.
+  // A profile is a separate file, so existing settings stay.
   codex: ({ baseUrl, key, model = "openai/gpt-5.6-sol" }) => [
     "# in the shell",
     "mkdir -p ~/.codex",
@@ -117,20 +117,24 @@ const claudeModels = [
 ] as const;
 
 /**
- * What Gemini CLI has sessions summed up by, depending on their model: else models of its own choice,
- * which may have no price here, and whose 404 ends it.
+ * The aliases for the models that Gemini CLI summarises sessions with, depending on the session's
+ * model. Without them it uses models of its own choice, which may have no price here, and a 404
+ * ends it.
  */
 const geminiSummarizers = ["default", "3-pro", "3-flash", "3.1-flash-lite"]
   .map((name) => `chat-compression-${name}`);
 
-/** The client in the dialect of the model's vendor, which carries the most; else chat's. */
+/**
+ * Returns the AI SDK's package for the dialect of the model's vendor, which loses the least; else
+ * the one for chat.
+ */
 function aiSdkPackage(model: string): string {
   if (/^(?:(?:openai|vendor-b)\/)?(?:gpt-|o\d)/.test(model)) return "@ai-sdk/openai";
   if (/^(?:(?:anthropic|vendor-c)\/)?claude-/.test(model)) return "@ai-sdk/anthropic";
   return "@ai-sdk/openai-compatible";
 }
 
-/** A word for the shell. */
+/** Quotes a word for the shell. */
 function word(text: string): string {
   return /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -2,7 +2,7 @@ import type { AuditNote } from "../audit/audit.ts";
 import type { Account } from "./account.ts";
 import type { KeyDefaults } from "./key_defaults.ts";
 
-/** What a hang-up of the caller does to the vendor call. */
+/** What happens to the vendor call when the caller hangs up. */
 export type OnDisconnect = "cancel" | "drain";
 /** What is recorded of calls: `metadata` is the row with usage and money, without any content. */
 export type RecordMode = "full" | "metadata";
@@ -23,11 +23,11 @@ export interface ApiKey {
   translationMode: TranslationMode;
   /** Whether translated calls without cache marks get some, where the vendor wants them. */
   promptCache: boolean;
-  /** How long answers to its calls are given again; absent: only where a call asks for that. */
+  /** How long the response cache answers its calls; absent: only calls that ask for it. */
   cacheTtlSeconds?: number;
   /** `full` when absent. */
   recording?: RecordMode;
-  /** What it says for calls that don't say it themselves. */
+  /** Settings for calls that don't say otherwise. */
   defaults?: KeyDefaults | undefined;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
@@ -36,7 +36,7 @@ export interface ApiKey {
   revokedAt: Date | null;
 }
 
-/** What a caller is after its key was verified. */
+/** A caller whose key was verified. */
 export interface Principal {
   key: ApiKey;
   account: Account;
@@ -48,14 +48,14 @@ export interface NewApiKey extends Omit<ApiKey, "promptCache" | "createdAt" | "r
   promptCache?: boolean;
 }
 
-/** What may be changed of a key; what is absent stays, null takes a cap away. */
+/** The changes of a key; absent fields stay, null removes a cap. */
 export interface ApiKeyChange {
   name?: string;
   capDayNanos?: bigint | null;
   capMonthNanos?: bigint | null;
 }
 
-/** Where keys live. Implemented in `src/keys/store/api_keys.ts`. */
+/** The store of keys. Implemented in `src/keys/store/api_keys.ts`. */
 export interface ApiKeyStore {
   insert(key: NewApiKey, audit?: AuditNote): Promise<ApiKey>;
   /** The key with this hash, revoked or not, with its account. */
@@ -63,11 +63,11 @@ export interface ApiKeyStore {
   /** The same by the key's id, for work that goes on after the request that asked for it. */
   findById(id: string): Promise<Principal | undefined>;
   list(accountId?: number): Promise<ApiKey[]>;
-  /** By id, those behind `after`; of one account, or with null of all. */
+  /** Lists keys by id, those after `after`; of one account, or, for null, of all. */
   page(accountId: number | null, page: { after: string | null; limit: number }): Promise<ApiKey[]>;
   /**
-   * Changes a key; undefined when there is none. Calls that began before go by what it was: what a
-   * key without a cap has spent doesn't count against one that it gets.
+   * Changes a key; undefined when there is none. Calls that began before keep to its old values:
+   * what a key spent without a cap doesn't count against a cap that it gets.
    */
   change(
     id: string,

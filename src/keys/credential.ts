@@ -55,11 +55,11 @@ export type Credential =
   | { kind: "key"; value: string; vendorKey?: Secret };
 
 /**
- * The credential of a request (docs/keys-and-credit.md). Each header may hold
- * `<key>` or `<key>;<vendor key>`. Client libraries send several headers at once, so the first
- * that holds a well-formed service key counts, in the order Authorization (scheme Bearer),
- * X-API-Key, x-goog-api-key (only where `googleAllowed`); the others are ignored. Whether the key
- * exists is for the caller to find out.
+ * Reads the credential of a request (docs/keys-and-credit.md). Each header may hold `<key>` or
+ * `<key>;<vendor key>`. Client libraries send several headers at once, so the first that holds a
+ * well-formed service key counts, in the order Authorization (scheme Bearer), X-API-Key,
+ * x-goog-api-key (only where `googleAllowed`); the others are ignored. Doesn't check whether the
+ * key exists.
  */
 export function parseCredential(
   headers: CredentialHeaders,

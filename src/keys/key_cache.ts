@@ -6,30 +6,30 @@ import type { ChangeList, Held, KeyChangeStore } from "./key_changes.ts";
 import { hashKey, looksLikeKey } from "./credential.ts";
 import { Fault } from "../shared/fault.ts";
 
-/** Verified keys in memory, so that a call with a known key asks no database. */
+/** Verified keys in memory, so that a call with a known key needs no database. */
 export interface KeyCache {
   /**
-   * Who the key belongs to. Throws `invalid_api_key`, or `store_unavailable` for an unseen key.
-   * `isLimited` is asked before the store would be: whoever brought too many wrong keys gets no
-   * look-up of their own any more, and an unseen key is held against a list of all keys instead,
-   * which is read once a second at most. So a flood costs the store nothing, and nobody behind the
-   * same address is refused for it.
+   * Returns whose key this is. Throws `invalid_api_key`, or `store_unavailable` for an unseen key.
+   * `isLimited` is called before the store would be: a caller that has sent too many wrong keys
+   * gets no more look-ups of its own, and its unseen keys are checked against a list of all keys
+   * instead, which is read once a second at most. So a flood costs the store nothing, and nobody
+   * else behind the same address is refused for it.
    */
   verify(value: string, isLimited?: () => boolean): Promise<Principal>;
   /** Forgets keys whose row changed; the next call with one reads it again. */
   evict(ids: readonly string[]): void;
-  /** Reads again what is in memory and has changed in the store since the last look. */
+  /** Reads again what is in memory and has changed in the store since the last refresh. */
   refresh(): Promise<void>;
 }
 
-/** Keys remembered at most; the one learned first goes first. */
+/** Cap on remembered keys; the oldest entry is dropped first. */
 const maxKnown = 50_000;
-/** A made-up key asks the database once in this time. */
+/** A made-up key is looked up in the database once in this time. */
 const unknownMs = 5_000;
 const maxUnknown = 10_000;
 /** Keys or accounts that are read again in one statement. */
 const readAtOnce = 500;
-/** A list of all keys is used for this long, and for twenty times as long as it took to read. */
+/** A list of all keys is used for this long, or for twenty times as long as it took to read. */
 const usableMs = 1000;
 
 type CachedStore = Pick<ApiKeyStore, "findByHash"> & KeyChangeStore;
@@ -47,7 +47,9 @@ class CachedKeys implements KeyCache {
   readonly #hashById = new Map<string, string>();
   readonly #unknown = new Map<string, number>();
   readonly #pending = new Map<string, Promise<Principal | undefined>>();
-  /** When rows in memory had changed, as far as it is known: a change is read once. */
+  /**
+   * When rows in memory were last changed, where that is known, so that each change is read once.
+   */
   readonly #keyTimes = new Map<string, number>();
   readonly #accountTimes = new Map<number, number>();
   #since: Date | null = null;
@@ -86,12 +88,15 @@ class CachedKeys implements KeyCache {
       await this.#refreshKeys(keys, since);
       await this.#refreshAccounts(accounts, since);
     }
-    // Rows become visible when their transaction commits, a little after the time they carry:
-    // each look goes back a minute.
+    // Rows become visible when their transaction commits, a little after their time of change, so
+    // each refresh looks back a minute.
     this.#since = new Date(now.getTime() - 60_000);
   }
 
-  /** Read again before they are forgotten, and not at the next call: by then the store may be away. */
+  /**
+   * Changed keys are read again before they are dropped, and not at their next call, when the store
+   * may be unreachable.
+   */
   async #refreshKeys(changes: ChangeList<string>, since: Date): Promise<void> {
     if (!this.#mayDiffer(changes, this.#keyTimes)) return;
     const ids = changes === "many" ? [...this.#hashById.keys()] : changes.map(({ id }) => id);
@@ -111,7 +116,7 @@ class CachedKeys implements KeyCache {
     }
   }
 
-  /** An account may have any number of keys: its row is read once, for all of them. */
+  /** An account may have any number of keys, so its row is read once for all of them. */
   async #refreshAccounts(changes: ChangeList<number>, since: Date): Promise<void> {
     if (!this.#mayDiffer(changes, this.#accountTimes)) return;
     const cached = new Set([...this.#principals.values()].map(({ account }) => account.id));
@@ -134,8 +139,8 @@ class CachedKeys implements KeyCache {
   }
 
   /**
-   * Whether there is a change that wasn't read yet. Then look-ups under way may have read the row of
-   * before: they are made again.
+   * Whether there is a change that wasn't read yet. If so, look-ups under way are made again, since
+   * they may have read the old row.
    */
   #mayDiffer<Id>(changes: ChangeList<Id>, times: ReadonlyMap<Id, number>): boolean {
     const mayDiffer = changes === "many" ||

@@ -2,18 +2,18 @@ import type { Account } from "./account.ts";
 import type { Principal } from "./api_key.ts";
 
 /**
- * What keys and accounts have become in the store, for processes that hold them in memory. Times are
- * the database's. Implemented in `src/keys/store/key_changes.ts`.
+ * The changes of keys and accounts, for processes that hold them in memory. Times are the
+ * database's. Implemented in `src/keys/store/key_changes.ts`.
  */
 export interface KeyChangeStore {
-  /** What changed at or after `since`, and the present time; null asks for the time alone. */
+  /** Returns what changed at or after `since`, and the current time; for null, only the time. */
   changedSince(since: Date | null): Promise<KeyChanges>;
-  /** Of the keys that are held, those that changed at or after `since` and differ from what is held. */
+  /** Returns the held keys that changed at or after `since` and differ from what is held. */
   changedKeys(
     held: readonly Held<string>[],
     since: Date,
   ): Promise<{ principal: Principal; changedAt: Date }[]>;
-  /** The same of accounts. */
+  /** The same for accounts. */
   changedAccounts(
     held: readonly Held<number>[],
     since: Date,
@@ -27,10 +27,10 @@ export interface KeyChanges {
   accounts: ChangeList<number>;
 }
 
-/** `many`: more than `maxListedChanges`, so that whoever holds few asks about these. */
+/** `many`: more than `maxListedChanges`, so that processes ask about the rows that they hold. */
 export type ChangeList<Id> = readonly { id: Id; changedAt: Date }[] | "many";
 
-/** An import of keys is listed each second for a minute, by each process. */
+/** Low, since each process lists an import of keys every second for a minute. */
 export const maxListedChanges = 200;
 
 /** A row in memory; `changedAt` in milliseconds as it was read, null where that isn't known. */

@@ -2,7 +2,9 @@ import { Fault } from "../shared/fault.ts";
 import { isTagValue, maxTagLength } from "../shared/prompt_tags.ts";
 import type { ApiKey } from "./api_key.ts";
 
-/** What a key says for its calls, since coding agents send no headers and no tags of their own. */
+/**
+ * Settings that a key gives its calls, since coding agents send no headers or tags of their own.
+ */
 export interface KeyDefaults {
   /** The agent that it was made for, one of `agentNames`. */
   agent?: string;
@@ -13,8 +15,8 @@ export interface KeyDefaults {
   /** On the unified family: names of models that calls use, and the models that they stand for. */
   models?: Readonly<Record<string, string>>;
   /**
-   * Output tokens that credit is held for, in place of the most that a call may have. The key's caps
-   * hold the most: they are the limit of how far the balance can fall below zero.
+   * Output tokens that credit is held for, instead of the most that a call may produce. The key's
+   * caps still hold the most, and so limit how far the balance can fall below zero.
    */
   expectedOutputTokens?: number;
 }
@@ -24,7 +26,7 @@ const mostMappedNames = 100;
 const longestName = 256;
 const mostExpectedTokens = 1_000_000;
 
-/** What is wrong with a key's defaults, said of one of them. */
+/** Says what is wrong with one of a key's defaults. */
 export class KeyDefaultsError extends Error {
   constructor(readonly field: keyof KeyDefaults, message: string) {
     super(message);
@@ -82,7 +84,7 @@ export function checkKeyDefaults(
 
 type CappedKey = Pick<ApiKey, "defaults" | "capDayNanos" | "capMonthNanos">;
 
-/** What the key's defaults need and it has not; undefined where it has all. */
+/** Returns what the key's defaults need and the key lacks; undefined if it lacks nothing. */
 export function missingCap(
   { defaults, capDayNanos, capMonthNanos }: CappedKey,
 ): string | undefined {
@@ -91,7 +93,7 @@ export function missingCap(
   return "a daily or a monthly cap, which is how far the balance can fall below zero";
 }
 
-/** Throws `invalid_value` for a key that was changed into one that could not be made. */
+/** Throws `invalid_value` if a change leaves a key in a state in which it couldn't be created. */
 export function refuseUncapped(changed: CappedKey): void {
   const lack = missingCap(changed);
   if (lack === undefined) return;
@@ -103,7 +105,7 @@ function shown(name: string): string {
   return name.slice(0, 100);
 }
 
-/** JSON text for the store; null where the key says nothing. */
+/** JSON text for the store; null where the key has no defaults. */
 export function writeKeyDefaults(defaults: KeyDefaults | undefined): string | null {
   if (!defaults || Object.values(defaults).every((value) => value === undefined)) return null;
   const { agent, app, defaultModel, models, expectedOutputTokens } = defaults;
@@ -136,7 +138,7 @@ export function readKeyDefaults(text: string | null): KeyDefaults | undefined {
   ) as KeyDefaults;
 }
 
-/** The model that a call's name means by the key's own names. */
+/** Returns the model that a name stands for by the key's own names; other names as they are. */
 export function mappedModel(defaults: KeyDefaults | undefined, name: string): string {
   const models = defaults?.models;
   return models && Object.hasOwn(models, name) ? models[name]! : name;

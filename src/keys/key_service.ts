@@ -1,7 +1,7 @@
 import type { ApiKey, ApiKeyChange, NewApiKey } from "./api_key.ts";
 import type { AuditNote } from "../audit/audit.ts";
 
-/** A key that should be replaced: leaked keys are found late. */
+/** The age at which a key should be replaced: leaks are found late. */
 const rotationDueMs = 90 * 24 * 3_600_000;
 
 /** A key with what the dashboard shows beside it. */
@@ -10,7 +10,7 @@ export interface KeyRow extends ApiKey {
   environment: string;
   /** Id of the key that this one was made to replace. */
   replaces: string | null;
-  /** Who made it at the dashboard; their name is null once they belong nowhere any more. */
+  /** Who made it in the dashboard; the name is null once that person belongs to no account. */
   madeBy: { id: string; name: string | null } | null;
   isReplaced: boolean;
   /** When a call of it was last recorded. */
@@ -19,7 +19,7 @@ export interface KeyRow extends ApiKey {
 
 export type KeyState = "active" | "expiring" | "expired" | "revoked";
 
-/** `expiring`: it will end within a week, which is so of a key that was replaced. */
+/** `expiring`: it ends within a week, as a key does that was replaced. */
 export function keyState(key: Pick<ApiKey, "revokedAt" | "expiresAt">, now: Date): KeyState {
   if (key.revokedAt !== null) return "revoked";
   if (key.expiresAt === null) return "active";
@@ -35,18 +35,21 @@ export function rotationDue(key: Pick<ApiKey, "revokedAt" | "expiresAt" | "creat
 }
 
 /**
- * Keys as one account's people manage them: nothing reaches another account's. What is done is
- * noted in the same transaction, under `audit`.
+ * Keys as one account's people manage them, with no access to another account's. Each act is
+ * written to the audit log (`audit`) in the same transaction.
  */
 export interface KeyService {
-  /** The newest first. */
+  /** Lists keys, the newest first. */
   list(accountId: number): Promise<KeyRow[]>;
   find(accountId: number, id: string): Promise<KeyRow | undefined>;
   create(
     key: NewApiKey,
     note: { environment: string; madeBy?: string; audit?: AuditNote },
   ): Promise<void>;
-  /** Changes what is named of name and caps. False when the account has no such key, or it was revoked. */
+  /**
+   * Changes name and caps, as far as they are given. False when the account has no such key, or it
+   * was revoked.
+   */
   change(
     accountId: number,
     id: string,
@@ -56,9 +59,9 @@ export interface KeyService {
   /** False when the account has no such key in use. */
   revoke(accountId: number, id: string, audit?: AuditNote): Promise<boolean>;
   /**
-   * Makes the key that `next` gives for another one that is in use, as it is at that moment; the
-   * old one then ends at `oldEndsAt` at the latest. False when the account has no such key in use,
-   * or it was replaced before.
+   * Replaces a key that is in use by the one that `next` makes of its state at that moment; the old
+   * one then ends at `oldEndsAt` at the latest. False when the account has no such key in use, or
+   * it was replaced before.
    */
   rotate(
     accountId: number,

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:
 import { Buffer } from "node:buffer";
 import { Secret } from "../base/secret.ts";
 
-/** Where a sealed value stands; it opens nowhere else. */
+/** The place of a sealed value, which opens nowhere else. */
 export interface SealedFor {
   accountId: number;
   vendor: string;
@@ -10,8 +10,8 @@ export interface SealedFor {
 }
 
 /**
- * A sealed value that doesn't open: it was changed, stands in another's row, or was sealed under
- * another master key. The message holds nothing of the value.
+ * A sealed value that doesn't open: it was changed, moved to another row, or sealed under another
+ * master key. The message holds nothing of the value.
  */
 export class UnsealError extends Error {
   override name = "UnsealError";
@@ -32,7 +32,7 @@ export class MasterKey {
     }
     const bytes = Buffer.from(text.reveal(), "base64");
     this.#text = text;
-    // Each use has a key of its own, so that neither says anything about the other.
+    // Each use has its own key, so that neither reveals anything about the other.
     this.#sealingKey = derive(bytes, "vendor keys: AES-256-GCM, 1");
     this.#addressKey = derive(bytes, "signed addresses: HMAC-SHA-256, 1");
     this.fingerprint = derive(bytes, "vendor keys: fingerprint, 1").toString("hex");
@@ -47,12 +47,12 @@ export class MasterKey {
     return this.#text;
   }
 
-  /** Signs an address of ours that lets in who holds it: base64url of an HMAC. */
+  /** Signs a URL of ours that admits whoever has it: an HMAC in base64url. */
   signAddress(address: string): string {
     return createHmac("sha256", this.#addressKey).update(address).digest("base64url");
   }
 
-  /** Seals a value for one place. Twice the same gives two texts: the nonce is random. */
+  /** Seals a value for one place. The nonce is random, so sealing it twice gives two texts. */
   seal(value: Secret, slot: SealedFor): string {
     const nonce = randomBytes(nonceLength);
     const cipher = createCipheriv(algorithm, this.#sealingKey, nonce);
@@ -61,12 +61,12 @@ export class MasterKey {
     return format + Buffer.concat([...sealed, cipher.getAuthTag()]).toString("base64url");
   }
 
-  /** The value that was sealed for this place. Throws `UnsealError`. */
+  /** Returns the value that was sealed for this place. Throws `UnsealError`. */
   unseal(sealed: string, slot: SealedFor): Secret {
     if (!sealed.startsWith(format)) throw new UnsealError("the format is unknown");
     const text = sealed.slice(format.length);
     const bytes = Buffer.from(text, "base64url");
-    // The decoder skips what it doesn't know; a text that was changed must not open all the same.
+    // The decoder skips characters that it doesn't know, but a changed text must not open.
     if (bytes.toString("base64url") !== text || bytes.length < nonceLength + tagLength) {
       throw new UnsealError("the text is damaged");
     }

@@ -13,24 +13,24 @@ export interface StoredVendorKey {
   changedAt: Date;
 }
 
-/** What stands for one account and vendor. `unreadable`: a key is stored, but doesn't open. */
+/** The state of one account's key for a vendor. `unreadable`: a key is stored, but doesn't open. */
 export type VendorKeyState =
   | { kind: "stored"; key: Secret }
   | { kind: "removed" }
   | { kind: "unreadable"; reason: string };
 
-/** One change, as the cache of a process reads it. */
+/** One change, as the processes' caches read it. */
 export interface VendorKeyChange {
   accountId: number;
   vendor: string;
-  /** Of two changes of one key the greater one is the later. */
+  /** Of two changes of one key, the later has the greater revision. */
   revision: bigint;
   state: VendorKeyState;
 }
 
 /** What changed at or after a time, and whether this process has the right master key. */
 export interface VendorKeyLook {
-  /** The database's present time. */
+  /** The database's current time. */
   now: Date;
   /** False when the database's keys are sealed under another master key than this process has. */
   masterKeyMatches: boolean;
@@ -42,16 +42,21 @@ export interface Rotation {
   resealed: number;
   /** The database was sealed under this master key before. */
   already: boolean;
-  /** Where the processes take their master key from: the operator has to change `environment`. */
+  /**
+   * Where the processes get their master key: for `environment`, the operator has to change it
+   * there.
+   */
   source: "environment" | "file";
 }
 
 /**
- * Where accounts' own vendor keys live, sealed. What `audit` gives is noted in the transaction that
- * does it. Implemented in `src/keys/store/vendor_keys.ts`.
+ * The store of accounts' own vendor keys, sealed. What `audit` gives is written to the audit log in
+ * the same transaction. Implemented in `src/keys/store/vendor_keys.ts`.
  */
 export interface VendorKeyStore {
-  /** Stores or replaces a key. Throws an Error of one line when the master key is another. */
+  /**
+   * Stores or replaces a key. Throws an Error of one line when the database has another master key.
+   */
   set(
     accountId: number,
     vendor: string,
@@ -61,19 +66,19 @@ export interface VendorKeyStore {
   /** False when none was stored. */
   remove(accountId: number, vendor: string, audit?: AuditNote): Promise<boolean>;
   list(accountId?: number): Promise<StoredVendorKey[]>;
-  /** Everything when `since` (database time) is null. */
+  /** Returns what changed at or after `since` (database time); everything for null. */
   changedSince(since: Date | null): Promise<VendorKeyLook>;
   /**
-   * Seals every key anew, in one transaction: a crash leaves all as before or all as after, and
-   * the same call again finishes it. Throws an Error of one line when the present master key is
-   * not the database's, or a stored key doesn't open.
+   * Reseals every key in one transaction: a crash leaves all of them or none resealed, and the same
+   * call again finishes it. Throws an Error of one line when the current master key is not the
+   * database's, or a stored key doesn't open.
    */
   rotate(next: MasterKey): Promise<Rotation>;
 }
 
 /**
- * A vendor key as somebody gave it, without the blanks around it. Throws an Error that doesn't
- * hold the value when it can't be one.
+ * Reads a vendor key, without the blanks around it. Throws an Error, which doesn't hold the value,
+ * for text that can't be one.
  */
 export function parseVendorKey(text: string): Secret {
   const value = text.trim();
@@ -89,7 +94,7 @@ export function parseVendorKey(text: string): Secret {
   return new Secret(value);
 }
 
-/** The last four characters; nothing of a value so short that they would give it away. */
+/** Returns the last four characters; none of a value so short that they would give it away. */
 export function lastFourOf(value: Secret): string {
   const text = value.reveal();
   return text.length < 16 ? "" : text.slice(-4);

@@ -5,18 +5,18 @@ import type { VendorKeyChange, VendorKeyStore } from "./vendor_key.ts";
 import type { Registry } from "../vendors/registry.ts";
 
 /**
- * Accounts' own vendor keys in memory, all of them: a call asks no database, whether its account
+ * All accounts' own vendor keys in memory, so that a call needs no database, whether its account
  * has stored a key or not.
  */
 export interface VendorKeyCache {
   /**
-   * The key that an account has stored for a vendor, or for the vendor whose keys it shares;
-   * undefined when there is none. Throws `store_unavailable` while nothing could be read yet, and
-   * `internal_error` for a key that doesn't open: going on without it would charge the credit that
-   * it was stored to spare.
+   * Returns the key that an account has stored for a vendor, or for the vendor whose keys it
+   * shares; undefined when there is none. Throws `store_unavailable` while nothing could be read
+   * yet, and `internal_error` for a key that doesn't open: going on without it would charge the
+   * credit that it was stored to spare.
    */
   find(accountId: number, vendorLabel: string): Promise<Secret | undefined>;
-  /** Reads what changed in the store since the last look. */
+  /** Reads what has changed in the store since the last refresh. */
   refresh(): Promise<void>;
 }
 
@@ -64,12 +64,13 @@ class CachedVendorKeys implements VendorKeyCache {
       );
     }
     this.#masterKeyMatches = masterKeyMatches;
-    // Rows become visible when their transaction commits, a little after the time they carry: each
-    // look goes back a minute. With the right master key again, what didn't open is tried anew.
+    // Rows become visible when their transaction commits, a little after their time of change, so
+    // each refresh looks back a minute. Once the master key is right again, all is read again,
+    // since some keys didn't open.
     this.#since = new Date(regained ? 0 : now.getTime() - 60_000);
   }
 
-  /** Calls that come before the first look share one. */
+  /** Calls that come before the first refresh share it. */
   #load(): Promise<void> {
     return this.#loading ??= this.refresh().finally(() => this.#loading = undefined);
   }
@@ -81,7 +82,7 @@ class CachedVendorKeys implements VendorKeyCache {
     if (older && !(changes.revision === change.revision && changes.state.kind === "unreadable")) {
       return;
     }
-    // Under another master key nothing opens; that is said once, for the process.
+    // Under another master key nothing opens; that is logged once for the process.
     if (change.state.kind === "unreadable" && !older && masterKeyMatches) {
       this.#deps.log.error("a stored vendor key can't be opened", {
         account: change.accountId,

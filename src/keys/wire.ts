@@ -1,4 +1,4 @@
-// Apart from its user: only the composition root builds a subject with its store.
+// A separate file, since only the composition root builds a subject with its store.
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";

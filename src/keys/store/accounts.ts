@@ -39,7 +39,7 @@ export function createAccounts(database: Database): AccountStore {
   };
 }
 
-/** Makes an account, as part of a transaction. */
+/** Inserts an account, as part of a transaction. */
 export async function insertAccount(
   database: Queryable,
   { name, tier, requestsPerMinute, burst }: Parameters<AccountStore["create"]>[0],
@@ -65,7 +65,7 @@ async function setTier(
   ...[id, change, audit]: Parameters<AccountStore["setTier"]>
 ): Promise<Account | undefined> {
   const find = `select ${accountColumns} from accounts where id = $1`;
-  // Two changes at a time would each keep what the other one changes.
+  // Without the lock, two concurrent changes would each undo the other's.
   const [old] = await tx.query(`${find} for no key update`, [id]);
   if (!old) return undefined;
   const { tier, requestsPerMinute, burst } = change(readAccount(old));
@@ -87,7 +87,7 @@ async function setTier(
   return changed;
 }
 
-/** An account out of a row; `prefix` stands before its columns' names. */
+/** Reads an account from a row whose column names begin with `prefix`. */
 export function readAccount(row: SqlRow, prefix = ""): Account {
   return {
     id: Number(row[`${prefix}id`]),

@@ -59,7 +59,7 @@ export function createApiKeys(database: Database): ApiKeyStore {
   };
 }
 
-/** With an account only a key of that account, and only one that isn't revoked. */
+/** Changes a key; with an account, only a key of that account that isn't revoked. */
 export async function changeKey(
   tx: Queryable,
   id: string,
@@ -89,7 +89,10 @@ export async function changeKey(
   return changed;
 }
 
-/** Undefined where there is none to revoke; with an account only a key of that account. */
+/**
+ * Revokes a key; with an account, only a key of that account. Undefined where there is none to
+ * revoke.
+ */
 export async function revokeKey(
   tx: Queryable,
   id: string,

@@ -42,7 +42,7 @@ export function createKeyChanges(database: Queryable): KeyChangeStore {
   };
 }
 
-/** $1 since when, $2 at most how many of each. */
+/** $1 since when, $2 how many of each at most. */
 const changedSinceSql = `with keys as (
     select id, changed_at from api_keys where changed_at >= $1::timestamptz
     order by changed_at limit $2
@@ -67,7 +67,7 @@ function listOf<Id>(
   return found.map((row) => ({ id: readId(row.id), changedAt: row.changed_at as Date }));
 }
 
-/** SQL: rows by their ids in $1. Each is looked up by itself, whatever the planner expects. */
+/** SQL: rows by their ids in $1, each looked up by itself, whatever the planner expects. */
 function heldRows(table: string, idType: string): string {
   return `unnest($1::${idType}[], $2::timestamptz[]) as held (held_id, held_at)
     cross join lateral (select * from ${table} one where one.id = held_id offset 0)`;
@@ -84,7 +84,7 @@ async function readChanged(
   { held, since }: { held: readonly Held<string | number>[]; since: Date },
 ): Promise<SqlRow[]> {
   const times = held.map(({ changedAt }) => changedAt === null ? null : new Date(changedAt));
-  // A plan that is kept, from when there were few rows, would read the whole table.
+  // A cached plan, from when there were few rows, would read the whole table.
   const options = { forceCustomPlan: true };
   return await database.query(text, [held.map(({ id }) => id), times, since], options);
 }

@@ -8,7 +8,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 
 type LastUses = Pick<AnalyticsReads, "lastUses">;
 
-/** What the key `from` was charged counts under the caps of `to` too. */
+/** Counts what the key `from` was charged under the caps of `to` too. */
 export type CarrySpend = (tx: Queryable, keys: { from: string; to: string }) => Promise<void>;
 
 export function createKeyService(
@@ -45,7 +45,7 @@ export function createKeyService(
              and (expires_at is null or expires_at > $3) for update`,
           [id, accountId, now],
         );
-        // Now that nobody else is replacing it.
+        // Read under the lock, when nobody else can be replacing the key.
         const [other] = await tx.query("select 1 from api_key_notes where replaces = $1", [id]);
         if (!old || other) return false;
         await tx.query(

@@ -9,11 +9,11 @@ import { claimMasterKey, masterKeyLine, readClaim } from "./master_key_claim.ts"
 export interface MasterKeySource {
   readonly source: "environment" | "file";
   current(): MasterKey;
-  /** Before a rotation commits: puts the new key where a start after a crash finds it. */
+  /** Called before a rotation commits: puts the new key where a start after a crash finds it. */
   prepare(next: MasterKey): Promise<void>;
-  /** After a rotation: goes on with the new key, and keeps it where the old one was kept. */
+  /** Called after a rotation: uses the new key from now on, and stores it where the old one was. */
   adopt(next: MasterKey): Promise<void>;
-  /** Looks whether another process that shares the file has put a new key there. */
+  /** Reads the file again, in case another process that shares it has put a new key there. */
   reread(): Promise<void>;
 }
 
@@ -25,11 +25,11 @@ export interface MasterKeyDeps {
 }
 
 /**
- * The master key at the start of a server. Without `MASTER_KEY` one is made once, in
- * `DATA_DIR/master.key`. A `MASTER_KEY` claims the database at once; a key that was made claims it
- * with the first vendor key that it seals, so that processes without stored keys need not share
- * one. Throws an Error of one line that names MASTER_KEY and says what to do when the database's
- * vendor keys are sealed under another one.
+ * Opens the master key at the start of a server. Without `MASTER_KEY` one is made once, in
+ * `DATA_DIR/master.key`. A `MASTER_KEY` claims the database at once; a key that was made here
+ * claims it with the first vendor key that it seals, so that processes without stored keys need not
+ * share one. Throws an Error of one line that names MASTER_KEY and says what to do when the
+ * database's vendor keys are sealed under another one.
  */
 export async function openMasterKey(deps: MasterKeyDeps): Promise<MasterKeySource> {
   const { configured, dataDir, database } = deps;
@@ -53,9 +53,9 @@ export async function openMasterKey(deps: MasterKeyDeps): Promise<MasterKeySourc
 }
 
 /**
- * The master key for a command that runs beside the servers: never makes one, as the servers would
- * not have it. Whether it is the database's is checked by what seals with it. Throws an Error of
- * one line when there is none.
+ * Finds the master key for a command that runs beside the servers. Never makes one, as the servers
+ * would not have it. Doesn't check that it is the database's; sealing with it does. Throws an Error
+ * of one line when there is none.
  */
 export async function findMasterKey(deps: MasterKeyDeps): Promise<MasterKeySource> {
   const claimed = (await readClaim(deps.database))?.fingerprint;
@@ -67,7 +67,7 @@ export async function findMasterKey(deps: MasterKeyDeps): Promise<MasterKeySourc
 }
 
 const fileName = "master.key";
-/** What a rotation is about to put in the place of the file. */
+/** The file that a rotation is about to put in the place of `fileName`. */
 const nextName = "master.key.next";
 
 async function sourceOf(
@@ -80,7 +80,7 @@ async function sourceOf(
   if (fromFile && (claimed === undefined || claimed === fromFile.fingerprint)) {
     return new FileKeySource(dataDir, fromFile);
   }
-  // A rotation that was cut between its commit and the change of the file is finished here.
+  // A rotation that was interrupted between its commit and the change of the file is finished here.
   const next = await readKeyFile(`${dataDir}/${nextName}`);
   if (next && next.fingerprint === claimed) {
     const source = new FileKeySource(dataDir, next);
@@ -132,7 +132,10 @@ class FileKeySource implements MasterKeySource {
   }
 }
 
-/** Undefined when there is no such file. Throws an Error of one line when it holds no key. */
+/**
+ * Reads a key from a file; undefined when there is no such file. Throws an Error of one line when
+ * it can't be read or holds no key.
+ */
 async function readKeyFile(path: string): Promise<MasterKey | undefined> {
   let text: string;
   try {
@@ -156,7 +159,10 @@ async function readKeyFile(path: string): Promise<MasterKey | undefined> {
   }
 }
 
-/** Whole or not at all, on the disk before it is relied on: without it stored keys are lost. */
+/**
+ * Writes the file whole or not at all, and to the disk before it is relied on: without it stored
+ * keys are lost.
+ */
 async function writeKeyFile(path: string, key: MasterKey): Promise<void> {
   const temporary = `${path}.${randomBase62(8)}`;
   try {
@@ -175,12 +181,12 @@ async function writeKeyFile(path: string, key: MasterKey): Promise<void> {
   }
 }
 
-/** Not every system lets a directory be synced; the file itself is there all the same. */
+/** Syncs a directory, where the system can; the file itself is there either way. */
 async function syncFolder(path: string): Promise<void> {
   try {
     const folder = await Deno.open(path);
     await folder.sync().finally(() => folder.close());
   } catch {
-    // Nothing is lost but the promise for a machine that loses power this moment.
+    // Only a loss of power at this moment could still lose the file.
   }
 }

@@ -18,8 +18,8 @@ export async function readClaim(database: Queryable): Promise<MasterKeyClaim | u
 }
 
 /**
- * Makes sure, for the rest of the transaction, that this is the database's master key, claiming
- * the database for it where none has. Gives the key's version. Throws an Error of one line.
+ * Makes sure, for the rest of the transaction, that this is the database's master key, claiming the
+ * database for it where none has. Returns the key's version. Throws an Error of one line.
  */
 export async function claimMasterKey(
   tx: Queryable,
@@ -37,7 +37,7 @@ export async function claimMasterKey(
   return claim.version;
 }
 
-/** Seals and opens values of any subject under the master key as it is at that moment. */
+/** Seals and opens values of any subject under the current master key. */
 export function createSealer(masterKey: () => Promise<MasterKeySource>) {
   return {
     /** Part of the transaction that stores the value. Throws an Error of one line. */
@@ -54,7 +54,7 @@ export function createSealer(masterKey: () => Promise<MasterKeySource>) {
   };
 }
 
-/** Who seals or rotates does so alone; both are rare. Held to the end of the transaction. */
+/** Lets one transaction at a time seal or rotate, which are rare. Held to its end. */
 export async function lockVendorKeys(tx: Queryable): Promise<void> {
   await tx.query("select pg_advisory_xact_lock($1)", [vendorKeyLock]);
 }
@@ -62,8 +62,8 @@ export async function lockVendorKeys(tx: Queryable): Promise<void> {
 const vendorKeyLock = 7_305_112_604_912;
 
 /**
- * What is wrong with this process's master key, and what the operator can do. `inFile`: another
- * one stands in the environment, but `DATA_DIR/master.key` is the right one.
+ * Says what is wrong with this process's master key, and what the operator can do. `inFile`: the
+ * environment has another one, but `DATA_DIR/master.key` is the right one.
  */
 export function masterKeyLine(what: "missing" | "environment" | "file" | "inFile"): string {
   return `${wrongs[what]}: ${

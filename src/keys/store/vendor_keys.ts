@@ -17,13 +17,16 @@ import { claimMasterKey, lockVendorKeys, masterKeyLine, readClaim } from "./mast
 
 const shown = "account_id, vendor, last_four, created_at, changed_at";
 
-/** Seals what else is sealed under the master key anew, in the rotation; gives how much that is. */
+/**
+ * Reseals, in the rotation, everything else that is sealed under the master key; returns how many
+ * values that were.
+ */
 export type ResealOthers = (
   tx: Queryable,
   reseal: (sealed: string, slot: SealedFor) => { sealed: string; keyVersion: bigint },
 ) => Promise<number>;
 
-/** `masterKey` is asked only where something is sealed or opened: listing and removing need none. */
+/** `masterKey` is called only to seal or open something: listing and removing need none. */
 export function createVendorKeys(
   database: Database,
   masterKey: () => Promise<MasterKeySource>,
@@ -146,7 +149,8 @@ async function rotate(
     const rows = await tx.query(
       "select account_id, vendor, sealed, key_version from vendor_keys where sealed is not null",
     );
-    // With nothing sealed the old key is not needed: the way on for who has lost it.
+    // With nothing sealed the old key isn't needed, so an operator who has lost it can still
+    // rotate.
     const isCurrentKey = claim === undefined ||
       claim.fingerprint === masterKeys.current().fingerprint;
     const checkCurrent = () => {
@@ -178,7 +182,7 @@ async function rotate(
 
 const chunkRows = 1000;
 
-/** The values stay what they were, so neither revision nor time of change moves. */
+/** The values themselves don't change, so revision and time of change stay. */
 const updateSealed = `update vendor_keys v set sealed = r.sealed, key_version = $2
   from json_to_recordset($1::text::json) as r(account_id bigint, vendor text, sealed text)
   where v.account_id = r.account_id and v.vendor = r.vendor`;
