@@ -23,7 +23,7 @@ export interface Span {
   readonly endMs: number;
   readonly isError: boolean;
   readonly attributes: Readonly<Record<string, SpanAttribute>>;
-  /** What was said, where that is captured; becomes attributes when the span is sent. */
+  /** The prompt and answer, where they are captured; become attributes when the span is sent. */
   readonly content?: CallContent;
 }
 
@@ -50,7 +50,7 @@ export interface EndedCall {
   traceId: string;
 }
 
-/** The name that the GenAI conventions have for a vendor's first alias; others are their alias. */
+/** The GenAI conventions' provider names, by a vendor's first alias; for others it is the alias. */
 const providerNames: Readonly<Record<string, string>> = {
   google: "gcp.gemini",
   gemini: "gcp.gemini",
@@ -65,18 +65,18 @@ const operations: Readonly<Record<string, string>> = {
   generate: "generate_content",
 };
 
-/** The provider's name for an alias of a vendor. */
+/** Returns the conventions' provider name for a vendor's alias. */
 export function providerName(alias: string): string {
   return providerNames[alias] ?? alias;
 }
 
-/** UTF-16 units of a call's payloads at most that go with its span. */
+/** Larger payloads of a call (UTF-16 units) don't go with its span. */
 export const contentMaxUnits = 256 * 1024;
 
 /**
- * A call's spans by the GenAI semantic conventions: a SERVER span, and below it a CLIENT span for each
- * request to a vendor. Only a SERVER span has what was said, where that is captured and the call's
- * record has it. `providerOf` names a vendor by its label.
+ * Builds a call's spans by the GenAI semantic conventions: a SERVER span, and below it a CLIENT
+ * span for each request to a vendor. Only the SERVER span has prompt and answer, where they are
+ * captured and recorded. `providerOf` maps a vendor's label to its provider name.
  */
 export function callSpans(
   ended: EndedCall,
@@ -128,7 +128,7 @@ export function callSpans(
       ...common,
       "gen_ai.provider.name": providerOf(request.vendor),
       "gen_ai.request.model": request.model,
-      // What was used belongs to the request that answered.
+      // Usage belongs to the request that answered.
       ...(index === ended.requests.length - 1 ? answerAttributes(ended) : {}),
       ...(request.errorCode === null ? {} : { "error.type": request.errorCode }),
       ...(request.httpStatus === null ? {} : { "http.response.status_code": request.httpStatus }),
@@ -159,12 +159,12 @@ function answerAttributes({ call, responseModel }: EndedCall): Record<string, Sp
   };
 }
 
-/** Nothing of a call whose content is not recorded. */
+/** Empty for a call whose content is not recorded, or too large. */
 function contentOf(settled: SettledCall): Pick<Span, "content"> {
   const { dialect, status, requestText: request, responseText: response } = settled;
   const units = (request?.length ?? 0) + (response?.length ?? 0);
   if (units === 0 || units > contentMaxUnits) return {};
-  // Not the whole call, whose media would wait with it.
+  // Not the whole call, whose media would be held in memory until the span is sent.
   const { accountId, transactionId, createdAt, sessionId, userId } = settled;
   const call = { accountId, transactionId, createdAt, sessionId, userId };
   return { content: { call, dialect, status, request, response } };

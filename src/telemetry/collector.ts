@@ -1,13 +1,13 @@
 import { systemSetTimer } from "../base/deadline.ts";
 import type { OtlpProtocol, OtlpRequest } from "./otlp.ts";
 
-/** How the collector is spoken to, whatever it is sent. */
+/** How requests are sent to the collector, whatever they carry. */
 export interface CollectorSettings {
   protocol: OtlpProtocol;
   headers: Readonly<Record<string, string>>;
-  /** Of one request. */
+  /** Time limit of one request. */
   timeoutMs: number;
-  /** Who sends; `service.name` among them. */
+  /** Attributes of the sender, `service.name` among them. */
   resource: Readonly<Record<string, string>>;
 }
 
@@ -44,5 +44,5 @@ export async function sendToCollector(
   }
 }
 
-/** By the OpenTelemetry protocol, after these the same request may be sent again. */
+/** Statuses after which the same request may be sent again, by the OpenTelemetry protocol. */
 const retriedStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);

@@ -1,8 +1,8 @@
 import type { ShownPart, ShownTurn, Transcript } from "../records/transcript.ts";
 
 /**
- * What was said in a call by the GenAI conventions: JSON texts, by attribute. Pictures and sounds
- * that stand in the store are named by their hash.
+ * Returns a call's prompt and answer by the GenAI conventions: JSON texts, by attribute. Images and
+ * audio in the store are named by their hash.
  */
 export function messageAttributes({ request, answers }: Transcript): Record<string, string> {
   const turns = request?.turns ?? [];
@@ -26,7 +26,7 @@ function inputMessage({ role, name, parts }: ShownTurn) {
   return { role, parts: parts.map(messagePart), ...(name === undefined ? {} : { name }) };
 }
 
-/** Kinds that the conventions don't have are generic parts, which may be of any type. */
+/** Kinds that the conventions lack become generic parts, which may have any type. */
 function messagePart(part: ShownPart): Record<string, unknown> {
   switch (part.type) {
     case "text":
@@ -63,7 +63,7 @@ function mediaPart(
   }
 }
 
-/** Arguments are an object; those of a custom tool, or that were cut, are text. */
+/** Parses a tool call's arguments; those of a custom tool, or that were cut, stay text. */
 function jsonOr(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -10,18 +10,19 @@ export interface MetricExportSettings extends CollectorSettings {
 
 export interface MetricExport {
   readonly everyMs: number;
-  /** Sends the present values. Rejects where the collector has not taken them. */
+  /** Sends the current values. Rejects where the collector has not taken them. */
   send(metrics: readonly MetricSnapshot[]): Promise<void>;
-  /** Sends the last values, at a stop: never rejects, and waits two seconds at most. */
+  /** Sends the last values at a stop: never rejects, and takes two seconds at most. */
   sendLast(metrics: readonly MetricSnapshot[]): Promise<void>;
 }
 
-/** A stop doesn't wait longer for a collector that hangs. */
+/** How long a stop waits for a collector that hangs. */
 const longestLastMs = 2_000;
 
 /**
- * Sends what `/metrics` shows to a collector. Values are sums since the start: what it missed while
- * it was away is in the next ones, so nothing waits for it.
+ * Sends what `/metrics` shows to a collector. Values are sums since the start, so what the
+ * collector missed while it was unreachable is in the next ones, and nothing has to be queued for
+ * it.
  */
 export function createMetricExport(
   { endpoint, everyMs, ...collector }: MetricExportSettings,

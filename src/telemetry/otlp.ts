@@ -10,7 +10,7 @@ import type { Span } from "./call_spans.ts";
 
 export type OtlpProtocol = "http/protobuf" | "http/json";
 
-/** Who sends. */
+/** The sender of spans and metrics. */
 export interface OtlpResource {
   readonly attributes: Readonly<Record<string, string>>;
   readonly version: string;
@@ -31,8 +31,8 @@ const statusUnset = 0;
 const statusError = 2;
 
 /**
- * Spans as a request. This module is loaded only where something is exported: it is the only one
- * that needs OpenTelemetry's packages.
+ * Writes spans as a request. This module is loaded only where something is exported: it alone needs
+ * OpenTelemetry's packages.
  */
 export function writeSpans(
   spans: readonly Span[],
@@ -46,7 +46,9 @@ export function writeSpans(
   return requestOf(serializer.serializeRequest(written), protocol);
 }
 
-/** The present values of all metrics as a request; counters count since `sinceMs`, Unix time. */
+/**
+ * Writes the current values of all metrics as a request; counters count since `sinceMs`, Unix time.
+ */
 export function writeMetrics(
   metrics: readonly MetricSnapshot[],
   protocol: OtlpProtocol,
@@ -105,7 +107,9 @@ interface Times {
   endTime: [number, number];
 }
 
-/** The unit stands in the name, as Prometheus has it, so that both ways lead to the same series. */
+/**
+ * The unit is part of the name, as in Prometheus, so that both ways of export give the same series.
+ */
 function serializedMetric({ name, help, type, values }: MetricSnapshot, times: Times) {
   const kind = type as keyof typeof dataPointTypes;
   const all = (values as readonly MetricValue[]).filter(({ value }) => Number.isFinite(value));
@@ -120,7 +124,7 @@ function serializedMetric({ name, help, type, values }: MetricSnapshot, times: T
   };
 }
 
-/** Prometheus counts what lies below each bound, OpenTelemetry what lies between two. */
+/** Prometheus counts the values below each bound, OpenTelemetry those between two bounds. */
 function histogramsOf(name: string, values: readonly MetricValue[]) {
   const byLabels = Map.groupBy(
     values,

@@ -9,11 +9,11 @@ export interface SpanExporterOptions {
   send: (spans: readonly Span[]) => Promise<Sent>;
   log: Pick<Log, "warn" | "info">;
   setTimer: SetTimer;
-  /** Spans that wait at most; later ones are dropped. */
+  /** Cap on waiting spans; later ones are dropped. */
   maxWaiting?: number;
-  /** Spans of one request at most. */
+  /** Cap on the spans of one request. */
   maxBatch?: number;
-  /** UTF-16 units of captured content that wait at most. */
+  /** Cap on the captured content that waits, in UTF-16 units. */
   maxContentUnits?: number;
   /** How long spans wait for others. */
   delayMs?: number;
@@ -22,15 +22,18 @@ export interface SpanExporterOptions {
 /** The longest pause between two tries while the collector is away. */
 const longestPauseMs = 30_000;
 
-/** UTF-16 units of captured content in one request: what a collector takes, and quickly written. */
+/**
+ * Cap on the captured content of one request, in UTF-16 units: collectors accept that much, and it
+ * is written quickly.
+ */
 const batchContentUnits = 4 * contentMaxUnits;
 
-/** A stop doesn't wait longer for a collector that hangs. */
+/** How long a stop waits for a collector that hangs. */
 const longestCloseMs = 2_000;
 
 /**
- * Sends spans in batches, in the background. While the collector is away or hangs they wait, up to a
- * bound, beyond which new ones are dropped and counted: calls never wait for it.
+ * Sends spans in batches, in the background. While the collector is unreachable or hangs, spans
+ * wait, up to a bound beyond which new ones are dropped and counted: calls never wait for it.
  */
 export class SpanExporter {
   readonly #options: Required<SpanExporterOptions>;

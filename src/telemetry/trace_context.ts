@@ -8,8 +8,8 @@ export interface TraceContext {
 }
 
 /**
- * Reads the header `traceparent`; undefined for one that is not valid, which starts a new trace as
- * the specification has it. Later versions may have more fields behind those of version 00.
+ * Reads the header `traceparent`; undefined for one that is not valid, which starts a new trace, as
+ * the specification demands. Later versions may have more fields after those of version 00.
  */
 export function readTraceparent(value: string | undefined): TraceContext | undefined {
   const match = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(

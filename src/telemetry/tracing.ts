@@ -16,14 +16,14 @@ import { SpanExporter } from "./span_exporter.ts";
 import { newTraceId, readTraceparent } from "./trace_context.ts";
 
 export interface TracingSettings extends CollectorSettings {
-  /** Where traces go: the whole address. */
+  /** The full URL that traces are sent to. */
   endpoint: string;
   /** Spans hold prompts and answers too. */
   capturesContent: boolean;
 }
 
 export interface Tracing {
-  /** The trace of a call with this header; undefined where it has none. */
+  /** Returns the trace id for a call with this header; undefined for a call without a trace. */
   traceIdOf(traceparent: string | undefined): string | undefined;
   observe(ended: ObservedEnd): void;
   readonly measures: Measures;
@@ -32,7 +32,7 @@ export interface Tracing {
 
 type ObservedEnd = Omit<EndedCall, "parent" | "traceId"> & { traceparent: string | undefined };
 
-/** Traces are not exported; a caller's own are recorded all the same. */
+/** Exports no traces; the ids of callers' own traces are still recorded. */
 export const noTracing: Tracing = {
   traceIdOf: (traceparent) => readTraceparent(traceparent)?.traceId,
   observe() {},
@@ -49,7 +49,7 @@ export function createTracing(
     version: string;
     /** The GenAI conventions' name of a vendor, by its label. */
     providerOf: (label: string) => string;
-    /** What was said, whatever the dialect. */
+    /** Reads a call's prompt and answer in any dialect. */
     readContent: (content: CallContent) => Promise<Transcript>;
     /** Whether a call was erased before its span was sent. */
     isErased: (call: SelectableCall) => boolean;
@@ -80,7 +80,7 @@ export function createTracing(
     observe({ traceparent, ...ended }) {
       const parent = readTraceparent(traceparent);
       const { traceId } = ended.call;
-      // A caller that doesn't sample its trace wants none of ours.
+      // A caller that doesn't sample its trace wants no spans of ours in it.
       if (traceId === undefined || parent?.isSampled === false) return;
       exporter.add(callSpans({ ...ended, parent, traceId }, providerOf, capturesContent));
     },
