@@ -1,7 +1,7 @@
 /** Who acts: a person of the dashboard, the operator's command line, or an API key. */
 export interface Actor {
   personId: string | null;
-  /** As people know them. */
+  /** As people know the actor. */
   name: string;
 }
 
@@ -16,7 +16,7 @@ export function keyAsActor({ name, prefix }: { name: string; prefix: string }): 
 export interface AuditEntry {
   accountId: number;
   actor: Actor;
-  /** What was done, as `api_key.created`. */
+  /** What was done, such as `api_key.created`. */
   action: string;
   /** What it was done to: a key's name, an address. */
   subject: string;
@@ -24,7 +24,10 @@ export interface AuditEntry {
   detail: string;
 }
 
-/** An act that is noted in the very transaction that does it: there is never one without the other. */
+/**
+ * An act that is noted in the same transaction that performs it: there is never one without the
+ * other.
+ */
 export interface AuditNote extends AuditEntry {
   at: Date;
 }
@@ -34,12 +37,12 @@ export interface AuditRow extends AuditEntry {
   at: Date;
 }
 
-/** Where acts are noted, for good. Implemented in `src/audit/store/audit.ts`. */
+/** The permanent log of acts. Implemented in `src/audit/store/audit.ts`. */
 export interface AuditLog {
   record(entry: AuditEntry): Promise<void>;
   /**
-   * Those of an account, or with null of all, the latest first; `before` is the id of the last row
-   * of the page before.
+   * Lists the acts of one account, or, for null, of all, the latest first; `before` is the last id
+   * of the previous page.
    */
   list(
     accountId: number | null,

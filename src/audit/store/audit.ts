@@ -29,7 +29,7 @@ export function createAuditLog(database: Queryable, now: () => Date): AuditLog {
   };
 }
 
-/** Notes an act as part of a transaction; nothing where there is none to note. */
+/** Notes an act as part of a transaction; does nothing without one. */
 export async function writeAudit(tx: Queryable, entry: AuditNote | undefined): Promise<void> {
   if (!entry) return;
   await tx.query(
