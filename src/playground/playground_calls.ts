@@ -14,7 +14,7 @@ import type { Relay } from "../relay/relay.ts";
 import type { Reply } from "../relay/reply.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 
-/** A conversation that a person has with a model, with what was asked of the model. */
+/** A person's conversation with a model, and the settings of the request. */
 export interface PlaygroundRequest {
   /** As in the unified list. */
   model: string;
@@ -28,7 +28,7 @@ export interface PlaygroundRequest {
 export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type Effort = typeof efforts[number];
 
-/** What comes of a call while it runs; `end` is the last, also after an error. */
+/** An event of a running call; `end` is the last one, also after an error. */
 export type PlaygroundEvent =
   | { kind: "text"; text: string }
   | { kind: "reasoning"; text: string }
@@ -59,7 +59,9 @@ export interface PlaygroundCallDeps {
   newId: () => string;
 }
 
-/** In place of a key's id in the records of people's calls, and the app that they are tagged with. */
+/**
+ * Replaces a key's id in the records of people's calls, and is the app that they are tagged with.
+ */
 export const playgroundKeyId = "playground";
 
 export function createPlaygroundCalls(deps: PlaygroundCallDeps): PlaygroundCalls {
@@ -96,7 +98,9 @@ async function* send(
   yield { kind: "end", record: caller.trace.settled };
 }
 
-/** People have no key: what they may do is decided by their session's role. */
+/**
+ * Builds a principal for people, who have no key: their session's role decides what they may do.
+ */
 function principalOf(account: Account, now: Date): Principal {
   const open = { scopes: [], models: [], capDayNanos: null, capMonthNanos: null } as const;
   return {
@@ -116,7 +120,7 @@ async function takeToken({ rateLimiter }: PlaygroundCallDeps, account: Account):
   }
 }
 
-/** The tag stands first, so that it is the one that counts. */
+/** Puts the app's tag first, since the first tag counts. */
 function tagged(request: PlaygroundRequest): PlaygroundRequest {
   const tag = `/// APP ${playgroundKeyId}\n`;
   if (request.system !== "") return { ...request, system: tag + request.system };
