@@ -16,11 +16,14 @@ export interface CostLines {
   row: PriceRow;
   usage: Usage;
   lines: CostLine[];
-  /** Whether the lines come to the recorded cost; they don't where another price has held since. */
+  /** Whether the lines add up to the recorded cost; they don't if a price has changed since. */
   isExact: boolean;
 }
 
-/** Finds the prices that a stored call was priced with, and what its cost is made of. */
+/**
+ * Builds the function that finds the prices that a stored call was priced with, and what its cost
+ * is made of.
+ */
 export function createCostLines({ priceVersions, archivePrices, registry, prices }: {
   priceVersions: Pick<PriceVersionStore, "find">;
   /** Stores versions that aren't stored yet. */
@@ -41,17 +44,17 @@ export function createCostLines({ priceVersions, archivePrices, registry, prices
 }
 
 export interface BilledLine {
-  /** A price row's own word, or `vendor_cost`, `set_aside`, `recorded` for a cost as a whole. */
+  /** A field of price rows, or `vendor_cost`, `set_aside`, `recorded` for a cost as a whole. */
   dimension: string;
   quantity: number;
-  /** Pico-dollars for one, service tier included. */
+  /** Pico-dollars per unit, service tier included. */
   unitPico: bigint;
   nanos: bigint;
 }
 
 /**
- * The lines of a recorded cost, which add up to it to the nano-dollar; none where it is 0 or unknown.
- * A cost that its lines don't come to is one line, never lines that only look right.
+ * Returns the lines of a recorded cost, which add up to it to the nano-dollar; none where it is 0
+ * or unknown. A cost that its lines don't add up to is one line, never lines that only look right.
  */
 export function billedLines(
   { costNanos, billingBasis }: Pick<InteractionSummary, "costNanos" | "billingBasis">,
@@ -78,7 +81,7 @@ export function billedLines(
   });
 }
 
-/** The listed rate, or where a factor changed it, what one unit came to. */
+/** Returns the listed rate, or, where a factor changed it, what one unit cost. */
 function unitPicoOf({ count, ratePico, pico }: CostLine): bigint {
   const listed = Number(ratePico) * count;
   if (count === 0 || Math.abs(listed - Number(pico)) <= Math.max(2, listed * 1e-12)) {
@@ -87,7 +90,7 @@ function unitPicoOf({ count, ratePico, pico }: CostLine): bigint {
   return BigInt(Math.round(Number(pico) / count));
 }
 
-/** Undefined where the record doesn't say enough, or its prices are unknown by now. */
+/** Undefined where the record doesn't say enough, or its prices are no longer known. */
 export function costLines(
   { summary, pricedUsageText }: Pick<InteractionDetail, "summary" | "pricedUsageText">,
   version: PriceVersion | undefined,

@@ -6,22 +6,22 @@ export interface PriceVersion {
   version: string;
   label: string;
   model: string;
-  /** In the words of `PRICES_FILE`, as JSON text. */
+  /** The fields of `PRICES_FILE`, as JSON text. */
   fieldsText: string;
   source: string;
   checkedOn: string | null;
 }
 
-/** Prices as they were, for people who ask what a record's `price_version` meant. */
+/** Past prices, for people who ask what a record's `price_version` meant. */
 export interface PriceVersionStore {
-  /** Keeps versions that aren't there yet. */
+  /** Stores the versions that aren't there yet. */
   keep(versions: readonly PriceVersion[]): Promise<void>;
   find(version: string): Promise<(PriceVersion & { firstSeenAt: Date }) | undefined>;
 }
 
 /**
- * Gives a job that keeps the prices behind every version that records may name: the table's, the
- * operator's and those learned from vendors' lists. What was kept once isn't sent again.
+ * Builds a job that stores the prices behind every version that records may name: the table's, the
+ * operator's and those learned from vendors' lists. A version that was stored isn't sent again.
  */
 export function createPriceArchive(prices: Prices, store: PriceVersionStore): () => Promise<void> {
   const recorded = new Set<string>();

@@ -24,19 +24,19 @@ export interface RowComparison {
   row: PriceRow;
   at: Date;
   difference: PriceDifference;
-  /** Why it is meant; undefined: nobody has explained it. */
+  /** Why the difference is intended; undefined: unexplained. */
   why: string | undefined;
 }
 
 export interface TableComparison {
-  /** Rows that hold now or will, and how many of them the package has. */
+  /** Rows that are or will be in force; `compared` counts those that the package has too. */
   rows: number;
   compared: number;
   equal: number;
   differences: RowComparison[];
 }
 
-/** Asks every vendor for its models; one that can't be asked is said to be so. */
+/** Asks every vendor for its models; `state` says which vendors couldn't be asked. */
 export async function findGaps(
   parts: { registry: Registry; prices: Prices; catalogue: Catalogue; publicPrices: PublicPrices },
   now: Date,
@@ -55,7 +55,7 @@ export async function findGaps(
   }));
 }
 
-/** Compares the operator's and the bundled rows, as far as they hold now or will, with the package. */
+/** Compares the operator's and the bundled rows that are or will be in force with the package. */
 export function compareTable(
   parts: { prices: Prices; publicPrices: PublicPrices },
   now: Date,
@@ -95,7 +95,10 @@ function gapsOf(
   };
 }
 
-/** Each row with a time at which it is the one that holds; an operator's row hides the bundled one. */
+/**
+ * Returns each row that is or will be in force, with a time at which it is; an operator's row hides
+ * the bundled one.
+ */
 function rowsInForce(rows: readonly PriceRow[], now: Date): { row: PriceRow; at: Date }[] {
   const models = Map.groupBy(
     rows.filter((row) => row.model !== "*"),

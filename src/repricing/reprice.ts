@@ -4,7 +4,7 @@ import type { Prices } from "../pricing/table/prices.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { storedUsage } from "./stored_usage.ts";
 
-/** What pricing the calls of one model again came to; amounts in nano-dollars, over all its calls. */
+/** The result of repricing one model's calls; amounts in nano-dollars, over all its calls. */
 export interface ModelCorrection {
   vendor: string;
   model: string;
@@ -12,16 +12,16 @@ export interface ModelCorrection {
   corrected: number;
   oldCostNanos: bigint;
   newCostNanos: bigint;
-  /** What the balances lose on top; below zero: get back. */
+  /** What the balances are charged in addition; below zero: refunded. */
   chargedNanos: bigint;
   unchanged: Record<UnchangedReason, number>;
 }
 
 /**
- * Prices the stored calls of these accounts again at `prices`, each at the row of its own time, and
- * writes what changed unless it is a dry run, which walks the same code. Memory stays flat: one
- * small batch of rows, and one sum per model. `prices` must hold no learned rows, since a vendor's
- * list of today says nothing about a call of last month.
+ * Prices the stored calls of these accounts again at `prices`, each by the row of its own time, and
+ * writes what changed, except in a dry run, which runs the same code. Memory stays flat: one small
+ * batch of rows, and one sum per model. `prices` must hold no learned rows, since a vendor's list
+ * of today says nothing about a call of last month.
  */
 export async function reprice(
   deps: { store: RepricingStore; prices: Prices; registry: Registry },
@@ -76,7 +76,7 @@ function add(
   written: ReadonlySet<string>,
 ): void {
   const old = call.costNanos ?? 0n;
-  // What somebody else changed meanwhile counts as it was read.
+  // A call that was changed by others meanwhile counts as it was read.
   const corrected = isCorrection(outcome) && written.has(call.transactionId) ? outcome : undefined;
   sum.calls++;
   sum.oldCostNanos += old;

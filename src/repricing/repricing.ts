@@ -4,8 +4,8 @@ import type { CorrectedCall, PricedCall, PricedCallQuery } from "../records/anal
 import type { Usage } from "../shared/usage.ts";
 
 /**
- * Where calls and their charges are corrected. Implemented in `src/repricing/store/`; an absent store
- * throws `Fault("store_unavailable")`.
+ * The store that corrects calls and their charges. Implemented in `src/repricing/store/`; throws
+ * `Fault("store_unavailable")` when it can't be reached.
  */
 export interface RepricingStore {
   /** One account's calls that have a cost or could have one, oldest first, in small batches. */
@@ -22,7 +22,7 @@ export interface RepricingStore {
 export type UnchangedReason = "vendor_cost" | "disputed" | "no_usage" | "no_price" | "list_price";
 
 /**
- * The call at this price row: corrected, `"same"`, or why it keeps what it has:
+ * Prices a call by this row. Returns the corrected call, `"same"`, or why it keeps its cost:
  *
  * - `vendor_cost`: the vendor reported its charge, which no price table changes;
  * - `disputed`: the reported usage can't be true, so the authorized amount was charged;
@@ -31,7 +31,7 @@ export type UnchangedReason = "vendor_cost" | "disputed" | "no_usage" | "no_pric
  * - `list_price`: only a fallback row is left, and the call was priced at something better, such as
  *   the vendor's own list of that day, which isn't kept.
  *
- * The charge follows the cost where the service's own key was used, unless it was given back.
+ * The charge follows the cost where the service's own key was used, unless it was refunded.
  */
 export function repriced(
   call: PricedCall,

@@ -6,9 +6,9 @@ import type { Usage } from "../shared/usage.ts";
 import type { Registry } from "../vendors/registry.ts";
 
 /**
- * The usage that a stored call was priced on. Rows from before it was kept have the vendor's own
- * object, read again in the dialect in which the vendor was called; the columns' totals hold where
- * they say something else, as they do for an answer that was cut and counted by us.
+ * Returns the usage that a stored call was priced by. Older rows without it have the vendor's own
+ * object, which is read again in the dialect in which the vendor was called. Where the columns'
+ * totals differ from that, as for an answer that was cut and counted here, the totals count.
  */
 export function storedUsage(call: PricedCall, registry: Registry): Usage | undefined {
   if (call.pricedUsageText !== null) return JSON.parse(call.pricedUsageText) as Usage;
@@ -31,7 +31,10 @@ function rawUsage(call: PricedCall, registry: Registry): Usage | undefined {
   return undefined;
 }
 
-/** The column holds the sum of both lifetimes, which only the vendor's own object tells apart. */
+/**
+ * Splits a column that sums up both cache lifetimes, which only the vendor's own object tells
+ * apart.
+ */
 function lifetimes(raw: Usage | undefined, written: number | undefined): Partial<Usage> {
   if (written === undefined) return {};
   const cacheWriteLong = Math.min(raw?.cacheWriteLong ?? 0, written);
@@ -50,9 +53,9 @@ function parse(text: string): unknown {
 }
 
 /**
- * A vendor's own usage object, as records keep it, in the neutral form; undefined when it holds no
- * numbers. What a dialect reports elsewhere in its answer (the service tier of chat, searches of
- * generate) isn't in it.
+ * Reads a vendor's own usage object, as records keep it, into the neutral form; undefined when it
+ * holds no numbers. What a dialect reports elsewhere in its answer (the service tier of chat,
+ * searches of generate) isn't in it.
  */
 export function readRawUsage(
   dialect: DialectName,

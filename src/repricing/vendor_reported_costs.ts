@@ -5,7 +5,7 @@ import type { Prices } from "../pricing/table/prices.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { storedUsage } from "./stored_usage.ts";
 
-/** What a vendor reported as its charges for one model, beside its price list. Nano-dollars. */
+/** What a vendor reported as its charges for one model, and its list price. Nano-dollars. */
 export interface VendorReportedCost {
   vendor: string;
   model: string;
@@ -16,7 +16,7 @@ export interface VendorReportedCost {
   comparedNanos: bigint;
 }
 
-/** Vendors that report their cost are believed; this compares them with their own price lists. */
+/** Compares the costs that vendors report, which are trusted, with the vendors' own price lists. */
 export async function vendorReportedCosts(
   deps: { store: RepricingStore; prices: Prices; registry: Registry },
   accountIds: readonly number[],

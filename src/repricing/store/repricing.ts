@@ -7,8 +7,8 @@ import { postBudgetCharges } from "../../budgets/store/budget_charges.ts";
 import type { AnalyticsStore, CorrectedCall, PricedCall } from "../../records/analytics_store.ts";
 
 /**
- * Stored calls priced again: calls and ledger change in one transaction where both share a database,
- * else the ledger first.
+ * Builds the store. Calls and ledger change in one transaction where both share a database; else
+ * the ledger changes first.
  */
 export function createRepricing(database: Database, analytics: AnalyticsStore): RepricingStore {
   return {
@@ -42,8 +42,8 @@ export function createRepricing(database: Database, analytics: AnalyticsStore): 
 }
 
 /**
- * The calls with the charge of those that were refunded since they were read as it was. A charge that
- * is posted or refunded meanwhile locks the account first; so does this.
+ * Locks the account, and returns the calls; those that were refunded since they were read keep
+ * their charge. Posting or refunding a charge locks the account first too.
  */
 async function lockUnrefunded(
   tx: Queryable,
@@ -73,7 +73,7 @@ async function adjust(
       note: `repriced from ${call.priceVersion ?? "no price"} to ${priceVersion}`,
     }))),
   ]);
-  // What cost nothing so far is in no cap and no budget.
+  // Calls that cost nothing so far are in no cap and no budget.
   const first = changed.filter(({ call }) => call.chargedNanos === 0n)
     .map(({ call, chargedNanos }) => ({ ...call, chargedNanos }));
   await insertKeyCharges(tx, first);
@@ -84,7 +84,7 @@ async function adjust(
   );
 }
 
-/** A charge that was given back stays so, even if its call's row doesn't say it yet. */
+/** Finds the refunded calls. A refund counts even if the call's row doesn't show it yet. */
 async function refundedAmong(
   database: Queryable,
   calls: readonly PricedCall[],
