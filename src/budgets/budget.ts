@@ -18,7 +18,7 @@ export const budgetLimits = { perAccount: 10_000 } as const;
  */
 export const budgetNameLengths = { app: maxTagLength, user: longestEndUser } as const;
 
-/** What a budget is on: all calls of the account, those of an app, or those of an end user. */
+/** What a budget limits: all calls of the account, those of an app, or those of an end user. */
 export interface BudgetScope {
   readonly kind: "account" | "app" | "user";
   /** The app or the end user; empty for the account. */

@@ -15,7 +15,7 @@ import {
 } from "./budget.ts";
 import type { BudgetCache, BudgetedCaller } from "./budget_cache.ts";
 
-/** What is held of budgets for one call. Only the first `settle` counts. */
+/** What one call holds under its budgets. Only the first `settle` counts. */
 export interface BudgetHold {
   /** The leases that the charge comes out of. */
   readonly leaseIds: readonly string[];

@@ -25,7 +25,7 @@ export interface BudgetService {
    * calls of this process at once, to those of others within five seconds. Throws `BudgetError`.
    */
   set(request: BudgetRequest, actor: BudgetActor): Promise<StoredBudget>;
-  /** Changes limits alone. Undefined where there is none of this id. Throws `BudgetError`. */
+  /** Changes only limits. Undefined where there is none of this id. Throws `BudgetError`. */
   change(id: string, limits: ChangedLimits, actor: BudgetActor): Promise<StoredBudget | undefined>;
   /** Removes a budget. False where there is none of this id, or none of this account. */
   remove(id: string, actor: BudgetActor, accountId?: number): Promise<boolean>;
@@ -40,7 +40,7 @@ export interface BudgetServiceDeps {
   store: BudgetStore;
   clock: Pick<Clock, "now">;
   newId: () => string;
-  /** What an account's calls in this scope were charged since a time. */
+  /** Returns what an account's calls in this scope were charged since a time. */
   chargedSince: (accountId: number, scope: BudgetScope, since: Date) => Promise<bigint>;
   /** Applies a change in this process. */
   changed: () => Promise<void>;

@@ -10,7 +10,7 @@ import { type BudgetHolds, createBudgetHolds } from "./budget_holds.ts";
 import { type BudgetService, createBudgetService } from "./budget_service.ts";
 import { createBudgetStore } from "./store/budgets.ts";
 
-/** What accounts, apps and end users may spend. */
+/** The limits on what accounts, apps and end users spend. */
 export interface BudgetServices {
   budgets: BudgetService;
   budgetCache: BudgetCache;

@@ -40,7 +40,7 @@ const marginMs = 250;
 
 /**
  * One account's credit in this process: a lease, what calls under way have reserved of it, and how
- * much is worth holding. Knows no store and no timer; times are those of a monotonic clock.
+ * much is worth holding. Uses no store and no timer; times are those of a monotonic clock.
  */
 export class AccountLease {
   readonly #policy: LeasePolicy;
@@ -113,7 +113,7 @@ export class AccountLease {
     this.#recentBound = boundNanos > fallen ? boundNanos : fallen;
   }
 
-  /** What waiting calls need, and what is worth taking ahead of need. */
+  /** Returns what waiting calls need, and what is worth taking ahead of need. */
   demand(waiting: readonly bigint[], nowMs: number): Demand {
     const free = this.freeNanos(nowMs);
     const least = waiting.reduce((one, other) => other < one ? other : one);
@@ -125,11 +125,14 @@ export class AccountLease {
     });
   }
 
-  /** What to take while nobody waits, so that the next calls don't have to; undefined: nothing. */
+  /**
+   * Returns what to take while no call waits, so that the next ones don't have to; undefined:
+   * nothing.
+   */
   demandAhead(nowMs: number): Demand | undefined {
     const target = this.#target(nowMs);
     const free = this.freeNanos(nowMs);
-    // Full enough to go on for more than a minute if the store goes away now.
+    // Enough for more than a minute, should the store become unreachable now.
     const isFull = free >= target * 3n / 4n;
     if (this.#isIdle(nowMs) || this.#isScarce(free) || isFull) return undefined;
     const others = this.#othersNanos;

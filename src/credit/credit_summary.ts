@@ -5,7 +5,7 @@ import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 import type { Credit } from "./ledger.ts";
 import type { SpendStore } from "./spend_cap.ts";
 
-/** What an account has left and a key has spent. Amounts in nano-dollars. */
+/** An account's balance and a key's spend. Amounts in nano-dollars. */
 export interface CreditSummary {
   balanceNanos: bigint;
   /** What the key was charged this day and this month (UTC); 0 for a key without caps. */

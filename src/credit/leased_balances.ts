@@ -37,7 +37,10 @@ export class LeasedBalances<Id extends number | string> {
     this.#deps = deps;
   }
 
-  /** Throws `refusal`, or `store_unavailable` when the lease has no room and the store is away. */
+  /**
+   * Throws `refusal`, or `store_unavailable` when the lease has no room and the store is
+   * unreachable.
+   */
   reserve(id: Id, boundNanos: bigint): Promise<Reservation> {
     if (boundNanos <= 0n) return Promise.resolve(freeOfCharge);
     return this.#balances.of(id, () => new BalanceQueue(id, this.#deps)).reserve(boundNanos);
@@ -48,7 +51,7 @@ export class LeasedBalances<Id extends number | string> {
     return this.#balances.get(id)?.lease.inFlightNanos ?? 0n;
   }
 
-  /** The balances that this process holds something of, or did lately. */
+  /** The ids of balances that this process holds part of, or held lately. */
   ids(): readonly Id[] {
     return [...this.#balances.keys()];
   }
@@ -256,7 +259,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
   async #release(back: LeaseReturn<Id>): Promise<void> {
     const availableNanos = await this.#deps.store.release(back);
     this.#returns = this.#returns.filter((one) => one !== back);
-    // What has just gone back for others is not fetched again at once.
+    // Credit that was just returned for others is not fetched again at once.
     this.#pausePrefetch();
     this.lease.noteOthers(availableNanos);
   }

@@ -91,7 +91,7 @@ export interface LeaseStore<Id> {
   release(back: LeaseReturn<Id>): Promise<bigint>;
   /** Extends leases to `leaseSeconds` from now; resolves to the ids of those that still exist. */
   renew(held: readonly OpenLease<Id>[], leaseSeconds: number): Promise<ReadonlySet<string>>;
-  /** What is left for anyone to lease, by id. */
+  /** Returns what is left for anyone to lease, by id. */
   available(ids: readonly Id[]): Promise<ReadonlyMap<Id, bigint>>;
 }
 

@@ -14,8 +14,8 @@ export type { Reservation } from "./account_lease.ts";
  */
 export interface Reservations {
   /**
-   * Reserves what a call can cost at most. Throws `insufficient_credits` when the balance doesn't
-   * cover it, `store_unavailable` when the lease doesn't and the store is away.
+   * Reserves the most that a call can cost. Throws `insufficient_credits` when the balance doesn't
+   * cover it, `store_unavailable` when the lease doesn't and the store is unreachable.
    */
   reserve(accountId: number, boundNanos: bigint): Promise<Reservation>;
   /** Returns the account's credit, with this process's calls under way as they are now. */

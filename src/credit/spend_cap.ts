@@ -4,7 +4,7 @@ import type { ApiKey } from "../keys/api_key.ts";
 import { Fault, isStoreAway } from "../shared/fault.ts";
 import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 
-/** What capped keys may spend in a day and a month of UTC. Amounts in nano-dollars. */
+/** The caps on what keys spend in a day and a month of UTC. Amounts in nano-dollars. */
 export interface SpendCaps {
   /**
    * Holds the call's upper bound under the key's caps until the call is settled. Calls of this

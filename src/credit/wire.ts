@@ -7,7 +7,7 @@ import { createReservations, type Reservations } from "./reservations.ts";
 import { createSpendCaps, type SpendCaps } from "./spend_cap.ts";
 import { createSpend } from "./store/spend.ts";
 
-/** What calls are paid from: credit, and the caps of keys. */
+/** What pays for calls and limits them: credit, and the caps of keys. */
 export interface CreditServices {
   reservations: Reservations;
   spendCaps: SpendCaps;

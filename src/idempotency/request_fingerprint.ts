@@ -13,7 +13,7 @@ export interface RepeatableRequest {
   query?: string;
   /** `X-Request-ID` as the caller sent it. */
   requestId: string;
-  /** The body as it was sent; of a multipart body a text that stands for its parts. */
+  /** The body as it was sent; for a multipart body, a text that stands for its parts. */
   bodyText: string;
 }
 
@@ -84,7 +84,7 @@ export type Finished =
  */
 export interface ReplayStore {
   /**
-   * Claims the id in one conditional write: `free` means that it is now this claim's. A claim that
+   * Claims the id in one conditional write: `free` means that this claim now has it. A claim that
    * this process left behind, or that nobody renews, is taken over.
    */
   claim(claim: Claim): Promise<ReplayState>;
@@ -92,11 +92,14 @@ export interface ReplayStore {
   look(id: ReplayId): Promise<ReplayState>;
   /** Stores the answer for 24 hours; may be called again, and without a claim in the store. */
   finish(claim: Claim, answer: StoredAnswer): Promise<Finished>;
-  /** Frees the id; false where its answer is stored, or this attempt doesn't have it. */
+  /** Frees the id; false where its answer is stored, or another claim has it. */
   release(claim: Claim): Promise<boolean>;
   /** Renews these claims. */
   renew(claimIds: readonly string[]): Promise<void>;
-  /** Erases the answers that these calls made or that repeat their text; returns how many there were. */
+  /**
+   * Erases the answers of these calls and those that repeat their text; returns how many there
+   * were.
+   */
   erase(transactionIds: readonly string[]): Promise<number>;
   /** Removes answers that are too old and claims that nobody renews; returns how many. */
   sweep(): Promise<number>;

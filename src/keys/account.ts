@@ -12,7 +12,7 @@ export const tierLimits: Readonly<
 /** The first account is the operator's. */
 export const operatorLimits = { requestsPerMinute: 1_000_000, burst: 1_000_000 };
 
-/** Who pays: owns keys, credit, limits and records. */
+/** The unit that pays: owns keys, credit, limits and records. */
 export interface Account {
   /** Also the integer `user_id` of the status answer. */
   id: number;

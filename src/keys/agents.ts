@@ -26,7 +26,7 @@ export const agentTitles: Readonly<Record<AgentName, string>> = {
   cursor: "Cursor",
 };
 
-/** The lines to paste so that an agent calls this service; `#` lines say where they go. */
+/** Returns the lines to paste so that an agent calls this service; `#` lines say where they go. */
 export function agentLines(agent: AgentName, access: AgentAccess): string[] {
   return writers[agent](access);
 }
@@ -108,7 +108,7 @@ const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = 
   ],
 };
 
-/** Claude Code asks for models of its own in the background unless each is set. */
+/** In the background, Claude Code asks for its own choice of models unless each of these is set. */
 const claudeModels = [
   "ANTHROPIC_MODEL",
   "ANTHROPIC_DEFAULT_HAIKU_MODEL",

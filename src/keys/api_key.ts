@@ -4,7 +4,9 @@ import type { KeyDefaults } from "./key_defaults.ts";
 
 /** What happens to the vendor call when the caller hangs up. */
 export type OnDisconnect = "cancel" | "drain";
-/** What is recorded of calls: `metadata` is the row with usage and money, without any content. */
+/**
+ * How much of a call is recorded: `metadata` is the row with usage and money, without any content.
+ */
 export type RecordMode = "full" | "metadata";
 export type TranslationMode = "default" | "strict" | "lenient";
 
@@ -21,7 +23,7 @@ export interface ApiKey {
   models: readonly string[];
   onDisconnect: OnDisconnect;
   translationMode: TranslationMode;
-  /** Whether translated calls without cache marks get some, where the vendor wants them. */
+  /** Whether translated calls without cache marks get some, for vendors that need them. */
   promptCache: boolean;
   /** How long the response cache answers its calls; absent: only calls that ask for it. */
   cacheTtlSeconds?: number;

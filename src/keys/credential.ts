@@ -27,7 +27,7 @@ export function mintKey(clock: Pick<Clock, "now">): NewKey {
   };
 }
 
-/** Whether the value has a service key's form and checksum; says nothing about whether it exists. */
+/** Whether the value has a service key's form and checksum; not whether the key exists. */
 export function looksLikeKey(value: string): boolean {
   const body = /^dmt_([0-9A-Za-z]{43})[0-9A-Za-z]{6}$/.exec(value)?.[1];
   return body !== undefined && value.endsWith(checksum(body));
@@ -46,7 +46,7 @@ export interface CredentialHeaders {
 }
 
 /**
- * `missing`: no header gives a key. `malformed`: something was given that can't be a service key,
+ * `missing`: no header has a key. `malformed`: a header has something that can't be a service key,
  * or a vendor key that can't be sent on. `vendorKey` is the second half of the dual-key form.
  */
 export type Credential =
@@ -95,7 +95,7 @@ function checksum(body: string): string {
   return base62Number(crc32(body), checksumLength);
 }
 
-/** What follows the scheme Bearer (RFC 9110 §11.1: any case); another scheme gives no key. */
+/** Returns what follows the scheme Bearer (RFC 9110 §11.1: any case); "" for another scheme. */
 function bearerValue(header: string): string {
   return /^\s*bearer\s+(\S.*)$/i.exec(header)?.[1]?.trim() ?? "";
 }

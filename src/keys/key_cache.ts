@@ -16,7 +16,7 @@ export interface KeyCache {
    * else behind the same address is refused for it.
    */
   verify(value: string, isLimited?: () => boolean): Promise<Principal>;
-  /** Forgets keys whose row changed; the next call with one reads it again. */
+  /** Forgets keys whose rows have changed; the next call with such a key reads it again. */
   evict(ids: readonly string[]): void;
   /** Reads again what is in memory and has changed in the store since the last refresh. */
   refresh(): Promise<void>;

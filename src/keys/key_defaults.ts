@@ -10,9 +10,11 @@ export interface KeyDefaults {
   agent?: string;
   /** App tag of calls that have none. */
   app?: string;
-  /** Asked on the unified family where a call's model leads nowhere. */
+  /** The model for calls on the unified family whose model's name leads nowhere. */
   defaultModel?: string;
-  /** On the unified family: names of models that calls use, and the models that they stand for. */
+  /**
+   * On the unified family: the names that calls use for models → the models that they stand for.
+   */
   models?: Readonly<Record<string, string>>;
   /**
    * Output tokens that credit is held for, instead of the most that a call may produce. The key's

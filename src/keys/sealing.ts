@@ -94,7 +94,10 @@ function derive(bytes: Uint8Array, use: string) {
   return createHmac("sha256", bytes).update(use).digest();
 }
 
-/** JSON keeps the parts apart: no two places give the same bytes. */
+/**
+ * Returns the bytes that bind a value to its place. JSON keeps the parts apart, so no two places
+ * have the same.
+ */
 function boundTo({ accountId, vendor, keyVersion }: SealedFor): Uint8Array {
   const slot = ["vendor key", format, accountId, vendor, String(keyVersion)];
   return new TextEncoder().encode(JSON.stringify(slot));

@@ -11,7 +11,7 @@ export interface Reported {
 
 /** The most that a call can cost, as far as is known before it is sent. In nano-dollars. */
 export interface CostBounds {
-  /** For credit, caps and budgets; null where the account is charged nothing. */
+  /** For credit, caps and budgets; null where the account isn't charged. */
   readonly boundNanos: bigint | null;
   /**
    * For checking the vendor's report: the bound if inline pictures count as text. Absent where that

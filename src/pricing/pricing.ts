@@ -4,9 +4,9 @@ import type { Usage } from "../shared/usage.ts";
 
 /**
  * Pico-dollars (1e-12 USD) per unit of each dimension: per token, and where the name says so per
- * character, minute, request, image or piece of hosted work. USD per million tokens × 10^6 is this number.
- * Absent means not listed: a cached, reasoning, audio or image part then costs what plain input or
- * output costs; anything else costs nothing.
+ * character, minute, request, image or piece of hosted work. USD per million tokens × 10^6 is this
+ * number. Absent means not listed: a cached, reasoning, audio or image part then costs what plain
+ * input or output costs; anything else costs nothing.
  */
 export type Rates = Partial<Record<Dimension, bigint>> & {
   /** By image: one price, or by `quality/size` such as `hd/1024x1024`. */
@@ -48,7 +48,7 @@ export interface PriceRow {
   regions?: Readonly<Record<string, Fraction>>;
   maxOutputTokens?: number;
   contextTokens?: number;
-  /** What the vendor's chat endpoint refuses of this model; absent: nothing is known. */
+  /** What the vendor's chat endpoint refuses of this model; absent: unknown. */
   chatRefuses?: readonly ChatRefusal[];
   /** Half-open: `validFrom` ≤ start of the request < `validTo`. */
   validFrom?: Date;
@@ -69,7 +69,7 @@ export interface ImageCount {
   size?: string;
 }
 
-/** Usage plus what is counted in other units than tokens. */
+/** Usage, with counts in other units than tokens. */
 export interface BillableUsage extends Usage {
   images?: readonly ImageCount[];
   characters?: number;
@@ -77,7 +77,7 @@ export interface BillableUsage extends Usage {
   seconds?: number;
 }
 
-/** One disjoint part of a call's cost: `count` units at `ratePico` before the service tier's factor. */
+/** One disjoint part of a call's cost: `count` units at `ratePico`, before any factor. */
 export interface CostLine {
   dimension: Dimension | "perImage";
   count: number;
@@ -129,14 +129,15 @@ export function vendorCostNanos(usage: Usage): bigint | undefined {
 }
 
 /**
- * What one unit of a dimension costs in a request with a prompt of this many tokens, in
- * pico-dollars, before any service tier: the row's own rate, or that of the dimension that stands in.
+ * Returns what one unit of a dimension costs in a request with a prompt of this many tokens, in
+ * pico-dollars, before any service tier: the row's own rate, or that of the dimension that stands
+ * in for it.
  */
 export function rateAt(row: PriceRow, dimension: Dimension, promptTokens: number): bigint {
   return rateOf(ratesFor(row, promptTokens), dimension);
 }
 
-/** What a request can cost at most, as far as is known before it is sent. */
+/** The facts that bound a request's cost, as far as they are known before it is sent. */
 export interface BoundInput extends OtherUsage {
   /** At least as many as the vendor will count. */
   inputTokens: number;
@@ -181,7 +182,10 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
   return roundPicoToNano(pico);
 }
 
-/** Output tokens that a bound counts when nobody gives a limit (docs/configuration.md). */
+/**
+ * Output tokens that a bound counts when neither caller nor price sets a limit
+ * (docs/configuration.md).
+ */
 const defaultMaxOutputTokens = 128_000;
 
 /** No model gives more in one answer. */
@@ -205,7 +209,7 @@ export function validAt(row: PriceRow, at: Date): boolean {
     (row.validTo === undefined || at < row.validTo);
 }
 
-/** A charge in units of 1/(factor's denominator × 60,000) pico-dollar, so that nothing is rounded. */
+/** A charge in units of 1/(factor's denominator × 60,000) pico-dollar, to avoid rounding. */
 interface Charge {
   dimension: CostLine["dimension"];
   count: number;
@@ -222,7 +226,7 @@ export const hostedCounts = [
   ["perMapsQuery", "mapsQueries"],
 ] as const;
 
-/** What is counted in other units than tokens. */
+/** The counts in other units than tokens. */
 type OtherUsage = Pick<
   BillableUsage,
   "images" | "characters" | "seconds" | typeof hostedCounts[number][1]
@@ -274,7 +278,7 @@ function otherCharges(usage: OtherUsage, rates: Rates, unit: bigint): Charge[] {
   return charges;
 }
 
-/** The price by `quality/size`, by either alone, else the dearest listed: an image is never free. */
+/** The price of `quality/size`, of either alone, else the dearest: an image is never free. */
 function imageRate(perImage: Rates["perImage"], image: ImageCount): bigint {
   if (perImage === undefined) return 0n;
   if (typeof perImage === "bigint") return perImage;

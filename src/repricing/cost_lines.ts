@@ -11,7 +11,7 @@ import { readPriceRow } from "../pricing/table/price_row.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { storedUsage } from "./stored_usage.ts";
 
-/** What a stored call's cost is made of. */
+/** The lines that a stored call's cost is made of, with the row and usage behind them. */
 export interface CostLines {
   row: PriceRow;
   usage: Usage;

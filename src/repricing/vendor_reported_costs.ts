@@ -11,7 +11,9 @@ export interface VendorReportedCost {
   model: string;
   calls: number;
   reportedNanos: bigint;
-  /** List price of the calls that have one; `comparedNanos` is what was reported for them. */
+  /**
+   * List price of those calls that have one; `comparedNanos`: what was reported for the same calls.
+   */
   listNanos: bigint;
   comparedNanos: bigint;
 }

@@ -81,8 +81,8 @@ export function openModelsFile(deps: ModelsFileDeps): ModelsFile {
 }
 
 /**
- * Parses `MODELS_FILE`: a JSON object, name → virtual model (`readVirtualModel`). Throws an Error of
- * one line that begins with the path of what is wrong.
+ * Parses `MODELS_FILE`: a JSON object, name → virtual model (`readVirtualModel`). Throws an Error
+ * of one line that begins with the path of what is wrong.
  */
 export function readModelsFile(text: string, models: RealModels): FileModel[] {
   if (text.length > maxBytes) throw new Error(`expected at most ${maxBytes} bytes`);

@@ -12,7 +12,7 @@ export interface RouteDeps {
   storedKeys: Pick<VendorKeyCache, "find">;
 }
 
-/** Who calls, and the vendor key that came with the request. */
+/** The caller, and the vendor key that came with the request. */
 export interface RouteCaller {
   readonly principal: Principal;
   readonly vendorKey: Secret | undefined;
@@ -47,7 +47,7 @@ export function routeFor(routes: RouteTable, key: ApiKey, name: string): Route {
   return routes.lookUp(accountId, mapped) ?? routes.find(accountId, defaultModel);
 }
 
-/** Throws `permission_denied` where the caller's key may call none of the models of a name. */
+/** Throws `permission_denied` where the caller's key may call none of the models behind a name. */
 export function permitNamed(
   routes: RouteTable,
   { principal: { key } }: Pick<RouteCaller, "principal">,

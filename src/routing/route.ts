@@ -10,7 +10,7 @@ export interface Route {
   readonly targets: readonly [WeightedTarget, ...WeightedTarget[]];
   /** Asked in this order once all targets have failed. */
   readonly fallbacks: readonly ResolvedModel[];
-  /** Calls with the same value of this go to the same target. */
+  /** Calls of the same session, or of the same user, go to the same target. */
   readonly stickBy?: "session" | "user";
 }
 

@@ -11,7 +11,7 @@ const coolMs = 30_000;
 const longestCoolMs = 60 * 60_000;
 /** How long a target that has cooled and gets no calls still counts as failing. */
 const unansweredMs = 10 * 60_000;
-/** After this time a trial without a result counts no more. */
+/** How long a trial counts that has no result. */
 const trialMs = 10 * 60_000;
 /** Caps on remembered targets and on their lines of metrics, since callers choose their names. */
 const maxTargets = 1_000;

@@ -53,7 +53,7 @@ export interface VirtualModelStore {
     definition: VirtualModelDefinition | VirtualModelChanger,
     audit?: AuditNote | ((definition: VirtualModelDefinition) => AuditNote),
   ): Promise<StoredVirtualModel | undefined>;
-  /** False where there is none of this name. */
+  /** Removes one. False where there is none of this name. */
   remove(accountId: number, name: string, audit?: AuditNote): Promise<boolean>;
   /** Lists those of one account, or of all accounts, sorted by account and name. */
   list(accountId?: number): Promise<StoredVirtualModel[]>;

@@ -19,7 +19,7 @@ export interface SpanExporterOptions {
   delayMs?: number;
 }
 
-/** The longest pause between two tries while the collector is away. */
+/** The longest pause between two tries while the collector is unreachable. */
 const longestPauseMs = 30_000;
 
 /**
@@ -138,7 +138,7 @@ export class SpanExporter {
     return this.#waiting.slice(0, end);
   }
 
-  /** False while the collector is away. */
+  /** Sends the next batch. False while the collector is unreachable. */
   async #sendBatch(): Promise<boolean> {
     const { send, log, delayMs } = this.#options;
     const batch = this.#nextBatch();

@@ -1,4 +1,4 @@
-/** Where a call stands in a trace (W3C Trace Context). Ids are lower-case hexadecimal. */
+/** A call's place in a trace (W3C Trace Context). Ids are lower-case hexadecimal. */
 export interface TraceContext {
   /** 32 digits. */
   readonly traceId: string;

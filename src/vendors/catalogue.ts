@@ -168,7 +168,8 @@ function asFault(thrown: unknown): Fault {
 
 /**
  * Reads the vendor's list now, with the first of the service's keys that the vendor doesn't refuse.
- * Throws `Fault`, an abort (`isAbort`) after 15 seconds, or a SyntaxError for text that isn't JSON.
+ * Throws `Fault`, an abort (`isAbort`) when a page takes 15 seconds, or a SyntaxError for text that
+ * isn't JSON.
  */
 export async function readList(upstream: Upstream, vendor: Vendor): Promise<ListedModel[]> {
   let refusal: Fault | undefined;

@@ -48,7 +48,10 @@ export class KeyPool {
     this.#wakeMs = secrets.map(() => -Infinity);
   }
 
-  /** The key of a call's first request: the next one in turn, or, where all rest, the first to wake. */
+  /**
+   * Returns the key for a call's first request: the next in turn, or, if all rest, the first to
+   * wake.
+   */
   take(): PooledKey {
     return this.takeAnother([]) ?? this.#pooled(this.#firstToWake());
   }

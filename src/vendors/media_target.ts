@@ -12,7 +12,7 @@ export interface MediaChoice {
 export interface MediaTarget<Wire> {
   target: ResolvedModel;
   wire: Wire;
-  /** As the caller wrote it; our choice where it named none. */
+  /** As the caller wrote it; the vendor's default model where it named none. */
   requestedModel: string;
 }
 

@@ -160,7 +160,7 @@ const generateDefaults = {
   modelsFormat: "google",
 } as const;
 
-/** What a vendor added by the operator needs beside `chatDefaults`, by its first dialect. */
+/** What a vendor added by the operator needs besides `chatDefaults`, by its first dialect. */
 const dialectDefaults = {
   chat: hostMedia,
   responses: hostMedia,

@@ -72,7 +72,7 @@ export interface UpstreamAnswer {
   readonly key?: PooledKey;
 }
 
-/** One try: its status, or a short code of what went wrong, and how long it took. */
+/** One try: its status, or a short error code, and how long it took. */
 export interface AttemptLogEntry {
   readonly status?: number;
   readonly error?: string;
@@ -145,7 +145,7 @@ interface Client extends UpstreamOptions {
 /** How many kept connections may turn out to be closed before that counts as a failure. */
 const maxStale = 3;
 const maxDrainedBytes = 64 * 1024;
-/** Shorter than the idle limits of vendors' front ends and of the networks between (60 s and up). */
+/** Shorter than the idle limits of vendors' front ends and networks in between (60 s and up). */
 const maxIdleConnectionMs = 30_000;
 /** Stray bytes that a vendor sends after its answer come with it or within this time. */
 const settleMs = 10;

@@ -143,7 +143,7 @@ const postCharges = `${covered}, fresh as (
   ) d using (budget_id, starts_at)
   where p.budget_id = s.budget_id and p.starts_at = s.starts_at`;
 
-/** $1 JSON array of corrected charges; gives their periods. */
+/** $1 JSON array of corrected charges; returns their periods. */
 const periodsOfCharges = `select distinct c.budget_id, c.starts_at from budget_charges c
   join json_to_recordset($1::text::json) as r(transaction_id text) using (transaction_id)`;
 

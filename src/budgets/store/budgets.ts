@@ -108,7 +108,7 @@ async function write(
   id: string,
   { accountId, scope, per, limitNanos, raised }: NewBudget,
 ): Promise<SqlRow | undefined> {
-  // The lock has budgets that are made at the same moment counted one after the other.
+  // Locked, so that budgets made at the same moment are counted one after the other.
   await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
   const [row] = await tx.query(
     `insert into budgets as b

@@ -24,8 +24,8 @@ export function createSpend(database: Queryable): SpendStore {
 }
 
 /**
- * Writes what the rows' calls were charged, where their keys have a cap; part of the transaction
- * that writes the rows. A call that is there already is left as it is.
+ * Writes what calls were charged whose keys have a cap; part of the transaction that writes the
+ * calls' rows. A charge that is there already is left as it is.
  */
 export async function insertKeyCharges(
   tx: Queryable,
@@ -117,7 +117,7 @@ export async function sweepKeyCharges(database: Database, now: Date): Promise<nu
 
 /**
  * $1 keys, $2 when sums begin, $3 the day, both at the beginning of a day of UTC; $4 calls. Sums of
- * bigints are numeric, which both drivers give as text.
+ * bigints are numeric, which both drivers return as text.
  */
 const readSql = `with sums as (
     select api_key_id,

@@ -14,7 +14,7 @@ const defaultClaimMs = 30_000;
 const keepMs = 24 * 60 * 60 * 1000;
 const sweepRows = 1000;
 
-/** `processId` names this process among those that share the database. */
+/** `processId` identifies this process among those that share the database. */
 export function createReplays(
   database: Database,
   { processId, claimMs = defaultClaimMs }: { processId: string; claimMs?: number },

@@ -73,7 +73,10 @@ function heldRows(table: string, idType: string): string {
     cross join lateral (select * from ${table} one where one.id = held_id offset 0)`;
 }
 
-/** SQL: the row has changed since $3 and differs from what was held. Dates have milliseconds. */
+/**
+ * SQL: the row has changed since $3 and differs from what was held, whose time has milliseconds
+ * only.
+ */
 const hasChanged = (row: string) =>
   `${row}.changed_at >= $3
     and date_trunc('milliseconds', ${row}.changed_at) is distinct from held_at`;

@@ -155,7 +155,7 @@ function dearestRates(one: ListedRates, other: ListedRates): ListedRates {
   return dearest;
 }
 
-/** An amount as a vendor writes it, text or number; undefined when there is none or it is negative. */
+/** Reads a vendor's amount, text or number; undefined when it is missing or negative. */
 function listedUsd(value: unknown, digits: number): bigint | undefined {
   if (typeof value !== "string" && typeof value !== "number") return undefined;
   try {

@@ -1,7 +1,7 @@
 /**
- * The names under which a model's price may stand, best first: the name as sent upstream, then the
- * name without what only picks a variant or a snapshot of the same model. These rules are all there
- * are, so `gpt-5-mini` never finds the price of `gpt-5`:
+ * The names under which a model's price may be listed, best first: the name as sent upstream, then
+ * the name without the parts that only pick a variant or a snapshot of the same model. There are no
+ * other rules, so `gpt-5-mini` never finds the price of `gpt-5`:
  *
  * - a routing suffix of the set below (`meta/llama:nitro` → `meta/llama`);
  * - everything from an `@` on (`claude-haiku-4-5@20251001` → `claude-haiku-4-5`);

@@ -25,7 +25,9 @@ export interface PriceFields extends RateFields {
   /** Factors by the region that a vendor reports, such as `{"us": "1.1"}`. */
   regions?: Readonly<Record<string, string>>;
   max_output_tokens?: number;
-  /** What the vendor's chat endpoint refuses of this model, and its responses endpoint takes. */
+  /**
+   * What the vendor's chat endpoint refuses of this model, while its responses endpoint takes it.
+   */
   chat_refuses?: readonly ChatRefusal[];
   /** First day, `YYYY-MM-DD`, UTC. */
   valid_from?: string;
@@ -92,7 +94,7 @@ export function readPriceRow(origin: RowOrigin, value: unknown, path: string): P
   });
 }
 
-/** A row with its version: the first 12 hex digits of the SHA-256 of everything that sets a price. */
+/** Adds a row's version: the first 12 hex digits of the SHA-256 of everything that sets a price. */
 export function priceRow(
   origin: RowOrigin,
   prices: Omit<PriceRow, "version" | keyof RowOrigin>,

@@ -67,7 +67,9 @@ function tokens(prices: readonly string[]) {
   return Object.fromEntries(prices.map((price, at) => [tokenColumns[at], price]));
 }
 
-/** One row; `more` has the prices of other things than text, and what differs from the family. */
+/**
+ * Builds an entry; `more` has prices of other things than text, and what differs from the family.
+ */
 function row(
   family: Omit<PriceEntry, "models" | keyof Source>,
   models: string | readonly string[],
@@ -105,8 +107,8 @@ const vendorA = [
   ]),
 ];
 
-// Batch and flex at half, priority and fast at double the price are "typical", not verified for each
-// model.
+// Batch and flex at half, priority and fast at double the price are "typical", not verified for
+// each model.
 const mediaB = {
   label: "vendor-b",
   service_tiers: { batch: "0.5", flex: "0.5", priority: "2", fast: "2" },
@@ -363,8 +365,8 @@ const vendorG = [
   }),
 ];
 
-// It reports what it charged and lists prices; this stands in where it does neither, at the dearest
-// base prices of this table.
+// The aggregator reports its charges and lists prices. Where it does neither, this stands in, at
+// the dearest base prices of this table.
 const vendorF: PriceEntry = {
   label: "vendor-f",
   models: ["*"],

@@ -33,7 +33,7 @@ export interface Prices {
   chatRefuses(label: string, model: string, at: Date): readonly ChatRefusal[];
   /** All models of a vendor with a price of their own at this time, each with its best row. */
   listed(label: string, at: Date): PriceRow[];
-  /** The operator's rows, then the bundled ones; learned ones come last where they are asked for. */
+  /** The operator's rows, then the bundled ones; with "all", the learned ones come last. */
   rows(which?: "table" | "all"): PriceRow[];
   /** Replaces what was learned from this vendor's model list. */
   learn(label: string, rows: readonly PriceRow[]): void;
@@ -139,7 +139,7 @@ export function bundledPrices(entries: readonly PriceEntry[] = priceTable): Pric
 /** Label → model → rows in the order given. */
 type RowIndex = Map<string, Map<string, PriceRow[]>>;
 
-/** Model name of a fallback row that holds for every model of its vendor. */
+/** Model name of a fallback row for all models of its vendor. */
 const anyModel = "*";
 
 function indexRows(rows: readonly PriceRow[]): RowIndex {

@@ -65,7 +65,7 @@ async function setModel(
   tx: Queryable,
   ...[accountId, name, change, audit]: Parameters<VirtualModelStore["set"]>
 ): Promise<StoredVirtualModel | undefined> {
-  // The lock has models that are made at the same moment counted one after the other.
+  // Locked, so that models made at the same moment are counted one after the other.
   await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
   const definition = typeof change === "function"
     ? change(await findDefinition(tx, accountId, name))

@@ -89,7 +89,7 @@ export class AnswerParser {
     return this.#keepsOpen && this.#state === "idle";
   }
 
-  /** How long the other side keeps an idle connection, where it says so. */
+  /** How many seconds the other side keeps an idle connection; undefined where it doesn't say. */
   get idleSeconds(): number | undefined {
     return this.#idleSeconds;
   }
@@ -115,7 +115,7 @@ export class AnswerParser {
     return true;
   }
 
-  /** Reads on from `at`; returns where to go on. */
+  /** Parses from `at` on; returns the position to go on from. */
   #take(bytes: Uint8Array, at: number): number {
     switch (this.#state) {
       case "idle":

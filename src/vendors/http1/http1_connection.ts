@@ -58,7 +58,7 @@ export class Http1Connection {
   /** The present request's answer has no body. */
   #isBodiless = false;
   #isPausing = false;
-  /** The socket's reading is stopped. */
+  /** Reading from the socket is stopped. */
   #isStopped = false;
   /** When the socket was last read or resumed (monotonic ms). */
   #readMs = -Infinity;
@@ -83,7 +83,7 @@ export class Http1Connection {
     return this.#parser.keepsOpen;
   }
 
-  /** How long the other side keeps an idle connection, where it says so. */
+  /** How many seconds the other side keeps an idle connection; undefined where it doesn't say. */
   get idleSeconds(): number | undefined {
     return this.#parser.idleSeconds;
   }
