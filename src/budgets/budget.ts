@@ -193,8 +193,8 @@ export function limitAt({ limitNanos, raised }: Pick<Budget, "limitNanos" | "rai
 }
 
 /**
- * Charges and periods before this are no longer needed. It lies a month before any budget looks
- * back, for processes whose clocks differ.
+ * Charges and periods before this are no longer needed: a month earlier than any budget looks back,
+ * for processes whose clocks differ.
  */
 export function oldestPeriod(now: Date): Date {
   return startOfMonth(now, -1);

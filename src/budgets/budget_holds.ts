@@ -31,7 +31,8 @@ export interface BudgetHolds {
    */
   reserve(caller: BudgetedCaller, call: { upperBoundNanos: bigint; at: Date }): Promise<BudgetHold>;
   /**
-   * Renews leases, and returns what is idle or exceeds a lowered limit; to be called every second.
+   * Renews leases, and gives back what is idle or exceeds a lowered limit; to be called every
+   * second.
    */
   tick(): Promise<void>;
   close(): Promise<void>;
@@ -108,7 +109,7 @@ class Holds implements BudgetHolds {
     return this.#balances.close();
   }
 
-  /** Returns what was leased under a higher limit, before anything more is reserved. */
+  /** Gives back what was leased under a higher limit, before anything more is reserved. */
   #recallLowered(id: string, budget: Budget): void {
     const limit = limitAt(budget, this.#deps.clock.now());
     const before = this.#limits.get(id);
@@ -117,7 +118,8 @@ class Holds implements BudgetHolds {
   }
 
   /**
-   * The store with periods as this process's balances, and the limits that it knows, by its clock.
+   * Adapts the store: each balance is a period, under the limit that this process knows, by its
+   * clock.
    */
   #leases(): LeaseStore<string> {
     const { store, cache, clock } = this.#deps;

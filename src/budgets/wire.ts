@@ -16,9 +16,9 @@ export interface BudgetServices {
   budgetCache: BudgetCache;
   budgetHolds: BudgetHolds;
   budgetGauges: BudgetGauges;
-  /** Returns what a process held before it was restarted. */
+  /** Gives back what a process held before it was restarted. */
   takeBackBudgets: (processId: string) => Promise<void>;
-  /** Returns what dead processes held. */
+  /** Gives back what dead processes held. */
   sweepBudgetLeases: () => Promise<void>;
   /** Deletes removed budgets, and periods that are long over. */
   sweepBudgets: () => Promise<void>;

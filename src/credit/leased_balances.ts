@@ -56,12 +56,12 @@ export class LeasedBalances<Id extends number | string> {
     return [...this.#balances.keys()];
   }
 
-  /** Returns at once what no call has reserved, since the balance has shrunk. */
+  /** Gives back at once the credit that no call has reserved, since the balance has shrunk. */
   recall(id: Id): void {
     this.#balances.get(id)?.recall();
   }
 
-  /** Renews leases and returns idle credit; to be called about every second. */
+  /** Renews leases and gives back idle credit; to be called about every second. */
   async tick(): Promise<void> {
     const nowMs = this.#nowMs();
     for (const { lease } of this.#balances.values()) lease.fade(nowMs);
@@ -71,7 +71,7 @@ export class LeasedBalances<Id extends number | string> {
     this.#balances.forgetUnused();
   }
 
-  /** Returns all free credit. Calls under way may still settle. */
+  /** Gives back all free credit. Calls under way may still settle. */
   async close(): Promise<void> {
     // So that nothing is shown as under way any more. If the store is unreachable, the next step
     // fails.
@@ -155,7 +155,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
     return this.request(boundNanos);
   }
 
-  /** Returns at once what is free, and later what a request under way brings. */
+  /** Gives back at once what is free, and later what a request under way brings. */
   recall(): void {
     this.#recalls++;
     const surplus = this.lease.takeSurplus(this.nowMs, true);

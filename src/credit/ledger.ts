@@ -87,7 +87,7 @@ export interface LedgerGap {
 export interface LeaseStore<Id> {
   /** Takes credit in one conditional write. */
   take(request: LeaseRequest<Id>): Promise<LeaseTaken>;
-  /** Returns credit; resolves to what is then left for others. */
+  /** Gives back credit; resolves to what is then left for others. */
   release(back: LeaseReturn<Id>): Promise<bigint>;
   /** Extends leases to `leaseSeconds` from now; resolves to the ids of those that still exist. */
   renew(held: readonly OpenLease<Id>[], leaseSeconds: number): Promise<ReadonlySet<string>>;
@@ -118,10 +118,10 @@ export interface Ledger extends LeaseStore<number> {
   show(accountId: number, exceptProcess?: string): Promise<Credit>;
   /** Posts charges, each once, moving what was spent out of lease and balance. */
   post(settlements: readonly Settlement[]): Promise<void>;
-  /** Returns what expired leases hold to the balances. */
+  /** Gives what expired leases hold back to the balances. */
   sweepExpired(): Promise<LeasesReturned>;
   /**
-   * Returns all that a process held to the balances; for a restart, after its journal was
+   * Gives all that a process held back to the balances; for a restart, after its journal was
    * recovered.
    */
   takeBack(processId: string): Promise<LeasesReturned>;

@@ -20,9 +20,9 @@ export interface Reservations {
   reserve(accountId: number, boundNanos: bigint): Promise<Reservation>;
   /** Returns the account's credit, with this process's calls under way as they are now. */
   show(accountId: number): Promise<Credit>;
-  /** Renews leases and returns idle credit; to be called about every second. */
+  /** Renews leases and gives back idle credit; to be called about every second. */
   tick(): Promise<void>;
-  /** Returns all free credit. Calls under way may still settle. */
+  /** Gives back all free credit. Calls under way may still settle. */
   close(): Promise<void>;
 }
 

@@ -90,9 +90,9 @@ export interface Vendor {
   readonly ownsModels: boolean;
   /** The form of its keys, which tells them from other vendors' keys; undefined: not known. */
   readonly keyForm: RegExp | undefined;
-  /** Its images; undefined: it makes none. */
+  /** Its image generation; undefined: none. */
   readonly images: MediaRoute<ImageCodec> | undefined;
-  /** Its speech; undefined: it makes none. */
+  /** Its speech generation; undefined: none. */
   readonly speech: MediaRoute<SpeechCodec> | undefined;
   /** What callers see of it. */
   readonly family: VendorFamily;
@@ -316,7 +316,7 @@ export interface CustomVendor {
   apiKey: Secret | undefined;
   dialects: readonly DialectName[];
   /**
-   * Undefined: that of the row with the same label which this one overrides, if `dialects` has it;
+   * Undefined: as in the row with the same label that this one overrides, if `dialects` has it;
    * else the first dialect.
    */
   translateTo?: DialectName;

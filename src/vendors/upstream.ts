@@ -19,8 +19,8 @@ export type { BodyHandlers, UpstreamBody };
 
 /**
  * The only outbound HTTP client. It speaks HTTP/1.1 itself (`http1/`), with a parser for each
- * connection: node:http takes its parsers from a pool that it shares with listeners, and has read a
- * caller's bytes as a vendor's answer. It follows no redirects and uses no proxies.
+ * connection: node:http takes its parsers from a pool that it shares with listeners, and so once
+ * read a caller's bytes as a vendor's answer. It follows no redirects and uses no proxies.
  */
 export interface Upstream {
   /**
@@ -68,7 +68,7 @@ export interface UpstreamAnswer {
   readonly attempts: number;
   readonly attemptLog: readonly AttemptLogEntry[];
   readonly body: UpstreamBody;
-  /** The pooled key that was used, set for answers with a good status. */
+  /** The pooled key that brought the answer; set only where the status is good. */
   readonly key?: PooledKey;
 }
 

@@ -59,7 +59,7 @@ export function attempt(deps: AttemptDeps, request: AttemptRequest): Promise<Exc
 
 /**
  * A kept connection that the vendor had closed fails within this time. One that breaks later had
- * brought the request to the vendor, which would do, and charge for, the same work twice.
+ * delivered the request: with a second try the vendor would do, and charge for, the same again.
  */
 const staleMs = 5_000;
 /** Cap on the 1xx answers that are skipped; a vendor that sends more isn't going to answer. */

@@ -251,8 +251,8 @@ function decoderFor(encoding: string): Transform | "unknown" | undefined {
  * none, as many servers send it.
  */
 function inflaterFor(firstByte: number): Transform {
-  // zlib's first byte ends in the compression method, of which 8 is the only one; no raw body
-  // begins so.
+  // The low four bits of zlib's first byte are the compression method, always 8; no raw body begins
+  // so.
   const hasHeader = (firstByte & 0x0f) === 8;
   return hasHeader ? zlib.createInflate({ flush }) : zlib.createInflateRaw({ flush });
 }

@@ -145,8 +145,8 @@ export async function credit(
 }
 
 /**
- * The operation of the entry that refunds a call's charge, which may be 0: with it, the call is not
- * charged, whatever price it gets later.
+ * The operation id of the entry that refunds a call's charge, which may be 0: with it, the call is
+ * not charged, whatever price it gets later.
  */
 export function refundOperation(transactionId: string): string {
   return `give-back:${transactionId}`;
@@ -170,8 +170,8 @@ async function take(database: Database, request: LeaseRequest): Promise<LeaseTak
 }
 
 /**
- * Returns part of a lease to the balance, once, as part of a transaction; resolves to what is then
- * available.
+ * Gives part of a lease back to the balance, once, as part of a transaction; resolves to what is
+ * then available.
  */
 export async function releaseLease(tx: Queryable, back: LeaseReturn): Promise<bigint> {
   await lockAccounts(tx, [back.accountId]);

@@ -88,8 +88,8 @@ export const postSettlements = `with posted as (
   ) d using (account_id) where b.account_id = c.account_id`;
 
 /**
- * The statement that returns the leases selected by `which` to their accounts, which are locked and
- * whose ids are parameter `$accounts`.
+ * The statement that gives the leases selected by `which` back to their accounts, which are locked
+ * and whose ids are parameter `$accounts`.
  */
 export function returnLeases(which: string, accounts: number): string {
   return `with gone as (

@@ -24,8 +24,8 @@ export function createSpend(database: Queryable): SpendStore {
 }
 
 /**
- * Writes what calls were charged whose keys have a cap; part of the transaction that writes the
- * calls' rows. A charge that is there already is left as it is.
+ * Writes the charges of calls whose keys have a cap; part of the transaction that writes the calls'
+ * rows. A charge that is there already is left as it is.
  */
 export async function insertKeyCharges(
   tx: Queryable,

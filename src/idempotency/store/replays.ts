@@ -128,7 +128,7 @@ function answerColumns(fingerprint: string): string {
  * request. Its call then belongs to this claim; a call of any other claim doesn't.
  */
 const isHeir = "replays.status is null and replays.fingerprint = excluded.fingerprint";
-/** Not more processes than this die over one request. */
+/** Cap on a row's past claims: more processes won't die over one request. */
 const mostPast = 100;
 const inherited = `past_claims = case when replays.claim_id = excluded.claim_id
         then replays.past_claims

@@ -30,7 +30,7 @@ export class NotHttp extends Error {
 const maxFieldBytes = 16 * 1024;
 /**
  * Cap on the raw lines of one head. A line may have four bytes (`a:`, CR, LF) for one that counts
- * for `maxFieldBytes`.
+ * toward `maxFieldBytes`.
  */
 const maxBlockBytes = 64 * 1024;
 const maxChunkLineBytes = 16 * 1024;
