@@ -33,7 +33,10 @@ export async function accessVendor(
   return new VendorAccess({ caller, target, key, keyPool, mode });
 }
 
-/** The key that came with the request, then the account's stored key, then the service's own. */
+/**
+ * Returns the key that came with the request, else the account's stored key, else the service's
+ * own. Throws `vendor_not_configured` if there is none.
+ */
 export async function resolveVendorKey(
   vendor: Vendor,
   caller: Pick<CallContext, "vendorKey" | "principal">,
@@ -53,8 +56,9 @@ export interface PriceDeps {
 }
 
 /**
- * The price of a managed call. Throws `model_not_found` where none is known: such a call could not
- * be charged. Where the vendor's own list has the prices, waits for it only if `mayWait`.
+ * Returns the price of a managed call. Throws `model_not_found` where no price is known: such a
+ * call could not be charged. Where the vendor's own list has the prices, waits for that list only
+ * if `mayWait`.
  */
 export async function requirePrice(
   deps: PriceDeps,

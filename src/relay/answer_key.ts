@@ -9,23 +9,24 @@ import type { CallContext } from "./call_context.ts";
 import { translationMode } from "./plan/plan_call.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
 
-/** A request as far as it decides its answer. */
+/** The parts of a request that decide its answer. */
 export interface KeyedRequest {
   readonly caller: CallContext;
   readonly dialect: Dialect;
-  /** As the dialect read it: the model and the form of the answer are members. */
+  /** As the dialect reads it, with the model and the form of the answer as members. */
   readonly body: unknown;
   readonly bodyText: string;
   readonly jsonArray?: boolean;
 }
 
 /**
- * The key of a text call's answer in the response cache: SHA-256, as hex, over account, path, form of
- * the answer, translation mode, which decides what is left out and which vendors are passed over,
- * models in order with their vendor keys where those are the account's own, forwarded headers, and the
- * body as a JSON value without tag lines and `labelFields`. `route` is what the model's name leads to:
- * an answer is not given once that has changed. Undefined where the request does not hold its whole
- * prompt: it continues a conversation, or uses state in a vendor's account.
+ * Returns the key of a text call's answer in the response cache: a SHA-256, in hex, over account,
+ * path, form of the answer, translation mode (it decides what is left out and which vendors are
+ * skipped), the models in order with their vendor keys where those are the account's own, forwarded
+ * headers, `route`, and the body as a JSON value without tag lines and `labelFields`. `route` is
+ * what the model's name leads to: once that has changed, the stored answer is no longer used.
+ * Undefined where the request doesn't contain its whole prompt: it continues a conversation, or
+ * uses state in a vendor's account.
  */
 export async function answerKey(
   request: KeyedRequest,
@@ -61,7 +62,10 @@ function isWholePrompt({ conversation, hostedWork }: Dialect, body: unknown): bo
     (conversation?.referencedIds(body).length ?? 0) === 0;
 }
 
-/** The service's own keys change without changing answers; those of accounts name the vendor's account. */
+/**
+ * The service's own keys are left out, since they may change without changing answers. An account's
+ * own key stands for its account at the vendor.
+ */
 function candidateText(
   { caller, target: { id, vendor }, mode, isManaged, key }: VendorCallContext,
   dialect: Dialect,

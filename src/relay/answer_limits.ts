@@ -1,22 +1,24 @@
 import { JsonCount } from "../base/json_count.ts";
 import { Fault } from "../shared/fault.ts";
 
-/** Of a vendor's answer, or one event of its stream. */
+/** The limits of a vendor's answer, or of one event of its stream. */
 const answerLimits = { values: 2_000_000, depth: 128, members: 100_000, names: 100_000 } as const;
 
 /** Shorter events are parsed uncounted. */
 const countedUnits = 64 * 1024;
 
 /**
- * Throws `upstream_invalid_response` for a JSON text that holds too much to be parsed. `values`: the
- * most where an answer may hold more than others.
+ * Throws `upstream_invalid_response` for a JSON text that holds too much to be parsed. `values`
+ * replaces the limit on the number of values, for answers that may have more.
  */
 export function checkAnswerLimits(text: string, values?: number): void {
   const fault = excessOf(text, values);
   if (fault) throw fault;
 }
 
-/** The fault of an event that holds too much to be parsed. */
+/**
+ * Returns the fault of an event that holds too much to be parsed; undefined if it can be parsed.
+ */
 export function eventExcess(data: string): Fault | undefined {
   return data.length > countedUnits ? excessOf(data) : undefined;
 }

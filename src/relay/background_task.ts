@@ -59,14 +59,14 @@ export class BackgroundTask {
     return this.form.answered(answer, this.#queuedText);
   }
 
-  /** The call failed in the middle of its answer. */
+  /** Notes that the call failed in the middle of its answer. */
   failed(fault: Fault): void {
     this.#fault = fault;
   }
 
   /**
-   * How the call is recorded as ended; undefined: another process has it, and this one records
-   * nothing.
+   * Returns the ending to record; undefined if another process has taken over the call, and this
+   * one records nothing.
    */
   ending(ending: Ending): Ending | undefined {
     if (ending.status !== "cancelled") return ending;
@@ -78,7 +78,7 @@ export class BackgroundTask {
     return { status: "failed", httpStatus: 504, errorCode: fault.code, fault };
   }
 
-  /** How it ended for its caller. `answerText`: the answer that is stored. */
+  /** Returns how the call ended for its caller. `answerText` is the stored answer. */
   end(ending: Ending, answerText: string | undefined): BackgroundEnd {
     const responseId = this.#responseId;
     if (answerText !== undefined) {

@@ -15,7 +15,7 @@ import { type Reply, settledHeaders } from "./reply.ts";
 /** What a call asks of the response cache. */
 export interface CacheRequest {
   ttlSeconds: number;
-  /** Undefined: the call has no answer that could be given again. */
+  /** Undefined where the call's answer can't be reused. */
   key: string | undefined;
 }
 
@@ -24,9 +24,9 @@ export interface CachedCallDeps extends CallDeps {
 }
 
 /**
- * The lifetime that a call asks for; undefined: the cache has no part in it. Throws `invalid_value`.
- * A call that contains the content of others never takes part: it is erased with them; nor does one
- * whose content is not recorded.
+ * Returns the cache lifetime that a call asks for, in seconds; undefined where the call doesn't use
+ * the cache. A call that contains the content of other calls never does, since it is erased with
+ * them; nor does a call whose content is not recorded. Throws `invalid_value`.
  */
 export function askedTtl(caller: CallContext): number | undefined {
   const recording = recordModeOf(caller);
@@ -35,8 +35,9 @@ export function askedTtl(caller: CallContext): number | undefined {
 }
 
 /**
- * Gives the stored answer of an equal call, or makes the call by `make` and stores its answer if it
- * was completed with a status of 2xx and at most 16 MiB. The caller's bytes don't wait for the store.
+ * Returns the stored answer of an equal call. Otherwise makes the call with `make` and stores its
+ * answer, if the call completed with a 2xx status and the answer has at most 16 MiB. The caller
+ * gets the bytes without waiting for the store.
  */
 export async function throughCache<M extends CallMeter>(
   deps: CachedCallDeps,
@@ -66,12 +67,12 @@ export async function throughCache<M extends CallMeter>(
   }
 }
 
-/** An answer of a vendor; errors name no cache. */
+/** Marks a vendor's answer as a cache miss. Errors don't get the header. */
 function withMiss(reply: Reply): Reply {
   return { ...reply, headers: { ...reply.headers, "x-cache": "MISS" } };
 }
 
-/** A stored answer as an interaction of its own, which costs nothing. */
+/** Returns a stored answer, recorded as a new interaction that costs nothing. */
 async function giveAgain<M extends CallMeter>(
   deps: CachedCallDeps,
   candidates: Candidates<Candidate<M>>,
@@ -88,7 +89,7 @@ async function giveAgain<M extends CallMeter>(
     bill: () => nothingBilled,
     counted: () => undefined,
   };
-  // A stored response for later turns stays that of the call that made the answer.
+  // The stored response for later turns stays with the call that made the answer.
   const { retain: _, ...request } = recorded;
   const call = new Call(
     deps,
@@ -109,7 +110,7 @@ async function giveAgain<M extends CallMeter>(
   };
 }
 
-/** The answer of a call that missed, as it comes to be stored. */
+/** Collects the answer of a call that missed the cache, and stores it. */
 class Filling {
   readonly #fill: CacheFill;
   #call: SettledCall | undefined;
@@ -124,7 +125,7 @@ class Filling {
     this.#recordText = answerText;
   }
 
-  /** The same reply, whose bytes are stored once all of them have come. */
+  /** Returns the same reply, and stores its bytes once all of them have come. */
   watched(reply: Reply, signal: AbortSignal): Reply {
     const { body } = reply;
     if (!(body instanceof ReadableStream)) {
@@ -134,7 +135,8 @@ class Filling {
     const bytes = new AnswerBytes();
     const tapped = tapStream(body, {
       piece: (piece) => bytes.add(piece),
-      // They are kept anyway, and those who wait for the whole don't wait for this reader.
+      // The bytes are held in memory anyway, and callers that wait for the whole answer must not
+      // wait for this reader.
       aheadBytes: maxStoredBytes,
       // The rest of a complete answer is already here.
       goesOn: () => this.#call?.status === "completed",
@@ -144,7 +146,7 @@ class Filling {
     return { ...reply, body: tapped };
   }
 
-  /** `body` is undefined when it was too much to store. */
+  /** `body` is undefined if it was too large to store. */
   #conclude(
     { status, headers }: Reply,
     streamed: boolean,
@@ -173,7 +175,10 @@ function recordOf(text: string, body: Uint8Array): Uint8Array | undefined {
   return Buffer.compare(record, body) === 0 ? undefined : record;
 }
 
-/** What is true of the answer whoever gets it: nothing of the vendor's request or the first call. */
+/**
+ * Keeps the headers that describe the answer itself, and so suit any caller; drops those about the
+ * vendor's request and the first call.
+ */
 function ofTheAnswer(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     answerHeaderNames.flatMap((name) => headers[name] === undefined ? [] : [[name, headers[name]]]),

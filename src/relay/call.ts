@@ -35,7 +35,7 @@ import type { Recorder } from "../records/recorder.ts";
 type Payload = Pick<SettledCall, PayloadField | "media">;
 type PayloadField = "requestText" | "responseText" | "payloadTruncated";
 
-/** Vendor requests of one call: of all its candidates, keys and dialects, and with retries. */
+/** The most vendor requests of one call, over all its candidates, keys, dialects and retries. */
 export const maxVendorRequests = 5;
 
 /** A vendor that may answer a call, and what is recorded if it does. */
@@ -43,16 +43,19 @@ export interface Candidate<M extends CallMeter> extends CostBounds {
   readonly vendorCall: VendorCallContext;
   readonly recorded: RecordedRequest;
   readonly meter: M;
-  /** What credit is held for where the key expects less than `boundNanos`; caps hold that. */
+  /**
+   * How much credit to hold, where the key expects less than `boundNanos`. Caps still hold
+   * `boundNanos`.
+   */
   readonly expectedNanos?: bigint | null;
 }
 
-/** What the response cache has to do with a call. */
+/** How a call uses the response cache. */
 export interface CacheUse {
   readonly result: CacheResult;
   /**
-   * Takes the call as it ended and the answer's JSON text for records, which is absent where the
-   * answer is not whole.
+   * Takes the settled call and the answer's JSON text for records, which is undefined if the answer
+   * is incomplete.
    */
   settled?(call: SettledCall, answerText: string | undefined): void;
 }
@@ -91,8 +94,8 @@ export class Call<M extends CallMeter = Meter> {
   /**
    * Writes the call's beginning to the journal. Throws `overloaded` when the journal is full, and
    * `rate_limit_exceeded` when the account has too many open streams. A background call (`task`) is
-   * not written there: its stored request stands for it until it ends, and any process finds it
-   * there.
+   * not written there: until it ends, its stored request serves as the begin record, which any
+   * process can find.
    */
   constructor(
     deps: CallDeps,
@@ -119,7 +122,7 @@ export class Call<M extends CallMeter = Meter> {
     this.#traceId = deps.traceIdOf?.(this.#caller.header("traceparent"));
     this.begun = this.#record();
     const { trace, principal: { account } } = this.#caller;
-    // A caller that came from no request, such as a job.
+    // A caller without an HTTP request, such as a job, has no times yet.
     trace.times ??= new CallTimes(() => deps.clock.monotonicMs());
     this.#leaveStreams = recorded.facts.stream ? deps.streams.enter(account) : () => {};
     try {
@@ -146,8 +149,9 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /**
-   * Resolves when the call's end survives a crash; never rejects. Everything else is done when it
-   * returns.
+   * Settles the call. Record, stored response and cached answer are handed over before this
+   * returns. Resolves when the call's end survives a crash, or could not be written, and the
+   * reservation is released. Never rejects.
    */
   settle(ending: Ending): Promise<void> {
     return this.#settling ??= this.#settle(ending);
@@ -158,7 +162,7 @@ export class Call<M extends CallMeter = Meter> {
     this.#attempts.push(attempt);
   }
 
-  /** What came of the last vendor request, which its status alone may not show. */
+  /** Sets the error code of the last vendor request, which its status alone may not show. */
   attemptFailed(code: ErrorCode): void {
     const last = this.#attempts.at(-1);
     if (last) last.error_code = code;
@@ -175,7 +179,8 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /**
-   * The candidate failed before the caller got a byte of its answer: the call is now this one's.
+   * Moves the call to this candidate: the previous try failed before the caller got a byte of its
+   * answer.
    */
   goOn(candidate: Candidate<M>): void {
     this.#candidate = candidate;
@@ -185,7 +190,7 @@ export class Call<M extends CallMeter = Meter> {
     this.#caller.trace.waits?.(1);
   }
 
-  /** The request goes to the same vendor in another dialect. */
+  /** Notes that the request goes to the same vendor in another dialect. */
   reroute(plan: RecordedPlan): void {
     this.#plan = plan;
   }
@@ -232,7 +237,7 @@ export class Call<M extends CallMeter = Meter> {
     this.#try("cache", () => this.#cache?.settled?.(interaction, answerText), undefined);
     // The reservation is released only once the charge can't be lost any more.
     await noted;
-    // The caller waits for the record too, so that is part of the call's time.
+    // The caller waits for the journal too, so that is part of the call's time.
     this.#try("tell", () => this.#notify(interaction), undefined);
     this.#leave(interaction.chargedNanos);
   }
@@ -277,7 +282,7 @@ export class Call<M extends CallMeter = Meter> {
     return this.#deps.tries.attempt(step, this.transactionId, act, otherwise);
   }
 
-  /** For the operator, who also sees it as a metric. */
+  /** Warns the operator, who also sees this as a metric. */
   #dispute({ vendor, model, chargedNanos }: SettledCall): void {
     this.#deps.log.warn("a vendor's report was not believed", {
       transaction: this.transactionId,
@@ -387,7 +392,7 @@ export class Call<M extends CallMeter = Meter> {
     return this.#deps.prices.find(vendor.label, model, this.#caller.arrivedAt);
   }
 
-  /** Who called whom, how and when; nothing is known yet of what came of it. */
+  /** Makes the record without the outcome: who called which model, how and when. */
   #record(): SettledCall {
     const { dialect, facts } = this.#candidate.recorded;
     const { leaseId, budgetLeaseIds } = this.#authorization;
@@ -443,7 +448,7 @@ export class Call<M extends CallMeter = Meter> {
     if (leaseId !== null) record.leaseId = leaseId;
     if (budgetLeaseIds) record.budgetLeaseIds = budgetLeaseIds;
     if (caller.sourceIds) record.sourceCallIds = caller.sourceIds;
-    // A repeat of a call whose answer is not kept is a call of its own.
+    // Without a stored answer there is nothing to replay, so a repeated request is a new call.
     if (caller.trace.repeat && !this.#isMetadataOnly) record.repeat = caller.trace.repeat;
     if (this.#isMetadataOnly) record.recording = "metadata";
     return record;
@@ -454,13 +459,13 @@ export class Call<M extends CallMeter = Meter> {
     return { vendor: vendor.label, model, mode };
   }
 
-  /** Nothing, but for how a background call ended. */
+  /** Returns only how a background call ended; undefined for other calls. */
   #endOnly(ending: Ending): SettledCall["retained"] {
     const task = this.#task;
     return task && { reasoning: [], background: task.end(ending, undefined) };
   }
 
-  /** Only an answer that ended well is continued. */
+  /** Returns what is stored for later turns: only a completed answer can be continued. */
   #retained(ending: Ending, responseText: string | undefined): SettledCall["retained"] {
     const task = this.#task;
     if (ending.status !== "completed" || this.#isMetadataOnly) return this.#endOnly(ending);
@@ -512,7 +517,7 @@ export interface Ending {
   errorCode?: ErrorCode;
   /** The error that the caller got, or would have got. */
   fault?: Fault;
-  /** The answer's JSON text as the caller received it; absent: the fold of the stream. */
+  /** The answer's JSON text as the caller received it; absent: it is made by folding the stream. */
   responseText?: string;
   /** `responseText` is not the whole answer. */
   isTruncated?: boolean;
@@ -556,6 +561,8 @@ export interface CallDeps {
   tries: Tries;
   /** Called with every settled call, whoever made it. */
   observe?: (ended: ObservedCall) => void;
-  /** The trace of a call with this header `traceparent`; undefined where it has none. */
+  /**
+   * Returns the trace id of a call with this `traceparent` header; undefined where there is none.
+   */
   traceIdOf?: (traceparent: string | undefined) => string | undefined;
 }

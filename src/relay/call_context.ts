@@ -6,17 +6,17 @@ import type { CallTiming, SettledCall, VendorRequestTime } from "../shared/inter
 import type { Clock } from "../base/clock.ts";
 
 /**
- * The id that a caller gave a request: `X-Request-ID`, where that is absent or empty
- * `Idempotency-Key`.
+ * Returns the id that the caller gave a request: `X-Request-ID`, or `Idempotency-Key` where the
+ * former is absent or empty.
  */
 export function sentRequestId(header: (name: string) => string | undefined): string | undefined {
   return header("x-request-id") || header("idempotency-key") || undefined;
 }
 
 /**
- * The caller's id of a request that is done once per id; undefined without one, since ids that we
- * generate never repeat. Throws where the caller's id can't be used: its repeat would be done, and
- * charged, again.
+ * Returns the caller's id of a request that runs only once per id; undefined without one, since ids
+ * that we generate never repeat. Throws `invalid_value` where the caller's id can't be used: a
+ * repeat would run, and be charged, again.
  */
 export function repeatableId(
   { header, requestId }: Pick<CallContext, "header" | "requestId">,
@@ -27,7 +27,7 @@ export function repeatableId(
   throw invalidValue(name, "expected 1 to 200 characters of ASCII, without spaces");
 }
 
-/** The program that calls, as the first product of its `User-Agent` names it. */
+/** Returns the name of the calling program: the first product of its `User-Agent`. */
 export function clientOf(caller: Pick<CallContext, "header">): string | undefined {
   const product = caller.header("user-agent")?.trimStart();
   if (!product) return undefined;
@@ -64,7 +64,10 @@ export interface CallContext {
   readonly step?: Step;
   /** Called once the vendor's request text is written and the body's values are released. */
   readonly onEncoded?: () => void;
-  /** Gives what runs work on a large answer in turns with other calls; absent: at once. */
+  /**
+   * Returns a step that runs work on a large answer in turns with other calls; absent: such work
+   * runs at once.
+   */
   readonly heavyStep?: () => Step;
   /** How long the vendor may be silent, in ms; absent: the configured time. */
   readonly silenceMs?: number;
@@ -73,7 +76,10 @@ export interface CallContext {
    * they are erased.
    */
   readonly sourceIds?: readonly string[];
-  /** The body as it is recorded, where it holds what its caller did not send. */
+  /**
+   * The body for the record, where the body itself holds more than the caller sent, as on a
+   * WebSocket.
+   */
   readonly sentText?: string;
 }
 
@@ -95,7 +101,9 @@ export interface CallTrace {
   answerSources?: readonly string[] | undefined;
   /** Called when a call is settled. */
   onSettled?: (interaction: SettledCall) => void;
-  /** Called when work for the call begins, so that it is known whose work holds the event loop. */
+  /**
+   * Called when work for the call begins, so that a blocked event loop can be traced to its call.
+   */
   working?: () => void;
   /** Called when the call starts (1) or stops (-1) waiting for its caller or its vendor. */
   waits?: (change: 1 | -1) => void;
@@ -124,18 +132,21 @@ export class CallTimes {
     this.#nowMs = nowMs;
   }
 
-  /** The request's body is read from here on. */
+  /** Call when the gateway begins to read the request's body. */
   uploadBegins(): void {
     this.#uploadSinceMs = this.#nowMs();
   }
 
-  /** Its last byte has come. */
+  /** Call when the body's last byte has come. */
   uploadEnds(): void {
     if (this.#uploadSinceMs !== undefined) this.#uploadMs += this.#nowMs() - this.#uploadSinceMs;
     this.#uploadSinceMs = undefined;
   }
 
-  /** A request to a vendor begins; it ends with the returned function's first call. */
+  /**
+   * Notes that a request to a vendor begins. The request ends with the first call of the returned
+   * function.
+   */
   vendorBegins(): () => void {
     if (this.#vendorRequests++ === 0) this.#vendorSinceMs = this.#nowMs();
     let isOver = false;
@@ -161,7 +172,7 @@ export class CallTimes {
     return this.#vendorMs + running;
   }
 
-  /** The whole so far, of a call that arrived at `arrivedMs`. */
+  /** Returns the times so far of a call that arrived at `arrivedMs` of the same clock. */
   timing(arrivedMs: number, firstTokenMs: number | undefined): CallTiming {
     const totalMs = this.#nowMs() - arrivedMs;
     const { vendorMs } = this;
@@ -173,7 +184,10 @@ export class CallTimes {
 
 /** A call that a background job makes for an account. */
 interface JobCall {
-  /** As it is now: the key may have been revoked, or the tier changed. */
+  /**
+   * Read when the job makes the call: since the job was created, the key may have been revoked or
+   * the tier changed.
+   */
   principal: Principal;
   /** Path template of the endpoint that asked for the job. */
   endpoint: string;

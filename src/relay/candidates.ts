@@ -11,7 +11,7 @@ import type { CallContext } from "./call_context.ts";
 
 export interface RoutingDeps extends ChoiceDeps, RouteDeps {}
 
-/** What of a request decides which models may answer it. */
+/** The parts of a request that decide which models may answer it. */
 export interface ModelRequest {
   /** The vendor whose family was called; undefined on the unified family. */
   vendor: Vendor | undefined;
@@ -19,22 +19,25 @@ export interface ModelRequest {
   model: string;
   /** The end user that the body names. */
   endUser: string | undefined;
-  /** The field that does. */
+  /** The field that names the end user. */
   endUserField?: string | undefined;
   /** The session that the body names. */
   session?: string | undefined;
-  /** Further models that the body names, and the field that does; undefined where there is none. */
+  /**
+   * Further models that the body names, and the field that names them; undefined where there is
+   * none.
+   */
   fallbacks: { field: string; names: readonly string[] } | undefined;
 }
 
 const fallbackHeader = "X-Fallback-Models";
-/** Fallbacks that one call may name in its header, and again in its body. */
+/** The most fallbacks that one call may name in its header; its body may name as many again. */
 const maxFallbacks = 10;
 
 /**
- * The models that may answer a call, in the order in which they are asked; on a vendor's own family
- * the one that is named. Throws `model_not_found`, `permission_denied`, and `invalid_value` for
- * names that lead nowhere, and for an end user that can't be recorded.
+ * Returns the models that may answer a call, in the order in which they are tried; on a vendor's
+ * own family only the named one. Throws `model_not_found`, `permission_denied`, and `invalid_value`
+ * for names that lead nowhere, and for an end user that can't be recorded.
  */
 export async function candidatesOf(
   deps: RoutingDeps,
@@ -59,7 +62,10 @@ export async function candidatesOf(
   });
 }
 
-/** Cut short it could be somebody else, and left out it would be nobody: neither could be erased. */
+/**
+ * Returns the fault of an end user that is too long. Cut short, it could be somebody else; left
+ * out, the call would belong to nobody. Either way the end user's calls could not be erased.
+ */
 function longEndUser({ length }: string, field = "X-User-ID"): Fault {
   return invalidValue(
     field,
@@ -91,7 +97,7 @@ function fallbackNamed(
   );
 }
 
-/** What is wrong with the name is said of the header or field that it stands in. */
+/** Finds the route of a name. Faults name `param`, the header or field that contains the name. */
 function routeNamed(routes: RouteTable, key: ApiKey, param: string, name: string) {
   try {
     return routes.find(key.accountId, mappedModel(key.defaults, name));

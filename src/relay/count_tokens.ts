@@ -48,7 +48,7 @@ export interface CountRequest {
   vendor: Vendor | undefined;
   /** The caller's body, with `model` in it. */
   body: Readonly<Record<string, unknown>>;
-  /** The same as the caller wrote it, where it may continue a conversation. */
+  /** The body as the caller wrote it, where it may continue a conversation. */
   bodyText?: string;
 }
 
@@ -65,7 +65,8 @@ export interface CountDeps extends PlanDeps, AccessDeps, RoutingDeps {
 export async function countTokens(deps: CountDeps, request: CountRequest): Promise<Reply> {
   const { caller, dialect, vendor, body } = request;
   const model = String(body.model);
-  // Nothing is marked in a count, and no loss refuses it; but a wrong word is refused as in a call.
+  // A count sets no cache marks, and no loss refuses it; but an invalid header is refused, as in a
+  // call.
   translationMode(caller);
   setsCacheMarks(caller);
   const counted = { ...dialect.counting!.counted(body), model, stream: false };
@@ -78,7 +79,7 @@ export async function countTokens(deps: CountDeps, request: CountRequest): Promi
     endUserField,
     fallbacks: undefined,
   });
-  // As calls do: a target without a key, or one that can't carry the request, is no candidate.
+  // As in calls, targets without a key and targets that can't carry the request are left out.
   const counts = await eachPossible(
     targets,
     (target) => countFor(deps, { ...request, counted, plain }, target),
@@ -98,20 +99,20 @@ export async function countTokens(deps: CountDeps, request: CountRequest): Promi
   throw failure;
 }
 
-/** What is counted, for any vendor. */
+/** The request to count, before a vendor is chosen. */
 interface Counted extends CountRequest {
-  /** The body as the dialect counts it, with prompt tags and without. */
+  /** The body as the dialect counts it, with prompt tags (`counted`) and without (`plain`). */
   counted: unknown;
   plain: unknown;
 }
 
-/** A count that one vendor can be asked for; without `ask` it is estimated. */
+/** A count at one vendor. Without `ask` it is estimated. */
 interface Count extends Pick<Counted, "caller" | "dialect" | "plain"> {
   target: ResolvedModel;
   ask?: CountQuestion;
 }
 
-/** What a vendor is asked. */
+/** The request that asks a vendor for its count. */
 interface CountQuestion {
   access: VendorAccess;
   upstream: Dialect;
@@ -125,7 +126,7 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
   const { step = runAtOnce } = caller;
   const { state } = dialect.hostedWork(of.counted);
   const same = target.vendor.dialects.includes(dialect.name);
-  // Of another dialect as a call is translated.
+  // A call would be translated to the same dialect.
   const { translateTo, dialects: [first] } = target.vendor;
   const upstream = same ? dialect : deps.dialects[translateTo ?? first!];
   const { counting } = upstream;
@@ -134,7 +135,8 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
   const sealedBy = same && access?.isManaged ? target.vendor.label : undefined;
   const plain = await withConversation(deps, of, sealedBy);
   if (!counting || !access) {
-    // Nobody could look that state up, and a call with it is refused.
+    // An estimate can't look up state in a vendor's account. Managed calls with such state are
+    // refused too.
     refuseState(state);
     return { caller, dialect, plain, target };
   }
@@ -143,7 +145,8 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
     : await translated(deps, { ...of, plain }, upstream, access);
   if (access.isManaged) {
     refuseState(state);
-    // Of the conversation that is continued a vendor of this dialect may have its own.
+    // Not checked in the same dialect: there a continued conversation may hold state of this
+    // vendor.
     if (!same) refuseState(upstream.hostedWork(request).state);
   }
   const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
@@ -157,7 +160,7 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
   };
 }
 
-/** What is counted without tags, with the conversation that it continues. */
+/** Returns the body to count: without tags, and with the conversation that it continues. */
 async function withConversation(
   { storedResponses }: CountDeps,
   { caller, dialect, bodyText, counted, plain }: Counted,
@@ -167,12 +170,14 @@ async function withConversation(
   const request = { caller, dialect, body: counted, bodyText };
   const { body } = await continueConversation(request, storedResponses, { sealedBy });
   if (body === counted) return plain;
-  // The conversation is in place of the field that names it.
+  // The conversation replaces the field that names it.
   const { [dialect.conversation!.previousField]: _, ...whole } = body as Record<string, unknown>;
   return withoutTags(whole, dialect.readRequest(whole).tagBlocks);
 }
 
-/** The body as a call would be sent: what the vendor didn't sign it doesn't count either. */
+/**
+ * Returns the body as a call would send it: the vendor refuses unsigned thinking in a count too.
+ */
 async function asSent({ caller, dialect, plain }: Counted, target: ResolvedModel) {
   const unsigned = unsignedThinking({ caller, dialect, body: plain, target });
   if (!unsigned) return plain;
@@ -184,7 +189,7 @@ async function asSent({ caller, dialect, plain }: Counted, target: ResolvedModel
   return await step.inSteps(() => parsing(sent));
 }
 
-/** The body as a call would be sent in the vendor's dialect. */
+/** Returns the body as a call would send it in the vendor's dialect. */
 async function translated(
   { learned }: Pick<CountDeps, "learned">,
   { caller, dialect, plain }: Counted,
@@ -228,7 +233,9 @@ async function countAt(
   );
 }
 
-/** Asked again as a call is, without an addition of ours that the vendor refuses. */
+/**
+ * Asks the vendor. As in a call, asks again without an addition of ours that the vendor refuses.
+ */
 async function askForCount(
   deps: CountDeps,
   { access, upstream, counting, body, sameDialect }: CountQuestion,
@@ -259,8 +266,9 @@ async function askForCount(
 }
 
 /**
- * Whether the vendor has no endpoint that counts, as not every one of a dialect has. It may say which
- * path it doesn't know, or have something at it that can't be posted to: stored answers.
+ * Whether the vendor lacks a counting endpoint, which not every vendor of a dialect has. It answers
+ * 404 for the unknown path, or 405 where that path leads to something else, such as stored answers,
+ * which takes no POST.
  */
 function isMissing(refusal: { status: number; json: unknown; text: string }, model: string) {
   const { status } = refusal;

@@ -16,7 +16,7 @@ import type { HostedCounts, Usage } from "../shared/usage.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { pricedUsageText } from "../repricing/repricing.ts";
 
-/** What one call came to, once it has ended. */
+/** Usage and cost of one call, once it has ended. */
 export interface Bill {
   /** Undefined where nothing was reported and nothing produced. */
   usage: Usage | undefined;
@@ -24,17 +24,18 @@ export interface Bill {
   /** Null when no price is known. */
   costNanos: bigint | null;
   /**
-   * Where the vendor reported the cost: what its price list gives; null where that gives nothing.
+   * The cost by the price row, where `costNanos` is the vendor's own report; otherwise null, and
+   * null where the row gives no cost.
    */
   listCostNanos: bigint | null;
   chargedNanos: bigint;
 }
 
-/** What is known of a call without its vendor's report. */
+/** What usage is estimated from where the vendor reports none. */
 export interface EstimateTerms {
   /** Counts the prompt; called only where the vendor's count is missing. */
   promptTokens: () => number;
-  /** The most that the answer can have, all choices together; absent: unknown. */
+  /** The most output tokens that the answer can have, all choices together; absent: unknown. */
   maxOutputTokens?: number | undefined;
   /** The tier that was asked for, if it costs more than the usual one. */
   dearerTier?: string | undefined;
@@ -82,7 +83,7 @@ export const nothingBilled: Bill = {
   chargedNanos: 0n,
 };
 
-/** Of pictures and sound in one streamed answer, as base64. */
+/** The most base64 characters of images and audio that are collected from one streamed answer. */
 const maxMediaChars = 32 * 1024 * 1024;
 
 /**
@@ -99,11 +100,11 @@ export class Meter implements CallMeter {
   #model: string | undefined;
   #finish: FinishReason | undefined;
   #tier: string | undefined;
-  /** Of text. */
+  /** UTF-16 units of the answer without media. */
   #outputChars = 0;
-  /** Pictures and sound by block, in units of base64; absent before the first. */
+  /** Images and audio by block, in characters of base64; absent before the first. */
   #media: Map<number, MediaBlock> | undefined;
-  /** Long base64 in an answer that can't be read. */
+  /** The number of long base64 strings in an answer that can't be read. */
   #unreadMedia = 0;
   /** An event could not be folded: the answer is incomplete. */
   #isBroken = false;
@@ -128,8 +129,8 @@ export class Meter implements CallMeter {
   }
 
   /**
-   * A whole answer came that can't be read: counts the usage that its vendor reported, else so many
-   * characters of text and pieces of media.
+   * Counts a whole answer that can't be read: by the usage that its vendor reported, else by its
+   * `chars` of text and `pieces` of media.
    */
   unread(reported: Usage | undefined, chars: number, pieces = 0): void {
     if (reported === undefined && chars === 0) return;
@@ -205,7 +206,7 @@ export class Meter implements CallMeter {
   }
 
   #usageFor(terms: EstimateTerms): { usage: Usage; basis: BillingBasis } {
-    // A whole answer that can't be read reports its usage as one that can.
+    // The usage in a whole answer counts even if the rest can't be read.
     const hasEnded = this.#finish !== undefined || this.#isUnread;
     if (this.#usage && hasEnded && !this.#isUsageEarly) {
       return { usage: this.#usage, basis: "reported" };
@@ -256,7 +257,7 @@ export class Meter implements CallMeter {
     return tokens;
   }
 
-  /** None if the answer can't be read: its text is counted by its length. */
+  /** Empty if the answer can't be read: its text is then counted by its length. */
   #parts(): AnswerPart[] {
     try {
       return this.answer().choices.flatMap(({ parts }) => parts);
@@ -284,8 +285,8 @@ function atLeast(
 }
 
 /**
- * The plainest bill, for a call whose own could not be made: the counts at the row's prices, or the
- * call's bound where that fails too. Never throws.
+ * Makes the fallback bill of a call whose own bill failed: the counts at the row's prices or, where
+ * that fails too, the call's bound. Never throws.
  */
 export function plainBill(counted: Counted | undefined, terms: BillTerms): Bill {
   if (!counted) return nothingBilled;
@@ -300,7 +301,7 @@ export function plainBill(counted: Counted | undefined, terms: BillTerms): Bill 
   }
 }
 
-/** Only the counts of a report. */
+/** Keeps only the numbers of a report. */
 function numbersOf(usage: BillableUsage): BillableUsage {
   const numbers = Object.entries(usage).filter(([, value]) => Number.isFinite(value));
   return {
@@ -312,8 +313,8 @@ function numbersOf(usage: BillableUsage): BillableUsage {
 }
 
 /**
- * What a usage costs: the vendor's reported cost where it is trusted, else by the price row; never
- * more than is plausible.
+ * Makes the bill of a usage: the vendor's reported cost where it is trusted, else by the price row;
+ * never more than is plausible.
  */
 export function billOf(usage: BillableUsage, basis: BillingBasis, terms: BillTerms): Bill {
   // A cost that was reported before the end may lag behind.
@@ -331,7 +332,7 @@ export function billOf(usage: BillableUsage, basis: BillingBasis, terms: BillTer
   }, terms);
 }
 
-/** Does one step; the record does without it where it fails. */
+/** Runs one step and returns its result, or `otherwise` where it fails. */
 type Try = <T>(act: () => T, otherwise: T) => T;
 
 type TokenColumns =
@@ -351,8 +352,8 @@ type TokenColumns =
   & Pick<SettledCall, "pricedUsageText" | "listCostUsd">;
 
 /**
- * Writes a bill into the columns of a record. `attempt` guards against objects of a vendor that
- * can't be written.
+ * Writes a bill into the columns of a record. `attempt` guards against vendors' objects that can't
+ * be written as JSON.
  */
 export function recordBill(record: TokenColumns, bill: Bill, attempt: Try): void {
   const { usage } = bill;

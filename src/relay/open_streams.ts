@@ -6,7 +6,7 @@ import { Fault } from "../shared/fault.ts";
 export interface StreamLimits {
   /** Streams that an account may have under way; the free tier a tenth. */
   perAccount: number;
-  /** A stream whose caller takes nothing for so long is ended. */
+  /** A stream is ended if its caller reads nothing for this long. */
   unreadMs: number;
 }
 
@@ -15,8 +15,8 @@ export interface OpenStreams {
   readonly unreadMs: number;
   readonly setTimer: SetTimer;
   /**
-   * Counts a stream in until the returned function is called. Throws `rate_limit_exceeded` beyond
-   * the limit.
+   * Counts a stream until the returned function is called. Throws `rate_limit_exceeded` beyond the
+   * limit.
    */
   enter(account: Pick<Account, "id" | "tier">): () => void;
   /** How many are under way. */

@@ -36,7 +36,7 @@ export interface PipelineDeps extends CachedCallDeps, AccessDeps, PriceDeps {
 export interface Authorization {
   /** The lease that the charge comes out of. */
   readonly leaseId: string | null;
-  /** The leases of budgets that it comes out of as well, where there are some. */
+  /** The budget leases that the charge comes out of too; absent: there are none. */
   readonly budgetLeaseIds?: readonly string[];
   /** The amount that is held; null where the account is not charged. */
   readonly heldNanos: bigint | null;
@@ -50,9 +50,9 @@ export type Candidates<T> = readonly [T, ...T[]];
 /** A request of any kind that has passed its contract: text, pictures, speech, embeddings. */
 export interface CallRequest<M extends CallMeter> {
   readonly caller: CallContext;
-  /** The call goes on without its caller. */
+  /** Set where the call goes on without its caller. */
   readonly background?: BackgroundCall | undefined;
-  /** Reads which models may answer. Throws what is wrong with the request. */
+  /** Finds the models that may answer. Throws a fault for an invalid request. */
   read(): ReadRequest<M> | Promise<ReadRequest<M>>;
 }
 
@@ -60,14 +60,14 @@ export interface CallRequest<M extends CallMeter> {
 export interface ReadRequest<M extends CallMeter> {
   readonly targets: Candidates<ResolvedModel>;
   /**
-   * Prepares the request for each of these vendors; the heavy work is here. Throws what is wrong
-   * with the request: such a call is not recorded. Uses `eachPossible`, which leaves out vendors
+   * Prepares the request for each of these vendors; the heavy work is here. Throws a fault for an
+   * invalid request: such a call is not recorded. Uses `eachPossible`, which leaves out vendors
    * that can't carry the request; more than `maxVendorRequests` plans could never be asked.
    */
   plan(vendorCalls: Candidates<VendorCallContext>): Promise<Candidates<CallPlan<M>>>;
   /**
-   * The key of the answer in the response cache, called before `plan`; undefined where the answer
-   * can't be given again. Absent: such calls have no part in the cache.
+   * Returns the key of the answer in the response cache; undefined where the answer can't be
+   * reused. Called before `plan`. Absent: such calls don't use the cache.
    */
   answerKey?(vendorCalls: Candidates<VendorCallContext>): Promise<string | undefined>;
 }
@@ -155,7 +155,7 @@ async function admit<M extends CallMeter>(
   const { caller, background } = request;
   const read = await request.read();
   const transactionId = background?.task.transactionId ?? deps.newTransactionId();
-  // A call waits for no price of a model that it may not even ask.
+  // Only the first possible model's price is waited for: the others may never be asked.
   let mayWait = true;
   const vendorCalls = await eachPossible(read.targets, async (target) => {
     const access = await accessVendor(deps, caller, target);
@@ -169,15 +169,15 @@ async function admit<M extends CallMeter>(
 }
 
 /**
- * What `act` returns for each item, in order. Items for which it throws a fault are left out; if
- * that is all of them, the first fault is thrown. Ends once `most` are made.
+ * Returns the results of `act` for the items, in order, and stops after `most` results. Items for
+ * which it throws a fault are left out; if that is all of them, throws the first fault.
  */
 export async function eachPossible<T, R>(
   items: Candidates<T>,
   act: (item: T) => R | Promise<R>,
   most = Infinity,
 ): Promise<Candidates<R>> {
-  // The first one's fault is thrown where no other is possible: there is nothing to note of it.
+  // A single item's fault is thrown as it is.
   if (items.length === 1) return [await act(items[0])];
   const made: R[] = [];
   let refusal: Fault | undefined;
@@ -196,9 +196,9 @@ export async function eachPossible<T, R>(
 }
 
 /**
- * What is held for a background call since it was taken in, unless the call can cost more by now:
- * the vendor key that it was to use is removed, or its virtual model leads to a dearer model. Then
- * it is authorized as any other call.
+ * Returns what has been held for a background call since it was accepted. If the call can cost more
+ * by now (the vendor key that it was to use is removed, or its virtual model leads to a dearer
+ * model), releases that and authorizes the call like any other.
  */
 async function ensureAuthorized<M extends CallMeter>(
   deps: PipelineDeps,
@@ -210,16 +210,16 @@ async function ensureAuthorized<M extends CallMeter>(
   return await authorize(deps, plans);
 }
 
-/** What the dearest of the candidates can cost at most; null where none is charged. */
+/** Returns the most that the dearest of the candidates can cost; null where none is charged. */
 function boundOf(plans: Candidates<Pick<Chargeable, "boundNanos">>): bigint | null {
   return plans.reduce<bigint | null>((most, { boundNanos }) => greater(most, boundNanos), null);
 }
 
 /**
- * Holds what the dearest of the candidates can cost at most; of credit less, where the key expects
- * less: its caps hold the most even so, and so limit how far the balance can fall below zero. Throws
- * `insufficient_credits`, `spend_cap_exceeded`, and `store_unavailable` where it can't be known
- * whether either is reached.
+ * Holds the most that the dearest of the candidates can cost. Where the key expects less, holds
+ * only that much of the credit; its caps hold the most even then, and so limit how far the balance
+ * can fall below zero. Throws `insufficient_credits`, `spend_cap_exceeded`, and `store_unavailable`
+ * where it can't be determined whether one of these applies.
  */
 async function authorize(
   { reservations, spendCaps, budgetHolds }: PipelineDeps,
@@ -257,20 +257,20 @@ async function authorize(
   }
 }
 
-/** What of a call decides whether its account can pay it. */
+/** The parts of a call that decide whether its account can pay for it. */
 type Chargeable =
   & Pick<Candidate<CallMeter>, "vendorCall" | "boundNanos" | "expectedNanos">
   & { readonly recorded: { readonly facts: Pick<RecordedRequest["facts"], "tags" | "endUser"> } };
 
 /**
- * Refuses a call that can't be paid, as its authorization would: before anything is fetched for it,
- * when its bound may only be known in part.
+ * Refuses a call that can't be paid for, with the faults of its authorization, but holds nothing.
+ * Called before anything is fetched for the call, when its bound may be known only in part.
  */
 export async function requireAuthorization(deps: PipelineDeps, call: Chargeable): Promise<void> {
   (await authorize(deps, [call])).settle(0n);
 }
 
-/** The greater of two amounts; null is none. */
+/** Returns the greater of two amounts; null is no amount. */
 function greater(one: bigint | null, other: bigint | null): bigint | null {
   if (one === null || other === null) return one ?? other;
   return one > other ? one : other;
@@ -294,7 +294,7 @@ function begin<M extends CallMeter>(
   }
 }
 
-/** The caller's reply. However execution ends, the call is settled exactly once. */
+/** Returns the caller's reply. However execution ends, the call is settled exactly once. */
 async function execute<M extends CallMeter>(
   deps: PipelineDeps,
   plans: Candidates<CallPlan<M>>,
@@ -316,7 +316,7 @@ async function execute<M extends CallMeter>(
   } finally {
     // A stream that was handed over settles the call when it ends.
     if (ending) await call.settle(ending);
-    // Only now is it known what the record says.
+    // Cost and charge are known only after settling.
     if (whole) addSettledHeaders(whole.headers, trace);
   }
 }
@@ -351,7 +351,7 @@ async function firstOf<M extends CallMeter>(
     const { caller: { signal }, target } = plan.vendorCall;
     const [next, ...others] = left;
     const isLast = next === undefined || call.requestsLeft <= 1;
-    // Another call may have begun to try it since the candidates were put in order.
+    // Since the candidates were put in order, another call may have begun a trial of this target.
     if (isLast || !targetHealth.isCooling(target) || !hasAwake(targetHealth, left)) {
       try {
         return await askCandidate(deps, plan, call, isLast);
@@ -374,8 +374,8 @@ function hasAwake<M extends CallMeter>(
 }
 
 /**
- * Asks one candidate, with another key of the service where an answer was an error about its key,
- * and notes how its target fares.
+ * Asks one candidate and notes how its target fares. If an answer turns out to be an error about
+ * its key, asks again with another key of the service.
  */
 async function askCandidate<M extends CallMeter>(
   deps: PipelineDeps,
@@ -410,13 +410,16 @@ async function askCandidate<M extends CallMeter>(
   }
 }
 
-/** Whether the candidate's meter holds anything of an answer: the next one's would be added to it. */
+/**
+ * Whether the candidate's meter has counted part of an answer: the answer of the next try would be
+ * added to it.
+ */
 function hasProduced<M extends CallMeter>({ meter }: Call<M>): boolean {
   return meter.finishReason !== undefined ||
     meter.counted({ promptTokens: () => 0 }) !== undefined;
 }
 
-/** Says who answered, and after how many vendor requests. */
+/** Adds the headers that name the model that answered and the number of vendor requests. */
 function nameTarget(
   headers: Record<string, string>,
   target: ResolvedModel,
@@ -426,7 +429,10 @@ function nameTarget(
   if (requestsMade > 1) headers["x-attempts"] = String(requestsMade);
 }
 
-/** Failures of ours, and of a vendor key that is not the service's. */
+/**
+ * Faults that say nothing about a target: our own, and those of a vendor key that is not the
+ * service's.
+ */
 const saysNothing: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
   "internal_error",
   "invalid_vendor_api_key",
@@ -477,7 +483,7 @@ const vendorFailures: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
   "upstream_unreachable",
 ]);
 
-/** Whether another vendor may answer what this one has failed to answer. */
+/** Whether another vendor may be able to answer where one has failed with this error. */
 export function mayAnotherAnswer(thrown: unknown): boolean {
   const fault = thrown instanceof StreamFailure ? thrown.fault : thrown;
   return fault instanceof Fault && vendorFailures.has(fault.code);
@@ -499,7 +505,7 @@ async function streamReply<M extends CallMeter>(
       httpStatus: status,
       nowMs: () => clock.monotonicMs(),
     });
-    // The second stops proxies in front of the service from buffering events.
+    // `x-accel-buffering` stops proxies in front of the service from buffering events.
     const unbuffered = { "cache-control": "no-store", "x-accel-buffering": "no" };
     return { status, headers: { ...headers, ...unbuffered }, body: stream };
   } catch (thrown) {
@@ -510,7 +516,7 @@ async function streamReply<M extends CallMeter>(
   }
 }
 
-/** How a call that threw ended. */
+/** Returns how a call ended, given what it threw. */
 export function endingOf(thrown: unknown, callerLeft: boolean): Ending {
   if (isAbort(thrown) || callerLeft) return { status: "cancelled", httpStatus: null };
   const failure = thrown instanceof StreamFailure ? thrown : undefined;

@@ -3,8 +3,8 @@ import { invalidValue } from "../shared/fault.ts";
 import type { CallContext } from "./call_context.ts";
 
 /**
- * What is recorded of a call: by its key, and by `X-Record`, which can only take away. Throws
- * `invalid_value` for another word in that header.
+ * Returns how much of a call is recorded. Its key decides, and `X-Record` can only reduce it.
+ * Throws `invalid_value` if that header is neither `full` nor `metadata`.
  */
 export function recordModeOf(caller: Pick<CallContext, "header" | "principal">): RecordMode {
   const asked = caller.header("x-record")?.trim().toLowerCase();
@@ -15,8 +15,8 @@ export function recordModeOf(caller: Pick<CallContext, "header" | "principal">):
 }
 
 /**
- * Refuses what can't be had of a call that leaves no content: `field` asks for it. Throws
- * `invalid_value`.
+ * Refuses a call whose `field` asks for something that needs stored content, if only metadata is
+ * recorded. Throws `invalid_value`.
  */
 export function refuseUnrecorded(caller: CallContext, field: string, why: string): void {
   if (recordModeOf(caller) === "full") return;

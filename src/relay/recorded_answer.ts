@@ -8,7 +8,9 @@ export interface RecordedAnswer {
   text?: string;
   /** The text is not the whole answer. */
   isCut: boolean;
-  /** The answer as it was can't be written in the caller's dialect. */
+  /**
+   * Set if the answer had to be repaired, or could not be written in the caller's dialect at all.
+   */
   errorCode?: ErrorCode;
 }
 

@@ -7,13 +7,13 @@ import type { Media } from "../shared/media.ts";
 import type { RetainedReasoning } from "../shared/stored_response.ts";
 import type { Retainer } from "./conversation/conversation.ts";
 
-/** The name of a wire format in records, and the fields of its texts that hold media. */
+/** A wire format's name in records, and the fields of its payloads that hold media. */
 export interface RecordedForm {
   readonly name: string;
   readonly mediaFields: readonly MediaField[];
 }
 
-/** What a call's record holds of its request, and how it holds the answer. */
+/** What a call's record holds of its request, and how the answer is recorded. */
 export interface RecordedRequest {
   dialect: RecordedForm;
   facts:
@@ -32,7 +32,7 @@ export interface RecordedRequest {
   payload?: BoundPayload;
   /** Media that `bodyText` names by hash. */
   bodyMedia?: readonly Media[];
-  /** Earlier calls whose text the answer repeats; absent: it repeats none. */
+  /** Earlier calls whose text the answer repeats; absent: there are none. */
   answerSources?: readonly string[];
   /** Makes what is stored for later turns of the conversation; absent: nothing is stored. */
   retain?: Retainer | undefined;
@@ -47,6 +47,6 @@ export interface RecordedPlan {
   readonly upstream?: Pick<Dialect, "countHosted">;
   /** The folded answer in the caller's dialect; absent where the answer comes with its text. */
   encodeFolded?(answer: CanonicalAnswer): unknown;
-  /** What the vendor will need back in the next turn. */
+  /** Returns the reasoning that the vendor needs back in the next turn. */
   retainedReasoning?(answer: CanonicalAnswer): RetainedReasoning[];
 }

@@ -5,11 +5,11 @@ import type { Dialect } from "../dialects/kernel/dialect.ts";
 import type { JsonRecord } from "../dialects/kernel/json.ts";
 import type { TextPlan } from "./plan/text_plan.ts";
 
-/** A request of a plan, without what the vendor refused of it. */
+/** A plan's request, without the additions of ours that the vendor has refused so far. */
 export interface AskedRequest {
   readonly text: string;
   readonly stream?: boolean | undefined;
-  /** Why something was left out, for each thing that is to be remembered. */
+  /** The causes of the omissions that are to be remembered. */
   readonly causes: readonly string[];
 }
 
@@ -17,13 +17,13 @@ export interface AskedRequest {
 interface RefusedPlan {
   readonly plan: TextPlan;
   readonly streams: boolean;
-  /** Runs what reads and writes the request. */
+  /** Runs the parsing and writing of the request. */
   readonly step: Step;
 }
 
 /**
- * The request without a refused addition of ours; undefined where the refusal is about the caller's
- * part. A large one is read and written in its turn, as the caller's was.
+ * Returns the request without the addition of ours that was refused; undefined where the refusal is
+ * about the caller's own part. A large request is parsed and written in turns, as the caller's was.
  */
 export async function askedWithoutRefused(
   { plan, streams, step }: RefusedPlan,
@@ -31,8 +31,8 @@ export async function askedWithoutRefused(
   refusal: string,
 ): Promise<AskedRequest | undefined> {
   const { upstream } = plan;
-  // A server that doesn't know the usage flag: leave it out and count tokens here. What is made for
-  // it has all other additions in it.
+  // A server that doesn't know the usage flag: leave it out and count tokens here. Only for the
+  // first request, since `plainRequestText` has all other additions in it.
   const isFirst = asked.text === plan.requestText;
   if (isFirst && streams && upstream.usageFlag?.isRefusedIn(refusal)) {
     const text = await step.inSteps(() => plan.plainRequestText());
@@ -48,8 +48,8 @@ export async function askedWithoutRefused(
 }
 
 /**
- * A translated request without the addition that a refusal is about; undefined where it is about
- * something else. The text is the same if the addition was left out before.
+ * Returns a translated request without the addition that a refusal is about; undefined where the
+ * refusal is about something else. The text is unchanged if the addition was left out before.
  */
 export async function leftOutOf(
   asked: AskedRequest,

@@ -81,7 +81,10 @@ export interface RelayDeps extends PipelineDeps, PlanDeps, RoutingDeps {
   upstream: Upstream;
 }
 
-/** Text calls: a request in one of the four dialects, as the pipeline takes it. */
+/**
+ * Creates the relay of text calls, which passes requests in one of the four dialects to the
+ * pipeline.
+ */
 export function createRelay(deps: RelayDeps): Relay {
   return {
     send: (request) =>
@@ -121,8 +124,8 @@ export function createRelay(deps: RelayDeps): Relay {
 }
 
 /**
- * On the unified family a body may name fallbacks, which are for the gateway. Elsewhere that field
- * is the vendor's own.
+ * Takes the fallbacks out of a body on the unified family, where they are meant for the gateway.
+ * Elsewhere that field is the vendor's own and stays.
  */
 async function takeFallbacks(
   request: RelayRequest,
@@ -170,7 +173,7 @@ async function planText(
       ),
     maxVendorRequests,
   );
-  // A lack of credit refuses the call also where another candidate needs nothing fetched.
+  // A lack of credit refuses the call even if another candidate needs nothing fetched.
   await authorized;
   const counted = step.isHeavy
     ? await lightened(request, candidates.map(({ continued }) => continued.body), step)
@@ -219,7 +222,10 @@ async function callPlanOf(
   };
 }
 
-/** The body itself may hold the text of earlier calls: that of a socket which goes on with them. */
+/**
+ * Adds the earlier calls whose text is in the body itself: a WebSocket's turn contains those before
+ * it.
+ */
 function withCallersSources(
   continued: ContinuedRequest,
   { sourceIds = [] }: CallContext,
@@ -227,7 +233,10 @@ function withCallersSources(
   return { ...continued, sources: [...new Set([...continued.sources, ...sourceIds])] };
 }
 
-/** Refuses a call whose account can't pay what is known of its bound before media is fetched. */
+/**
+ * Refuses a call before media is fetched for it, if its account can't pay the part of its bound
+ * that is known by then.
+ */
 async function requireLeast(
   deps: RelayDeps,
   request: RelayRequest,
@@ -286,7 +295,10 @@ async function planFor(
   return { vendorCall, continued, facts, plan, hosted, planAgain };
 }
 
-/** What the call can cost at this vendor, at most and with as much output as the key expects. */
+/**
+ * Returns what the call can cost at this vendor: at most, and with as much output as the key
+ * expects.
+ */
 async function boundsOf(
   { caller: { step = runAtOnce, principal: { key } }, background }: RelayRequest,
   { vendorCall: { price, isManaged }, facts, plan, hosted }:
@@ -313,7 +325,7 @@ function createMeter({ payloadMaxBytes, clock }: RelayDeps, isBackground: boolea
 /** A background answer is stored whole, up to this length. */
 const maxBackgroundChars = 16 * 1024 * 1024;
 
-/** What is still needed of the body of a whole conversation after it was encoded. */
+/** What is still needed of a body after it was encoded and released. */
 interface Counted {
   promptTokens?: number;
   inputItemsText?: () => string;
@@ -355,7 +367,7 @@ function refuseSharedState(
   refuseState(isManaged ? state : hasDialect ? [] : state.filter(({ details }) => details));
 }
 
-/** The hosted work of a managed call for its bound; throws where it can't be charged. */
+/** Returns the hosted work of a managed call for its bound; throws where it can't be charged. */
 function chargeableWork(
   { prices }: Pick<RelayDeps, "prices">,
   { target, price, caller }: VendorCallContext,
@@ -373,9 +385,9 @@ function chargeableWork(
 }
 
 /**
- * Empties a request's conversation once the vendor's text is made of it, so that whoever still
- * holds the request holds little: values take many times the memory of their text. The members in
- * `needed` stay, for writing the answer.
+ * Empties a request's conversation once the vendor's text has been made from it, so that references
+ * to the request hold little memory: parsed values take many times the memory of their text. The
+ * members in `needed` stay, for writing the answer.
  */
 export function releaseRequest(body: unknown, needed: readonly string[]): void {
   if (!isRecord(body)) return;

@@ -13,12 +13,13 @@ export interface Reply {
 /** For a caller who left before the response: nobody receives it, but log and metrics show it. */
 export const leftReply: Reply = { status: 499, headers: {}, body: null };
 
-/** On the answer to a repeated request: it was made before, and nothing was charged again. */
+/** Marks the answer to a repeated request: it was made before, and nothing was charged again. */
 export const replayHeader: Readonly<Record<string, string>> = { "x-idempotent-replay": "true" };
 
 /**
- * What a whole answer says of its call once that is settled: cost (unless no price is known) and
- * charge as the record has them, and where its time went. Empty before.
+ * Returns the headers that describe the settled call of a whole answer: cost (unless no price is
+ * known) and charge as the record has them, and where its time went. Empty before the call is
+ * settled.
  */
 export function settledHeaders(trace: Pick<CallTrace, "settled" | "timing">) {
   const headers: Record<string, string> = {};
@@ -26,7 +27,7 @@ export function settledHeaders(trace: Pick<CallTrace, "settled" | "timing">) {
   return headers;
 }
 
-/** Adds the same to an answer's headers. */
+/** Adds the headers of `settledHeaders` to an answer's headers. */
 export function addSettledHeaders(
   headers: Record<string, string>,
   { settled, timing }: Pick<CallTrace, "settled" | "timing">,
@@ -38,7 +39,9 @@ export function addSettledHeaders(
   if (timing) headers["server-timing"] = serverTiming(timing);
 }
 
-/** Milliseconds, as https://www.w3.org/TR/server-timing/ writes them. */
+/**
+ * Returns the value of `Server-Timing`, in milliseconds; see https://www.w3.org/TR/server-timing/.
+ */
 export function serverTiming(
   { overheadMs, vendorMs }: Pick<CallTiming, "overheadMs" | "vendorMs">,
 ): string {
@@ -46,8 +49,8 @@ export function serverTiming(
 }
 
 /**
- * The value of `X-Model`: `<vendor>/<model>`. Names may come from callers, so anything but visible
- * ASCII is percent-encoded.
+ * Returns the value of `X-Model`: `<vendor>/<model>`. Names may come from callers, so anything but
+ * visible ASCII is percent-encoded.
  */
 export function modelHeader(id: string): string {
   if (/^[!-~]{1,300}$/.test(id)) return id;
@@ -58,10 +61,10 @@ export function modelHeader(id: string): string {
 const maxLength = 4096;
 
 /**
- * The value of `X-Translation-Loss`: the paths of fields that could not be carried. Paths hold
- * names that the caller chose, so anything but visible ASCII, and commas, are percent-encoded. Of
- * too many paths the first are named, followed by the number of the others (`+12`); the record has
- * all.
+ * Returns the value of `X-Translation-Loss`: the paths of fields that could not be carried. Paths
+ * hold names that the caller chose, so anything but visible ASCII, and commas, are percent-encoded.
+ * If there are too many, the first paths are followed by the number of the others (`+12`); the
+ * record has all of them.
  */
 export function lossHeader(paths: readonly string[]): string {
   const entries = paths.map((path) =>
@@ -76,8 +79,9 @@ export function lossHeader(paths: readonly string[]): string {
 }
 
 /**
- * Ids inside one answer, derived from the call's id. The same sequence of requests gives the same
- * ids, so that the folded answer in the record has the ids of the caller's stream.
+ * Returns a generator of ids inside one answer, derived from the call's id. The same sequence of
+ * prefixes gives the same ids, so that the folded answer in the record has the ids of the caller's
+ * stream.
  */
 export function answerIds(transactionId: string): (prefix: string) => string {
   const counts = new Map<string, number>();

@@ -29,8 +29,8 @@ export interface SettlingDeps {
 }
 
 /**
- * Runs the steps that settle a call so that a failing one does not stop the others: it is logged
- * without its content, counted, and replaced by a plainer way.
+ * Runs the steps that settle a call so that a failing step does not stop the others: it is logged
+ * without its content, counted, and replaced by a simpler fallback.
  */
 export class Tries {
   readonly #deps: SettlingDeps;
@@ -45,7 +45,10 @@ export class Tries {
     return this.#failed;
   }
 
-  /** `otherwise` must not throw; if it does, the caller of `attempt` gets that. */
+  /**
+   * Runs `act`, or `otherwise` if that fails. `otherwise` must not throw; if it does, so does
+   * `attempt`.
+   */
   attempt<T>(step: SettlingStep, transactionId: string, act: () => T, otherwise: () => T): T {
     try {
       this.#deps.before?.(step);

@@ -13,23 +13,31 @@ import type { OpenStreams } from "./open_streams.ts";
 const commentGraceMs = 5_000;
 /** How long an answer is drained after its caller has left. */
 const longestDrainMs = 15 * 60_000;
-/** Work on a stream is noted once in so many bytes: that of one small piece blocks nobody. */
+/**
+ * Work on a stream is reported (`Call.working`) once per this many bytes: one small piece blocks
+ * nobody.
+ */
 const notedBytes = 16 * 1024;
 /** How long to wait for the vendor to close after its last event; usage may follow it. */
 const closeGraceMs = 100;
 
 /** Reads a vendor's stream and decides what the caller gets of it. */
 export interface StreamListener {
-  /** A piece of the vendor's body has come. What it throws ends the answer. */
+  /** Takes a piece of the vendor's body. What it throws ends the answer. */
   take(piece: Uint8Array, output: StreamOutput): void;
   /**
    * The vendor has closed its stream, or its time to do so is over. Returns the bytes that end the
    * caller's answer; throws a fault if the answer is incomplete.
    */
   end(output: StreamOutput): Uint8Array | undefined;
-  /** The vendor's connection broke before its last event. Absent: nothing is held back. */
+  /**
+   * Called when the vendor's connection broke before its last event. Absent: nothing is held back.
+   */
   cut?(): void;
-  /** The bytes that tell the caller of a failure; undefined: the connection is broken off. */
+  /**
+   * Returns the bytes that tell the caller of a failure; undefined: the connection is broken off
+   * instead.
+   */
   fail(fault: Fault): Uint8Array | undefined;
   /**
    * Called once at the end of an answer that had begun: reports to the meter what is still
@@ -37,11 +45,11 @@ export interface StreamListener {
    */
   settle(isComplete: boolean): StreamRecord;
   /**
-   * Whether what has come may be the whole answer, where no event says so: whoever leaves then has
-   * cancelled nothing, and a connection that breaks then has cut nothing.
+   * Whether the answer may be complete by now, in a dialect without an event that says so. A caller
+   * that leaves then has not cancelled it, and a connection that breaks then has not truncated it.
    */
   readonly mayBeWhole?: boolean;
-  /** What is sent whenever the stream was silent for `afterMs`; absent where nothing may be put in. */
+  /** Sent whenever the stream was silent for `afterMs`; absent where nothing may be inserted. */
   readonly keepAlive?: { afterMs: number; bytes(): Uint8Array } | undefined;
 }
 
@@ -54,11 +62,14 @@ export interface StreamRecord {
 
 /** The caller's side of a stream, as its listener uses it. */
 export interface StreamOutput {
-  /** The caller has its headers: a failure can no longer be an error answer. */
+  /** The caller has the headers: a failure can no longer be an error answer. */
   readonly hasBegun: boolean;
-  /** The answer begins: something other than comments has come. */
+  /** Begins the answer: something other than comments has come. */
   begin(): void;
-  /** The vendor's last event has come. What is sent from now on waits for the call's record. */
+  /**
+   * Notes that the vendor's last event has come. What is sent from now on waits for the call's
+   * record.
+   */
   complete(): void;
   send(bytes: Uint8Array): void;
 }
@@ -69,7 +80,7 @@ export interface ForwardDeps {
   /** The vendor's body, unread. */
   body: UpstreamBody;
   onDisconnect: OnDisconnect;
-  /** An answer that is read to its end counts as completed, whether its caller is there or not. */
+  /** If the answer is read to its end, the call counts as completed even if its caller has left. */
   goesOn?: boolean | undefined;
   /** Status that the caller receives with the stream. */
   httpStatus: number;
@@ -101,7 +112,9 @@ class StreamForwarder implements StreamOutput {
   /** The caller left with what may be the whole answer. */
   #leftWithWhole = false;
   #isBehind = false;
-  /** Taken since the work on the stream was noted; the first piece is. */
+  /**
+   * Bytes taken since work was last reported; at first so many that the first piece is reported.
+   */
   #unnotedBytes = notedBytes;
   #closeTimer: ReturnType<typeof setTimeout> | undefined;
   #stopDraining = () => {};
@@ -275,7 +288,10 @@ class StreamForwarder implements StreamOutput {
     });
   }
 
-  /** Undefined where the caller's dialect can no longer express it. */
+  /**
+   * Returns the listener's message; undefined where the caller's dialect can no longer express a
+   * failure.
+   */
   #failureMessage(fault: Fault): Uint8Array | undefined {
     try {
       return this.#deps.listener.fail(fault);
@@ -372,7 +388,7 @@ function faultOf(thrown: unknown): Fault {
 }
 
 interface KeepAliveDeps {
-  /** A keep-alive is sent after so long without anything for the caller; 0: never. */
+  /** A keep-alive is sent when the caller was sent nothing for this long; 0: never. */
   afterMs: number;
   clock: Pick<Clock, "monotonicMs">;
   /** Sends a keep-alive. */
@@ -397,7 +413,7 @@ export class KeepAlive {
     });
   }
 
-  /** Something was just sent, or the answer begins: the silence is counted from here. */
+  /** Counts the silence from now: something was just sent, or the answer begins. */
   reset(): void {
     if (!this.#stopped && this.#deps.afterMs > 0) this.#deadline.limit(this.#deps.afterMs);
   }
@@ -408,7 +424,10 @@ export class KeepAlive {
   }
 }
 
-/** The error that breaks off an unread stream. The listener prints it, so its stack is one line. */
+/**
+ * Makes the error that breaks off an unread stream. The HTTP listener prints it, so its stack is
+ * one line.
+ */
 function unreadError(): Error {
   const message = "a caller took nothing of its stream for too long";
   return Object.assign(new Error(message), { stack: message });
@@ -430,9 +449,9 @@ export class UnreadLimit {
   ) {
     this.#out = out;
     this.#afterMs = unreadMs;
-    // A process that stands still can see nothing taken.
+    // Starvation-tolerant: a blocked process doesn't see what its callers have read.
     this.#deadline = new Deadline(clock, setTimer, () => {
-      // A slow caller has taken something.
+      // A caller that has read something is slow, not gone.
       if (this.#out.takenBytes > this.#takenBytes) this.#start();
       else expired();
     }, true);

@@ -46,7 +46,7 @@ export async function executeText(
 /** How much of a whole answer has come, in case it can't be given to the caller. */
 interface Arriving {
   pieces: Uint8Array[];
-  /** The meter has its events. */
+  /** The meter has the answer's events. */
   isMetered: boolean;
 }
 
@@ -174,7 +174,7 @@ function headersOf(
 /** Shorter answers can't exceed the limits. */
 const countedUnits = 2048;
 
-/** A vendor's JSON; throws `upstream_invalid_response`. */
+/** Parses a vendor's JSON. Throws `upstream_invalid_response`. */
 export function parseAnswer(text: string): unknown {
   if (text.length > countedUnits) checkAnswerLimits(text);
   try {
@@ -186,7 +186,7 @@ export function parseAnswer(text: string): unknown {
   }
 }
 
-/** Longer texts are not parsed again: only their usage is looked for, and the rest counted. */
+/** In a longer text only the usage is parsed; its characters and media are counted. */
 const mostRead = 1024 * 1024;
 
 /**
@@ -221,7 +221,10 @@ function meterUnread(
   meter.unread(reported, 0);
 }
 
-/** The last object after this name as a key; inside a string the quotes would be escaped. */
+/**
+ * Returns the last object that follows this name as a key. The quotes in the name's token can't
+ * match inside a string, where quotes are escaped.
+ */
 function lastObject(text: string, name: string): unknown {
   const token = `"${name}"`;
   const at = text.lastIndexOf(token);

@@ -22,7 +22,7 @@ export class TextStreamListener implements StreamListener {
   readonly #plan: StreamPlan;
   readonly #decoder: StreamDecoder;
   readonly #splitter = new SseSplitter({ maxEventBytes });
-  /** The answer begins with its first content, not with its first event. */
+  /** The caller's answer begins with its first content, not with its first event. */
   #awaitsContent: boolean;
   #isTerminated = false;
   #isDecoded = false;
@@ -54,7 +54,7 @@ export class TextStreamListener implements StreamListener {
     return this.#plan.keepAlive;
   }
 
-  /** What comes of one piece is sent as one, with what comes before an event that fails. */
+  /** Sends the output of one piece in one write, up to an event that fails. */
   take(piece: Uint8Array, output: StreamOutput): void {
     const run = new Run(output);
     try {
@@ -103,8 +103,8 @@ export class TextStreamListener implements StreamListener {
   }
 
   /**
-   * Most events of an answer that has begun are like those before, and are taken together; returns
-   * the bytes behind them.
+   * Takes events of one kind together: most events of an answer that has begun are like those
+   * before them. Returns the bytes after these events.
    */
   #takeRun(piece: Uint8Array, run: Run, output: StreamOutput): Uint8Array {
     const isInside = output.hasBegun && !this.#isTerminated && this.#splitter.isBetweenEvents;
@@ -155,7 +155,7 @@ export class TextStreamListener implements StreamListener {
     return true;
   }
 
-  /** The meter gets the caller's events, or the vendor's where the caller's can't be made. */
+  /** Gives the meter the caller's events, or the vendor's where the caller's can't be made. */
   #forward(events: readonly CanonicalEvent[], make: () => Forwarded): Forwarded {
     let made: Forwarded;
     try {
@@ -174,10 +174,10 @@ export class TextStreamListener implements StreamListener {
   }
 }
 
-/** More is not held back in wait of an answer's first content. */
+/** No more bytes than these are held back until an answer's first content. */
 const maxHeldBytes = 64 * 1024;
 
-/** Whether the event belongs to the answer itself. An answer that has a reason to end may be empty. */
+/** Whether the event is content. A finish reason counts, since an answer may be empty. */
 function isContent(event: CanonicalEvent): boolean {
   switch (event.type) {
     case "start":
@@ -220,7 +220,9 @@ function checkEvent(data: string): void {
   if (excess) throw excess;
 }
 
-/** What the caller gets of the events of one piece, put together as far as it can be. */
+/**
+ * Collects the caller's output for the events of one piece, and joins as much of it as possible.
+ */
 class Run {
   readonly #output: StreamOutput;
   #sent: Uint8Array | string = "";
@@ -249,7 +251,10 @@ class Run {
   }
 }
 
-/** By way of a Buffer, which takes a third of the time; a plain view, since its slices are copies. */
+/**
+ * Encodes by way of a Buffer, which takes a third of the time. Returns a plain Uint8Array, since
+ * the `slice` of a Buffer is not a copy.
+ */
 function bytesOf(sent: Uint8Array | string): Uint8Array {
   if (typeof sent !== "string") return sent;
   const { buffer, byteOffset, length } = Buffer.from(sent);

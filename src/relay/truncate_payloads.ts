@@ -38,8 +38,8 @@ export function payloadRulesOf(
 const chunkUnits = 8 * 1024 * 1024;
 
 /**
- * A store that takes rows with payloads as they were sent: it moves large media out of them and
- * cuts the rest to its limit. No caller waits for this.
+ * Wraps a store so that it takes rows with payloads as they were sent: moves large media out of
+ * them and cuts the rest to its limit. No caller waits for this.
  */
 export function storePayloads(
   store: Pick<InteractionStore, "insert">,
@@ -50,7 +50,7 @@ export function storePayloads(
     tries?: Tries;
   } = {},
 ): Pick<InteractionStore, "insert"> {
-  // A payload that can't be converted costs neither its own row nor others.
+  // If a payload can't be converted, its row is stored without payloads, and other rows as usual.
   const formOf = (row: SettledCall) =>
     tries
       ? tries.attempt(
@@ -92,7 +92,7 @@ const unbounded: Pick<StoredBytes, "fit"> = {
   fit: (rows) => ({ rows: [...rows], stored() {} }),
 };
 
-/** The row as it is stored; idempotent. */
+/** Returns the row as it is stored; idempotent. */
 export function storedForm(row: SettledCall, rules: PayloadRules): SettledCall {
   const options = {
     inlineBytes: rules.mediaInlineBytes,

@@ -32,7 +32,7 @@ import { vendorFault } from "./vendor_fault.ts";
 export interface TextExchange {
   readonly vendorCall: VendorCallContext;
   readonly facts: RequestFacts;
-  /** Once the vendor has answered: the plan of the last request. */
+  /** The plan of the latest vendor request; it changes when another dialect is tried. */
   plan: TextPlan;
   readonly call: Call;
   /** Undefined where no other dialect could be asked. */
@@ -48,7 +48,10 @@ export interface RequestBudget {
   attempted(attempt: VendorAttempt): void;
 }
 
-/** What is left of the call's requests; one of them is for the next candidate, where there is one. */
+/**
+ * Returns the budget of the vendor requests that the call has left; one of them is reserved for the
+ * next candidate, if there is one.
+ */
 export function budgetOf(
   call: Pick<Call, "requestsLeft" | "attempted">,
   isLast: boolean,
@@ -75,7 +78,7 @@ export interface VendorCallDeps extends AskVendorDeps {
   learned: LearnedEndpoints;
 }
 
-/** The budget of a call that leaves no record. */
+/** Returns the budget of a call that leaves no record. */
 export function unrecordedBudget(): RequestBudget {
   const budget = {
     left: maxVendorRequests,
@@ -94,9 +97,9 @@ interface Refused {
 }
 
 /**
- * The vendor's answer with a good status; any other is thrown as a fault. Where the vendor points
- * to its other endpoint, or lacks this one, it is asked in its other dialects, each once; what that
- * shows is remembered.
+ * Returns the vendor's answer if its status is 2xx, and throws a fault otherwise. Where the vendor
+ * points to its other endpoint, or lacks this one, it is asked in its other dialects, each once;
+ * the outcome is remembered.
  */
 export async function callVendor(
   deps: VendorCallDeps,
@@ -147,7 +150,8 @@ function nextDialect(
 }
 
 /**
- * A request that the other dialect can't carry is not sent: the caller gets the vendor's refusal.
+ * Plans the request in another dialect; undefined where that dialect can't carry it: the caller
+ * gets the vendor's refusal.
  */
 async function planOther(
   exchange: TextExchange,
@@ -175,7 +179,7 @@ async function lessonOf(
   return () => learned.learnChatRefusal(vendor.label, model, demand);
 }
 
-/** What decides whether a vendor takes our additions to a call. */
+/** Returns what decides whether a vendor accepts our additions to a call. */
 function additionsOf({ plan, vendorCall }: TextExchange): RefusedCalls {
   const { target: { vendor, model }, caller, mode } = vendorCall;
   const accountId = caller.principal.account.id;
@@ -183,8 +187,8 @@ function additionsOf({ plan, vendorCall }: TextExchange): RefusedCalls {
 }
 
 /**
- * Sends the plan's request; again without an addition of ours that the vendor refuses, as long as it
- * refuses another one.
+ * Sends the plan's request. As long as the vendor refuses an addition of ours, sends it again
+ * without that addition.
  */
 async function askOnce(
   deps: VendorCallDeps,
@@ -234,12 +238,14 @@ function post(
 export class VendorAccess {
   readonly caller: CallContext;
   readonly target: ResolvedModel;
-  /** The key of each request, unless there is a `keyPool`. */
+  /** The key of every request, unless there is a `keyPool`. */
   readonly key: Secret;
   /** The service's own keys, where it has several. */
   readonly keyPool: KeyPool | undefined;
   readonly mode: Mode;
-  /** The key of `keyPool` that the last answer with a good status came by; reset by any other. */
+  /**
+   * The key of `keyPool` that got the latest answer, if its status was 2xx; otherwise undefined.
+   */
   answeringKey: PooledKey | undefined;
 
   constructor(fields: Pick<VendorAccess, "caller" | "target" | "key" | "keyPool" | "mode">) {
@@ -256,8 +262,8 @@ export class VendorAccess {
   }
 
   /**
-   * An answer with a good status turned out to be this fault: where it is about the key, that key
-   * rests. Returns whether it did and another key is left.
+   * Rests the key whose 2xx answer turned out to be this fault, if the fault is about the key.
+   * Returns whether the key now rests and another one is left.
    */
   restAnsweringKey({ code, retryAfterSeconds }: Fault): boolean {
     const { keyPool, answeringKey: key } = this;
@@ -268,7 +274,7 @@ export class VendorAccess {
     return keyPool.hasAnother([key]);
   }
 
-  /** A vendor's error as the caller gets it. */
+  /** Returns a vendor's error as the caller gets it. */
   fault(error: VendorError, retryAfterSeconds?: number): Fault {
     const { mode, key, keyPool } = this;
     const { baseUrl: address, apiKeys } = this.target.vendor;
@@ -309,7 +315,7 @@ export interface AskVendorDeps {
   clock: Clock;
 }
 
-/** The vendor's answer with a good status; any other is thrown as a fault. */
+/** Returns the vendor's answer if its status is 2xx, and throws a fault otherwise. */
 export async function askVendor(
   deps: AskVendorDeps,
   vendorCall: VendorCallContext,
@@ -322,8 +328,8 @@ export async function askVendor(
 }
 
 /**
- * The vendor's answer, whatever its status. Of several keys of the service, one that the vendor
- * refuses or limits rests, and the next is tried at once.
+ * Returns the vendor's answer, whatever its status. If the service has several keys, a key that the
+ * vendor refuses or limits rests, and the next one is tried at once.
  */
 export function postToVendor(
   deps: AskVendorDeps,
@@ -423,7 +429,9 @@ const keyTroubles: Readonly<Partial<Record<Fault["code"], KeyTrouble>>> = {
   upstream_rate_limited: "limited",
 };
 
-/** What an answer says about the key that it was asked with. The returned answer can still be read. */
+/**
+ * Returns what an answer says about the key that was used. The returned answer can still be read.
+ */
 async function keyTroubleIn(
   { clock }: AskVendorDeps,
   access: VendorAccess,
@@ -463,7 +471,7 @@ function isGood(answer: UpstreamAnswer): boolean {
 
 const maxErrorBytes = 1024 * 1024;
 
-/** The body of a refusal; `json` is undefined where it is not JSON. */
+/** Reads the body of a refusal; `json` is undefined where it is not JSON. */
 export async function readRefusal(
   answer: UpstreamAnswer,
 ): Promise<{ json: unknown; text: string }> {
@@ -481,7 +489,7 @@ export async function readRefusal(
   }
 }
 
-/** A refusal as the caller gets it. */
+/** Returns a refusal as the caller gets it, and logs one of the service's own key. */
 export function refusalFault(
   deps: Pick<AskVendorDeps, "log" | "clock">,
   vendorCall: VendorAccess,
@@ -551,7 +559,7 @@ function of(
   return { vendor: vendor.label, model };
 }
 
-/** Goes by the status alone: the body of a retried attempt is not read. */
+/** Returns the error code for a status alone: the body of a retried attempt is not read. */
 function codeOf(vendorCall: VendorAccess, { status }: AttemptLogEntry) {
   if (status === undefined) return "upstream_unreachable";
   if (status >= 200 && status < 300) return null;

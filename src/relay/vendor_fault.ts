@@ -48,17 +48,22 @@ export function vendorFault(
   });
 }
 
-/** Bytes of a vendor's message that a record keeps. */
+/** The most bytes of a vendor's message that a record holds. */
 const maxVendorWords = 4_096;
 
-/** For the log: only a name such as `insufficient_quota`; other text may be the prompt's. */
+/**
+ * Returns a vendor's error code for the log: only if it is a name such as `insufficient_quota`; any
+ * other text may come from the prompt.
+ */
 function identifier(code: string | undefined, keys: readonly Secret[]): string {
   if (code === undefined) return "none";
   if (!/^[A-Za-z][A-Za-z0-9_.]{0,59}$/.test(code)) return "unreadable";
   return maskSecrets(withoutKeys(code, keys));
 }
 
-/** The message without keys, the vendor's address and ids of the account behind the key. */
+/**
+ * Returns the message without keys, the vendor's address, and ids of the account behind the key.
+ */
 function scrub(message: string, address: string, keys: readonly Secret[]): string {
   const host = URL.canParse(address) ? new URL(address).host : "";
   // The key is removed first: a caller's own key may be any text.
@@ -66,7 +71,9 @@ function scrub(message: string, address: string, keys: readonly Secret[]): strin
     .replace(/\b(?:(?:org|proj)[-_][0-9A-Za-z]{6}|projects\/[\w-])[\w-]*/g, "***");
 }
 
-/** Removes keys of any form; texts of a few letters are no keys, and are parts of many words. */
+/**
+ * Removes keys of any form. Values of a few letters are not keys, and would match parts of words.
+ */
 function withoutKeys(text: string, keys: readonly Secret[]): string {
   return keys.map((key) => key.reveal()).filter((value) => value.length >= 6)
     .reduce((rest, value) => rest.replaceAll(value, "***"), text);
@@ -83,7 +90,7 @@ const callersFault: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 function codeOf(error: VendorError, managed: boolean): ErrorCode {
   const status = error.status ?? statusByName(error);
-  // A decoder's finding already has one of our codes.
+  // An error that a decoder found already has one of our codes.
   const ours = unreadable.find((code) => code === error.type || code === error.code);
   if (ours) return ours;
   const message = `${error.code ?? ""} ${error.type ?? ""} ${error.message ?? ""}`.toLowerCase();
@@ -132,7 +139,7 @@ const unreadable = [
   "upstream_stream_truncated",
 ] as const;
 
-/** The status of an error that has none, by the vendors' names for errors. */
+/** Derives the status of an error that has none from the vendors' names for errors. */
 function statusByName(error: VendorError): number {
   const name = `${error.type ?? ""} ${error.code ?? ""}`.toLowerCase();
   if (name.includes("overloaded") || name.includes("unavailable")) return 503;
@@ -167,9 +174,9 @@ function isQuotaProblem(status: number, message: string, saysWhenToRetry: boolea
 }
 
 /**
- * Credit or a limit of spending that is used up, under a status that means something else: 400 at
- * Anthropic and OpenAI, 403 at OpenRouter and xAI, 429 at xAI. Only what the message begins with
- * counts: vendors repeat callers' words.
+ * Whether a message says that credit or a spending limit is used up, under a status that means
+ * something else: 400 at Anthropic and OpenAI, 403 at OpenRouter and xAI, 429 at xAI. Only the
+ * beginning of the message counts: vendors quote callers' text.
  */
 function isQuotaMessage(message: string): boolean {
   return quotaMessages.some((form) => form.test(message));
@@ -191,7 +198,10 @@ function badRequestCode(message: string): ErrorCode {
   return "invalid_request";
 }
 
-/** Agents shorten their conversation on this error; most servers of the chat dialect name no code. */
+/**
+ * Agents shorten their conversation on this error. Most servers of the chat dialect send no code
+ * for it, so the message decides.
+ */
 const tooLong = [
   /context_length_exceeded|prompt is too long|input token count/,
   /maximum (?:context|prompt|model|allowed input) length/,
@@ -208,8 +218,8 @@ const accountMember =
   /^(?:organi[sz]ation|workspace|account|project|api_?key)(?:_?(?:id|uuid|name))?$/i;
 
 /**
- * `error.details` of a vendor's refusal for the caller, who acts on it (`error_code`). Every text
- * in it is scrubbed like the message.
+ * Returns `error.details` of a vendor's refusal for callers that act on it (`error_code`). Every
+ * text in it is scrubbed like the message.
  */
 function publicDetails(
   details: JsonRecord | undefined,

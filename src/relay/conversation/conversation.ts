@@ -15,10 +15,10 @@ import { findSeals } from "./reasoning_store.ts";
 export type Retainer = (answerText: string) => StoredResponseFields | undefined;
 
 /**
- * The request with the conversation that it continues. That comes out of our own store: the vendor's
- * is shared by everyone who uses the service's key. `sealedBy` is the vendor that is asked in this
- * dialect and stores nothing: reasoning is sealed for it. `mayBeVendors`: the vendor is asked in this
- * dialect with a key of the caller's own, and may store what the caller asks it to. Throws
+ * Returns the request with the conversation that it continues, from our own store: the vendor's is
+ * shared by everyone who uses the service's key. `sealedBy` is a vendor that is asked in this
+ * dialect and stores nothing: reasoning is sealed for it. `mayBeVendors`: the vendor is asked in
+ * this dialect with a key of the caller's own, and may store what the caller asks it to. Throws
  * `previous_response_not_found` when the account has no such answer.
  */
 export async function continueConversation(
@@ -48,7 +48,7 @@ export async function continueConversation(
 /** Finds sealed reasoning by the ids of its items. */
 type Seals = (ids: readonly string[]) => Promise<(id: string) => string | undefined>;
 
-/** Where earlier answers are found. */
+/** What it takes to find earlier answers. */
 interface Shelf {
   caller: CallContext;
   account: number;
@@ -118,7 +118,10 @@ async function withPrevious(
   return { ...continued, sources: textsOf([previous]) };
 }
 
-/** The refusal of a conversation that is to be stored, in a call of which nothing is. */
+/**
+ * Makes the fault of a call that asks to store its conversation although its content is not
+ * recorded.
+ */
 function unsupported({ field, unsupportedDetails: details }: NonNullable<Conversation["own"]>) {
   return new Fault("unsupported_parameter", {
     param: field,
@@ -128,7 +131,10 @@ function unsupported({ field, unsupportedDetails: details }: NonNullable<Convers
   });
 }
 
-/** A response that is not stored may be a background call that is unfinished or has just ended. */
+/**
+ * Looks for a background call behind a response that is not stored: returns the response if the
+ * call has just ended, and throws `previous_response_unfinished` while it is under way.
+ */
 async function unlessUnfinished(
   field: string,
   account: number,
@@ -148,15 +154,15 @@ async function unlessUnfinished(
   });
 }
 
-/** The calls whose text these responses hold. */
+/** Returns the ids of the calls whose text these responses hold. */
 function textsOf(responses: readonly StoredResponse[]): string[] {
   const all = responses.flatMap(({ transactionId, sources }) => [transactionId, ...sources]);
   return [...new Set(all)];
 }
 
 /**
- * Adds the items that the request only names, always out of our own store: the vendor's is open to
- * others.
+ * Adds the items that the request refers to by id, always from our own store: the vendor's is open
+ * to others.
  */
 async function withItems(
   conversation: Conversation,
@@ -186,8 +192,9 @@ async function withItems(
 }
 
 /**
- * Makes what is stored of the answer, unless the caller asked not to. `body` is the whole
- * conversation; `sources` are the calls whose text is in it.
+ * Returns a function that makes what is stored of the answer; undefined where the caller asked not
+ * to store it, or the vendor stores it. `body` is the whole conversation; `sources` are the calls
+ * whose text is in it.
  */
 export function retainerOf(
   dialect: Dialect,
@@ -205,7 +212,7 @@ export function retainerOf(
   };
 }
 
-/** JSON text of what a request adds to its conversation; empty where nothing is stored. */
+/** Writes what a request adds to its conversation as JSON text; empty where nothing is stored. */
 export function* inputItems({ conversation }: Dialect, body: unknown): Steps<string> {
   return conversation?.wantsStored(body) ? yield* writeJson(conversation.inputItems(body)) : "";
 }

@@ -4,7 +4,7 @@ import { invalidValue } from "../../shared/fault.ts";
 /** Which of a stored answer's input items a caller asks for. */
 export interface InputItemQuery {
   order: "asc" | "desc";
-  /** Id of the item that the page begins behind. */
+  /** Id of the item after which the page begins. */
   after: string | undefined;
   limit: number;
   include: readonly string[];
@@ -18,7 +18,7 @@ export interface InputItemPage {
   has_more: boolean;
 }
 
-/** One page of the items. Throws `invalid_value` where `after` is none of them. */
+/** Returns one page of the items. Throws `invalid_value` if none of them has the id `after`. */
 export function inputItemPage(
   listing: NonNullable<Conversation["listing"]>,
   { items, answerId }: { items: readonly unknown[]; answerId: string },

@@ -17,13 +17,13 @@ interface TurnReasoning {
   before: { text: string; opaque: Opaque }[];
 }
 
-/** How many calls of one turn hold the reasoning before them. */
+/** How many calls of one turn hold a copy of the reasoning before them. */
 const mostHolding = 8;
 
 /**
- * Thought signatures, signed thinking and sealed reasoning by tool-call id, stored for clients that
- * can't carry them. Nothing is stored for an answer without tool calls: no vendor asks for its
- * reasoning back.
+ * Returns thought signatures, signed thinking and sealed reasoning by tool-call id, which are
+ * stored for clients that can't carry them. Nothing is stored for an answer without tool calls: no
+ * vendor asks for its reasoning back.
  */
 export function retainedReasoning(answer: CanonicalAnswer): RetainedReasoning[] {
   return answer.choices.flatMap((choice) => {
@@ -32,7 +32,8 @@ export function retainedReasoning(answer: CanonicalAnswer): RetainedReasoning[] 
       return opaque ? [{ text: part.text, opaque }] : [];
     });
     return choice.parts.filter(isToolCall).flatMap((part, index) => {
-      // One returning call of the turn is enough to restore it, so not all of them hold it.
+      // If the client sends back one of the turn's calls, that restores the turn, so only some of
+      // them hold it.
       const own = index < mostHolding ? before : [];
       if (!part.opaque && own.length === 0) return [];
       const turn: TurnReasoning = { before: own, ...(part.opaque ? { call: part.opaque } : {}) };
@@ -48,7 +49,9 @@ interface SealedReasoning extends TurnReasoning {
   sealed: string;
 }
 
-/** Sealed reasoning by the ids of its items, for callers who continue an answer by its id. */
+/**
+ * Returns sealed reasoning by the ids of its items, for callers who continue an answer by its id.
+ */
 export function retainedSeals(answer: CanonicalAnswer, vendor: string): RetainedReasoning[] {
   return answer.choices.flatMap(({ parts }) => parts).flatMap((part) => {
     const opaque = part.kind === "reasoning" ? part.opaque : undefined;
@@ -58,7 +61,7 @@ export function retainedSeals(answer: CanonicalAnswer, vendor: string): Retained
   });
 }
 
-/** What is stored under these ids of items for this vendor. */
+/** Finds the sealed reasoning that is stored for this vendor under these item ids. */
 export async function findSeals(
   ids: readonly string[],
   vendor: string,
@@ -75,8 +78,8 @@ export async function findSeals(
 }
 
 /**
- * The vendor's own searches within its reasoning; they are valid only after what preceded them, so
- * they are given back as the same block, item or part.
+ * Returns the vendor's own searches within its reasoning. They are valid only after what preceded
+ * them, so they are sent back as the same block, item or part.
  */
 function workOf(part: AnswerPart): Opaque | undefined {
   if (part.kind !== "vendor" || !isRecord(part.value)) return undefined;

@@ -21,9 +21,9 @@ export interface StoredResponseCache extends StoredResponseStore {
   forget(transactionIds: readonly string[]): void;
 }
 
-/** Long enough for a slow write, and short since another process may delete the response. */
+/** Long enough for a slow write; short, since another process may delete the response. */
 const rememberMs = 5_000;
-/** UTF-16 units that are remembered at most. */
+/** The most UTF-16 units that are remembered. */
 const maxChars = 64 * 1024 * 1024;
 const maxGone = 10_000;
 /** How long other workers may take to write what they have answered. */
@@ -33,20 +33,17 @@ interface StoredResponseCacheDeps {
   store: StoredResponseStore;
   clock: Pick<Clock, "monotonicMs">;
   isErased: (call: SelectableCall) => boolean;
-  /**
-   * What is waited for, one after the other, before what isn't there counts as missing; false where
-   * there is nobody to wait for.
-   */
+  /** The waits, one after the other, before a response that isn't found counts as missing. */
   waits?: readonly Wait[];
 }
 
-/** `accountId`: of the account that asks. */
+/** Waits for other processes that answer the account; resolves to false if there are none. */
 export type Wait = (accountId: number) => Promise<boolean>;
 
 /**
- * Waits for the other processes that answer the account. Workers are asked to write what they have
- * answered. Replicas can't be: they write it by themselves, a quarter of a second later where they
- * aren't busy, and within two seconds.
+ * Returns the waits for other processes that answer the account. Workers are asked to write what
+ * they have answered. Replicas can't be asked: they write by themselves, a quarter of a second
+ * later if they aren't busy, and within two seconds.
  */
 export function waitsForOthers({ isShared, flushOthers, pause, setTimer }: {
   isShared: (accountId: number) => Promise<boolean>;
@@ -56,10 +53,10 @@ export function waitsForOthers({ isShared, flushOthers, pause, setTimer }: {
 }): Wait[] {
   const written: Wait = async (accountId) => {
     if (!await isShared(accountId)) return false;
-    // One that fails or ends meanwhile has its answers written by others: the search goes on.
+    // If a worker fails or ends meanwhile, others write what it has answered: the search goes on.
     const flushed = flushOthers().catch(() => {}).then(() => "written" as const);
     if (await within(flushMs, flushed, "late", setTimer) === "written") return true;
-    // What it holds may be what is looked for: it isn't missing.
+    // The late worker may hold the response, so it can't be reported as missing.
     throw new Fault("store_unavailable", {
       note: `other workers have not written their records after ${flushMs} ms`,
     });
@@ -89,7 +86,7 @@ class CachedResponses implements StoredResponseCache {
   readonly #entries = new Map<string, Remembered>();
   /** Recently forgotten calls, for running calls that continue them. */
   readonly #gone = new Set<string>();
-  /** Requests that have waited for what isn't there. */
+  /** Requests that have waited in vain, and don't wait again. */
   readonly #waited = new WeakSet<object>();
   #chars = 0;
 
@@ -143,7 +140,8 @@ class CachedResponses implements StoredResponseCache {
     if (this.#waited.has(request)) return undefined;
     for (const wait of this.#waits) {
       const goesOn = await wait(accountId);
-      // Also where nobody is left: a process that has just ended wrote its answers before.
+      // Search even if nobody was waited for: a process that has just ended has written its
+      // answers.
       const found = await find();
       if (found !== undefined) return found;
       if (!goesOn) break;

@@ -9,7 +9,7 @@ import {
 import { dimensionWords } from "../../pricing/table/price_words.ts";
 import type { RequestFacts } from "../../dialects/kernel/dialect.ts";
 
-/** What a managed call is checked against. */
+/** What decides whether a managed call's hosted work can be charged. */
 export interface ChargingTerms {
   price: PriceRow;
   /** The price of another model of the same vendor. */
@@ -24,7 +24,7 @@ export interface HostedBound {
   readonly uses: Readonly<Partial<Record<HostedCount, number>>>;
   /** Prompt tokens that tools' results add. */
   readonly inputTokens: number;
-  /** Those of media that the vendor fetches: part of the prompt. */
+  /** Prompt tokens of media that the vendor fetches. */
   readonly fetchedTokens: number;
   readonly region?: string;
   /** Uses that only the vendor knows the price of. */
@@ -32,7 +32,7 @@ export interface HostedBound {
   readonly models: readonly HostedModel[];
 }
 
-/** Another model that takes part. */
+/** Another model that takes part in a call. */
 export interface HostedModel {
   readonly price: PriceRow;
   readonly role: "instead" | "besides";
@@ -78,14 +78,17 @@ export function refuseHosted({ state, tools, tier }: HostedWork, vendorReportsCo
   if (tier && !plainTiers.has(tier.name)) throw costUnknown(tier.path, tier.name);
 }
 
-/** Prompt tokens that hosted work adds at most: those that tools bring, and media that is fetched. */
+/**
+ * Returns the most prompt tokens that hosted work adds: those of tools' results, and of media that
+ * the vendor fetches.
+ */
 export function hostedTokens({ tools, maxUses, fetchedTokens = 0 }: HostedWork): number {
   return tools.reduce((sum, tool) => sum + resultTokens(tool, maxUses), fetchedTokens);
 }
 
 /**
- * What the hosted work of a managed call adds to its bound. Throws `unsupported_parameter` for a
- * tool without a price: it could not be charged. `shown` gives a field's name in the caller's
+ * Returns what the hosted work of a managed call adds to its bound. Throws `unsupported_parameter`
+ * for a tool without a price: it could not be charged. `shown` gives a field's name in the caller's
  * request.
  */
 export function chargeHosted(
@@ -147,18 +150,18 @@ function costUnknown(param: string, name: string): Fault {
   });
 }
 
-/** Most prompt tokens that a tool's results add. */
+/** Returns the most prompt tokens that a tool's results add. */
 function resultTokens(tool: HostedTool, maxOfAll: number | undefined): number {
   return isFed(tool) ? usesOf(tool, maxOfAll) * (tool.tokensPerUse ?? usualTokensPerUse) : 0;
 }
 
-/** Whether the vendor feeds its results back into the prompt. */
+/** Whether the vendor feeds a tool's results back into the prompt. */
 function isFed({ cost, tokensPerUse, name }: HostedTool): boolean {
   if (cost.type === "model") return cost.role === "besides" && tokensPerUse === undefined;
   return cost.type !== "none" || tokensPerUse !== undefined || loops.has(name);
 }
 
-/** Charged by tokens, of which they may produce many. */
+/** Tools without a price per use, whose results may add many prompt tokens. */
 const loops: ReadonlySet<string> = new Set([
   "mcp",
   "mcp_toolset",
@@ -171,7 +174,7 @@ function usesOf({ maxUses }: HostedTool, maxOfAll: number | undefined): number {
   return Math.min(maxUses ?? maxOfAll ?? usualUses, maxOfAll ?? Infinity, mostUses);
 }
 
-/** No call makes more uses. */
+/** The most uses of a tool in one call. */
 const mostUses = 1000;
 
 /** Tiers that cost the row's price or less. */
@@ -191,7 +194,7 @@ function isPriced(tier: string, { price, vendorReportsCost }: ChargingTerms): bo
   return vendorReportsCost || plainTiers.has(tier) || hasPrice(price.serviceTiers, tier);
 }
 
-/** Names are the caller's, and an object knows `constructor` too. */
+/** Looks at own properties only: the name is the caller's, and every object has a `constructor`. */
 function hasPrice(factors: PriceRow["regions"], name: string): boolean {
   return factors !== undefined && Object.hasOwn(factors, name);
 }
@@ -216,9 +219,9 @@ export function unreportedSearches(hosted: HostedWork | undefined): number {
 const unlistedUseNanos = 20_000_000n;
 
 /**
- * Upper bound of a call's cost in nano-dollars: the tokens of the request's text, hosted tools by
- * use and the prompt tokens of their results, and other models. Of models of which one answers the
- * dearest counts; models that work besides count as well.
+ * Returns the upper bound of a call's cost in nano-dollars: the tokens of the request's text,
+ * hosted tools by use and the prompt tokens of their results, and other models. Where one of
+ * several models answers, the dearest counts; models that work besides are added.
  */
 export function boundOf(
   price: PriceRow,
@@ -239,7 +242,7 @@ export function boundOf(
   return dearest + besides;
 }
 
-/** A call without tools and media that the vendor fetches. */
+/** A call without tools, and without media that the vendor fetches. */
 export const noHostedWork: HostedBound = {
   uses: {},
   inputTokens: 0,
@@ -248,7 +251,7 @@ export const noHostedWork: HostedBound = {
   models: [],
 };
 
-/** The most output tokens that a call can have. */
+/** Returns the most output tokens that a call can have. */
 export function outputBound(
   price: PriceRow,
   { maxOutputTokens, choices }: Pick<RequestFacts, "maxOutputTokens" | "choices">,

@@ -71,7 +71,7 @@ const accepted: Readonly<Record<MediaPart["kind"], readonly string[]>> = {
   file: ["application/pdf", "text/plain", "image/*", "audio/*", "video/*"],
 };
 
-/** Buckets give these types for files whose type nobody set: the first bytes decide. */
+/** Storage buckets send these types for files without a type: the first bytes decide. */
 const vagueTypes: readonly string[] = ["application/octet-stream", "binary/octet-stream"];
 
 function collect(
@@ -90,7 +90,8 @@ function collect(
 }
 
 /**
- * Parts that name a URL, also in tools' results. A request may have hundreds of thousands of parts.
+ * Returns the parts that name a URL, also in tools' results. Plain loops, since a request may have
+ * hundreds of thousands of parts.
  */
 function mediaNamedByUrl(
   turns: readonly Turn[],

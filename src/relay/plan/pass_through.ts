@@ -17,11 +17,12 @@ import { retainedSeals } from "../conversation/reasoning_store.ts";
 import { shownModel } from "./plan_call.ts";
 
 /**
- * The same dialect on both sides: bytes are forwarded unchanged and a decoder listens. In the
- * request's text only the model's name, the usage flag, the tag lines and, where the vendor is to
- * store nothing, the fields that say so are changed, and the name of an output limit that the model
- * refuses (`renamed`: `older=newer`); what is `unsigned` is mended. In the answer only what these add
- * is removed, and the model's name replaced for dialects whose clients compare it.
+ * Plans a call with the same dialect on both sides: bytes are forwarded unchanged and a decoder
+ * listens. In the request's text these are changed: the model's name, the usage flag, the tag
+ * lines, the fields by which the vendor stores nothing (`keepNothing`), the name of an output limit
+ * that the model refuses (`renamed`: `older=newer`), and thinking that is `unsigned`. In the
+ * answer, only what these changes add is removed, and the model's name is replaced in dialects
+ * whose clients compare it.
  */
 export function* passThrough(
   call: {
@@ -94,8 +95,9 @@ export function* passThrough(
 }
 
 /**
- * Whether an answer's text stands for its bytes: text goes out in one write with the answer's head,
- * bytes in one of their own. What is not UTF-8, or begins with a byte order mark, differs.
+ * Whether an answer can be sent as text: text goes out in one write with the answer's head, bytes
+ * need a second write. The text differs from the bytes if these are not UTF-8 or begin with a byte
+ * order mark.
  */
 function isShortText(text: string, bytes: Uint8Array): boolean {
   return bytes.length <= shortBytes && Buffer.byteLength(text) === bytes.length &&
@@ -105,12 +107,15 @@ function isShortText(text: string, bytes: Uint8Array): boolean {
 /** Encoding a longer text costs more than a write. */
 const shortBytes = 64 * 1024;
 
-/** Made out here: a function that lives as long as the call holds all that stands around it. */
+/**
+ * A function of the module: a closure lives as long as the call, and would hold the whole scope
+ * that it was made in.
+ */
 function sealsOf(label: string): (answer: CanonicalAnswer) => RetainedReasoning[] {
   return (answer) => retainedSeals(answer, label);
 }
 
-/** The event as the caller gets it; the same object where nothing differs. */
+/** Returns the event as the caller gets it; the same object where nothing differs. */
 function shownEvent(event: SseEvent, { show }: StatelessCall): SseEvent {
   const { data } = event;
   if (data === undefined) return event;
@@ -132,7 +137,7 @@ function shownEvent(event: SseEvent, { show }: StatelessCall): SseEvent {
   };
 }
 
-/** The vendor's events as one JSON array. */
+/** Plans a stream that sends the vendor's events as one JSON array. */
 function reframed(reframer: StreamReframer): StreamPlan {
   return {
     contentType: "application/json",

@@ -66,8 +66,8 @@ export interface PlanRequest {
 
 /**
  * Decides whether a call is passed through or translated, and prepares its request for the vendor's
- * dialect `upstream`; absent: for the best one that is known (`dialectsFor`). Throws what is wrong
- * with the request.
+ * dialect `upstream`; if that is absent, for the best dialect that is known (`dialectsFor`). Throws
+ * a fault for an invalid request.
  */
 export async function planCall(
   deps: PlanDeps,
@@ -76,9 +76,10 @@ export async function planCall(
 ): Promise<TextPlan> {
   const { dialect, facts, caller } = request;
   const { step = runAtOnce } = caller;
-  // A wrong mode is refused whoever is asked: it may stand for `strict`, which changes either way.
+  // An invalid mode is refused at any vendor: it may be a misspelt `strict`, which matters to both
+  // kinds of plan.
   const mode = translationMode(caller);
-  // So is a wrong word for cache marks, which only translated calls get.
+  // So is an invalid value for cache marks, though only translated calls get them.
   setsCacheMarks(caller);
   const demand = dialect.toolDemand?.(request.body);
   const first = upstream ?? dialectsFor(deps, dialectCall(request, demand ?? "none"))[0];
@@ -123,7 +124,10 @@ export async function planCall(
   });
 }
 
-/** An output limit's rename, where the model refuses its name. A strict caller's stays as it is. */
+/**
+ * Returns the new name of an output limit whose name the model refuses. A strict caller's field
+ * stays as it is.
+ */
 function limitRename({ facts, target, caller }: PlanRequest): string | undefined {
   const { limitRename } = facts;
   const refuses = target.vendor.quirks.newerTokenLimit?.test(target.model) === true;
@@ -131,7 +135,10 @@ function limitRename({ facts, target, caller }: PlanRequest): string | undefined
   return translationMode(caller) === "strict" ? undefined : limitRename;
 }
 
-/** Thinking, searches and calls that the vendor refuses. A strict caller's stay as they are. */
+/**
+ * Returns the thinking, searches and calls in a request that the vendor refuses. A strict caller's
+ * stay as they are.
+ */
 export function unsignedThinking(
   { dialect, body, target, caller }: Pick<PlanRequest, "dialect" | "body" | "target" | "caller">,
 ): UnsignedThinking | undefined {
@@ -140,7 +147,10 @@ export function unsignedThinking(
   return dialect.unsignedThinking?.(body, target.model);
 }
 
-/** What no dialect allows is the caller's error; an encoder would write the nearest that its own does. */
+/**
+ * Refuses values that no dialect allows; an encoder would turn them into the nearest value that its
+ * own dialect allows.
+ */
 function checkSettings({ temperature = 0, choices = 1, paths }: CanonicalRequest): void {
   if (!(temperature >= 0 && temperature <= 2)) {
     throw invalidValue(paths.temperature ?? "temperature", "expected a number from 0 to 2");
@@ -150,8 +160,9 @@ function checkSettings({ temperature = 0, choices = 1, paths }: CanonicalRequest
 }
 
 /**
- * For a caller whose dialect the vendor speaks, but not for this call. It expects that endpoint's
- * answer, without summaries of reasoning, for which vendors require a verified organisation.
+ * Leaves out summaries of reasoning, in a call that is translated although the vendor speaks the
+ * caller's dialect. The caller expects the answer of that endpoint, which has none, and vendors
+ * require a verified organisation for them.
  */
 function unshown(request: CanonicalRequest): CanonicalRequest {
   const { reasoning } = request;
@@ -164,14 +175,17 @@ function dialectCall(request: PlanRequest, demand: ToolDemand): DialectCall {
 }
 
 /**
- * Whether these losses would be refused in some mode but `lenient`; there they are avoided where
- * possible.
+ * Whether these losses are a reason to try another endpoint: any loss in `strict` mode, else one
+ * that changes the meaning. `lenient` doesn't refuse these, but avoids them where possible.
  */
 function isRefused(losses: readonly Loss[], mode: TranslationMode): boolean {
   return losses.some(({ weight }) => mode === "strict" || weight === "meaning");
 }
 
-/** The request in one of the vendor's dialects, with the reasoning of earlier turns put back. */
+/**
+ * Encodes the request in one of the vendor's dialects, with the reasoning of earlier turns put
+ * back.
+ */
 async function encodeFor(
   deps: PlanDeps,
   request: PlanRequest,
@@ -216,7 +230,7 @@ async function encodeFor(
   };
 }
 
-/** The encoded request without what the model is known to refuse, or has refused lately. */
+/** Returns the encoded request without what the model is known to refuse, or has refused lately. */
 export function leaveOutRefused(
   learned: Pick<LearnedEndpoints, "refusedAdditions">,
   { target: { vendor, model }, caller, mode }: Pick<PlanRequest, "target" | "caller" | "mode">,
@@ -249,12 +263,18 @@ function targetOf(deps: PlanDeps, request: PlanRequest, dialect: DialectName): T
   };
 }
 
-/** Made out here: a function that lives as long as the call holds all that stands around it. */
+/**
+ * A function of the module: a closure lives as long as the call, and would hold the whole scope
+ * that it was made in.
+ */
 function secondsOf(clock: Clock): () => number {
   return () => Math.floor(clock.now().getTime() / 1000);
 }
 
-/** `X-Prompt-Cache`, else the key's own setting. Throws `Fault("invalid_value")`. */
+/**
+ * Whether cache marks are set: by `X-Prompt-Cache`, else by the key's own setting. Throws
+ * `invalid_value`.
+ */
 export function setsCacheMarks(caller: CallContext): boolean {
   const asked = caller.header("x-prompt-cache");
   if (asked === undefined) return caller.principal.key.promptCache;
@@ -262,7 +282,7 @@ export function setsCacheMarks(caller: CallContext): boolean {
   throw invalidValue("X-Prompt-Cache", "expected 'on' or 'off'");
 }
 
-/** `X-Translation-Mode`, else the key's own. */
+/** Returns `X-Translation-Mode`, else the key's own mode. Throws `invalid_value`. */
 export function translationMode(caller: CallContext): TranslationMode {
   const asked = caller.header("x-translation-mode");
   if (asked === undefined) return caller.principal.key.translationMode;
@@ -286,9 +306,9 @@ interface DialectCall {
 }
 
 /**
- * The vendor's dialects that can be used for a call, best first: the caller's own if the vendor
- * speaks it, else its row's `translate_to`. Endpoints that are known to be missing are left out,
- * and chat comes last where it is known to refuse the call.
+ * Returns the vendor's dialects that can be used for a call, best first: the caller's own if the
+ * vendor speaks it, else its row's `translate_to`. Endpoints that are known to be missing are left
+ * out, and chat comes last where it is known to refuse the call.
  */
 function dialectsFor(deps: DialectDeps, call: DialectCall): DialectName[] {
   const { target: { vendor }, own } = call;
@@ -345,15 +365,16 @@ function names(text: string, model: string): boolean {
   return false;
 }
 
-/** Only so many characters of a refusal are read. */
+/** The most characters of a refusal that are read. */
 const maxRead = 4096;
 
 /** Prepares a call's request for another of its vendor's dialects. */
 export type PlanAgain = (upstream: DialectName) => Promise<TextPlan>;
 
 /**
- * Undefined where the vendor has no other dialect. The text of a heavy request is held for it only
- * until the first endpoint is known to exist.
+ * Returns a function that plans the call in another of the vendor's dialects; undefined if it has
+ * none. Undefined, too, for a heavy request whose endpoint is known to exist, so that its text
+ * isn't held for this.
  */
 export function planningAgain(
   deps: PlanDeps,
@@ -383,8 +404,8 @@ async function readAgain(
 }
 
 /**
- * The model's name for the answer: as the caller wrote it, on the unified family in dialects whose
- * clients compare the two; undefined: the vendor's own.
+ * Returns the model's name for the answer: as the caller wrote it, on the unified family in
+ * dialects whose clients compare the two names; undefined: the vendor's own.
  */
 export function shownModel(
   { dialect, vendor, facts }: {

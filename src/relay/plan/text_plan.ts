@@ -17,15 +17,19 @@ export interface TextPlan {
   /** Request and answer are passed on unchanged. */
   readonly sameDialect: boolean;
   readonly quirks: DialectQuirks;
-  /** What the request has the vendor run or store besides the model. */
+  /** What the request asks the vendor to run or store, besides the model's work. */
   readonly hosted: HostedWork;
   /** The request's text for the vendor. */
   readonly requestText: string;
-  /** The request without the usage flag, for servers that don't know it. */
+  /**
+   * Returns the request without the usage flag, for servers that don't know it; undefined where the
+   * dialect has no such flag.
+   */
   plainRequestText(): Steps<string | undefined>;
   /**
-   * A request for a stream as one for a whole answer, where the caller would not notice: some models
-   * can't stream. The same text where the vendor's paths name streaming.
+   * Rewrites a request for a stream into one for a whole answer, for models that can't stream.
+   * Absent where the caller would notice. Returns the same text where the vendor's path, not the
+   * body, asks for a stream.
    */
   wholeRequestText?(requestText: string): Steps<string>;
   /** Paths in the caller's request of fields that could not be carried. */
@@ -35,9 +39,9 @@ export interface TextPlan {
   /** Turns the vendor's whole answer into the caller's. */
   whole(answer: VendorAnswer): WholeAnswer;
   stream(): StreamPlan;
-  /** The folded answer as the record keeps it, in the caller's dialect. */
+  /** Returns the folded answer for the record, in the caller's dialect. */
   encodeFolded(answer: CanonicalAnswer): unknown;
-  /** What the next turn's vendor will need back of this answer. */
+  /** Returns the reasoning of this answer that a vendor needs back in the next turn. */
   retainedReasoning(answer: CanonicalAnswer): RetainedReasoning[];
 }
 
@@ -51,7 +55,7 @@ export interface VendorAnswer {
 
 export interface WholeAnswer {
   body: string | Uint8Array;
-  /** Its text for the record: the same, but for what belongs to earlier calls. */
+  /** The body's text for the record, without what it repeats of earlier calls. */
   text: string;
   /** Undefined: the vendor's own. */
   contentType: string | undefined;
@@ -63,26 +67,27 @@ export interface WholeAnswer {
 export interface StreamPlan {
   /** Undefined: the vendor's own. */
   readonly contentType: string | undefined;
-  /** The events as the caller's answer holds them, and what to send. */
+  /** Returns the events as the caller's answer holds them, and what to send. */
   forward(event: SseEvent, decoded: DecodedEvent): Forwarded;
   /**
-   * The same for several events in a row, given their bytes together; absent where each event has to
-   * be looked at by itself.
+   * Does the same for several events in a row, given their bytes together; absent where each event
+   * must be looked at separately.
    */
   forwardRun?(bytes: Uint8Array, events: readonly CanonicalEvent[]): Forwarded;
-  /** The end of the caller's stream when the vendor's answer has ended well. */
+  /** Returns the end of the caller's stream, once the vendor's answer has ended well. */
   end(rest: readonly CanonicalEvent[]): Forwarded;
-  /** What ends the stream with an error in the caller's dialect. */
+  /** Returns the bytes that end the stream with an error in the caller's dialect. */
   fail(fault: Fault): Uint8Array;
   /**
-   * What is sent whenever a stream was silent for `afterMs`; absent where the bytes are the
-   * vendor's own.
+   * Sent whenever a stream was silent for `afterMs`; absent where the bytes are the vendor's own.
    */
   readonly keepAlive?: { afterMs: number; bytes(): Uint8Array };
 }
 
 export interface Forwarded {
   events: readonly CanonicalEvent[];
-  /** Text is sent as UTF-8, in one piece with that of the events beside it; undefined: nothing. */
+  /**
+   * Text is sent as UTF-8, in one piece with that of adjacent events; undefined: nothing is sent.
+   */
   sent: Uint8Array | string | undefined;
 }

@@ -33,9 +33,9 @@ export interface TranslationCall {
   encoded: Pick<EncodedRequest, "losses" | "reversal">;
   /** The encoded request's JSON text. */
   requestText: string;
-  /** What the request has the vendor run besides the model. */
+  /** What the request asks the vendor to run besides the model. */
   hosted: HostedWork;
-  /** Estimated. */
+  /** The prompt's estimated tokens. */
   inputTokens: number;
   mode: TranslationMode;
   showUsage: boolean;
@@ -43,7 +43,7 @@ export interface TranslationCall {
   streams: boolean;
   /** The caller wants a stream as one JSON array. */
   jsonArray: boolean;
-  /** A stream that is silent for so long gets a comment. */
+  /** A stream gets a comment after it was silent for this long. */
   keepAliveMs: number;
   /** Unix time in seconds. */
   created: number;
@@ -51,10 +51,13 @@ export interface TranslationCall {
   now: () => number;
 }
 
-/** Another dialect on the vendor's side: request and answer go through the canonical form. */
+/**
+ * Plans a call whose vendor speaks another dialect: request and answer go through the canonical
+ * form.
+ */
 export function translate(options: TranslationCall): TextPlan {
   let ended: number | undefined;
-  // The end has one time, in the caller's answer and in the stored one.
+  // The caller's answer and the stored one name the same time for its end.
   const call = { ...options, now: () => ended ??= options.now() };
   const { dialect, upstream, target, encoded } = call;
   const losses = enforceTranslationMode(encoded.losses, call.mode);
@@ -89,7 +92,7 @@ export function translate(options: TranslationCall): TextPlan {
   };
 }
 
-/** The stream that the caller asked for, of an answer that came whole. */
+/** Encodes an answer that came whole as the stream that the caller asked for. */
 function asStream(call: TranslationCall, events: readonly CanonicalEvent[]) {
   const encoder = call.dialect.createStreamEncoder(contextOf(call));
   const texts = events.map((event) => encoder.encode(event));
@@ -139,8 +142,8 @@ function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPl
 }
 
 /**
- * Throws upstream_invalid_response where the caller asked for one choice and the vendor's answer
- * has others only: its first is unreadable, or has another number.
+ * Throws `upstream_invalid_response` if the caller asked for one choice and the vendor's answer has
+ * choices but not number 0: the first is unreadable, or has another number.
  */
 function requireOnlyChoice(
   { request }: TranslationCall,
@@ -184,7 +187,9 @@ export function enforceTranslationMode(losses: readonly Loss[], mode: Translatio
   return [...new Set(losses.map(({ path }) => path))];
 }
 
-/** Rarely needed, so the parsed request is not held for it. */
+/**
+ * Parses the text again: this is rarely needed, so the plan doesn't hold the parsed request for it.
+ */
 function* withoutUsageFlag({ usageFlag }: Dialect, requestText: string): Steps<string | undefined> {
   if (!usageFlag) return undefined;
   const request = yield* parsing(requestText);

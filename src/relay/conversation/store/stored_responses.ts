@@ -52,7 +52,9 @@ export function createStoredResponses(database: Queryable): StoredResponseStore 
 
 const responseColumns = "response_id, transaction_id, input_items, answer, item_ids, sources";
 
-/** Writes what the rows' calls keep; part of the transaction that writes the rows. */
+/**
+ * Writes what the rows' calls store for later turns; part of the transaction that writes the rows.
+ */
 export async function insertStoredResponses(
   tx: Queryable,
   rows: readonly SettledCall[],
@@ -80,7 +82,7 @@ export async function insertStoredResponses(
   if (reasoning.length > 0) await tx.query(insertReasoning, [JSON.stringify(reasoning)]);
 }
 
-/** Removes what erased calls keep, and later responses that hold their words. */
+/** Removes what erased calls have stored, and later responses that contain their text. */
 export async function dropStoredResponses(
   tx: Queryable,
   transactionIds: readonly string[],
