@@ -19,7 +19,7 @@ export class AnswerRoom {
   #permit: MemoryPermit | undefined;
   #isReplys = false;
   #bytes = 0;
-  /** Answers that have begun and not ended. */
+  /** The number of answers that have begun and not ended. */
   #halfRead = 0;
 
   constructor(gate: ByteGate, caller: CallContext) {
@@ -39,7 +39,7 @@ export class AnswerRoom {
 
   /**
    * Reads a vendor's whole body; while memory is short the rest stays unread (backpressure).
-   * `brokenOff` gets what came of a body that doesn't come whole.
+   * `brokenOff` gets the bytes that came, if the body breaks off.
    */
   async read(
     answer: UpstreamAnswer,
@@ -64,8 +64,8 @@ export class AnswerRoom {
   }
 
   /**
-   * Turns a body into a reply that owns the memory, and releases it when the caller has read it or
-   * left. It is sent in pieces, no faster than they are read.
+   * Turns a body into a reply that owns the memory, and releases the memory when the caller has
+   * read the reply or left. The reply is sent in pieces, no faster than they are read.
    */
   handOver(body: string | Uint8Array, headers: Record<string, string>): Pick<Reply, "headers"> & {
     body: Exclude<Reply["body"], null>;
@@ -137,7 +137,7 @@ function backpressured(bytes: Uint8Array, release: () => void): ReadableStream<U
     pull(controller) {
       controller.enqueue(bytes.subarray(at, at += pieceBytes));
       if (at < bytes.length) return;
-      // After the announced number of bytes nobody reads on to the end.
+      // Released here: readers stop at the announced number of bytes, and don't ask for the end.
       controller.close();
       release();
     },

@@ -18,12 +18,12 @@ import { costOfCall, maxEventBytes } from "./operations.ts";
 import type { OperationContext, PassedEvents } from "./operations.ts";
 import type { Speaking } from "./speech.ts";
 
-/** Max bytes of an answer that are recorded. */
+/** The most bytes of an answer that are recorded. */
 const maxRecordedBytes = 32 * 1024 * 1024;
 
 /**
- * Reads the audio of an answer: bytes, events or JSON with base64, or raw samples that need a header.
- * Collects it for the record.
+ * Reads the audio of an answer (bytes, events or JSON with base64, or raw samples that need a
+ * header) and collects it for the record.
  */
 export class Sound {
   readonly #ctx: OperationContext;
@@ -48,8 +48,8 @@ export class Sound {
   }
 
   /**
-   * Reads a piece of the vendor's answer; returns the bytes for the caller of a stream. What stands
-   * before a failure in the same piece was spoken all the same.
+   * Reads a piece of the vendor's answer; returns the bytes for the caller of a stream. Audio
+   * before a failure in the same piece was spoken all the same, and is returned.
    */
   hear(piece: Uint8Array): PassedEvents & { isLast: boolean } {
     const isFirst = this.#length === 0;
@@ -67,7 +67,7 @@ export class Sound {
     };
   }
 
-  /** The vendor's answer has ended. Throws if it is incomplete. */
+  /** Ends the vendor's answer. Throws if it is incomplete. */
   end(): void {
     if (this.#splitter) {
       this.#collected(this.#splitter.end().flatMap((event) => this.#event(event)));
@@ -90,7 +90,7 @@ export class Sound {
     this.end();
   }
 
-  /** The file, and the JSON answer for caller and record. */
+  /** Returns the file, and the JSON answer for caller and record. */
   finish(): { file: Uint8Array; json: string } {
     this.#tell(true);
     const file = this.#file();
@@ -110,7 +110,7 @@ export class Sound {
     return wire.givesSamples && encoded.format === "wav";
   }
 
-  /** The sound of these events, up to one with a failure. */
+  /** Returns the sound of these events, up to one with a failure. */
   #events(events: readonly SseEvent[]): { sound: Uint8Array[]; failure?: Fault } {
     const sound: Uint8Array[] = [];
     try {
@@ -143,7 +143,7 @@ export class Sound {
     return piece.data === undefined ? [] : [Buffer.from(piece.data, "base64")];
   }
 
-  /** The same pieces, which the record and the cost have now. */
+  /** Collects the pieces for record and cost, and returns them. */
   #collected(pieces: Uint8Array[]): Uint8Array[] {
     for (const piece of pieces) {
       this.#length += piece.length;
@@ -201,7 +201,9 @@ export class Sound {
   }
 }
 
-/** A model sometimes returns no audio; a retry usually helps. */
+/**
+ * Returns the fault of an answer without audio, which models sometimes give; a retry usually helps.
+ */
 function noAudio(): Fault {
   return new Fault("upstream_error", {
     message: "The vendor's model answered without sound. Try again.",

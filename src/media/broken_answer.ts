@@ -4,13 +4,13 @@ import { withoutPictures } from "../dialects/kernel/picture_text.ts";
 import type { BillableUsage } from "../pricing/pricing.ts";
 import type { VendorCallContext } from "../relay/vendor_call.ts";
 
-/** Longer ones, without their pictures, aren't read. */
+/** Answers that are longer than this, without their pictures, aren't read. */
 const mostRead = 1024 * 1024;
 
 /**
- * What the vendor reported in a whole answer that broke off: its usage stands behind the pictures or
- * vectors, so they were made. `usageOf` reads the answer's members that came whole, and may throw.
- * Undefined where that says nothing of the cost.
+ * Returns the usage that the vendor reported in a whole answer that broke off. It comes after the
+ * pictures or vectors, so they were made. `usageOf` reads it from the members that are complete,
+ * and may throw. Undefined where the report doesn't determine the cost.
  */
 export function usageBeforeBreak(
   bytes: Uint8Array,
@@ -23,7 +23,7 @@ export function usageBeforeBreak(
   if (!usage) return undefined;
   const { input, output, seconds = 0, vendorCostUsd } = usage;
   if (vendorCostUsd !== undefined && vendor.reportsCost) return usage;
-  // How many pictures there are, a broken list doesn't tell.
+  // A price per image needs the number of images, which a broken list doesn't tell.
   return price?.rates.perImage === undefined && input + output + seconds > 0 ? usage : undefined;
 }
 

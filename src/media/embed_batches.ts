@@ -15,9 +15,10 @@ import { usageBeforeBreak } from "./broken_answer.ts";
 import type { OperationAnswer, OperationContext } from "./operations.ts";
 
 /**
- * Embeddings of a vendor with the generate dialect, by its batch method, in the format of the chat
- * dialect. Texts beyond the vendor's batch size go in further requests, one after the other. Tokens
- * that it doesn't count are estimated. `losses` are the paths of fields that it doesn't support.
+ * Makes embeddings at a vendor with the generate dialect, by its batch method, in the format of the
+ * chat dialect. Texts beyond the vendor's batch size go in further requests, one after the other.
+ * Tokens that the vendor doesn't count are estimated. `losses` are the paths of fields that the
+ * vendor doesn't support.
  */
 export async function embedInBatches(
   ctx: OperationContext,
@@ -52,7 +53,7 @@ export async function embedInBatches(
   return { status: 200, headers, body, recordText: body };
 }
 
-/** `brokenOff` gets the tokens that came in an answer that doesn't come whole. */
+/** `brokenOff` gets the tokens that were reported in an answer that breaks off. */
 async function embedBatch(
   ctx: OperationContext,
   texts: readonly string[],

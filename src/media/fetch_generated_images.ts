@@ -5,8 +5,9 @@ import { type FetchCaller, maxPublicBytes, type PublicFetch } from "../vendors/p
 const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
 
 /**
- * Fetches images that a vendor returned as URLs, so that they are stored like the others. If one can't
- * be fetched, it stays a URL if the caller wants URLs; otherwise that is an upstream error.
+ * Fetches images that a vendor returned as URLs, so that they are stored like the others. If one
+ * can't be fetched, it stays a URL where the caller wants URLs (`asAddress`); otherwise throws
+ * `upstream_invalid_response`.
  */
 export async function fetchGeneratedImages(
   images: readonly GeneratedImage[],

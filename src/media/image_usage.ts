@@ -16,14 +16,14 @@ export interface BillableImages {
   readonly isBroken?: boolean;
 }
 
-/** The usage of the pictures that are paid for, and whether the vendor reported it. */
+/** Returns the usage of the pictures that are paid for, and whether the vendor reported it. */
 export function imageUsage(
   billable: readonly BillableImages[],
   { ask, encoded, price, ignoresCost = false }: {
     ask: ImageAsk;
     encoded: EncodedImages;
     price: PriceRow | undefined;
-    /** What the vendor says that it charged isn't believed. */
+    /** The cost that the vendor reports isn't trusted. */
     ignoresCost?: boolean;
   },
 ): { usage: BillableUsage; basis: BillingBasis } {
@@ -33,14 +33,15 @@ export function imageUsage(
   }];
   const usages = (list: readonly BillableImages[]) => list.flatMap(({ usage }) => usage ?? []);
   const hasCost = ({ usage }: BillableImages) => tellsCost(usage, ignoresCost);
-  // With a price per image, the number of images is the usage; a broken list doesn't tell it.
+  // With a price per image, the number of images is the usage. A broken list doesn't tell the
+  // number.
   const isCountEnough = price?.rates.perImage !== undefined || encoded.tokensPerImage === 0;
   if (isCountEnough) {
     const isReported = billable.every((one) => !one.isBroken || hasCost(one));
     const usage = { ...summed(usages(billable)), images };
     return { usage, basis: isReported ? "reported" : "estimated" };
   }
-  // By the token, tokens or a cost must be reported.
+  // With a price per token, tokens or a cost must be reported.
   const isReported = (one: BillableImages) => (one.usage?.output ?? 0) > 0 || hasCost(one);
   const unreported = billable.filter((one) => !isReported(one));
   if (unreported.length === 0) {
@@ -55,7 +56,7 @@ export function imageUsage(
   return { usage: { ...all, images }, basis: "estimated" };
 }
 
-/** Output tokens of a picture whose vendor doesn't count them. */
+/** Estimates the output tokens of a picture whose vendor doesn't count them. */
 export function likelyImageTokens(
   { options }: Pick<ImageAsk, "options">,
   { tokensPerImage, priced: { quality, size } }: Pick<EncodedImages, "tokensPerImage" | "priced">,
@@ -65,7 +66,7 @@ export function likelyImageTokens(
 
 const counts = ["input", "output", "cacheRead", "imageInput", "imageOutput", "reasoning"] as const;
 
-/** The sum over several calls; that of a single call is as reported. */
+/** Sums the usage of several vendor requests; that of a single one stays as reported. */
 function summed(list: readonly Usage[]): Usage {
   const [first, ...others] = list;
   if (first && others.length === 0) return first;
@@ -84,7 +85,7 @@ function summed(list: readonly Usage[]): Usage {
   return sum;
 }
 
-/** Undefined where a call names no cost: those of the others are not what all cost. */
+/** Undefined if one of the requests reports no cost: the sum of the others would be too low. */
 function summedCost(list: readonly Usage[]): string | undefined {
   const costs = list.map(vendorCostNanos).filter((nanos) => nanos !== undefined);
   if (list.length === 0 || costs.length < list.length) return undefined;

@@ -69,7 +69,7 @@ export interface Drawing {
   vendorFetch: PublicFetch;
 }
 
-/** `POST /imagen/v1/generate`: images by any vendor that supports it. */
+/** Handles `POST /imagen/v1/generate`: images by any vendor that supports it. */
 export async function createImages(deps: ImagesDeps, request: ImagesRequest): Promise<Reply> {
   const { caller, body, bodyText } = request;
   const { target, wire, requestedModel } = resolveMedia(deps.registry, body, "images");
@@ -109,7 +109,7 @@ function fetchCaller({ principal, signal }: ImagesRequest["caller"]): FetchCalle
   return { key: String(principal.account.id), signal };
 }
 
-/** Upper bound of the usage of all vendor requests together. */
+/** Returns the upper bound of the usage of all vendor requests together. */
 function boundOf({ ask, encoded }: Drawing) {
   const text = `${ask.prompt} ${ask.negativePrompt ?? ""} ${JSON.stringify(ask.options)}`;
   const { inputTokens, believedInputTokens } = inputTokenBounds(text);
@@ -140,7 +140,7 @@ async function work(ctx: OperationContext, drawing: Drawing): Promise<OperationA
   return await wholeAnswer(ctx, drawing, await askAll(ctx, drawing));
 }
 
-/** What came of a call's vendor requests. */
+/** The results of a call's vendor requests. */
 interface Answers {
   answers: readonly ImageAnswer[];
   /** Pictures of answers that broke off: they were drawn, and are billed. */
@@ -150,7 +150,10 @@ interface Answers {
 /** Concurrent vendor requests of one call. */
 const maxAtOnce = 4;
 
-/** The successful answers; if all requests fail, throws the first error. */
+/**
+ * Makes all vendor requests and returns the successful answers; if all fail, throws the first
+ * error.
+ */
 async function askAll(ctx: OperationContext, drawing: Drawing): Promise<Answers> {
   const { calls } = drawing.encoded;
   const answers: ImageAnswer[] = [];
@@ -166,7 +169,7 @@ async function askAll(ctx: OperationContext, drawing: Drawing): Promise<Answers>
         answers[index] = await readAnswer(ctx, drawing, answer, (usage) => {
           broken.push({ count: call.count, usage, isBroken: true });
         });
-        // If the caller leaves before the others, the vendor still bills these.
+        // If the caller leaves before the other answers come, the vendor still bills these images.
         reportImages(ctx, drawing, billableIn(answers));
       } catch (thrown) {
         if (isAbort(thrown)) throw thrown;
@@ -177,7 +180,8 @@ async function askAll(ctx: OperationContext, drawing: Drawing): Promise<Answers>
   const workers = Array.from({ length: Math.min(maxAtOnce, left.length) }, worker);
   const stopped = (await Promise.allSettled(workers)).find(({ status }) => status === "rejected");
   const billable = billableIn(answers);
-  // Who leaves before the first of several pictures pays for all that were asked for.
+  // After an abort, broken answers count only with a complete one or for a single request: a caller
+  // who leaves before the first of several pictures pays for all that were asked for.
   if (broken.length > 0 && (!stopped || billable.length > 0 || calls.length === 1)) {
     reportImages(ctx, drawing, [...billable, ...broken]);
   }
@@ -191,7 +195,7 @@ async function askAll(ctx: OperationContext, drawing: Drawing): Promise<Answers>
     }
     return { answers: made, broken };
   }
-  // Another request may have been answered last, by another key.
+  // The latest answer may be that of another request, with another key.
   ctx.vendorCall.answeringKey = failure.key;
   throw failure.thrown;
 }
@@ -214,7 +218,7 @@ function requestOf(
   return { path, contentType, accept, body: pieces, sameDialect: false };
 }
 
-/** `brokenOff` gets the usage that came in an answer that doesn't come whole. */
+/** `brokenOff` gets the usage that was reported in an answer that breaks off. */
 async function readAnswer(
   ctx: OperationContext,
   { wire }: Drawing,
@@ -246,7 +250,7 @@ async function wholeAnswer(
 ): Promise<OperationAnswer> {
   const { request, ask, losses, vendorFetch: fetch } = drawing;
   const generated: GeneratedImage[] = answers.flatMap((answer) => answer.images);
-  // They were generated, and are billed, even if they can't be fetched.
+  // The images were generated, and are billed, even if they can't be fetched.
   const { usage, basis } = reportImages(ctx, drawing, [...billableIn(answers), ...broken]);
   if (generated.length === 0) throw noImages(answers);
   const caller = fetchCaller(request.caller);
@@ -284,14 +288,16 @@ function reportImages(
   return counted;
 }
 
-/** The answers that have pictures; the others cost nothing. */
+/** Returns the answers that have pictures; the others cost nothing. */
 function billableIn(answers: readonly ImageAnswer[]): BillableImages[] {
-  // Of an answer that hasn't come yet the list has a hole, which `filter` skips.
+  // The list has a hole for an answer that hasn't come yet; `filter` skips it.
   return answers.filter(({ images }) => images.length > 0)
     .map(({ images, usage }) => ({ count: images.length, usage }));
 }
 
-/** A content policy violation with the vendor's text, else an error that a retry may fix. */
+/**
+ * Returns a content policy violation with the vendor's text, else an error that a retry may fix.
+ */
 function noImages(answers: readonly ImageAnswer[]): Fault {
   const refusal = answers.map((answer) => answer.refusal).find((one) => one !== undefined);
   if (refusal !== undefined) {

@@ -5,7 +5,7 @@ import { type FetchCaller, maxPublicBytes, type PublicFetch } from "../vendors/p
 
 /** Total for all URLs of a request: as much as a request body holds by default. */
 const maxTotalBytes = 32 * 1024 * 1024;
-/** Buckets send the latter types for files without a type: the first bytes decide. */
+/** Storage buckets send the latter types for files without a type: the first bytes decide. */
 const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
 
 /**

@@ -61,7 +61,7 @@ export interface Operations {
   run<T extends OperationTarget>(call: OperationCall<T>, work: OperationWork<T>): Promise<Reply>;
 }
 
-/** The vendor requests of a call at one of its targets. */
+/** Makes the vendor requests of a call at one of its targets. */
 export type OperationWork<T> = (ctx: OperationContext, at: T) => Promise<OperationAnswer>;
 
 export interface OperationTarget {
@@ -73,7 +73,7 @@ export interface OperationTarget {
 /** A validated call with the models that may answer it. */
 export interface OperationCall<T extends OperationTarget = OperationTarget> {
   caller: CallContext;
-  /** Its name in records, and the fields of its payloads that hold media. */
+  /** The operation's name in records, and the fields of its payloads that hold media. */
   form: RecordedForm;
   /** In the order in which they are asked. */
   targets: Candidates<T>;
@@ -83,31 +83,31 @@ export interface OperationCall<T extends OperationTarget = OperationTarget> {
   endUser?: string | undefined;
   tags?: PromptTags;
   requestText: string;
-  /** Media that it references by hash. */
+  /** Media that `requestText` references by hash. */
   requestMedia?: readonly Media[];
-  /** What it asks for beside the model. */
+  /** What the call asks the vendor to run besides the model. */
   hosted?: HostedWork | undefined;
-  /** Upper bound of the usage of all its vendor requests, without hosted work. */
+  /** Upper bound of the usage of all the call's vendor requests, without hosted work. */
   bound: BoundInput;
-  /** Output tokens of one of its pictures, where `bound` has the most that they may be. */
+  /** Likely output tokens of one picture; `bound` has the most that it may take. */
   likelyOutputTokens?: number;
-  /** Vendor requests that bring its pictures in equal shares; 1 when absent. */
+  /** The number of vendor requests, each for an equal share of the pictures; 1 when absent. */
   requests?: number;
-  /** Fetches what the request names by address; called only where the account can pay the call. */
+  /** Fetches what the request names by URL; called only where the account can pay for the call. */
   fetch?: (() => Promise<void>) | undefined;
 }
 
 export interface OperationContext {
   readonly vendorCall: VendorCallContext;
-  /** What it can cost at this vendor. */
+  /** What the call can cost at this vendor. */
   readonly costBounds: CostBounds;
-  /** Takes usage, also during the call: if it breaks off, the reported usage is billed. */
+  /** Takes usage at any time: if the call breaks off, the usage reported so far is billed. */
   readonly meter: OperationMeter;
-  /** The vendor's successful answer; any other is thrown as a fault, after retries. */
+  /** Returns the vendor's successful answer; any other is thrown as a fault, after retries. */
   ask(request: VendorRequest): Promise<UpstreamAnswer>;
   /**
-   * The whole body, within the memory limit for answers. `brokenOff` gets what came of one that
-   * doesn't come whole.
+   * Reads the whole body, within the memory limit for answers. `brokenOff` gets the bytes that
+   * came, if the body breaks off.
    */
   read(
     answer: UpstreamAnswer,
@@ -209,7 +209,7 @@ function planOperation<T extends OperationTarget>(
   };
 }
 
-/** The bound with the prompt tokens that hosted work adds to each vendor request. */
+/** Adds to the bound the prompt tokens that hosted work adds to each vendor request. */
 function withHosted({ bound, hosted, requests = 1 }: OperationCall): BoundInput {
   const tokens = hosted ? requests * hostedTokens(hosted) : 0;
   const { inputTokens, believedInputTokens = inputTokens } = bound;
@@ -234,7 +234,7 @@ async function executeOperation(
   const budgets = requestBudgets(call, isLast);
   const room = new AnswerRoom(deps.answers, vendorCall.caller);
   let requests = 0;
-  /** The usage is estimated from the request, unless more is known. */
+  /** Estimates the usage from the request, unless a usage has been reported. */
   const estimate = () => {
     if (!meter.hasReport) meter.report(usageAskedFor(asked, requests), "estimated");
   };
@@ -267,12 +267,14 @@ async function executeOperation(
   }
 }
 
-/** Tries of a further request of the same answer: of the second picture, the second batch. */
+/**
+ * The tries of each further request of the same answer: for the second picture, the second batch.
+ */
 const furtherTries = 3;
 
 /**
- * The budget of each request that a candidate makes. The first is bounded by what the call has left;
- * an answer that takes several requests gets each of them.
+ * Returns the budget of each request that a candidate makes. The first request is bounded by what
+ * the call has left. If an answer takes several requests, each further one has its own tries.
  */
 function requestBudgets(call: Call<OperationMeter>, isLast: boolean): () => RequestBudget {
   let isFirst = true;
@@ -293,8 +295,8 @@ function requestBudgets(call: Call<OperationMeter>, isLast: boolean): () => Requ
 }
 
 /**
- * The vendor's successful answer. A prompt that an aggregator flags with 403 is a content policy
- * violation, as if the vendor itself had refused it.
+ * Asks the vendor and returns its successful answer. A prompt that an aggregator flags with 403 is
+ * a content policy violation, as if the vendor itself had refused it.
  */
 export async function askMedia(
   ctx: OperationContext,
@@ -309,7 +311,7 @@ export async function askMedia(
   }
 }
 
-/** The cost of a call so far in nano-dollars; null without a price. */
+/** Returns the cost of a call so far in nano-dollars; null without a price. */
 export function costOfCall(ctx: OperationContext): bigint | null {
   return ctx.meter.bill({
     status: "completed",
@@ -322,13 +324,13 @@ export function costOfCall(ctx: OperationContext): bigint | null {
   }).costNanos;
 }
 
-/** What reads the events of a stream that are passed on. */
+/** Reads the events of a stream that are passed on. */
 interface EventReader {
-  /** Gives what the event fails with. */
+  /** Reads an event; returns the fault where the event is an error. */
   read(event: SseEvent): Fault | undefined;
-  /** Nothing relevant follows. */
+  /** Whether nothing relevant follows. */
   isLast(): boolean;
-  /** The answer is complete if the vendor ends it here. */
+  /** Whether the answer is complete if the vendor ends it here. */
   isWhole(): boolean;
   settle(isComplete: boolean): StreamRecord;
 }
@@ -353,7 +355,10 @@ export function eventListener(requestId: string, reader: EventReader): Operation
   };
 }
 
-/** The events as they came, up to one too large to be parsed or that `read` finds a failure in. */
+/**
+ * Returns the events as they came, up to one that is too large to be parsed or in which `read`
+ * finds a failure.
+ */
 function passEvents(
   events: readonly SseEvent[],
   read: (event: SseEvent) => Fault | undefined,
@@ -402,9 +407,9 @@ function streamListener(
 }
 
 /**
- * Whether the vendor had generated what the caller didn't get: its answer was cut, or else fell
+ * Whether the vendor had generated something that the caller didn't get: its answer was cut, fell
  * silent, grew too large or couldn't be decompressed, or the caller left in its middle. A whole
- * answer that is none costs nothing.
+ * body that is not a valid answer costs nothing.
  */
 function isBrokenOff(thrown: unknown, room: AnswerRoom): boolean {
   const code = thrown instanceof Fault ? thrown.code : undefined;
@@ -414,7 +419,10 @@ function isBrokenOff(thrown: unknown, room: AnswerRoom): boolean {
   return room.isHalfRead && isInMiddle;
 }
 
-/** What was asked for; of pictures those of the vendor requests that were made. */
+/**
+ * Returns the usage that was asked for; of pictures, only the share of the vendor requests that
+ * were made.
+ */
 function usageAskedFor(asked: OperationCall, requests: number): BillableUsage {
   const { bound, requestText } = asked;
   const { characters, maxOutputTokens, choices = 1 } = bound;
@@ -434,7 +442,7 @@ function usageAskedFor(asked: OperationCall, requests: number): BillableUsage {
   return { input, output, audioOutput: output, characters, seconds };
 }
 
-/** The event that ends a stream of pictures or sound with an error. */
+/** Returns the event that ends a stream of pictures or sound with an error. */
 function errorEvent({ code, message, param }: Fault, requestId: string): Uint8Array {
   const envelope = errorBody({ code, message, param, requestId }, "chat");
   const body = JSON.stringify({ type: "error", ...envelope as object });

@@ -95,12 +95,15 @@ export async function passOperation(
 
 /** One model that may answer, and how its vendor is asked. */
 interface PassedTarget extends OperationTarget {
-  /** Undefined for a vendor with another dialect. */
+  /** The vendor's path; undefined for a vendor with another dialect. */
   path: string | undefined;
   losses: readonly string[];
 }
 
-/** Invalid requests are not interactions: this is checked before the call begins. */
+/**
+ * Plans the request for one target. An invalid request is refused here, before the call begins, and
+ * is not recorded as an interaction.
+ */
 function passedTarget(
   { registry }: PassDeps,
   { caller, operation, request }: Omit<Passing, "path">,
@@ -114,7 +117,7 @@ function passedTarget(
   return { target, path, losses: [] };
 }
 
-/** Path below the base address; undefined for a vendor with another dialect. */
+/** Returns the path below the base address; undefined for a vendor with another dialect. */
 function pathOf(mapping: EndpointMapping, model: string): string | undefined {
   if ("path" in mapping) return mapping.path;
   return "method" in mapping ? methodPath(model, mapping.method) : undefined;
@@ -131,7 +134,10 @@ function recorded(request: OperationRequest, inlineBytes: number) {
   return { requestText, requestMedia };
 }
 
-/** Unsupported fields at a vendor of another dialect; throws if the caller's translation mode says so. */
+/**
+ * Returns the fields that a vendor of another dialect doesn't support; throws where the caller's
+ * translation mode refuses them.
+ */
 function batchLosses(caller: CallContext, { fields }: OperationRequest): string[] {
   textInputs(fields.input);
   return enforceTranslationMode(embeddingLosses(fields), translationMode(caller));
@@ -166,7 +172,7 @@ async function pass(ctx: OperationContext, passing: Passing): Promise<OperationA
   return { status: answer.status, headers, body: answer.body, listener };
 }
 
-/** JSON, and the formats of transcripts. */
+/** Whether the type is JSON or a format of transcripts. */
 function isText(type: string): boolean {
   return type === "" || isJson(type) || /^text\/|\bsubrip\b/i.test(type);
 }
@@ -244,7 +250,9 @@ function tell(
   };
 }
 
-/** Forwards audio, which can't carry an error: if it breaks off, the connection is aborted. */
+/**
+ * Forwards audio, which can't carry an error: if it breaks off, the connection is broken off too.
+ */
 function byteListener(
   ctx: OperationContext,
   reader: AnswerReader,

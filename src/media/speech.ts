@@ -35,7 +35,7 @@ export interface Speaking {
   losses: readonly string[];
 }
 
-/** `POST /tts/v1/generate`: speech by any vendor that supports it. */
+/** Handles `POST /tts/v1/generate`: speech by any vendor that supports it. */
 export async function createSpeech(
   deps: { registry: Registry; operations: Operations },
   request: SpeechRequest,
@@ -83,7 +83,7 @@ async function work(ctx: OperationContext, speaking: Speaking): Promise<Operatio
   return { status: 200, headers, body: isFile ? file : json, recordText: json };
 }
 
-/** Audio can't carry an error: if it breaks off, the connection is aborted. */
+/** Audio can't carry an error: if it breaks off, the caller's connection is broken off too. */
 function listenerOf(sound: Sound): OperationListener {
   return {
     take: (piece) => sound.hear(piece),
