@@ -180,8 +180,8 @@ async function askAll(ctx: OperationContext, drawing: Drawing): Promise<Answers>
   const workers = Array.from({ length: Math.min(maxAtOnce, left.length) }, worker);
   const stopped = (await Promise.allSettled(workers)).find(({ status }) => status === "rejected");
   const billable = billableIn(answers);
-  // After an abort, broken answers count only with a complete one or for a single request: a caller
-  // who leaves before the first of several pictures pays for all that were asked for.
+  // If the caller left before one of several answers was complete, nothing is reported here: the
+  // call is then charged for all pictures that were asked for (`usageAskedFor`).
   if (broken.length > 0 && (!stopped || billable.length > 0 || calls.length === 1)) {
     reportImages(ctx, drawing, [...billable, ...broken]);
   }
