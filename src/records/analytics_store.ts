@@ -17,9 +17,10 @@ import type { Cell } from "./exported_cells.ts";
 import type { InteractionRepository } from "./interaction_repository.ts";
 
 /**
- * The port to the store of interactions, their payloads and their media: `ANALYTICS_DATABASE_URL`, or
- * the main database. Nothing else names their tables. `src/records/store/analytics_store.ts`
- * implements it for PostgreSQL, server and embedded; another kind of store implements this interface.
+ * The port to the store of interactions, their payloads and their media: `ANALYTICS_DATABASE_URL`,
+ * or the main database. Nothing outside the store names its tables.
+ * `src/records/store/analytics_store.ts` implements it for PostgreSQL, server and embedded; another
+ * kind of store implements this interface.
  */
 export interface AnalyticsStore extends AnalyticsReads, InteractionStore, AnalyticsTransaction {
   /**
@@ -38,7 +39,10 @@ export interface AnalyticsStore extends AnalyticsReads, InteractionStore, Analyt
   pricedCalls(query: PricedCallQuery): AsyncGenerator<readonly PricedCall[]>;
   /** Once this has returned, rows that the tombstone covers are no longer written. */
   addTombstone(tombstone: Tombstone): Promise<void>;
-  /** Deletes the notes of calls that were erased days ago: nobody can write those any more. */
+  /**
+   * Deletes the notes of calls that were erased days ago: no process can still be about to write
+   * those.
+   */
   sweepErased(): Promise<void>;
   ensurePartitions(now: Date): Promise<void>;
   /** Erases payloads older than `limit`; undefined while another process is erasing. */
@@ -49,96 +53,103 @@ export interface AnalyticsStore extends AnalyticsReads, InteractionStore, Analyt
   partitionsInUse(): Promise<StoredMonth[]>;
 }
 
-/** Writes what belongs to the rows to the main database; returns the rows as they will be stored. */
+/** Writes to the main database what goes with the rows; returns the rows as they will be stored. */
 export type PrepareRows = (tx: Queryable) => Promise<readonly SettledCall[]>;
 
 /** Reads of one account or of few rows; `FairReads` schedules them by account. */
 export interface AnalyticsReads extends InteractionRepository, Pick<InteractionStore, "read"> {
   /**
-   * The rows of `read` for an export, some at a time: as lines of this form where the store writes
-   * them itself, else, and without a form, as cells of all columns. Any row may be either.
+   * Reads the rows of `read` for an export, in batches: as lines of this form where the store
+   * writes lines itself; otherwise, and without a form, as cells of all columns. Any row may be
+   * either.
    */
   readLines(query: InteractionQuery, form?: LineForm): AsyncIterable<readonly ExportedLines[]>;
   /** How many rows `read` would return. */
   count(query: InteractionQuery): Promise<number>;
-  /** A name for the present state of the store, for `InteractionQuery.snapshot`. */
+  /** Returns a name for the present state of the store, for `InteractionQuery.snapshot`. */
   snapshot(): Promise<string>;
   sample(query: SampleQuery): Promise<CallKey[]>;
   findCall(accountId: number, by: CallName): Promise<StoredCall | undefined>;
-  /** Which of these ids name calls that are stored and not older than `limit`. */
+  /** Returns those of these ids whose calls are stored and not older than `limit`. */
   idsSince(transactionIds: readonly string[], limit: Date): Promise<Set<string>>;
   idsOfRequests(requests: CallsOfRequests): Promise<string[]>;
   oldestCall(accountId: number): Promise<Date | undefined>;
-  /** API key → its latest call; keys without a call are absent. */
+  /** Returns API key → time of its latest call; keys without a call are absent. */
   lastUses(accountId: number, apiKeyIds: readonly string[]): Promise<Map<string, Date>>;
-  /** What stored calls since a time were charged, all of them or those of an app or end user. */
+  /**
+   * Sums the charges of stored calls since a time, in nano-dollars: of all calls, or of those of an
+   * app or end user.
+   */
   chargedSince(
     accountId: number,
     by: { app?: string; userId?: string },
     since: Date,
   ): Promise<bigint>;
-  /** Sums of cohorts that have calls: of all calls, or of the latest. */
+  /** Returns the sums of cohorts that have calls: over all calls, or over the latest. */
   cohortSums(
     accountId: number,
     cohortIds: readonly string[],
     bounds?: CallBounds,
   ): Promise<CohortCallSums[]>;
-  /** The same of one cohort by model, those with the most calls first. */
+  /** Returns the sums of one cohort by model; models with the most calls come first. */
   cohortModels(
     accountId: number,
     cohortId: string,
     query: { limit: number; bounds?: CallBounds | undefined },
   ): Promise<CohortByModel>;
-  /** The model of the call that each outcome belongs to; undefined where the cohort has none. */
+  /**
+   * Returns the model of the call that each outcome belongs to; undefined where the cohort has
+   * none.
+   */
   modelsOfOutcomes(
     accountId: number,
     cohortId: string,
     outcomes: readonly OutcomeReference[],
   ): Promise<(ModelName | undefined)[]>;
-  /** Names of cohorts from `from` on, in their order. */
+  /** Returns names of cohorts from `from` on, in their order. */
   cohortNames(accountId: number, from: string, limit: number): Promise<string[]>;
-  /** What the latest calls of each cohort cost; zeros for one without calls. */
+  /** Returns what the latest calls of each cohort cost; zeros for a cohort without calls. */
   cohortCosts(
     accountId: number,
     cohortIds: readonly string[],
     bounds: CallBounds,
   ): Promise<CohortCosts[]>;
   /**
-   * Sums of stored calls by the values of these labels, in no order; undefined if there are more
-   * than `most` groups. Times are half-open.
+   * Returns sums of stored calls by the values of these labels, in no order; undefined if there are
+   * more than `most` groups. Times are half-open.
    */
   groupedCalls(query: GroupedCallsQuery): Promise<GroupedCalls[] | undefined>;
-  /** Which of these ids name calls in the scope of an erasure. */
+  /** Returns those of these ids whose calls are in the scope of an erasure. */
   matchedAmong(scope: ErasureScope, transactionIds: readonly string[]): Promise<string[]>;
   countMatched(scope: ErasureScope, transactionIds: readonly string[]): Promise<number>;
 }
 
 /**
- * How a line of an export is written, by the rules of `src/exports/row_writers.ts`: a row of CSV with
- * its CRLF, or an object of JSON with what stands around it.
+ * How a line of an export is written, by the rules of `src/exports/row_writers.ts`: a row of CSV
+ * with its CRLF, or an object of JSON with the text `before` and `after` it.
  */
 export type LineForm =
   & (
-    // `rawCells`: words that a spreadsheet would take for a formula are left as they are.
+    // `rawCells`: text that a spreadsheet would take for a formula is left as it is.
     | { format: "csv"; rawCells: boolean }
     // `oneLine`: line ends in payloads, where JSON may have them between tokens, become spaces.
     | { format: "json"; before: string; after: string; oneLine?: true }
   )
   & {
-    /** Public names in their order; absent: all. Names that no column has are left out. */
+    /** Public names of the columns, in order; absent: all columns. Unknown names are left out. */
     columns?: readonly string[];
   };
 
-/** Lines that follow each other, in UTF-8. The bytes are valid until the next are asked for. */
+/** Consecutive lines in UTF-8. The bytes are valid until the next lines are asked for. */
 export interface WrittenLines {
   bytes: Uint8Array<ArrayBuffer>;
   rows: number;
 }
 
-/** Lines as they are, or the cells of a row that is still to be written. */
+/** Finished lines, or the cells of a row whose line is still to be written. */
 export type ExportedLines = WrittenLines | readonly Cell[];
 
-/** A call as it was settled, and what it has been charged until it was given back. */
+/** A settled call whose charge is refunded, and the charge so far. */
 export interface RefundedCall {
   readonly call: Interaction;
   readonly chargedNanos: bigint;
@@ -147,21 +158,25 @@ export interface RefundedCall {
 /** Operations that can be part of a transaction of the main database. */
 export interface AnalyticsTransaction {
   has(accountId: number, call: CallKey): Promise<boolean>;
-  /** Writes corrected costs; returns the ids of the calls that had not changed since they were read. */
+  /**
+   * Writes corrected costs; returns the ids of the calls that were corrected: those that had not
+   * changed since they were read.
+   */
   reprice(accountId: number, calls: readonly CorrectedCall[]): Promise<Set<string>>;
   /**
-   * Sets the charge in the call's row to zero. `refunded`: subtracts it from the sums of erased calls,
-   * each time, where that is all that is left of the call.
+   * Sets the charge in the call's row to zero. If the call was erased, so that only its part of the
+   * sums is left, subtracts `refunded` from the sums of erased calls; it does so each time it is
+   * called.
    */
   clearCharge(transactionId: string, refunded?: RefundedCall): Promise<void>;
   matched(scope: ErasureScope, limit: number): Promise<CallKey[]>;
   keysOf(accountId: number, transactionIds: readonly string[]): Promise<CallKey[]>;
   idsOfRequests(requests: CallsOfRequests): Promise<string[]>;
-  /** Sessions of these calls that have no other call of before this time. */
+  /** Returns the sessions of these calls that have no other call from before this time. */
   sessionsEndingWith(accountId: number, calls: readonly CallKey[], before: Date): Promise<string[]>;
   /**
-   * Erases calls with payloads and media, and rejects later writes of them. Within a transaction, the
-   * caller must hold the erasure lock and have noted the calls.
+   * Erases calls with payloads and media, and rejects later writes of them. Within a transaction,
+   * the caller must hold the erasure lock and have noted the calls.
    */
   erase(calls: readonly CallKey[]): Promise<ErasedCalls>;
 }
@@ -199,7 +214,9 @@ export interface SampleQuery extends InteractionQuery {
   exceptEndpoint?: string;
 }
 
-/** A call by its key, or a completed call by its request id and its earliest possible time. */
+/**
+ * Names a call by its key, or a completed call by its request id and its earliest possible time.
+ */
 export type CallName = CallKey | { requestId: string; completedSince: Date };
 
 export interface StoredCall {
@@ -237,18 +254,18 @@ export interface CohortModelSums extends CohortCallSums, ModelName {
 }
 
 export interface CohortByModel {
-  /** Those with the most calls first. */
+  /** Models with the most calls come first. */
   models: CohortModelSums[];
-  /** Calls to all models, and the first of them; null without calls. */
+  /** The number of calls to all models, and the time of the first; null without calls. */
   interactions: bigint;
   firstAt: Date | null;
 }
 
-/** The call that an outcome names, or else its session, as of a time. */
+/** The call that an outcome names, or else its session, as of a point in time. */
 export interface OutcomeReference {
   transactionId: string | null;
   sessionId: string | null;
-  /** A time in the main database's own text. */
+  /** A time, in the text form of the main database. */
   at: string;
 }
 
@@ -268,7 +285,7 @@ export interface PricedCall {
   /** `createdAt` in full precision, as the store's own text. */
   cursor: string;
   accountId: number;
-  /** Which caps and budgets cover it. */
+  /** These decide which caps and budgets cover the call. */
   apiKeyId: string;
   app: string | null;
   userId: string | null;
@@ -280,7 +297,10 @@ export interface PricedCall {
   basis: BillingBasis;
   costNanos: bigint | null;
   chargedNanos: bigint;
-  /** Nothing is charged for it, whatever it costs: its request was charged as another call. */
+  /**
+   * The account is charged nothing for this call, whatever it costs: its request was charged as
+   * another call.
+   */
   isRefunded?: boolean;
   priceVersion: string | null;
   /** `pricedUsageText`; null in rows that are older than the column. */

@@ -8,7 +8,7 @@ export interface StoredColumn {
   /** Its name in SQL, if that differs from the public name. */
   readonly sqlName?: string;
   readonly sqlType: "text" | "text[]" | "timestamptz" | "bigint" | "integer" | "boolean";
-  /** Its value as it is copied in. */
+  /** Returns the value to be copied in. */
   readonly write: (row: SettledCall) => unknown;
   /** Converts the driver's value; absent: the record has the driver's value. */
   readonly read?: (value: unknown) => unknown;
@@ -145,12 +145,12 @@ const summaryColumns = [
   ...privateNamed.filter(({ name }) => name === "recording"),
 ];
 
-/** `i.transaction_id, i.created_at, …`, with `i` for `interactions`: what `readFields` reads. */
+/** The select list of these columns, with `i` for `interactions`; `readFields` reads the result. */
 export function selected(some: readonly NamedColumn[]): string {
   return some.map(({ name }) => `i.${name}`).join(", ");
 }
 
-/** What `readSummary` reads. */
+/** The select list that `readSummary` reads. */
 export const selectedColumns = selected(columns);
 
 export function sqlNameOf(column: InteractionColumn): string {
@@ -161,7 +161,7 @@ export function readSummary(row: Readonly<Record<string, unknown>>): Interaction
   return readFields(row, summaryColumns) as InteractionSummary;
 }
 
-/** The fields of a record that these columns hold. */
+/** Reads the fields of a record that these columns hold. */
 export function readFields(
   row: Readonly<Record<string, unknown>>,
   some: readonly NamedColumn[],
@@ -174,12 +174,12 @@ export function readFields(
   return fields;
 }
 
-/** A record's values in the order of `columns`, for `Transaction.copyIn`. */
+/** Writes a record's values in the order of `columns`, for `Transaction.copyIn`. */
 export function writeLine(row: SettledCall): string {
   return copyLine(columns.map(({ write }) => finiteOrNull(write(row))));
 }
 
-/** What is no number is none to the database either, which refuses it where there must be one. */
+/** NaN and infinity become null; where a column must not be null, the database refuses the row. */
 function finiteOrNull(value: unknown): unknown {
   return typeof value === "number" && !Number.isFinite(value) ? null : value;
 }
@@ -198,7 +198,7 @@ function text<F extends FieldOf<string | null>>(field: F) {
   } as const;
 }
 
-/** Text that a record has only where there is some. */
+/** Text of a field that records may lack. */
 function optional<F extends FieldOf<string>>(field: F) {
   return { ...text(field), read: (value: unknown) => value ?? undefined } as const;
 }

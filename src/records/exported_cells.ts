@@ -15,19 +15,22 @@ import {
   type StoredColumn,
 } from "./columns.ts";
 
-/** A value of an export: times, amounts and JSON are already text, truths may be. */
+/** A value of an export. Times, amounts and JSON are already text; booleans may be. */
 export type Cell = string | number | boolean | null;
 
-/** Columns that come as whole numbers, which no number of JSON is too short for; others as texts. */
+/**
+ * Columns that the database sends as whole numbers, all within the range of JSON's; it sends the
+ * others as text.
+ */
 const numberColumns = publicColumns.filter(({ name, sqlType }) =>
   sqlType !== "text" && kindOf(name) === "number"
 );
 const textColumns = publicColumns.filter((column) => !numberColumns.includes(column));
 
 /**
- * Two JSON arrays, `texts` and `numbers`, of all columns but the payloads, with `i` for
- * `interactions`: what `exportedCells` reads. The database writes them several times faster than the
- * driver reads forty columns, and fastest where an array's columns need no cast.
+ * A select list of two JSON arrays, `texts` and `numbers`, with all columns but the payloads, for
+ * `exportedCells`; `i` stands for `interactions`. The database writes the arrays several times
+ * faster than the driver reads forty columns, and fastest where an array's columns need no cast.
  */
 export const exportedArrays = `array_to_json(array[${
   textColumns.map(({ name, sqlType }) =>
@@ -43,7 +46,7 @@ export const exportedArrays = `array_to_json(array[${
     .join(", ")
 }])::text as numbers`;
 
-/** What the database gives of a row of an export. */
+/** A row of an export as the database sends it. */
 export interface ExportedRow {
   texts: string;
   numbers: string;
@@ -79,8 +82,8 @@ export function exportedCells(row: ExportedRow): Cell[] {
 }
 
 /**
- * The cells of a call that was read as a record, in the order of an export; those of its payloads
- * are null unless they are given.
+ * Returns the cells of a call that was read as a record, in the order of an export. Without
+ * `payloads` the payloads' cells are null.
  */
 export function recordCells(
   summary: InteractionSummary,
@@ -91,7 +94,7 @@ export function recordCells(
     const value = summary[column.field as keyof InteractionSummary] ?? null;
     if (value instanceof Date) return value.toISOString();
     if (typeof value === "bigint") return nanosToUsd(value);
-    // What the record holds as text is JSON already.
+    // Arrays are written as JSON here; what the record holds as text is JSON already.
     if (value !== null && typeof value === "object") return JSON.stringify(value);
     return value;
   });
@@ -107,7 +110,7 @@ function kindOf(sqlName: ColumnName): ColumnKind | undefined {
   return (columnKinds.interactions as Readonly<Record<string, ColumnKind>>)[sqlName];
 }
 
-/** `2026-11-21 09:00:00.123+00`, PostgreSQL's text of a time in UTC, as ISO 8601 has it. */
+/** Converts PostgreSQL's text of a time in UTC (`2026-11-21 09:00:00.123+00`) to ISO 8601. */
 function isoTime(text: string): string {
   return new Date(text).toISOString();
 }

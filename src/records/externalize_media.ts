@@ -33,7 +33,7 @@ export function* externalizeMediaSteps(
   options: ExternalizeOptions,
 ): Steps<Externalized> {
   const edits: Edit[] = [];
-  // Few texts hold media, and each call is looked through twice.
+  // Made when needed: few texts hold media, and each call's texts are scanned twice.
   let media: Map<string, Media> | undefined;
   const least = options.fields.some(({ always }) => always)
     ? leastUnits
@@ -59,12 +59,12 @@ export function* externalizeMediaSteps(
   return { text: ownText(splice(text, edits)), media: [...media.values()] };
 }
 
-/** What replaces media in a payload. */
+/** Returns what replaces media in a payload. */
 function namedMedia({ sha256, content, mimeType }: Media) {
   return { sha256, bytes: content.length, mime_type: mimeType, url: mediaPath(sha256) };
 }
 
-/** For a file that was sent as bytes: it never becomes base64. */
+/** Does the same for a file that was sent as bytes: it never becomes base64. */
 export function externalizeFile(
   content: Uint8Array,
   declaredType: string | undefined,

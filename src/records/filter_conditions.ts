@@ -16,9 +16,9 @@ import { sqlNameOf } from "./columns.ts";
 type Filters = Readonly<Record<string, unknown>>;
 
 /**
- * Filters of a table as conditions with bound values: columns come from the contract's list, never
- * from text. A column that only other tables have matches no rows; a column that no table has, or
- * `account_id`, throws `invalid_value`.
+ * Writes the filters of a table as conditions with bound values; column names come from the
+ * contract's list, never from text. A column that only other tables have matches no rows; a column
+ * that no table has, or `account_id`, throws `invalid_value`.
  */
 export function filterConditions(
   table: ExportTable,
@@ -31,7 +31,7 @@ export function filterConditions(
     if (!isColumn(table, column)) return nothing(table, column);
     const kind = (columnKinds[table] as Readonly<Record<string, string>>)[column];
     if (kind === "timestamp") {
-      // A call of a time that databases don't know is not there.
+      // No call has a time that the database can't store.
       const times = wanted.map((one) => new Date(String(one))).filter(isStorableTime)
         .map((time) => time.toISOString());
       return `${alias}.${column} = any(${bind(times)}::timestamptz[])`;
@@ -47,15 +47,18 @@ export function filterConditions(
   });
 }
 
-/** What a filter looks for. */
+/** Returns the texts that a filter looks for, each once. */
 export function wantedTexts(wanted: readonly unknown[]): string[] {
   return [...new Set(wanted.map((one) => sanitizeText(String(one))))];
 }
 
-/** A vendor's label by any of its names, those of the operator's file too; other words as they are. */
+/**
+ * Returns a vendor's label by any of its names, including those of the operator's file; other words
+ * stay as they are.
+ */
 export type VendorLabel = (name: string) => string;
 
-/** The query with vendors named by their labels, as records have them. */
+/** Returns the query with vendors named by their labels, as in records. */
 export function withVendorLabels<
   Query extends { readonly filters?: Readonly<Record<string, unknown>> },
 >(query: Query, vendorLabel: VendorLabel): Query {

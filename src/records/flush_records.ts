@@ -3,9 +3,9 @@ import { Fault } from "../shared/fault.ts";
 import type { Recorder } from "./recorder.ts";
 
 /**
- * Resolves when every call that this program has answered so far is in the store, those of its other
- * workers too, so that a read that begins now includes it. Throws `store_unavailable` if the store is unavailable or takes longer
- * than `timeoutMs` (default ten seconds; `Infinity` for no limit).
+ * Resolves when every call that this program and its other workers have answered so far is in the
+ * store, so that a read that begins now includes it. Throws `store_unavailable` if the store is
+ * unavailable or takes longer than `timeoutMs` (default ten seconds; `Infinity` for no limit).
  */
 export type FlushRecords = (options?: { timeoutMs?: number }) => Promise<void>;
 

@@ -2,8 +2,8 @@ import { Buffer } from "node:buffer";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 
 /**
- * Reverses `externalizeMedia`, so that the request can be sent again. `read` returns a medium by its
- * hash. Undefined if a medium is gone or the request would become too large.
+ * Reverses `externalizeMedia`, so that the request can be sent again. `read` returns a medium by
+ * its hash. Returns undefined if a medium is gone or the request would become too large.
  */
 export async function inlineStoredMedia(
   text: string,

@@ -8,9 +8,10 @@ export type JsonInteraction = Omit<SettledCall, "media"> & {
 };
 
 /**
- * A record as JSON text: amounts as strings of digits, since they may exceed JSON's numbers, media as
- * base64. Stored journals and background calls have `kept` and `repeats` for two of its fields.
- * `instead`: fields that stand in place of the record's own.
+ * Writes a record as JSON text: amounts as strings of digits, since they may exceed JSON's numbers,
+ * and media as base64. In JSON, `retained` is named `kept` and `sourceCallIds` is named `repeats`,
+ * as in journals and background calls that are already stored. `instead`: fields that replace the
+ * record's own.
  */
 export function interactionToJson(
   row: JsonInteraction,
@@ -34,7 +35,9 @@ function writeMedia({ content, ...named }: JsonMedia) {
   return { ...named, ...(content ? { content: content.toBase64() } : {}) };
 }
 
-/** The record in `interactionToJson`'s text. It is trusted: the journal has its checksum. */
+/**
+ * Reads a record that `interactionToJson` wrote. The text is trusted: the journal has its checksum.
+ */
 export function interactionFromJson(text: string): JsonInteraction {
   const { media, kept, repeats, ...json } = JSON.parse(text) as Record<string, unknown> & {
     media?: (Omit<Media, "content"> & { content?: string })[];

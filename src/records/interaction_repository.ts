@@ -21,20 +21,26 @@ export interface InteractionDetail {
   /** Null if there was none, or retention has erased it. */
   request: StoredPayload | null;
   response: StoredPayload | null;
-  /** What the vendor answered to a call that failed; null likewise. */
+  /**
+   * What the vendor answered to a call that failed; null if there was no such answer, or it was
+   * erased.
+   */
   vendorAnswer: VendorReply | null;
 }
 
-/** What was sent and received in a call, as far as it is short enough to be shown beside others. */
+/** Request and response of a call, if they are short enough to be shown beside others. */
 export interface CallTexts {
   transactionId: string;
   dialect: string;
-  /** JSON text; null if there is none, or it is longer than asked for. */
+  /** JSON text; null if there is none, or if it is longer than `maxChars`. */
   request: string | null;
   response: string | null;
 }
 
-/** What a call of a session used and how it ended: few fields, since a page has them of a thousand. */
+/**
+ * What a call of a session used and how it ended. Few fields, since a page has up to a thousand
+ * calls.
+ */
 export const sessionFields = [
   ...["transactionId", "createdAt", "model", "status", "errorCode", "latencyMs"] as const,
   ...["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"] as const,
@@ -45,7 +51,7 @@ export type SessionCall = Pick<InteractionSummary, typeof sessionFields[number]>
 
 /** Which rows a page of the dashboard shows. */
 export interface InteractionPageQuery extends InteractionListQuery {
-  /** Words that request or response must contain, as people write them. */
+  /** Words and quoted phrases that request or response must contain, as a person types them. */
   search?: string;
 }
 
@@ -73,11 +79,17 @@ export interface InteractionRepository {
     transactionId: string,
     maxChars: number,
   ): Promise<InteractionDetail | undefined>;
-  /** Number and cost of the newest calls of a list, at most `limit`; `isAll`: there are no more. */
+  /**
+   * Returns number and cost of the newest calls of a list, at most `limit`; `isAll`: there are no
+   * more.
+   */
   totals(
     query: InteractionListQuery,
   ): Promise<{ calls: number; costNanos: bigint; isAll: boolean }>;
-  /** Payloads of several calls that are at most `maxChars` long; calls that are gone are absent. */
+  /**
+   * Returns the payloads of several calls, if they are at most `maxChars` long; calls that are gone
+   * are absent.
+   */
   texts(
     accountId: number,
     transactionIds: readonly string[],

@@ -3,8 +3,8 @@ import { invalidValue } from "../shared/fault.ts";
 import type { ListPosition } from "../shared/interaction.ts";
 
 /**
- * Where the next page of a list begins, as an opaque text. It holds a digest of `scope`, the list's
- * account and filters: it is of no use in another list.
+ * Returns an opaque cursor for the next page of a list. It holds a digest of `scope`, the list's
+ * account and filters, so it can't be used in another list.
  */
 export function writeCursor(scope: unknown, { createdAt, transactionId }: ListPosition): string {
   const position = [createdAt.getTime(), transactionId];
@@ -12,7 +12,9 @@ export function writeCursor(scope: unknown, { createdAt, transactionId }: ListPo
   return new TextEncoder().encode(text).toBase64({ alphabet: "base64url", omitPadding: true });
 }
 
-/** Throws `invalid_value` for a text that `writeCursor` didn't write for this scope. */
+/**
+ * Reads a cursor. Throws `invalid_value` for a text that `writeCursor` didn't write for this scope.
+ */
 export function readCursor(scope: unknown, cursor: string): ListPosition {
   const found = parse(cursor);
   if (found && found.digest === digestOf(scope, found.position)) {

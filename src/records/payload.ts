@@ -37,13 +37,13 @@ export function capPayload(text: string, maxBytes: number): { text: string; trun
     : { text: text.slice(0, read), truncated: true };
 }
 
-/** Media is taken out of longer payloads at once. */
+/** Longer payloads have their media taken out at once. */
 const largeUnits = 256 * 1024;
 
 /**
  * Prepares a payload for journal and store. A large one gets its stored form at once; otherwise
- * megabytes of base64 would be copied for the journal, the queue and the store. The media of others
- * is taken out when they are stored (`storePayloads`).
+ * megabytes of base64 would be copied for the journal, the queue and the store. Smaller payloads
+ * have their media taken out when they are stored (`storePayloads`).
  */
 export function boundPayload(text: string, limits: PayloadLimits): BoundPayload {
   return finish(boundPayloadSteps(text, limits));

@@ -1,15 +1,15 @@
 import type { SettledCall } from "../shared/interaction.ts";
 import { mediaBytes } from "../shared/media.ts";
 
-/** Holds records outside memory; implemented by the journal, which has them anyway. */
+/** Holds records outside memory; implemented by the journal, which has all records anyway. */
 export interface SpillSpace {
   /** Throws `overloaded` if no new call can begin. */
   admit(): void;
-  /** Keeps the record of the call that has just ended, and all later ones. False: it can't. */
+  /** Takes over the record of the call that has just ended, and all later ones. False: it can't. */
   spill(transactionId: string): boolean;
-  /** Number of records that are only here. */
+  /** Number of records that only this space holds. */
   readonly spilled: number;
-  /** Takes back the oldest of them, in order. */
+  /** Reads back the oldest spilled records, in order. */
   readSpilled(): Promise<SettledCall[]>;
 }
 
@@ -60,7 +60,7 @@ export class RecordQueue {
 
   /** End time of the call whose record has waited longest. */
   get oldest(): Date | undefined {
-    // Between two files that are read back: about the time of the last record.
+    // Between two files that are read back, the time of the last removed record is close enough.
     const [row] = this.#rows;
     return row ? endOf(row) : this.waiting > 0 ? this.#lastRemoved : undefined;
   }
@@ -75,8 +75,8 @@ export class RecordQueue {
   }
 
   /**
-   * The oldest records; they stay in the queue. At most `count`, and together at most `chars` unless
-   * the first alone is larger.
+   * Returns the oldest records, which stay in the queue: at most `count`, and together at most
+   * `chars` unless the first alone is larger.
    */
   async first(count: number, chars: number): Promise<SettledCall[]> {
     if (this.#rows.length === 0 && this.#space) {
@@ -108,7 +108,7 @@ function endOf({ createdAt, latencyMs }: SettledCall): Date {
 /** On its way to the store media is in memory twice: as bytes and as base64. */
 const mediaWeight = 2;
 
-/** What a record counts for, in the units of `MemoryLimit.chars`. */
+/** Returns the weight of a record, in the units of `MemoryLimit.chars`. */
 export function weigh(row: SettledCall): number {
   const { requestText, responseText, retained, media } = row;
   const response = retained?.response;

@@ -16,14 +16,16 @@ export interface Recorder {
    * includes it. Throws `store_unavailable`, at once if the store is known to be unavailable.
    */
   drain(): Promise<void>;
-  /** Throws `overloaded` if so much waits that no new call can begin. */
+  /** Throws `overloaded` if so many records wait that no new call can begin. */
   admit(): void;
   readonly waiting: number;
   /** End time of the call whose record has waited longest. */
   readonly oldest: Date | undefined;
   /** Number of records that the store has rejected. */
   readonly rejected: number;
-  /** Number of those that could not be saved elsewhere either: they are in the journal alone. */
+  /**
+   * Number of rejected records that could not be saved elsewhere either: only the journal has them.
+   */
   readonly unsaved: number;
   /** Stops writing; waiting records stay in the journal. */
   close(): void;
@@ -53,7 +55,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 const maxBatch = 500;
 /** The most that a batch of several records weighs: the writing thread has all of it in memory. */
 const maxBatchChars = 4 * 1024 * 1024;
-/** So much text waits for no other records. */
+/** A batch with this much text is written at once, without waiting for other records. */
 const largeBatchChars = 1024 * 1024;
 const firstDelayMs = 50;
 const longestDelayMs = 2000;
@@ -61,7 +63,7 @@ const longestDelayMs = 2000;
 interface Waiter {
   resolve: () => void;
   reject: (fault: unknown) => void;
-  /** Records ahead of it that are not written yet. */
+  /** The number of records that must be written before this waiter is done. */
   left: number;
 }
 
@@ -159,7 +161,7 @@ class QueueRecorder implements Recorder {
     }
   }
 
-  /** False if a row of the batch is rejected. Throws if the store is unavailable. */
+  /** Writes a batch; false if one of its rows is rejected. Throws if the store is unavailable. */
   async #write(batch: readonly SettledCall[]): Promise<boolean> {
     try {
       await this.#deps.store.insert(batch);
@@ -175,7 +177,10 @@ class QueueRecorder implements Recorder {
     return true;
   }
 
-  /** Stores the row without its rejected payload. Throws if the store is unavailable. */
+  /**
+   * Stores the row without its rejected payload; false if that is rejected too. Throws if the store
+   * is unavailable.
+   */
   async #writeBare(row: SettledCall, refusal: unknown): Promise<boolean> {
     try {
       await this.#deps.store.insert([bareInteraction(row)]);
@@ -190,7 +195,9 @@ class QueueRecorder implements Recorder {
     return true;
   }
 
-  /** Whether the record is saved elsewhere now; if not, it is still in the journal. */
+  /**
+   * Saves a rejected record elsewhere; false if that fails, and the record stays in the journal.
+   */
   async #reject(interaction: SettledCall, reason: string): Promise<boolean> {
     this.#rejected++;
     const { log, reject } = this.#deps;

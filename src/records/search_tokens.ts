@@ -1,6 +1,9 @@
 import { eachString } from "../base/json_strings.ts";
 
-/** Keys of words depend on the span of time: a search goes through the spans, newest first. */
+/**
+ * The same word has another key in each span of time. A search goes through the spans, newest
+ * first.
+ */
 export const spanMs = 4 * 3_600_000;
 
 export function spanOf(createdAt: Date): number {
@@ -9,12 +12,12 @@ export function spanOf(createdAt: Date): number {
 
 /** Indexed characters at the beginning and at the end of each payload; the middle isn't searchable. */
 const searchedChars = 128 * 1024;
-/** Different words of one call; more isn't natural language. */
+/** The most different words of one call that are indexed; more isn't natural language. */
 const maxWords = 4000;
 
 /**
- * Keys of the different words in a call's payloads (JSON text): words of string values, not of
- * member names and not of media. The same word has another key in another account or span.
+ * Returns the keys of the different words in a call's payloads (JSON text): words of string values,
+ * not of member names or media. The same word has another key in another account or span.
  */
 export function searchKeys(
   call: { accountId: number; createdAt: Date },
@@ -48,7 +51,7 @@ export function countTerms(text: string): number {
   return new Set(textWords(text)).size;
 }
 
-/** The keys of a word in these spans. */
+/** Returns the keys of a word in these spans. */
 export function termKeys(accountId: number, spans: readonly number[], word: string): number[] {
   return spans.map((span) => {
     const keys = new Keys(accountId, span);
@@ -57,7 +60,10 @@ export function termKeys(accountId: number, spans: readonly number[], word: stri
   });
 }
 
-/** Keys of words: 53 bits of two MurmurHash3-like hashes. Collisions are rare; nothing is hidden. */
+/**
+ * The keys of some words: 53 bits of two MurmurHash3-like hashes. Collisions are rare. Keys are not
+ * meant to keep the words secret.
+ */
 class Keys {
   readonly all = new Set<number>();
   readonly #high: number;
@@ -123,7 +129,7 @@ function finish(hash: number, length: number): number {
   return h ^ (h >>> 16);
 }
 
-/** The indexed parts of a payload; the second one may begin in the middle of a string. */
+/** Yields the indexed parts of a payload; the second one may begin in the middle of a string. */
 function* pieces(payload: string): Generator<string> {
   if (payload.length <= 2 * searchedChars) return yield payload;
   yield payload.slice(0, searchedChars);
@@ -156,7 +162,7 @@ function addText(text: string, keys: Keys): void {
   }
 }
 
-/** Words as in `addAscii`, but of any script. */
+/** Yields words as in `addAscii`, but of any script. */
 function* textWords(text: string): Generator<string> {
   for (const found of fewMarks(text).normalize("NFKC").toLowerCase().match(word) ?? []) {
     if (unspaced.test(found)) yield* pairsOf(found);
@@ -184,7 +190,7 @@ function pairsOf(text: string): string[] {
   return signs.slice(1).map((sign, at) => signs[at]! + sign);
 }
 
-/** Base64 and `data:` addresses: long, and without whitespace at the beginning. */
+/** Whether a string is base64 or a `data:` URL: long, and without whitespace at the beginning. */
 function isMedia(text: string, start: number, end: number): boolean {
   return end - start > 1000 && !/[\s\\]/.test(text.slice(start, start + 1000));
 }

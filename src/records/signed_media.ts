@@ -13,7 +13,7 @@ export interface MediaSigner {
 
 /**
  * `mac` signs a text with a key that all processes share (`MasterKey.signAddress`). The signature
- * begins with the account, whose payload decides the media's type.
+ * begins with the account's id, since the type of the media comes from that account's payload.
  */
 export function createMediaSigner(
   deps: { mac: (text: string) => string; now: () => Date },

@@ -4,9 +4,12 @@ import type { SettledCall } from "../shared/interaction.ts";
 import { mediaBytes } from "../shared/media.ts";
 import { capPayload } from "./payload.ts";
 
-/** Stored of each payload even when the account has reached its limit. */
+/** Bytes of each payload that are stored even when the account has reached its limit. */
 const leastBytes = 4 * 1024;
-/** Stored of a request whose key the vendor rejected: storage is all that such a call costs us. */
+/**
+ * Bytes that are stored of a request whose key the vendor rejected: storage is all that such a call
+ * costs us.
+ */
 const refusedBytes = 64 * 1024;
 
 /** Calls with a key that the vendor rejects cost their caller nothing. */
@@ -15,8 +18,8 @@ const refusals: ReadonlySet<SettledCall["errorCode"]> = new Set<SettledCall["err
 ]);
 
 /**
- * Calls that failed without an answer are stored without media; of a request whose key the vendor
- * rejected only the beginning is stored.
+ * Returns the part of a call that is worth storing: calls that failed without an answer are stored
+ * without media, and of a request whose key the vendor rejected only the beginning is stored.
  */
 export function worthStoring(row: SettledCall): SettledCall {
   if (row.status !== "failed" || row.responseText !== null) return row;
@@ -24,7 +27,9 @@ export function worthStoring(row: SettledCall): SettledCall {
   return withoutMedia(row, maxBytes);
 }
 
-/** The row with at most `maxBytes` of each payload and no media, marked if anything was cut. */
+/**
+ * Returns the row with at most `maxBytes` of each payload and no media, marked if anything was cut.
+ */
 function withoutMedia({ media, ...row }: SettledCall, maxBytes: number): SettledCall {
   const cap = (text: string | null) =>
     text === null ? { text, truncated: false } : capPayload(text, maxBytes);
@@ -46,7 +51,7 @@ export interface StoredBytesDeps {
 }
 
 /**
- * Counts the bytes that this process stores for each account per day (UTC). Beyond the limit rows
+ * Counts the bytes that this process stores for each account per day (UTC). Beyond the limit, rows
  * and charges are stored as usual, but only the beginning of the payloads.
  */
 export class StoredBytes {
@@ -64,7 +69,7 @@ export class StoredBytes {
     return this.#cut;
   }
 
-  /** The rows, cut to the limit; call `stored` once they are stored, to count them. */
+  /** Returns the rows, cut to the limit. Call `stored` once they are stored, to count them. */
   fit(rows: readonly SettledCall[]): { rows: SettledCall[]; stored(): void } {
     this.#turnDay();
     const taken = new Map<number, number>();

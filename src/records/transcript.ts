@@ -8,7 +8,7 @@ import { inlineStoredMedia } from "./inline_stored_media.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 import type { InteractionStatus } from "../shared/interaction.ts";
 
-/** A stored call for people: its turns in order, the same for every dialect. */
+/** A stored call as people read it: its turns in order, in the same form for every dialect. */
 export interface Transcript {
   /** Undefined if the request is gone, or the dialect can't decode it. */
   request: { turns: ShownTurn[]; tools: ShownTool[]; settings: ShownSetting[] } | undefined;
@@ -24,7 +24,7 @@ export interface ShownTurn {
 
 export interface ShownAnswer {
   parts: ShownPart[];
-  /** The vendor's raw finish reason; undefined of an answer that broke off. */
+  /** The vendor's raw finish reason; undefined for an answer that broke off. */
   finish: string | undefined;
 }
 
@@ -56,14 +56,16 @@ export interface ShownSetting {
   value: string;
 }
 
-/** What is read of a call. Without its status the answer is taken for a whole one. */
+/** The stored content of a call. Without a status the answer is taken to be complete. */
 export interface StoredContent {
   request: string | null;
   response: string | null;
   status?: InteractionStatus;
 }
 
-/** Reads stored payloads: truncated ones as far as they go, media by its hash. Never throws. */
+/**
+ * Reads stored payloads: truncated ones as far as they go, with media by its hash. Never throws.
+ */
 export async function readTranscript(
   dialect: Dialect | undefined,
   payloads: StoredContent,
@@ -91,7 +93,7 @@ export async function readTranscript(
     await named(payloads.response),
     (value) => wholeAnswer(foldEvents(dialect.decodeAnswer(value, {}))),
   );
-  // Decoders of whole answers take a reason that is missing for the usual one.
+  // Decoders of whole answers replace a missing finish reason by the usual one.
   const hasEnded = (payloads.status ?? "completed") === "completed";
   return {
     request: request && {

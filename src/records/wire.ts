@@ -33,7 +33,7 @@ export interface RecordServices {
   tries: Tries;
   /** Schedules reads, so that no account makes the others wait. */
   reads: FairReads;
-  /** Reads of interactions, scheduled by it. */
+  /** Reads of interactions, scheduled by `reads`. */
   fairAnalytics: FairAnalytics;
   media: MediaStore;
   mediaSigner: MediaSigner;
@@ -44,7 +44,7 @@ export interface RecordOptions {
   /** The database of interactions; `database` unless `ANALYTICS_DATABASE_URL` is set. */
   analytics: Database;
   analyticsStore: AnalyticsStore;
-  /** Writes records elsewhere; without it they are written in this thread. */
+  /** Writes records in another thread; absent: they are written in this one. */
   insert?: InteractionStore["insert"] | undefined;
   journal: Journal;
   masterKey: MasterKeySource;
@@ -56,12 +56,14 @@ export interface RecordOptions {
   clock: Clock;
   log: Log;
   pause: (ms: number) => Promise<void>;
-  /** Has the other processes of this program store what they have answered. */
+  /** Makes the other processes of this program store what they have answered. */
   flushOthers?: () => Promise<void>;
   vendorLabel: VendorLabel;
 }
 
-/** A record written alone costs three times what it does in a batch. */
+/**
+ * Waits for more records: one that is written alone costs three times as much as one in a batch.
+ */
 const lingerMs = 250;
 /** Suggest a minor GC after this many bytes of written payloads. */
 const gcHintEveryBytes = 8 * 1024 * 1024;
@@ -104,7 +106,7 @@ export function createRecordServices(options: RecordOptions): RecordServices {
   };
 }
 
-/** Reads of interactions whose cost accounts choose. */
+/** Reads of interactions whose cost depends on what an account asks for. */
 const fairReads = [
   ...["page", "find", "texts", "totals", "sessionCalls", "sample", "groupedCalls"] as const,
   ...["cohortSums", "cohortModels", "modelsOfOutcomes", "cohortNames", "cohortCosts"] as const,
@@ -122,7 +124,7 @@ function createFairAnalytics(reads: FairReads, vendorLabel: VendorLabel): FairAn
   };
 }
 
-/** Sums by the labels of calls, read in turns by account. */
+/** Creates the reads of sums by the labels of calls; accounts take turns. */
 export function createFairLabelRows(reads: FairReads): LabelRows {
   return readsByAccount(reads.of, createLabelRows, ["read"]);
 }

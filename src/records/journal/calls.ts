@@ -4,8 +4,9 @@ import type { Media } from "../../shared/media.ts";
 import { encodeRecord, type JournalRecord } from "./records.ts";
 
 /**
- * A call as a journal record. `begun` is the media of the call's begin record in the same file, which
- * also has its request; false if the record must be complete.
+ * Writes a call as a journal record. If the call's begin record is in the same file, the request is
+ * left out, and the media in `begun`, which that record holds. `begun` is false if the record must
+ * be complete.
  */
 export function recordOf(
   kind: JournalRecord["kind"],
@@ -32,7 +33,7 @@ export function recordOf(
 }
 
 /**
- * The end of a call as bytes. A record that can't be encoded would be retried for ever and block
+ * Encodes the end of a call. A record that can't be encoded would be retried for ever and block
  * every call, so it is reduced to how the call ended and what it cost, which always encodes.
  */
 export function encodeEnd(interaction: SettledCall, begun: readonly Media[] | false): Uint8Array {
@@ -48,7 +49,7 @@ export class CallReader {
   /** Calls that have begun and not ended so far. */
   readonly #begun = new Map<string, JournalRecord>();
 
-  /** The complete call, if this record is its end. */
+  /** Takes the next record; returns the complete call if the record is its end. */
   take(record: JournalRecord): SettledCall | undefined {
     if (record.kind === "begin") {
       this.#begun.set(record.id, record);
@@ -62,7 +63,7 @@ export class CallReader {
     return begun ? interaction : { ...interaction, payloadTruncated: true };
   }
 
-  /** The calls that never ended, as they began. */
+  /** Yields the calls that never ended, as they began. */
   *unended(): Generator<SettledCall> {
     for (const record of this.#begun.values()) {
       yield interactionOf(record, record.request ?? null);

@@ -14,8 +14,9 @@ import { OpenCalls, type PendingEnd, refused, SpilledRecords } from "./state.ts"
 import { Segment } from "./segment.ts";
 
 /**
- * So much stays on disk of calls that the store has. To replace a file keeps a call waiting: for the
- * old one's removal, the new one's first blocks and its name in the folder.
+ * A file is replaced only once it has this size, so as much may stay on disk of calls that the
+ * store already has. Replacing a file delays a call: the old file is removed, and the new one needs
+ * its first blocks and its name in the folder.
  */
 const defaultSegmentBytes = 4 * 1024 * 1024;
 const intervalMs = 10;
@@ -42,10 +43,10 @@ export class FileJournal implements Journal {
   #leaving: Segment[] = [];
   /** End records whose write failed. */
   #unwritten: PendingEnd[] = [];
-  /** They were rewritten, but are not synced yet. */
+  /** The failed end records were written again, but are not synced yet. */
   #isConfirming = false;
   #isFailing = false;
-  /** The last append failed, or its file could not be made. */
+  /** The last append failed, or the file for it could not be created. */
   #lastAppendFailed = false;
   #syncing: Promise<void> | undefined;
   #compacting: Promise<void> = Promise.resolve();
@@ -90,7 +91,8 @@ export class FileJournal implements Journal {
       this.#writeAgain();
       throw refused("the journal waits for the disk");
     }
-    // Where the folder is gone, no call ends that would say so.
+    // If the folder is gone, no call begins, so there is no failed end record that would refuse
+    // calls: try to create the file here.
     if (this.#lastAppendFailed) this.#orRefuse(() => this.#writable());
   }
 
@@ -120,7 +122,7 @@ export class FileJournal implements Journal {
   async end(interaction: SettledCall): Promise<void> {
     const confirmed = Promise.withResolvers<void>();
     const { resolve, reject } = confirmed;
-    // Where nobody awaits it, a failure would end the process; it is reported by `#failed`.
+    // A rejection that nobody awaits would end the process; `#failed` reports it.
     confirmed.promise.catch(() => {});
     const ended = { interaction, isSpilled: false, resolve, reject };
     try {
@@ -170,7 +172,8 @@ export class FileJournal implements Journal {
     for (const row of file.rows) {
       const { transactionId, accountId } = row;
       if (this.#openCalls.has(transactionId)) {
-        // It was written again after a failed sync; the copy that was read before is enough.
+        // The record was written again after a failed sync; the copy that was read before is
+        // enough.
         segment.open--;
       } else {
         this.#openCalls.set(transactionId, { segment, accountId, bytes, request: undefined });
@@ -253,7 +256,8 @@ export class FileJournal implements Journal {
     }
     const all = bytes + (asBegun ? openCall.bytes : 0);
     this.#openCalls.set(id, { segment, accountId, bytes: all, request: undefined });
-    // A table that the Map has replaced may lead to it for a while (docs/decisions.md, 0368).
+    // A hash table that the Map has replaced may refer to the old object for a while
+    // (docs/decisions.md, 0368).
     if (openCall) openCall.request = openCall.media = undefined;
     if (ended.isSpilled) this.#spillAt(ended, segment);
     this.#unsynced.push(ended);
@@ -301,10 +305,10 @@ export class FileJournal implements Journal {
     return this.#compacting = this.#compacting.catch(() => {}).then(act);
   }
 
-  /** Saves unreadable bytes, as after a start. */
+  /** Removes a file and saves its unreadable bytes, as a start does. */
   async #putAside(segment: Segment): Promise<void> {
     await this.#removeReplayed(segment.path);
-    // It may have gone meanwhile, with its last call.
+    // The file may have been removed meanwhile, with its last call.
     if (this.#segments.includes(segment)) this.#drop(segment);
   }
 
@@ -318,27 +322,29 @@ export class FileJournal implements Journal {
     const written = this.#segments.filter(({ bytes }) => bytes > 0);
     for (const segment of written) segment.isSealed = true;
     for (const segment of written) {
-      // It may have been removed in the meantime.
+      // The file may have been removed in the meantime.
       if (this.#closed || !this.#segments.includes(segment)) continue;
       if (segment.spilled > 0) {
         throw new Fault("store_unavailable", { note: "the journal holds what the store lacks" });
       }
       const saved = await segment.rewrite((id) => this.#openCalls.has(id));
       this.#bytes -= saved;
-      // Something else may have removed it just after it was rewritten.
+      // The file may have been removed just after it was rewritten.
       if (!segment.isDone || !this.#segments.includes(segment)) continue;
-      // If an older file still has a begin record: the store has the call, and ignores it.
+      // An older file may still have a begin record of its calls: the store has those, and ignores
+      // it.
       this.#drop(segment);
     }
   }
 
-  /** Retries failed end records; calls can begin again once they are synced. */
+  /** Retries failed end records; new calls can begin once these are synced. */
   #writeAgain(): void {
     if (this.#syncing) return;
     try {
       while (this.#unwritten.length > 0) {
         const ended = this.#unwritten[0]!;
-        // All records after a spilled one are read back with it.
+        // While there are spilled records, all later ones are spilled too: they are read back
+        // together.
         ended.isSpilled ||= this.spilled > 0;
         this.#appendEnd(ended);
         this.#unwritten.shift();
@@ -361,10 +367,10 @@ export class FileJournal implements Journal {
   }
 
   /**
-   * Group commit: one fsync confirms all records that were appended before it. It begins once the
-   * event loop has handled what has arrived: the first record of several would go alone, and the
-   * others wait for a second fsync. Nothing is awaited between the last look for records and the
-   * end: an append after it starts another sync.
+   * Group commit: one fsync confirms all records that were appended before it. It begins only after
+   * the event loop has handled what has arrived; otherwise the first of several records would be
+   * synced alone, and the others would wait for a second fsync. Nothing is awaited between the last
+   * check for records and the end, so an append after that starts another sync.
    */
   async #syncWaiting(): Promise<void> {
     do {
@@ -419,7 +425,7 @@ export class FileJournal implements Journal {
       const least = this.#lastAppendFailed ? 1 : this.#segmentBytes;
       if (only?.isDone && only.bytes >= least) this.#drop(only);
     } catch {
-      // Tried again with the next record; whoever opens a file in this folder reports it.
+      // Tried again with the next record. The next append that creates a file reports the failure.
     }
     this.#relief.look();
   }

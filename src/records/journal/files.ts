@@ -8,7 +8,9 @@ export const damagedName = /^\d{12}\.journal\.damaged$/;
 export const rewrittenSuffix = ".rewritten";
 export const rejectedName = "rejected.jsonl";
 
-/** The segments in a folder, oldest first: their numbers have leading zeros. */
+/**
+ * Returns the names of the segments in a folder, oldest first: their numbers have leading zeros.
+ */
 export async function segmentNames(directory: string): Promise<string[]> {
   return await namesLike(directory, segmentName);
 }
@@ -19,7 +21,7 @@ export async function removeRewritten(directory: string): Promise<void> {
   for (const name of names) await Deno.remove(`${directory}/${name}`);
 }
 
-/** The files of unreadable bytes in a folder. */
+/** Returns the names of the files of unreadable bytes in a folder. */
 export async function damagedNames(directory: string): Promise<string[]> {
   return await namesLike(directory, damagedName);
 }
@@ -27,7 +29,7 @@ export async function damagedNames(directory: string): Promise<string[]> {
 /** The contents of a segment's file. */
 export interface SegmentContents {
   records: JournalRecord[];
-  /** Bytes that are not records, except zeros, which are written ahead and a crash leaves. */
+  /** Bytes that are not records; except zeros, which a file is filled with ahead of its records. */
   unreadable: Uint8Array[];
   /** Whether `unreadable` is a single piece at the end: an incompletely written record. */
   isTorn: boolean;

@@ -15,8 +15,8 @@ export interface Journal {
   /** Throws `overloaded` while no call can begin: the journal is full, or writes fail. */
   admit(): void;
   /**
-   * Writes a call's begin record, without waiting for the disk. The store gets it if the process dies
-   * before the call ends. Throws `overloaded` as `admit` does.
+   * Writes a call's begin record, without waiting for the disk. If the process dies before the call
+   * ends, the record is stored as an interrupted call. Throws `overloaded` as `admit` does.
    */
   begin(interaction: SettledCall): void;
   /**
@@ -25,7 +25,7 @@ export interface Journal {
    * begins.
    */
   end(interaction: SettledCall): Promise<void>;
-  /** These calls are in the store: files that hold no others are removed. */
+  /** Notes that these calls are in the store: files that hold no others are removed. */
   stored(transactionIds: readonly string[]): void;
   /**
    * Rewrites the files without the calls that are in the store, so that text erased there doesn't
@@ -34,24 +34,26 @@ export interface Journal {
    */
   compact(): Promise<void>;
   /**
-   * From now on only the journal holds the record of the call that has just ended, and all later
-   * ones, until `readSpilled` has returned them all. False: the journal doesn't have it.
+   * Takes over the record of the call that has just ended, and all later ones: only the journal
+   * holds them until `readSpilled` has returned them all. False: the journal doesn't have that
+   * record.
    */
   spill(transactionId: string): boolean;
   /** Number of records that `readSpilled` has yet to return. */
   readonly spilled: number;
-  /** The spilled records of the oldest file, in the order in which the calls ended. */
+  /** Returns the spilled records of the oldest file, in the order in which the calls ended. */
   readSpilled(): Promise<SettledCall[]>;
   /** Appends a record that the store rejected to `rejected.jsonl`; rejects if the write fails. */
   reject(interaction: SettledCall, reason: string): Promise<void>;
   /** Removes the lines of erased calls from `rejected.jsonl`; returns their number. */
   eraseRejected(isErased: (interaction: SettledCall) => boolean): Promise<number>;
-  /** Removes every file of unreadable bytes, since nobody can tell whose they are. */
+  /** Removes every file of unreadable bytes, since it can't be known whose data they hold. */
   removeUnreadable(): Promise<void>;
   /**
-   * Passes the records of earlier processes to `write`, oldest first, in batches; removes their files
-   * once all are written. Calls without an end come as they began. Where `write` says that a record
-   * is nowhere else, its file and those after it stay for the next start. Safe to repeat.
+   * Passes the records of earlier processes to `write`, oldest first, in batches; removes their
+   * files once all are written. Calls without an end are passed as they began. If `write` returns
+   * false, since it could store a record nowhere, that record's file and those after it stay for
+   * the next start. Safe to repeat.
    */
   replay(write: WriteReplayed): Promise<Replayed>;
   /** Sets the observer; a later one replaces it. */
@@ -81,7 +83,7 @@ export interface JournalOptions {
   sync: "always" | "interval";
   /** No call can begin while the journal is this large. */
   maxBytes?: number;
-  /** A file of this size is followed by a new one. */
+  /** Once a file has this size, a new one is begun. */
   segmentBytes?: number;
   clock?: Clock;
   createFile?: (path: string) => SegmentFile;

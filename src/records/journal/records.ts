@@ -20,11 +20,11 @@ export type Scanned =
   | { record: undefined; from: number; to: number };
 
 /**
- * One record as bytes: length and CRC-32 of the rest (each four bytes, big-endian), the kind's
- * letter, the id's length (two bytes) and the lengths of body and request (four bytes each), then
- * id, body, request and response. The texts, which are most of a record, are not escaped. Media
- * follows as lines of base64, so that no image can look like a record, and their length (four
- * bytes).
+ * Encodes a record: length and CRC-32 of the rest (each four bytes, big-endian), the kind's letter,
+ * the id's length (two bytes) and the lengths of body and request (four bytes each), then id, body,
+ * request and response. The texts, which are most of a record, are not escaped. Media follows as
+ * lines of base64, so that no image can look like a record, and then the length of these lines
+ * (four bytes).
  */
 export function encodeRecord(record: JournalRecord): Uint8Array {
   const { kind, id, body, request, response, media } = record;
@@ -59,8 +59,8 @@ export function encodeRecord(record: JournalRecord): Uint8Array {
 }
 
 /**
- * Everything in a file's bytes, in order. After damaged bytes the scan continues at the next valid
- * record, so that damage costs only the records it hit.
+ * Yields everything in a file's bytes, in order. After damaged bytes the scan continues at the next
+ * valid record, so that only the damaged records are lost.
  */
 export function* scanRecords(bytes: Buffer): Generator<Scanned> {
   let unreadFrom = 0;
@@ -79,7 +79,7 @@ export function* scanRecords(bytes: Buffer): Generator<Scanned> {
 }
 
 const headLength = 8;
-/** Letter and lengths. */
+/** Bytes of the letter and the lengths. */
 const fixedLength = 11;
 const letters = { begin: 0x62, end: 0x65 } as const;
 const noResponse = 0x80;
@@ -88,8 +88,9 @@ const noRequest = 0xffffffff;
 const asBegun = 0xfffffffe;
 
 /**
- * Where the record at `at` ends; undefined if there is none. A caller's text can't look like a
- * record: the first byte of a length is a control character, which JSON text only has escaped.
+ * Returns where the record at `at` ends; undefined if there is none. A caller's text can't look
+ * like a record: the first byte of a length is a control character, which JSON text contains only
+ * escaped.
  */
 function endOf(bytes: Buffer, at: number): number | undefined {
   const left = bytes.length - at - headLength;
@@ -127,14 +128,14 @@ function decode(rest: Buffer): JournalRecord | undefined {
   };
 }
 
-/** Length of a line of base64 with its line feed. */
+/** Returns the length of a line of base64 with its line feed. */
 function lineLength(content: Uint8Array): number {
   return Math.ceil(content.length / 3) * 4 + 1;
 }
 
 /** Bytes that are encoded at a time, so that a whole image never becomes one string. */
 const pieceBytes = 48 * 1024;
-/** Their length in base64. */
+/** The length of a piece in base64. */
 const pieceChars = pieceBytes / 3 * 4;
 const lineFeed = 0x0a;
 const equalsSign = 0x3d;
@@ -167,7 +168,7 @@ function readLine(line: Buffer): Uint8Array {
   return content;
 }
 
-/** Bytes that a line of base64 encodes. */
+/** Returns the number of bytes that a line of base64 encodes. */
 function lengthOfContent(line: Buffer): number {
   const padding = line.subarray(-2).filter((char) => char === equalsSign).length;
   return line.length / 4 * 3 - padding;

@@ -13,7 +13,7 @@ export interface Unreadable {
   /** Name of the file that they were saved in. */
   savedAs: string;
   bytes: number;
-  /** They are at the end of the file: a crash of the machine cut off a record. */
+  /** The bytes are at the end of the file: a crash of the machine cut off a record. */
   isTorn: boolean;
 }
 
@@ -23,8 +23,9 @@ const batchSize = 500;
 export type WriteReplayed = (interactions: readonly SettledCall[]) => Promise<boolean | void>;
 
 /**
- * Passes the calls in these files to `write`, in batches. The caller removes the first `done` files:
- * the next one holds a call that is nowhere else. Those behind it say how its other calls ended.
+ * Passes the calls in these files to `write`, in batches. The caller removes the first `done`
+ * files. The next file holds a call that is stored nowhere else; the files after it stay too, since
+ * they say how that file's other calls ended.
  */
 export async function replayFiles(
   paths: readonly string[],
@@ -53,7 +54,7 @@ export async function replayFiles(
   }
   for (const begun of calls.unended()) {
     replayed.interrupted++;
-    // It may have begun in any of them.
+    // Any of the files may hold its begin record.
     await add(begun, 0);
   }
   await flush(0);

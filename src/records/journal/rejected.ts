@@ -52,14 +52,17 @@ export class RejectedRecords {
   }
 }
 
-/** In a larger file payloads are left out: rows and charges, which exist nowhere else, matter more. */
+/**
+ * Once the file is this large, payloads are left out: rows and charges, which exist nowhere else,
+ * matter more.
+ */
 const wholeBytes = 64 * 1024 * 1024;
 
 function withoutPayload({ media: _media, retained: _retained, ...row }: SettledCall): SettledCall {
   return { ...row, requestText: null, responseText: null, payloadTruncated: true };
 }
 
-/** Number of records that the store has rejected so far. */
+/** Returns the number of records that the store has rejected so far. */
 export async function countRejected(directory: string): Promise<number> {
   const bytes = await Deno.readFile(`${directory}/${rejectedName}`).catch(onlyMissing);
   return bytes?.reduce((lines, byte) => byte === 0x0a ? lines + 1 : lines, 0) ?? 0;
@@ -89,8 +92,8 @@ async function eraseLines(
 }
 
 /**
- * Moves `rejected.jsonl` and the files of unreadable bytes from one journal's folder to another's,
- * which no record may be rejected in meanwhile.
+ * Moves `rejected.jsonl` and the files of unreadable bytes from one journal's folder to another's.
+ * No record may be rejected in the target's journal meanwhile.
  */
 export async function moveAside(from: string, to: string): Promise<void> {
   const bytes = await Deno.readFile(`${from}/${rejectedName}`).catch(onlyMissing);
@@ -101,7 +104,7 @@ export async function moveAside(from: string, to: string): Promise<void> {
     await writeSynced(file, bytes);
     await Deno.remove(`${from}/${rejectedName}`);
   }
-  // Files of ours are numbered from 1.
+  // The target's own files are numbered upwards from 1, so these are numbered downwards.
   const taken = new Set(await damagedNames(to));
   let number = 999_999_999_999;
   for (const name of await damagedNames(from)) {

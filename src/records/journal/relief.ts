@@ -5,7 +5,7 @@ import { encodeRecord, scanRecords } from "./records.ts";
 import type { Segment } from "./segment.ts";
 import type { OpenCall, OpenCalls } from "./state.ts";
 
-/** A quarter of a large journal would take a start too long to read. */
+/** An upper limit: at a start, a quarter of a large journal would take too long to read. */
 const mostHeldBytes = 256 * 1024 * 1024;
 const pauseMs = 1000;
 /** Bytes that are read before the event loop gets a turn. */
@@ -59,7 +59,7 @@ export class Relief {
     this.#deps = target;
   }
 
-  /** Starts to move records if it is worth it; cheap otherwise. */
+  /** Starts to move records if that pays; otherwise cheap. */
   look(): void {
     if (this.#isRunning || !this.#held()) return;
     this.#isRunning = true;
@@ -83,7 +83,7 @@ export class Relief {
         if (this.#deps.segments()[0] === oldest) this.#wait();
       }
     } catch {
-      // Writes fail; whoever appends records reports it.
+      // Writes fail; the journal reports it when it next appends a record.
       this.#wait();
     } finally {
       this.#isRunning = false;
@@ -94,7 +94,7 @@ export class Relief {
     this.#fromMs = this.#deps.clock.monotonicMs() + pauseMs;
   }
 
-  /** Some of its records can't be read; they may still be in memory. */
+  /** Whether some of the file's records can't be read; they may still be in memory. */
   #isUnreadable(segment: Segment): boolean {
     return segment.open === Infinity || this.#deps.openCalls.in(segment).next().done === false;
   }
@@ -108,9 +108,9 @@ interface Moved {
 }
 
 /**
- * Moves the needed records of the oldest file to the newest. The old file stays until the new one is
- * synced: after a crash in between records exist twice, which is harmless. True: all readable records
- * were moved.
+ * Moves the needed records of the oldest file to the newest. The old file stays until the new one
+ * is synced: after a crash in between, records exist twice, which is harmless. Returns whether all
+ * readable records were moved.
  */
 async function moveRecords(segment: Segment, target: CompactionTarget): Promise<boolean> {
   const moved: Moved[] = [];
@@ -149,7 +149,7 @@ async function moveEach(
     const isUnderWay = openCall.request !== undefined;
     if (record.kind === "begin") {
       if (isUnderWay) move(target, moved, record.id, bytes.subarray(from, to));
-      // The end record takes the request from it.
+      // The end record has no request of its own: it takes this record's.
       else calls.take(record);
     } else if (!isUnderWay) {
       const ended = calls.take(record);

@@ -21,7 +21,7 @@ export class Segment {
   open = 0;
   /** Number of appended end records. */
   ends = 0;
-  /** Those of `open` whose record is only here. */
+  /** The calls among `open` whose record only this file holds. */
   spilled = 0;
 
   constructor(path: string, createFile = createSegmentFile) {
@@ -33,7 +33,7 @@ export class Segment {
     return this.#bytes;
   }
 
-  /** Appended records may not be on disk yet. */
+  /** Whether appended records may not be on disk yet. */
   get isUnsure(): boolean {
     return this.isDirty || this.#syncs > 0;
   }
@@ -88,7 +88,7 @@ export class Segment {
     const length = this.#bytes;
     const bytes = await Deno.readFile(this.path).catch((thrown) => {
       if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
-      // Somebody has removed the folder: only the open file has these records.
+      // The folder has been removed: only the open file has these records.
       return this.#file.readSync(length);
     });
     return Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(length, bytes.length));
@@ -133,7 +133,8 @@ export class Segment {
       while (this.#syncs > 0) await fresh.sync();
       Deno.renameSync(path, this.path);
     } catch (thrown) {
-      // On a full disk each try would leave a descriptor, and half a file that takes the last room.
+      // On a full disk each try would leave an open descriptor, and half a file that takes the last
+      // space.
       fresh.close();
       await Deno.remove(path).catch(() => {});
       throw thrown;
@@ -150,7 +151,7 @@ export class Segment {
     this.#file.close();
   }
 
-  /** Throws where the folder takes no changes; the file can be removed later. */
+  /** Removes the file. Throws where the folder can't be changed; the file can be removed later. */
   remove(): void {
     try {
       Deno.removeSync(this.path);

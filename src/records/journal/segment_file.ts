@@ -1,10 +1,10 @@
 /** The file operations of a segment; tests inject failures. */
 export interface SegmentFile {
-  /** Adds to the end. */
+  /** Writes at the end; returns the number of bytes written. */
   writeSync(bytes: Uint8Array): number;
   truncateSync(length: number): void;
   syncData(): Promise<void>;
-  /** Its first bytes, which it has also once it was removed. */
+  /** Returns the file's first bytes, even after it was removed. */
   readSync(length: number): Uint8Array<ArrayBuffer>;
   close(): void;
 }
@@ -15,13 +15,13 @@ export function createSegmentFile(path: string): SegmentFile {
   return new ReservedFile(path, Deno.openSync(path, options));
 }
 
-/** So much room is made at a time. */
+/** The zeros that are written ahead at a time. */
 const zeros = new Uint8Array(256 * 1024);
 
 /**
- * A file with zeros behind its end, which records are written over: of a file that has grown, the
- * file system has to write length and blocks too, and a sync waits for the disk twice. Whoever reads
- * it after a crash passes zeros over.
+ * A file with zeros after its records, which later records overwrite. When a file grows, the file
+ * system has to write its length and blocks too, and a sync waits for the disk twice. A reader
+ * after a crash skips the zeros.
  */
 export class ReservedFile implements SegmentFile {
   readonly #path: string;
@@ -31,7 +31,7 @@ export class ReservedFile implements SegmentFile {
   #reserved: number;
   #isDiskFull = false;
 
-  /** `length`: of what was written to the file before. */
+  /** `length`: bytes that were written to the file before. */
   constructor(path: string, file: Deno.FsFile, length = 0) {
     this.#path = path;
     this.#file = file;
@@ -39,7 +39,7 @@ export class ReservedFile implements SegmentFile {
   }
 
   writeSync(bytes: Uint8Array): number {
-    // Room for a large record would be as much to write as the record.
+    // Writing zeros ahead of a large record would double its cost.
     if (bytes.length < zeros.length) this.#reserve(this.#length + bytes.length);
     const written = this.#file.writeSync(bytes);
     this.#length += written;
@@ -55,7 +55,7 @@ export class ReservedFile implements SegmentFile {
 
   async syncData(): Promise<void> {
     await this.#file.syncData();
-    // A file that somebody has removed takes everything, and no start will find it.
+    // A removed file still accepts writes, but no later start would find them.
     if (this.#file.statSync().nlink === 0) throw new Error(`${this.#path} has been removed`);
   }
 

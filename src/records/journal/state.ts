@@ -6,7 +6,7 @@ import type { Segment } from "./segment.ts";
 import { CallReader } from "./calls.ts";
 import { readSegment } from "./files.ts";
 
-/** The fault while no call can begin. */
+/** Returns the fault while no call can begin. */
 export function refused(note: string, cause?: unknown): Fault {
   return new Fault("overloaded", { note, cause, retryAfterSeconds: 1 });
 }
@@ -38,7 +38,7 @@ export class OpenCalls {
   readonly #underWay = new Map<number, number>();
   #bytes = 0;
 
-  /** Bytes of their records. */
+  /** Bytes of the records of all open calls. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -69,7 +69,7 @@ export class OpenCalls {
     this.#count(call, -call.bytes);
   }
 
-  /** Calls that need the file. */
+  /** Yields the ids of the calls that need the file. */
   *in(segment: Segment): Generator<string> {
     for (const [id, call] of this.#calls) if (call.segment === segment) yield id;
   }
@@ -83,9 +83,9 @@ export class OpenCalls {
   }
 }
 
-/** Where in the journal the spilled records are: they are nowhere else. */
+/** Where in the journal the spilled records are, which are stored nowhere else. */
 export class SpilledRecords {
-  /** The oldest; all end records after it are spilled too. */
+  /** The oldest spilled record; all end records after it are spilled too. */
   #from: { segment: Segment; end: number } | undefined;
   #count = 0;
 
@@ -100,7 +100,9 @@ export class SpilledRecords {
     this.#from ??= { segment, end: segment.ends - 1 };
   }
 
-  /** Reads those of the oldest file, and counts the end records that can't be read. */
+  /**
+   * Reads the spilled records of the oldest file, and counts the end records that can't be read.
+   */
   async read(): Promise<SpilledFile | undefined> {
     if (!this.#from) return undefined;
     const { segment, end: from } = this.#from;
@@ -115,7 +117,7 @@ export class SpilledRecords {
     return { segment, to, due, rows, missing: isWhole ? 0 : to - ended.length };
   }
 
-  /** They are in memory again. */
+  /** Notes that a file's spilled records are in memory again. */
   remove({ segment, due, to }: SpilledFile, segments: readonly Segment[]): void {
     segment.spilled -= due;
     this.#count -= due;
@@ -132,7 +134,7 @@ export class SpilledRecords {
 
 interface SpilledFile {
   segment: Segment;
-  /** Number of its end records when it was read. */
+  /** Number of the file's end records when it was read. */
   to: number;
   due: number;
   rows: SettledCall[];

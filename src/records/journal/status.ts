@@ -22,7 +22,7 @@ export interface JournalStatus {
   damagedBytes: number;
 }
 
-/** What several journals of one program are together; at least one is given. */
+/** Adds up the states of a program's journals; there is at least one. */
 export function sumOfJournals(all: readonly JournalStatus[]): JournalStatus {
   return all.reduce((sum, { oldest, ...each }) => ({
     ...sum,
@@ -37,7 +37,7 @@ export function sumOfJournals(all: readonly JournalStatus[]): JournalStatus {
   }));
 }
 
-/** As another process has sent it, by JSON. */
+/** Reads a state that another process has sent as JSON. */
 export function journalStatusFromJson(sent: unknown): JournalStatus {
   const status = sent as Omit<JournalStatus, "oldest"> & { oldest: string | null };
   return { ...status, oldest: status.oldest === null ? null : new Date(status.oldest) };

@@ -36,8 +36,8 @@ import { ensurePartitions, eraseBefore, partitionsInUse } from "./partitions.ts"
 import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
 
 /**
- * Interactions on PostgreSQL, server or embedded, in `database`. Stored responses and reasoning are
- * in `main`, beside the accounts, wherever the rows are.
+ * Creates the store of interactions on PostgreSQL, server or embedded, in `database`. Stored
+ * responses and reasoning are in `main`, beside the accounts, wherever the rows are.
  */
 export function createAnalyticsStore(
   database: Database,
@@ -77,7 +77,7 @@ export function createAnalyticsStore(
   };
 }
 
-/** The reads; `FairReads` gives each account its own `Queryable`. */
+/** Creates the reads alone; `FairReads` gives each account its own `Queryable`. */
 export function createAnalyticsReads(database: Queryable): AnalyticsReads {
   return {
     ...createInteractionRepository(database),

@@ -9,16 +9,17 @@ import { Partitions } from "./partitions.ts";
 /** Called with the ids of calls that were erased while in flight, and so are not written. */
 export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
 
-/** What writes records. It stands apart from the reads: a thread of its own loads it alone. */
+/** Writes records. Separate from the reads, so that the writing thread loads only this. */
 export type AnalyticsWriter = Pick<AnalyticsStore, "sharesMain" | "insert" | "insertPrepared">;
 
-/** SQLSTATE of a row whose key is there already. */
+/** SQLSTATE of a row whose key exists already. */
 const uniqueViolation = "23505";
 const maxAttempts = 5;
 
 /**
- * Runs `write` again where another process wrote one of its rows at the same time, as when it takes
- * over a journal whose process only stood still: the next time the row is found.
+ * Runs `write`, and again where another process wrote one of its rows at the same time. That
+ * happens when a process takes over the journal of one that had only been paused. The next try
+ * finds the row.
  */
 async function untilUnique<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1;; attempt++) {
@@ -30,7 +31,7 @@ async function untilUnique<T>(write: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Stores and databases as of `createAnalyticsStore`. */
+/** Takes the same databases as `createAnalyticsStore`. */
 export function createAnalyticsWriter(
   database: Database,
   main = database,

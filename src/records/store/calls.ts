@@ -31,7 +31,10 @@ export async function sampleCalls(
   return rows.map(readCallKey);
 }
 
-/** The oldest call of this name with its payloads; by the id alone, like the call of a page. */
+/**
+ * Finds the oldest call of this name, with its payloads. Only by the id, as a page finds its call
+ * (`interaction_repository.ts`): `+ 0` keeps the planner from the account's index.
+ */
 export async function findCall(
   database: Queryable,
   accountId: number,
@@ -92,7 +95,10 @@ export async function keysOf(
   return rows.map(readCallKey);
 }
 
-/** By the index of request ids, one lookup for each; callers may have chosen the same ones. */
+/**
+ * One lookup in the index of request ids for each, which finds several calls where callers have
+ * chosen the same id.
+ */
 export async function idsOfRequests(
   database: Queryable,
   { accountId, endpoint, requests }: CallsOfRequests,
@@ -169,7 +175,7 @@ export async function oldestCall(
   return row?.created_at as Date | undefined;
 }
 
-/** One index lookup per key, however many calls it made. */
+/** Takes one index lookup per key, however many calls it made. */
 export async function lastUses(
   database: Queryable,
   accountId: number,

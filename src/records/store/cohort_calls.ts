@@ -32,7 +32,9 @@ export function readCallSums(row: SqlRow): CohortCallSums {
   };
 }
 
-/** Sums of one column with what is needed for its spread, as `readSums` reads them. */
+/**
+ * Selects the sums of one column, with what its spread is computed from, as `readSums` reads them.
+ */
 function columnSums(name: string, column: string, of = "true"): string {
   return `count(${column}) filter (where ${of}) as ${name}_count,
     coalesce(sum(${column}) filter (where ${of}), 0) as ${name}_sum,
@@ -44,7 +46,7 @@ const completed = "status = 'completed'";
 /** Calls of the cohorts $2. */
 export const allCalls = "interactions where account_id = $1 and cohort_id = any($2::text[])";
 
-/** The latest $4 of each since $3. */
+/** The latest $4 calls of each cohort since $3. */
 export const latestCalls = `unnest($2::text[]) as wanted(id) cross join lateral (
     select cohort_id, vendor, model, created_at, status, cost_nanos, input_tokens, output_tokens,
       latency_ms
@@ -53,7 +55,7 @@ export const latestCalls = `unnest($2::text[]) as wanted(id) cross join lateral 
     order by created_at desc limit $4
   ) as latest`;
 
-/** Sums of calls by cohort, or by whatever else, with further columns. */
+/** Selects the sums of calls by cohort, or by other columns, with further columns. */
 export const sumsOf = (from: string, { columns = "", by = "cohort_id" } = {}) =>
   `select cohort_id, ${
     columns && `${columns},`
@@ -73,7 +75,10 @@ function readSums(row: SqlRow, name: string): Sums {
   return { count: whole("count"), sum: whole("sum"), sumOfSquares: whole("squares") };
 }
 
-/** Names of cohorts from one on, each found one step down the index, however many calls it has. */
+/**
+ * Reads names of cohorts, beginning at `from`. Each name takes one step down the index, however
+ * many calls the cohort has.
+ */
 export async function cohortNames(
   database: Queryable,
   accountId: number,

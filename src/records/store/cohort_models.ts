@@ -36,12 +36,12 @@ const modelSums = (from: string, limit: string) =>
     })
   } order by interactions desc, vendor, model limit ${limit}`;
 
-/** Calls of a session that are looked at to find its last one of a cohort. */
+/** The most calls of a session that are searched for its last one of a cohort. */
 const sessionCalls = 100;
 
 /**
- * The model of the call that each outcome belongs to; undefined where the cohort has no such call.
- * Each is found by an index, in as many steps as `sessionCalls` at most.
+ * Returns the model of the call that each outcome belongs to; undefined where the cohort has no
+ * such call. Each is found by an index, in at most `sessionCalls` steps.
  */
 export async function modelsOfOutcomes(
   database: Queryable,
@@ -99,8 +99,8 @@ const callOfSession = (time: string, order: "asc" | "desc") =>
     order by created_at ${order} limit ${sessionCalls}
   ) as nearest where cohort_id = $2 order by created_at ${order} limit 1`;
 
-// Clocks of callers' processes and of the database differ, and an outcome may come before its call is
-// begun: then it is the first call's.
+// The clocks of callers' processes and of the database differ, and an outcome may be reported
+// before its call begins: if no call precedes it, it belongs to the first call after it.
 const bySession = `select named.index, coalesce(earlier.vendor, later.vendor) as vendor,
     coalesce(earlier.model, later.model) as model
   from unnest($3::integer[], $4::text[], $5::timestamptz[]) as named(index, id, at)

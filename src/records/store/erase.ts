@@ -8,7 +8,7 @@ import { lockForErasure } from "../../database/erasure_lock.ts";
 import { readCallKey } from "./calls.ts";
 import { timesOf } from "./partitions.ts";
 
-/** Once this has returned, rows that the tombstone covers are no longer written. */
+/** Stores a tombstone. Once this has returned, rows that it covers are no longer written. */
 export async function addTombstone(database: Database, tombstone: Tombstone): Promise<void> {
   await database.transaction(async (tx) => {
     await lockForErasure(tx);
@@ -85,7 +85,7 @@ async function countOutside(
   return Number(row!.count);
 }
 
-/** Erases calls in their own transaction, and notes them, so that later writes are rejected. */
+/** Erases calls in a transaction, and notes them, so that later writes of them are rejected. */
 export async function eraseAndRefuse(
   database: Database,
   calls: readonly CallKey[],

@@ -4,9 +4,9 @@ import type { Queryable, SqlValue } from "../../database/database.ts";
 import { readSummary, selectedColumns } from "../columns.ts";
 
 /**
- * Rows of an account by key that meet further conditions on `i`, in the order of `keys`, at most
- * `limit`. The inner limit forces a lookup by key; the planner could otherwise scan all rows that meet
- * the conditions.
+ * Fetches rows of an account by key that meet further conditions on `i`, in the order of `keys`, at
+ * most `limit`. The inner limit forces a lookup by key; the planner could otherwise scan all rows
+ * that meet the conditions.
  */
 export async function fetchByKey(
   database: Queryable,

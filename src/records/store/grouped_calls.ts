@@ -3,7 +3,7 @@ import type { UsageGroup } from "../../../contracts/data/usage.ts";
 import type { GroupedCalls, GroupedCallsQuery } from "../../shared/interaction.ts";
 import { readGroupSums } from "../../usage/store/usage_sums.ts";
 
-/** The same values as `usage_sums` has for models, cut alike. */
+/** The values of each label, cut to the same length as in `usage_sums`. */
 const expressions: Readonly<Record<UsageGroup, string>> = {
   model: "left(i.vendor || '/' || i.model, 256)",
   vendor: "i.vendor",
@@ -16,8 +16,8 @@ const expressions: Readonly<Record<UsageGroup, string>> = {
 };
 
 /**
- * Sums over the calls of a span, which are all read: whoever asks for a long one asks for it in
- * pieces (`src/usage/usage_report.ts`).
+ * Sums over the calls of a span, all of which are read. For a long span,
+ * `src/usage/usage_report.ts` asks piece by piece.
  */
 export async function groupedCalls(
   database: Queryable,

@@ -6,7 +6,7 @@ import {
 import type { LineForm } from "../analytics_store.ts";
 import { columns, type NamedColumn, sqlNameOf } from "../columns.ts";
 
-/** A public column as SQL has it, with `i` for the row and `p` for its payloads. */
+/** A public column in SQL, with `i` for the row and `p` for its payloads. */
 interface LineColumn {
   name: string;
   kind: ColumnKind;
@@ -27,9 +27,9 @@ const lineColumns: readonly LineColumn[] = Object.entries(columnKinds.interactio
 const byName = new Map(lineColumns.map((column) => [column.name, column]));
 
 /**
- * An expression for a row's line, with `i` for `interactions` and `p` for payloads that are whole.
- * It writes what `csvWriter` and `jsonWriter` of `src/exports/row_writers.ts` would, byte by byte:
- * a line then needs no string in this process. Names come from the contract's table, never from
+ * Returns an expression for a row's line, with `i` for `interactions` and `p` for whole payloads.
+ * It writes the same bytes as `csvWriter` and `jsonWriter` of `src/exports/row_writers.ts`, so that
+ * lines never become strings in this process. Names come from the contract's table, never from
  * callers.
  */
 export function lineSql(form: LineForm): string {
@@ -45,7 +45,7 @@ export function lineSql(form: LineForm): string {
   return concat([...cells, literal(`}${form.after}`)]);
 }
 
-/** The server takes 100 arguments. `concat` leaves out what is null. */
+/** PostgreSQL accepts up to 100 arguments. `concat` leaves out nulls. */
 const argumentsAtOnce = 90;
 
 function concat(texts: readonly string[]): string {
@@ -54,9 +54,9 @@ function concat(texts: readonly string[]): string {
   return concat([first, ...texts.slice(argumentsAtOnce)]);
 }
 
-/** The text of a value that is neither quoted nor escaped; null stays null. */
+/** Returns the text of a value, neither quoted nor escaped; null stays null. */
 function textOf({ kind, sql, sqlType }: LineColumn): string {
-  // The session's time zone is UTC. Further digits are cut off, as a Date's are.
+  // The session's time zone is UTC. Digits below milliseconds are cut off, as in a Date.
   if (kind === "timestamp") return `to_char(${sql}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
   // A numeric has the nine decimals of its factor.
   if (kind === "usd") return `(${sql} * 0.000000001)::text`;
@@ -74,7 +74,10 @@ function jsonCell(column: LineColumn, oneLine: boolean): string {
   return `coalesce(${value}, 'null')`;
 }
 
-/** `replace` copies what is between two hits at once; `translate` takes ten times as long. */
+/**
+ * Replaces line ends by spaces. `replace` copies the text between two matches in one go;
+ * `translate` takes ten times as long.
+ */
 function flattened(text: string): string {
   return `replace(replace(${text}, E'\\n', ' '), E'\\r', ' ')`;
 }
@@ -83,7 +86,7 @@ function csvCell(column: LineColumn, rawCells: boolean): string {
   const { kind } = column;
   const text = textOf(column);
   if (kind !== "text" && kind !== "word" && kind !== "json") return text;
-  // `strpos` has the first hit at once, where a regular expression converts the whole text before.
+  // `strpos` stops at the first match; a regular expression first converts the whole text.
   const isSpecial = [`'"'`, "','", "E'\\n'", "E'\\r'"].map((one) => `strpos(${text}, ${one}) > 0`)
     .join(" or ");
   const quoted = (before: string) => `'"${before}' || replace(${text}, '"', '""') || '"'`;
@@ -93,14 +96,14 @@ function csvCell(column: LineColumn, rawCells: boolean): string {
   return `case when ascii(${text}) in (${formulaCodes}) then ${guarded} ${plain}`;
 }
 
-/** With these a formula begins; see `csvWriter`. */
+/** Characters that a formula begins with; see `csvWriter`. */
 const formulaCodes = ["=", "+", "-", "@", "\t", "\r"].map((one) => one.charCodeAt(0)).join(", ");
 
 function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** Whether a form has the columns that exports have when nobody chooses: all, or all but payloads. */
+/** Whether a form has the default columns of exports: all, or all but payloads. */
 export function hasDefaultColumns({ columns: chosen }: LineForm): boolean {
   if (chosen === undefined) return true;
   const bare = lineColumns.filter(({ sql }) => !sql.startsWith("p."));

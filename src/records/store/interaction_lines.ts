@@ -16,9 +16,10 @@ import {
 } from "./interactions_read.ts";
 
 /**
- * Rows for an export. PostgreSQL writes the lines, and they go on as the bytes that they came as:
- * as strings, payloads were most of what the garbage collector moved. Its processes serve no calls.
- * The embedded database, whose one thread also writes the records of calls, gives cells.
+ * Reads rows for an export. PostgreSQL, whose processes serve no calls, writes the lines, and they
+ * are passed on as the bytes that arrived: as strings, payloads were most of what the garbage
+ * collector moved. The embedded database has one thread, which also writes the records of calls, so
+ * it returns cells.
  */
 export function readInteractionLines(
   database: Queryable,
@@ -39,7 +40,8 @@ async function* readLines(
   form: LineForm,
 ): AsyncGenerator<ExportedLines[]> {
   const line = lineSql(form);
-  // Statements of chosen columns are as many as callers like, and a session keeps what it prepares.
+  // Callers can choose any set of columns, so there may be many statements, and a session keeps all
+  // that it has prepared.
   const options = { forceCustomPlan: !hasDefaultColumns(form) };
   const free: Uint8Array<ArrayBuffer>[] = [];
   const pages = readPages(query, async (parts, values) => {
@@ -62,7 +64,7 @@ async function* readLines(
       yield some.flatMap((item): ExportedLines[] => {
         if (!isLater(item)) return [item];
         const found = lines.get(nameOf(item.key)) ?? cells.get(nameOf(item.key));
-        // Without one it was erased in between.
+        // Neither is found if the row was erased in between.
         return found ? [found] : [];
       });
     }
@@ -73,20 +75,20 @@ async function* readLines(
 /** A row of a page whose line or cells are still to be read. */
 interface LaterRow {
   key: RowKey;
-  /** Of its payloads. */
+  /** The bytes of its payloads. */
   bytes: number;
   isTruncated: boolean;
 }
 
 type PageItem = WrittenLines | LaterRow;
 
-/** Lines are gathered into buffers of this many bytes; a longer line has one of its own. */
+/** Lines are gathered in buffers of this many bytes; a longer line has its own. */
 const bufferBytes = 128 * 1024;
 
 /**
- * Gathers the lines of a page as its rows arrive: what the driver makes of each is garbage at once,
- * which costs nothing. Its buffers live as long as a page is worked on, so that V8 would take them
- * for old, and marked its whole heap every ten MiB to be rid of them: they are used again.
+ * Gathers the lines of a page as its rows arrive, so that the driver's objects for a row become
+ * garbage at once, which costs nothing. The buffers live as long as a page is processed: V8 would
+ * treat them as old, and mark its whole heap every ten MiB to free them. So they are reused.
  */
 class LinePage {
   readonly items: PageItem[] = [];
@@ -115,7 +117,7 @@ class LinePage {
     this.#bytes += missing.bytes;
   }
 
-  /** Nobody reads its lines any more. */
+  /** Releases the buffers: the lines are no longer read. */
   release(): void {
     pushAll(this.#free, this.#used.splice(0));
   }
@@ -148,7 +150,7 @@ class LinePage {
     return buffer;
   }
 
-  /** The lines so far are an item; the rest of the buffer takes the next ones. */
+  /** Makes the lines so far an item; the rest of the buffer takes the next ones. */
   #closeBuffer(): void {
     if (this.#rows === 0) return;
     this.items.push({ bytes: this.#buffer.subarray(0, this.#filled), rows: this.#rows });
@@ -159,9 +161,9 @@ class LinePage {
 }
 
 /**
- * A page of lines; null where they come later: payloads that are large, and those that may be cut
- * in the middle, of which JSON's parser has to judge whether they still are JSON. `|| ''` unpacks a
- * payload once for all that looks at it.
+ * Selects a page of lines. A line is null where it comes later: if its payloads are large, or may
+ * be truncated, since only a JSON parser can tell whether a truncated payload still is JSON. `||
+ * ''` decompresses a payload once for all its uses.
  */
 function pageSql(line: string, { conditions, size, inlineBytes }: PageRows): string {
   const key = "i.created_at::text, i.transaction_id";

@@ -59,7 +59,10 @@ async function page(
   return await trySelectiveRange(database, query) ?? await listInteractions(database, query);
 }
 
-/** By the unique id alone; with the account the planner might scan the account's index. */
+/**
+ * Looks up only the unique id: with a plain condition on the account the planner might scan the
+ * account's index.
+ */
 const findSql = `select ${selectedColumns}, p.vendor_error,
     ${
   ["request", "response"].map((name) =>
@@ -74,8 +77,8 @@ const findSql = `select ${selectedColumns}, p.vendor_error,
   where i.transaction_id = $2 and i.account_id + 0 = $1::bigint`;
 
 /**
- * Each is found by its id alone, like the one call of a page. The inner limit forces that: without
- * statistics on ids, as the embedded database has none, the planner would rather scan all calls.
+ * Looks up each call only by its id, like `findSql`. The inner limit forces that: without
+ * statistics on ids, which the embedded database lacks, the planner would rather scan all calls.
  */
 const textsSql = `select i.transaction_id, i.dialect,
     case when octet_length(p.request) <= $3::bigint then p.request end as request,

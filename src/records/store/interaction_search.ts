@@ -12,9 +12,12 @@ import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** How many of the newest rows that match the other filters are checked first. */
 const firstRows = 100;
-/** Max rows with the words that a page checks against the other filters; the cursor continues there. */
+/**
+ * The most rows with the words that a page checks against the other filters; the cursor continues
+ * there.
+ */
 const maxHeld = 400;
-/** The same if payloads must be read. */
+/** The same limit if payloads must be read. */
 const maxRead = 200;
 /** Spans that one page searches: a year. */
 const maxSpans = 366 * 6;
@@ -22,9 +25,9 @@ const maxSpans = 366 * 6;
 const lookupSpans = 3;
 
 /**
- * One page of the rows that contain some words, newest first. Common words are found among the
- * newest rows; others in the index of words, which is read span by span, newest first, until the page
- * is full. So the time depends neither on the number of rows nor on how common a word is.
+ * Reads one page of the rows that contain some words, newest first. Common words are found among
+ * the newest rows; others in the index of words, which is read span by span, newest first, until
+ * the page is full. So the time depends neither on the number of rows nor on how common a word is.
  */
 export async function searchInteractions(
   database: Queryable,
@@ -59,7 +62,9 @@ class Searcher {
     return this.#missing <= 0;
   }
 
-  /** Rows that the page still needs, including the one that shows that there are more. */
+  /**
+   * The number of rows that the page still needs, including the one that shows that there are more.
+   */
   get #missing(): number {
     return this.#query.limit + 1 - this.#rows.length;
   }
@@ -77,7 +82,7 @@ class Searcher {
     return { rows, ...(this.#isFull && last ? { next: last } : {}) };
   }
 
-  /** Checks the newest rows; undefined if there are no others. */
+  /** Checks the newest rows; returns where the others begin, undefined if there are none. */
   async #newest(): Promise<CallKey | undefined> {
     // Ranges of cost and latency are checked afterwards: here they would cause a long scan.
     const { search: _, costNanos: _cost, latencyMs: _latency, ...query } = this.#query;
@@ -90,7 +95,7 @@ class Searcher {
     return next;
   }
 
-  /** Which of these rows contain the words. */
+  /** Returns the ids of those of these rows that contain the words. */
   async #saying(rows: readonly CallKey[]): Promise<Set<string>> {
     if (rows.length === 0) return new Set();
     const spans = [...new Set(rows.map(({ createdAt }) => spanOf(createdAt)))];
@@ -118,7 +123,7 @@ class Searcher {
     return new Set(found.map((row) => String(row.transaction_id)));
   }
 
-  /** Rows of the index of words after the cursor. */
+  /** Searches the index of words for rows after the cursor. */
   async #among(cursor: CallKey, bottom: Date): Promise<InteractionListPage> {
     if (isBelow(cursor, bottom)) return this.#whole();
     const top = spanBeyond(cursor);
@@ -135,7 +140,7 @@ class Searcher {
     return { rows: this.#rows, next: end, searchedBackTo: end.createdAt };
   }
 
-  /** Creation time of the oldest row that can match. */
+  /** Returns the creation time of the oldest row that can match. */
   async #bottom(): Promise<Date | undefined> {
     const { accountId, start } = this.#query;
     const oldest = await oldestCall(this.#database, accountId);
@@ -143,9 +148,9 @@ class Searcher {
   }
 
   /**
-   * The newest rows with the words, down to a span. Each lookup has its own limit, which keeps the
-   * planner on the index: for the keys of many spans at once it would scan the table. Lookups run in
-   * order, and stop when enough rows are found.
+   * Finds the newest rows with the words, down to a span. Each lookup has its own limit, which
+   * keeps the planner on the index: for the keys of many spans at once it would scan the table.
+   * Lookups run in order, and stop when enough rows are found.
    */
   async #found(
     cursor: CallKey,
@@ -188,7 +193,10 @@ class Searcher {
     return found.map(readCallKey);
   }
 
-  /** Of these rows, those with the phrases that match the other filters, up to a full page. */
+  /**
+   * Fetches those of these rows that contain the phrases and match the other filters, up to a full
+   * page.
+   */
   async #meeting(found: readonly CallKey[]): Promise<InteractionSummary[]> {
     const saying = this.#terms.phrases.length > 0 ? await this.#saying(found) : undefined;
     const { after: _, ...query } = this.#query;
@@ -215,12 +223,12 @@ class Searcher {
 /** Sorts before every id. */
 const beforeAll = "";
 
-/** Whether there is nothing between `bottom` and the cursor. */
+/** Whether no row lies between `bottom` and the cursor. */
 function isBelow({ createdAt, transactionId }: CallKey, bottom: Date): boolean {
   return createdAt < bottom || (transactionId === beforeAll && createdAt <= bottom);
 }
 
-/** The newest span that can hold rows after the cursor. */
+/** Returns the newest span that can hold rows after the cursor. */
 function spanBeyond({ createdAt, transactionId }: CallKey): number {
   return spanOf(transactionId === beforeAll ? new Date(createdAt.getTime() - 1) : createdAt);
 }
@@ -241,12 +249,12 @@ function timeOf(span: number): string {
   return new Date(span * spanMs).toISOString();
 }
 
-/** As it is written inside a JSON string. */
+/** Returns the phrase as it is written inside a JSON string. */
 function escaped(phrase: string): string {
   return JSON.stringify(phrase).slice(1, -1);
 }
 
-/** As encoders write it that escape everything but ASCII. */
+/** Returns the text as written by encoders that escape everything but ASCII. */
 function asciiOf(text: string): string {
   return text.replace(
     /[^\0-\x7f]/g,

@@ -26,10 +26,13 @@ interface WrittenCall {
   readonly payloads: string;
 }
 
-/** By the ids of the calls. */
+/** Keyed by the ids of the calls. */
 export type WrittenCalls = ReadonlyMap<string, WrittenCall>;
 
-/** Before the transaction, in which they would be waited for, and in turns: calls go on meanwhile. */
+/**
+ * Makes the lines of these calls: before the transaction, which would otherwise wait for them, and
+ * in turns with other work.
+ */
 export async function writeCalls(calls: readonly SettledCall[]): Promise<WrittenCalls> {
   const written = new Map<string, WrittenCall>();
   const turns = new Turns();
@@ -43,9 +46,9 @@ export async function writeCalls(calls: readonly SettledCall[]): Promise<Written
 }
 
 /**
- * Writes rows with payloads and media, stored responses, or both, as part of a transaction. Existing
- * rows stay as they are. Rows that a deletion covers are left out; their ids are returned. The rows'
- * partitions must exist (`Partitions`). `written`: of all rows that are written.
+ * Writes rows with payloads and media, stored responses, or both, as part of a transaction.
+ * Existing rows stay as they are. Rows that a deletion covers are left out; their ids are returned.
+ * The rows' partitions must exist (`Partitions`). `written` has the lines of all rows.
  */
 export async function writeRecords(
   tx: Transaction,
@@ -65,19 +68,28 @@ export async function writeRecords(
   return erased;
 }
 
-/** An earlier try may have written it: with two databases it goes before the rows. */
+/**
+ * Removes what these calls have stored for later turns. An earlier try may have written that: with
+ * two databases it is written before the rows.
+ */
 async function dropRetained(tx: Queryable, transactionIds: readonly string[]): Promise<void> {
   await dropBackground(tx, transactionIds);
   await dropStoredResponses(tx, transactionIds);
 }
 
-/** In the main database: these calls were found to be erased when their rows were to be written. */
+/**
+ * Notes in the main database that these calls, which were found to be erased when their rows were
+ * written, are erased.
+ */
 export async function dropErased(tx: Queryable, transactionIds: readonly string[]): Promise<void> {
   await noteErased(tx, transactionIds);
   await dropRetained(tx, transactionIds);
 }
 
-/** Returns the rows that are new; what is there already stays as it is and isn't counted again. */
+/**
+ * Inserts the new rows and returns their changes of usage. Existing rows stay as they are and
+ * aren't counted again.
+ */
 async function insertRows(
   tx: Transaction,
   calls: readonly SettledCall[],
@@ -102,16 +114,16 @@ async function copyIn(tx: Transaction, ...rows: Parameters<Transaction["copyIn"]
 }
 
 /**
- * The calls whose row is not there yet, and those whose payloads are not, each once: retention drops
- * the two one after the other. Where somebody writes one of them at the same time the transaction
- * fails; `createAnalyticsWriter` repeats it.
+ * Returns the calls whose row doesn't exist yet, and those whose payloads don't, each once:
+ * retention drops the two one after the other. If another process writes one of them at the same
+ * time, the transaction fails; `createAnalyticsWriter` repeats it.
  */
 async function unwritten(
   tx: Transaction,
   calls: readonly SettledCall[],
 ): Promise<{ rows: readonly SettledCall[]; payloads: readonly SettledCall[] }> {
   const rows = new Map<string, SettledCall>();
-  // Of a call that comes twice the first one is written, as it is the one that is charged.
+  // If a call comes twice, the first one is written, since that one is charged.
   for (const call of calls) if (!rows.has(call.transactionId)) rows.set(call.transactionId, call);
   const payloads = new Map(rows);
   const there = await tx.query(
@@ -123,7 +135,8 @@ async function unwritten(
        ) found`
     ).join(" union all "),
     [[...rows.keys()], ...timesOf(calls)],
-    // Planned for the tables as they are, and without the partitions of other months.
+    // A custom plan: made for the tables' present state, and without the partitions of other
+    // months.
     { forceCustomPlan: true },
   );
   for (const { id, table } of there) {
@@ -132,7 +145,10 @@ async function unwritten(
   return { rows: [...rows.values()], payloads: [...payloads.values()] };
 }
 
-/** What was written before the transaction, unless the call has changed in it. */
+/**
+ * Returns the line that was made before the transaction, or a new one if the call has changed
+ * since.
+ */
 function rowOf(call: SettledCall, written: WrittenCalls): string {
   const early = written.get(call.transactionId)!;
   return early.call === call ? early.row : writeLine(call);
@@ -144,7 +160,7 @@ const payloadColumns = [
   ...["transaction_id", "created_at", "request", "response", "words", "vendor_error"],
 ];
 
-/** In the order of `payloadColumns`. */
+/** Writes the line of a call's payloads, in the order of `payloadColumns`. */
 function writePayload(row: SettledCall): string {
   const keys = searchKeys(row, [row.requestText, row.responseText]);
   return copyLine([

@@ -20,8 +20,8 @@ import { readCallKey } from "./calls.ts";
 import { fetchByKey } from "./fetch_by_key.ts";
 
 /**
- * One page by keyset pagination. A selective filter is read from an index that has the list's order,
- * so that neither the account's size nor the page number matters.
+ * Reads one page by keyset pagination. A selective filter is read from an index that has the list's
+ * order, so that neither the account's size nor the page number matters.
  */
 export async function listInteractions(
   database: Queryable,
@@ -40,7 +40,7 @@ export async function listTotals(
   database: Queryable,
   query: InteractionListQuery,
 ): Promise<{ calls: number; costNanos: bigint; isAll: boolean }> {
-  // A row has forty columns more, which thousands of them would carry along.
+  // Only these columns: thousands of rows would carry the other forty along.
   const { text, values } = pageSql(query, "i.cost_nanos, i.created_at, i.transaction_id");
   const limit = `$${values.push(query.limit)}`;
   const [row] = await database.query(
@@ -60,7 +60,10 @@ export async function listTotals(
   };
 }
 
-/** The first calls of a session. A row has thirty columns more, which a thousand would carry along. */
+/**
+ * Reads the first calls of a session, without the thirty columns that a page of a thousand calls
+ * doesn't need.
+ */
 export async function listSessionCalls(
   database: Queryable,
   accountId: number,
@@ -80,7 +83,7 @@ export async function listSessionCalls(
 
 const sessionColumns = columns.filter(({ field }) => sessionFields.some((one) => one === field));
 
-/** Columns with an index of their own, the most selective first. */
+/** Columns that have an index, the most selective first. */
 const indexed: readonly ColumnName[] = [
   "request_id",
   "session_id",
@@ -101,7 +104,7 @@ const unindexedDefaults: Partial<Record<ColumnName, string>> = {
   mode: "managed",
 };
 
-/** Max values of one column that are each read from its index. */
+/** The most values of one column that are each read from its index. */
 const maxIndexValues = 20;
 
 function pageSql(
@@ -116,7 +119,8 @@ function pageSql(
     ...query,
     filters: Object.fromEntries(filters),
   });
-  // Few calls have one id, and its index no order: no other index may look as good.
+  // Few calls share a request id, and its index isn't in the list's order: the planner must not
+  // prefer another index.
   if (query.filters?.request_id !== undefined) conditions[0] = byAccountAlone;
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   addFilters(query, conditions, bind);
@@ -128,7 +132,7 @@ function pageSql(
   // One extra row shows whether there is another page.
   const limit = bind(query.limit + 1);
   if (!indexColumn) return { text: select([]), values };
-  // The rows of each value come in the list's order; those of several values together would not.
+  // The rows of each value come in the list's order; the rows of several values together would not.
   const each = indexColumn.wanted.map((value) =>
     `(${select([`i.${indexColumn.column} = ${bind(value)}`])})`
   );
@@ -139,10 +143,13 @@ function pageSql(
   };
 }
 
-/** The first condition of `interactionConditions` as no index has it. */
+/** The first condition of `interactionConditions`, in a form that no index serves. */
 const byAccountAlone = "i.account_id + 0 = $1::bigint";
 
-/** The column whose index is read value by value; null if a filter has a single value. */
+/**
+ * Returns the column whose index is read value by value; null if there is none, or if a filter with
+ * a single value makes it unnecessary.
+ */
 function chooseIndexColumn(
   { filters }: InteractionListQuery,
 ): { column: ColumnName; wanted: string[] } | null {
@@ -179,13 +186,13 @@ export function addFilters(
   conditions.push(`i.created_at ${beyond}= ${time}`);
 }
 
-/** Max rows to sort; if more match, a scan in order of time finds them soon. */
+/** The most rows to sort; if more match, a scan in order of time finds a page of them soon. */
 const maxSorted = 3000;
 
 /**
- * One page of a list with a selective range of cost or latency: finds the rows by the range, then
- * sorts them. Undefined without a range or if it matches too many rows, which `listInteractions`
- * reads faster.
+ * Reads one page of a list with a selective range of cost or latency: finds the rows by the range,
+ * then sorts them. Undefined without a range, or if it matches too many rows: `listInteractions` is
+ * faster then.
  */
 export async function trySelectiveRange(
   database: Queryable,

@@ -6,16 +6,16 @@ import { type Cell, exportedArrays, exportedCells, type ExportedRow } from "../e
 import { chunks } from "../../database/chunks.ts";
 import { snapshotConditions } from "../../database/snapshot.ts";
 
-/** Bytes of payloads that a query may give; a single row's may exceed it. */
+/** Bytes of payloads that one query may return; a single row's payloads may exceed it. */
 export const heldBytes = 4 * 1024 * 1024;
-/** Rows of a page: the first one's, and the bounds of the later ones'. */
+/** Rows of a page: of the first page, and the bounds for later ones. */
 const firstRows = 500;
 const leastRows = 100;
 const mostRows = 1000;
 
 /**
- * Rows oldest first, in pages by keyset. Memory holds at most two pages of rows with small payloads,
- * and large payloads up to `heldBytes`.
+ * Reads rows oldest first, in pages by keyset. Memory holds at most two pages of rows with small
+ * payloads, and large payloads up to `heldBytes`.
  */
 export async function* readInteractions(
   database: Queryable,
@@ -26,7 +26,9 @@ export async function* readInteractions(
   }
 }
 
-/** The same rows as cells of an export, several at a time: the database writes their texts. */
+/**
+ * Reads the same rows as cells of an export, several at a time: the database writes their texts.
+ */
 export async function* readInteractionCells(
   database: Queryable,
   query: InteractionQuery,
@@ -36,7 +38,7 @@ export async function* readInteractionCells(
   }
 }
 
-/** Rows of `selected`, with `request` and `response`. */
+/** Reads rows of `selected`, with `request` and `response`. */
 async function* readWhole(
   database: Queryable,
   query: InteractionQuery,
@@ -70,26 +72,26 @@ export interface RowKey {
 /** Which rows a page has, as parts of a statement. */
 export interface PageRows {
   conditions: string;
-  /** How many. */
+  /** The number of rows. */
   size: string;
   /** Payloads up to this many bytes come with their row; absent: the page has none at all. */
   inlineBytes?: string;
 }
 
-/** A page of rows, and what the next one is asked for by. */
+/** A page of rows, and the key after which the next page begins. */
 export interface RowPage<Rows> {
   rows: Rows;
   count: number;
-  /** About how many bytes its payloads have. */
+  /** The approximate number of bytes of the page's payloads. */
   payloadBytes: number;
-  /** Absent: it has no rows. */
+  /** The key of the last row; absent: the page has no rows. */
   last?: RowKey;
 }
 
 /**
- * Pages of rows, oldest first. A page is asked for while the one before it is worked on. Planning a
- * page takes as long as reading hundreds of rows, so pages are long where payloads are short; a page
- * holds the payloads that are below its rows' even share of `heldBytes`.
+ * Yields pages of rows, oldest first, and asks for each page while the one before it is processed.
+ * Planning a page takes as long as reading hundreds of rows, so pages are long where payloads are
+ * short. A page includes the payloads that don't exceed an even share of `heldBytes` per row.
  */
 export async function* readPages<Rows>(
   query: InteractionQuery,
@@ -109,7 +111,7 @@ export async function* readPages<Rows>(
     const rows: PageRows = { conditions: all.join(" and "), size: `${bind(size)}::bigint` };
     if (!query.withoutPayloads) rows.inlineBytes = `${bind(inlineOf(size))}::bigint`;
     const page = ask(rows, bound);
-    // Nobody may be left to be told.
+    // A reader that stops early never awaits this page.
     page.catch(() => {});
     return page;
   };
@@ -128,15 +130,18 @@ function inlineOf(size: number): number {
   return Math.floor(heldBytes / size);
 }
 
-/** So many that most payloads will come with their rows, if they are as these are. */
+/**
+ * Returns a page size at which most payloads come with their rows, if they are like the last
+ * page's.
+ */
 function sizeAfter({ count, payloadBytes }: RowPage<unknown>): number {
   const fitting = heldBytes * count / (2 * Math.max(1, payloadBytes));
   return Math.floor(Math.min(mostRows, Math.max(leastRows, fitting)));
 }
 
 /**
- * A page of rows, then their payloads, one look-up for each: as a plain join the planner, without
- * statistics, scans all payloads for each page, which `offset 0` keeps it from.
+ * Selects a page of rows, then their payloads with one lookup for each. In a plain join the
+ * planner, without statistics, scans all payloads for each page; `offset 0` prevents that.
  */
 function pageSql(selected: string, { conditions, size, inlineBytes }: PageRows): string {
   const key = "i.created_at::text as row_time, i.transaction_id as row_id";
@@ -160,11 +165,11 @@ function pageSql(selected: string, { conditions, size, inlineBytes }: PageRows):
     order by i.created_at, i.transaction_id`;
 }
 
-/** Reads no payload: a stored value knows its length. */
+/** Reads no payload: the length is stored with the value. */
 export const payloadBytesSql =
   "coalesce(octet_length(p.request), 0) + coalesce(octet_length(p.response), 0)";
 
-/** How many rows `readInteractions` would return. */
+/** Counts the rows that `readInteractions` would return. */
 export async function countInteractions(
   database: Queryable,
   query: InteractionQuery,
@@ -178,8 +183,8 @@ export async function countInteractions(
 }
 
 /**
- * Scalar subquery on the row's payloads; null if they are gone. Not a join: without statistics the
- * planner scans all payloads for each page.
+ * Returns a scalar subquery on the row's payloads; null if they are gone. Not a join: without
+ * statistics the planner would scan all payloads for each page.
  */
 function ofPayload(expression: string): string {
   return `select ${expression} from interaction_payloads p

@@ -51,7 +51,10 @@ const sums: Readonly<Record<LabelSum, string>> = {
   ownKeyNanos: sum("cost_nanos", "mode <> 'managed'"),
 };
 
-/** A row for each hour or day, with an array for each sum: of many short rows the driver is slow. */
+/**
+ * Selects one row for each hour or day, with an array for each sum: the driver is slow with many
+ * short rows.
+ */
 const sumsSql = (column: string) =>
   `select at, json_agg(value)::text as labels,
     string_agg(substr(sha256(convert_to(value, 'UTF8')), 1, ${idBytes}), ''::bytea) as ids,

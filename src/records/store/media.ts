@@ -24,7 +24,7 @@ export function createMedia(database: Queryable): MediaStore {
   };
 }
 
-/** Writes each medium once, and which rows name it; part of the rows' transaction. */
+/** Writes each medium once, and which rows refer to it; part of the rows' transaction. */
 export async function insertMedia(tx: Queryable, rows: readonly SettledCall[]): Promise<void> {
   const named = rows.filter(({ media }) => media !== undefined && media.length > 0);
   if (named.length === 0) return;
@@ -32,7 +32,7 @@ export async function insertMedia(tx: Queryable, rows: readonly SettledCall[]): 
   for (const media of named.flatMap((row) => row.media!)) all.set(media.sha256, media);
   // Always in the same order, so that writers can't deadlock.
   const hashes = [...all.keys()].sort();
-  // Locks existing media, so that it isn't erased before these rows name it.
+  // Locks existing media, so that it isn't erased before these rows refer to it.
   const stored = new Set(
     (await tx.query(
       "select sha256 from media where sha256 = any($1::text[]) order by sha256 for key share",
@@ -42,7 +42,7 @@ export async function insertMedia(tx: Queryable, rows: readonly SettledCall[]): 
   for (const hash of hashes) {
     if (stored.has(hash)) continue;
     const { content } = all.get(hash)!;
-    // Digits in base64 are two thirds of hexadecimal ones.
+    // Base64 is two thirds as long as hexadecimal.
     const [sent, value] = tx.sendsBytes
       ? ["$3::bytea", content]
       : ["decode($3::text, 'base64')", content.toBase64()];

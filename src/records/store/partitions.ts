@@ -20,8 +20,9 @@ export class Partitions {
   }
 
   /**
-   * Runs `write` for these rows; again if retention dropped a partition in the meantime, which it does
-   * month by month, so that one pass may get in the way more than once. `write` must be all or nothing.
+   * Creates the partitions of these rows and runs `write`. Repeats both if retention dropped a
+   * partition in the meantime; since retention drops month by month, that can happen several times.
+   * `write` must be all or nothing.
    */
   async writing<T>(rows: readonly { createdAt: Date }[], write: () => Promise<T>): Promise<T> {
     for (let attempt = 1;; attempt++) {
@@ -45,13 +46,17 @@ export class Partitions {
   }
 }
 
-/** The first and the last of their times, by which the planner skips partitions. */
+/**
+ * Returns the earliest and the latest time of these calls, by which the planner skips partitions.
+ */
 export function timesOf(calls: readonly { createdAt: Date }[]): [Date, Date] {
   const times = calls.map(({ createdAt }) => createdAt.getTime());
   return [new Date(least(times)), new Date(greatest(times))];
 }
 
-/** More than the months that one pass of retention drops while somebody writes to them. */
+/**
+ * More than the number of months that one pass of retention drops while rows are written to them.
+ */
 const maxAttempts = 20;
 
 /** Check violation: a row without a partition (PostgreSQL's manual, "Error Codes"). */
@@ -67,7 +72,7 @@ export async function ensurePartitions(database: Queryable, now: Date): Promise<
   }
 }
 
-/** Disk space of each month, from the catalogue (`open_month` names the partitions). */
+/** Reads the disk space of each month from the catalogue (`open_month` names the partitions). */
 export async function partitionsInUse(database: Queryable): Promise<StoredMonth[]> {
   const rows = await database.query(
     `select p.relname as parent, c.relname as name, pg_total_relation_size(c.oid) as bytes
@@ -93,8 +98,8 @@ function monthOf(partition: string): Date | undefined {
 type Partitioned = "interactions" | "interaction_payloads";
 
 /**
- * Blocks of 8 KiB whose rows are deleted in one transaction: one or two thousand rows. Texts of
- * payloads stand apart, so that a block has many of them.
+ * Blocks of 8 KiB whose rows are deleted in one transaction: one or two thousand rows. Long payload
+ * texts are stored outside their rows, so that a block holds many rows.
  */
 const batchBlocks: Readonly<Record<Partitioned, number>> = {
   interactions: 128,
@@ -104,9 +109,9 @@ const batchBlocks: Readonly<Record<Partitioned, number>> = {
 const dropWaitMs = 1000;
 
 /**
- * Erases rows older than `limit`: drops partitions that are wholly older, deletes other rows in
- * batches. A partition with a long-running reader is emptied, and dropped by a later run. Runs under
- * `unlessBusy`.
+ * Erases rows older than `limit`: drops partitions that are older as a whole, and deletes other
+ * rows in batches. A partition with a long-running reader is emptied, and dropped by a later run.
+ * Runs under `unlessBusy`.
  */
 export async function eraseBefore(
   database: Database,
@@ -137,7 +142,7 @@ function ifDropped(thrown: unknown): number {
 
 const undefinedTable = "42P01";
 
-/** False if a long-running reader would make others wait. */
+/** Drops a partition; false if a long-running reader would make others wait. */
 async function dropPartition(
   database: Database,
   table: Partitioned,
@@ -173,7 +178,7 @@ async function deleteRows(
   let sum = 0;
   for (let from = 0; from < blocks; from += step) {
     sum += await eraseAlone(database, async (tx) => {
-      // Rows that are being priced again or refunded, in another order, are left to the next run.
+      // Rows that are being repriced or refunded, in another order, are left to the next run.
       const rows = await tx.query(
         `delete from ${partition} where ctid = any(array(
            select ctid from ${partition} where ctid >= '(${from},0)'
@@ -188,7 +193,7 @@ async function deleteRows(
   return sum;
 }
 
-/** The name that `open_month` in the migrations gives. */
+/** Returns the name that `open_month` in the migrations gives the partition. */
 function partitionOf(table: Partitioned, at: Date): string {
   return `${table}_${at.toISOString().slice(0, "2026-11".length).replace("-", "_")}`;
 }

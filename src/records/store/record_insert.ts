@@ -12,9 +12,9 @@ import type { WebhookEvent } from "../../webhooks/webhook.ts";
 import { insertKeyCharges } from "../../credit/store/spend.ts";
 
 /**
- * Writes records and posts the calls' charges to the ledger: in one transaction if both share a
- * database, else the charges first. Both are idempotent. `analytics` writes the rows, `database` has
- * the ledger and stored responses.
+ * Returns a function that writes records and posts the calls' charges to the ledger: in one
+ * transaction if both share a database, else the charges first. Both are idempotent. `analytics`
+ * writes the rows; `database` has the ledger and stored responses.
  */
 export function createRecordInsert(
   database: Database,
@@ -47,7 +47,8 @@ async function postCharges(
 ): Promise<readonly SettledCall[]> {
   const rows = await chargeOnce(tx, calls);
   await postAll(tx, rows.map(settlementOf));
-  // A charge that is dropped stands as 0: processes that count it wait for it in the store.
+  // A charge that was dropped is inserted as 0: processes that have counted it wait until the store
+  // has it.
   await insertKeyCharges(tx, rows.filter((_, at) => calls[at]!.chargedNanos !== 0n));
   await postBudgetCharges(
     tx,
@@ -61,7 +62,10 @@ async function postCharges(
   return rows;
 }
 
-/** Models that answered a call whose cost nobody knows, once a day each. */
+/**
+ * Returns the events of models that answered a call whose cost is unknown; their keys allow one
+ * event per model and day.
+ */
 function unpricedModels(rows: readonly SettledCall[]): WebhookEvent[] {
   return rows.filter(({ status, costNanos }) => status === "completed" && costNanos === null).map((
     { accountId, vendor, model, createdAt: at },

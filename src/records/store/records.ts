@@ -5,8 +5,8 @@ import { createAnalyticsStore } from "./analytics_store.ts";
 import { createRecordInsert } from "./record_insert.ts";
 
 /**
- * An interaction store that also charges what it inserts (`createRecordInsert`). `analytics` holds the
- * rows, `database` the ledger and stored responses.
+ * Creates an interaction store that also charges what it inserts (`createRecordInsert`).
+ * `analytics` holds the rows, `database` the ledger and stored responses.
  */
 export function createRecords(
   database: Database,

@@ -14,10 +14,10 @@ import {
   refundedErased,
 } from "../../usage/store/count_usage.ts";
 
-/** Rows in memory and in one transaction. */
+/** The most rows in memory, and in one transaction. */
 const batchRows = 500;
 
-/** Calls that have a cost or could have one, oldest first, in batches. */
+/** Reads calls that have a cost or could have one, oldest first, in batches. */
 export async function* readPricedCalls(
   database: Queryable,
   isEmbedded: boolean,
@@ -57,8 +57,8 @@ export async function* readPricedCalls(
 }
 
 /**
- * Writes corrected costs, as part of a transaction; returns the ids of the calls that had not changed
- * since they were read.
+ * Writes corrected costs, as part of a transaction; returns the ids of the calls that were
+ * corrected: those that had not changed since they were read.
  */
 export async function writeCorrections(
   tx: Queryable,
@@ -127,7 +127,7 @@ function readCounts(row: SqlRow): Usage | undefined {
   };
 }
 
-/** As of `AnalyticsTransaction.clearCharge`; part of a transaction. */
+/** Implements `AnalyticsTransaction.clearCharge`, as part of a transaction. */
 export async function clearCharge(
   tx: Queryable,
   transactionId: string,

@@ -11,20 +11,23 @@ import type { WriterQuestion } from "./postgres_writer.ts";
 import type { WritePart, WriteUrls, Written } from "./write_work.ts";
 
 /**
- * Writes records in another thread: making rows and search words of them, and speaking to the
- * database, is a fifth of a call's work, and none that a caller waits for.
+ * Writes records in another thread. Making rows and search words and talking to the database is a
+ * fifth of a call's work, and no caller waits for it.
  */
 export interface WriteThread {
   /** Hands over a part of a batch. Rejects with `store_unavailable` if the thread dies. */
   write(part: WritePart): Promise<Written>;
-  /** Ends the thread, soon after the batch that it is writing. */
+  /** Ends the thread; waits a short time for the batch that is being written. */
   close(): Promise<void>;
 }
 
-/** The thread's module, which opens the embedded database too. */
+/** The module of the embedded database's thread, which also writes records. */
 export const embeddedWriter = programModule("src/records/store/embedded_writer.ts");
 
-/** The thread of an embedded database that was opened with `embeddedWriter`, else one of its own. */
+/**
+ * Returns the thread of an embedded database, which must have been opened with `embeddedWriter`;
+ * for PostgreSQL, a new thread.
+ */
 export function openWriteThread(
   database: Database,
   threads: WriterThreads = ownThreads,
@@ -50,7 +53,7 @@ export interface WriterThreads {
   end(thread: WriterThread): void;
 }
 
-/** Every service starts a thread of its own, and ends it. */
+/** Each service starts its own thread, and ends it. */
 export const ownThreads: WriterThreads = {
   start: () => new RequestThread(programModule("src/records/store/postgres_writer.ts"), died),
   end: (thread) => thread.end("it is closed"),
@@ -60,8 +63,8 @@ export const ownThreads: WriterThreads = {
 const closeMs = 2_000;
 
 /**
- * Starts with the first batch, since a service without calls needs no thread. One that has died is
- * replaced for the next batch.
+ * A thread that starts with the first batch, since a service without calls needs none. If it has
+ * died, the next batch starts a new one.
  */
 class OwnThread implements WriteThread {
   readonly #threads: WriterThreads;
@@ -92,10 +95,13 @@ function died(reason: string): Fault {
   return new Fault("store_unavailable", { note: `the thread that writes records: ${reason}` });
 }
 
-/** Rows in a turn of the event loop: each takes some 5 µs. */
+/** Rows that are sent in one turn of the event loop: each takes some 5 µs. */
 const rowsInTurn = 32;
 
-/** `insert` of an `InteractionStore` by way of the thread; batches go one after the other. */
+/**
+ * Returns an `insert` for `InteractionStore` that uses the thread; batches are written one after
+ * the other.
+ */
 export function createThreadInsert(
   { thread, urls, onDropped }: { thread: WriteThread; urls: WriteUrls; onDropped: OnDropped },
 ): InteractionStore["insert"] {
@@ -109,7 +115,7 @@ export function createThreadInsert(
       const part = { batch, rows: rows.slice(from, from + rowsInTurn), urls };
       const written = thread.write(isLast ? { ...part, rowsInAll: rows.length } : part);
       if (isLast) return await written;
-      // If the thread dies, the last part fails too, and that is what is reported.
+      // If the thread dies, the last part fails too, and its failure is reported.
       written.catch(() => {});
       await turns.pause();
     }
@@ -133,9 +139,9 @@ function failureOf({ message, note, code, isStoreAway }: Extract<Written, { ok: 
 }
 
 /**
- * `insert` by the thread, and by `own`, with this thread's sessions, where PostgreSQL takes no more
- * connections: these may be what it is full of, and as long as they are busy it has none for the
- * thread's.
+ * Returns an `insert` by the thread that falls back to `own`, with this thread's sessions, where
+ * PostgreSQL accepts no more connections. These sessions may be the ones that use up its limit, and
+ * while they are busy there is none for the thread.
  */
 export function withOwnSessions(
   byThread: InteractionStore["insert"],

@@ -11,16 +11,18 @@ import { createAnalyticsWriter } from "./analytics_writer.ts";
 import { createRecordInsert } from "./record_insert.ts";
 
 /**
- * Part of a batch of records, for the thread that writes them: sent in parts, since a value is made
- * ready for another thread in one turn of the event loop.
+ * Part of a batch of records, for the thread that writes them. Batches are sent in parts, since a
+ * message to another thread is serialized in one turn of the event loop.
  */
 export interface WritePart {
-  /** Its parts follow each other. */
+  /** Number of the batch. Its parts follow each other. */
   batch: number;
   rows: readonly SettledCall[];
-  /** How many rows the batch has, in its last part: which has it written. */
+  /** Only in the last part, which starts the write: the number of rows of the whole batch. */
   rowsInAll?: number;
-  /** Of PostgreSQL, if it is used; `main` is the database that holds accounts and money. */
+  /**
+   * The URLs of PostgreSQL, if it is used; `main` is the database that holds accounts and money.
+   */
   urls: WriteUrls;
 }
 
@@ -36,7 +38,7 @@ export type Written =
     ok: false;
     message: string;
     note: string | undefined;
-    /** As `codeOf` gives it. */
+    /** The result of `codeOf`. */
     code: string | undefined;
     isStoreAway: boolean;
   };
@@ -52,12 +54,12 @@ const gcHintEveryMediaBytes = 8 * 1024 * 1024;
 /** What the writing thread does. */
 export interface WriteWork {
   write(part: WritePart): Promise<Written>;
-  /** Closes what it has opened, and forgets what is left of a batch. */
+  /** Closes the databases that it has opened, and forgets an incomplete batch. */
   close(): Promise<void>;
 }
 
 /**
- * `embedded`: the database in whose thread it runs; the others are opened when they are first written
+ * `embedded`: the database in whose thread this runs; others are opened when they are first written
  * to.
  */
 export function createWriteWork(embedded?: Database): WriteWork {
@@ -66,14 +68,14 @@ export function createWriteWork(embedded?: Database): WriteWork {
   const mediaHint = createGcHint(gcHintEveryMediaBytes, "major");
   let open: { batch: number; rows: SettledCall[] } | undefined;
   const takePart = async ({ batch, rows: some, rowsInAll, urls }: WritePart): Promise<Written> => {
-    // Of a batch that stayed without its last part nothing more will come.
+    // A batch whose last part is missing when the next one begins is given up.
     if (open?.batch !== batch) open = { batch, rows: [] };
     const { rows } = open;
     pushAll(rows, some);
     if (rowsInAll === undefined) return { ok: true, dropped: [] };
     open = undefined;
     try {
-      // This thread is another than the one that had the first parts.
+      // The first parts went to a thread that has been replaced by this one.
       if (rows.length !== rowsInAll) throw away("the thread that writes records was replaced");
       const dropped = await stores.insert(urls, rows);
       const media = rows.flatMap(({ media = [] }) => media);
@@ -92,7 +94,7 @@ export function createWriteWork(embedded?: Database): WriteWork {
     for (const row of part.rows) units += weigh(row);
     const written = await takePart(part);
     if (part.rowsInAll === undefined) return written;
-    // Here nothing refers to the batch any more.
+    // From here on nothing refers to the batch.
     rowsHint.left(units);
     units = 0;
     return written;
@@ -104,12 +106,15 @@ export function createWriteWork(embedded?: Database): WriteWork {
   return { write, close };
 }
 
-/** What this thread writes to. The first batch opens it; the next one tries again if that failed. */
+/**
+ * The databases that this thread writes to. The first batch opens them; if that fails, the next one
+ * tries again.
+ */
 class WriteStores {
   readonly #embedded: Database | undefined;
   #opened: Database[] = [];
   #insert: Promise<InteractionStore["insert"]> | undefined;
-  /** Of the batch that is being written. */
+  /** The dropped calls of the batch that is being written. */
   #dropped: string[] = [];
 
   constructor(embedded: Database | undefined) {
@@ -124,7 +129,7 @@ class WriteStores {
     return this.#dropped;
   }
 
-  /** What is written next opens what it names. */
+  /** Closes the databases; the next batch opens its own again. */
   async close(): Promise<void> {
     const opened = this.#opened;
     this.#insert = undefined;
@@ -140,7 +145,7 @@ class WriteStores {
       return createRecordInsert(database, createAnalyticsWriter(rows, database, onDropped));
     } catch (thrown) {
       await this.close();
-      // Not a wrong setting: the service has opened the same before.
+      // Not a misconfiguration: the service has opened the same databases before.
       throw away(messageOf(thrown), thrown instanceof Error ? thrown.cause : undefined);
     }
   }
