@@ -66,7 +66,7 @@ export function likelyImageTokens(
 
 const counts = ["input", "output", "cacheRead", "imageInput", "imageOutput", "reasoning"] as const;
 
-/** Sums the usage of several vendor requests; that of a single one stays as reported. */
+/** Sums the usage of several vendor requests; the usage of a single request stays as reported. */
 function summed(list: readonly Usage[]): Usage {
   const [first, ...others] = list;
   if (first && others.length === 0) return first;

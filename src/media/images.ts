@@ -195,7 +195,7 @@ async function askAll(ctx: OperationContext, drawing: Drawing): Promise<Answers>
     }
     return { answers: made, broken };
   }
-  // The latest answer may be that of another request, with another key.
+  // The latest answer may belong to another request, with another key.
   ctx.vendorCall.answeringKey = failure.key;
   throw failure.thrown;
 }

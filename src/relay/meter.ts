@@ -193,8 +193,9 @@ export class Meter implements CallMeter {
   }
 
   /**
-   * What the call costs: for an answer that ended, the vendor's own numbers; without them, counts
-   * of what was produced; nothing where nothing was produced.
+   * Returns what the call costs: for an answer that ended, by the vendor's own numbers; without
+   * them, by counts of what was produced. A call that didn't complete and produced nothing costs
+   * nothing.
    */
   bill(ending: BillTerms): Bill {
     if (ending.status !== "completed" && !this.#isMetered) return nothingBilled;

@@ -311,7 +311,7 @@ async function boundsOf(
   const bound = (tokens: number, of = facts) => boundOf(price, of, tokens, hosted);
   const bounds = costBoundsOf(counted, (inputTokens) => bound(inputTokens));
   const { expectedOutputTokens: expected } = key.defaults ?? {};
-  // What is held for a background call has to cover it whenever it is made.
+  // A background call's hold must cover it whenever it is made.
   if (expected === undefined || background) return bounds;
   const least = Math.min(expected * facts.choices, facts.maxOutputTokens ?? Infinity);
   const expectedNanos = bound(counted.inputTokens, { ...facts, maxOutputTokens: least });

@@ -10,7 +10,7 @@ export interface Reply {
   body: string | Uint8Array | ReadableStream<Uint8Array> | null;
 }
 
-/** For a caller who left before the response: nobody receives it, but log and metrics show it. */
+/** The reply to a caller who has left: nobody receives it, but log and metrics show it. */
 export const leftReply: Reply = { status: 499, headers: {}, body: null };
 
 /** Marks the answer to a repeated request: it was made before, and nothing was charged again. */

@@ -66,7 +66,9 @@ export class Relief {
     this.#deps.inTurn(() => this.#run());
   }
 
-  /** The oldest file, if moving its records pays: a full pass writes at most what it frees. */
+  /**
+   * Returns the oldest file if moving its records pays: a full pass writes at most what it frees.
+   */
   #held(): Segment | undefined {
     const { openCalls, clock, maxBytes, bytes, segments, mayMove } = this.#deps;
     const isHeld = segments().length > 1 && mayMove() && clock.monotonicMs() >= this.#fromMs &&

@@ -51,7 +51,7 @@ const gcHintEveryUnits = 1024 * 1024;
 /** After this much media a major GC runs: copies made on its way survive minor ones. */
 const gcHintEveryMediaBytes = 8 * 1024 * 1024;
 
-/** What the writing thread does. */
+/** The work of the writing thread. */
 export interface WriteWork {
   write(part: WritePart): Promise<Written>;
   /** Closes the databases that it has opened, and forgets an incomplete batch. */
