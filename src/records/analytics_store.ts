@@ -70,7 +70,7 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
   snapshot(): Promise<string>;
   sample(query: SampleQuery): Promise<CallKey[]>;
   findCall(accountId: number, by: CallName): Promise<StoredCall | undefined>;
-  /** Returns those of these ids whose calls are stored and not older than `limit`. */
+  /** Returns the given ids whose calls are stored and not older than `limit`. */
   idsSince(transactionIds: readonly string[], limit: Date): Promise<Set<string>>;
   idsOfRequests(requests: CallsOfRequests): Promise<string[]>;
   oldestCall(accountId: number): Promise<Date | undefined>;
@@ -119,7 +119,7 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
    * more than `most` groups. Times are half-open.
    */
   groupedCalls(query: GroupedCallsQuery): Promise<GroupedCalls[] | undefined>;
-  /** Returns those of these ids whose calls are in the scope of an erasure. */
+  /** Returns the given ids whose calls are in the scope of an erasure. */
   matchedAmong(scope: ErasureScope, transactionIds: readonly string[]): Promise<string[]>;
   countMatched(scope: ErasureScope, transactionIds: readonly string[]): Promise<number>;
 }

@@ -162,8 +162,8 @@ class LinePage {
 
 /**
  * Selects a page of lines. A line is null where it comes later: if its payloads are large, or may
- * be truncated, since only a JSON parser can tell whether a truncated payload still is JSON. `||
- * ''` decompresses a payload once for all its uses.
+ * be truncated, since only a JSON parser can tell whether a truncated payload still is JSON. The
+ * `|| ''` decompresses a payload once for all its uses.
  */
 function pageSql(line: string, { conditions, size, inlineBytes }: PageRows): string {
   const key = "i.created_at::text, i.transaction_id";

@@ -95,7 +95,7 @@ class Searcher {
     return next;
   }
 
-  /** Returns the ids of those of these rows that contain the words. */
+  /** Returns the ids of the given rows that contain the words. */
   async #saying(rows: readonly CallKey[]): Promise<Set<string>> {
     if (rows.length === 0) return new Set();
     const spans = [...new Set(rows.map(({ createdAt }) => spanOf(createdAt)))];
@@ -194,8 +194,7 @@ class Searcher {
   }
 
   /**
-   * Fetches those of these rows that contain the phrases and match the other filters, up to a full
-   * page.
+   * Fetches the found rows that contain the phrases and match the other filters, up to a full page.
    */
   async #meeting(found: readonly CallKey[]): Promise<InteractionSummary[]> {
     const saying = this.#terms.phrases.length > 0 ? await this.#saying(found) : undefined;
