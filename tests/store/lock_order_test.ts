@@ -9,6 +9,7 @@ import { createSessions } from "../../src/people/store/sessions.ts";
 import { createSignIns } from "../../src/people/store/sign_ins.ts";
 import { Secret } from "../../src/base/secret.ts";
 import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
+import type { LeaseTaken } from "../../src/credit/ledger.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { sweepKeyCharges } from "../../src/credit/store/spend.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -281,6 +282,28 @@ onPostgres("periods of long ago are swept while leases of theirs are renewed", a
     () => store.renew(held, 60),
   );
   assert.deepEqual(await database.query("select from budget_periods"), []);
+});
+
+onPostgres("a call holds against a budget that was removed while it is swept", async (database) => {
+  const accountId = await newAccount(database);
+  const store = createBudgetStore(database);
+  await database.query(
+    `insert into budgets (id, account_id, scope, name, per, limit_nanos, removed_at, changed_at)
+     values ('gone', $1, 'app', '', 'day', 1, 'epoch', 'epoch')`,
+    [accountId],
+  );
+  const wanted = {
+    ...{ operationId: "o", leaseId: "l", processId: "p", leaseSeconds: 60, aheadNanos: 5n },
+    ...{ accountId: { budgetId: "gone", startsAt: noon }, atLeastNanos: 5n, wantedNanos: 5n },
+  };
+  const [, taken] = await startInTurn(
+    database,
+    "select from budgets for update",
+    () => store.sweep(60, noon),
+    () => store.take(wanted, { atMost: 1n, now: noon }),
+  );
+  assert.equal((taken as LeaseTaken).grantedNanos, 5n);
+  assert.deepEqual(await database.query("select from budgets"), []);
 });
 
 /** Claims on requests, in the order of the table another than in that of their keys. */

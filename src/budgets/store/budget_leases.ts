@@ -24,10 +24,11 @@ async function takeBudgetLease(
   { atMost, now }: { atMost: bigint; now: Date },
 ): Promise<LeaseTaken> {
   const { budgetId, startsAt } = request.accountId;
-  // Of a budget that is gone there is no period: its calls go on as if there had been none.
+  // A removed budget gets no new period, since a sweep may be deleting it: its calls go on as if
+  // there had been none.
   await tx.query(
     `insert into budget_periods (budget_id, starts_at) select id, $2 from budgets
-   where id = $1 on conflict do nothing`,
+   where id = $1 and removed_at is null on conflict do nothing`,
     [budgetId, startsAt],
   );
   // A statement of its own: the next sees what a first run of the same operation has done.
