@@ -91,7 +91,7 @@ export interface ReplayStore {
   /** Frees the id; false where its answer is stored, or this attempt doesn't have it. */
   release(claim: Claim): Promise<boolean>;
   /** Says that these claims are alive. */
-  renew(claimIds: readonly string[]): Promise<void>;
+  renew(claims: readonly Pick<Claim, "key" | "claimId">[]): Promise<void>;
   /** Erases the answers that these calls made or that repeat their text; returns how many there were. */
   erase(transactionIds: readonly string[]): Promise<number>;
   /** Removes answers that are too old and claims that nobody renews; returns how many. */

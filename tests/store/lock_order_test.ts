@@ -331,7 +331,7 @@ onPostgres("claims are renewed while their calls are charged", async (database) 
     database,
     heldClaim,
     () => createRecords(database).insert(rows),
-    () => replays.renew(claims.map(({ claimId }) => claimId)),
+    () => replays.renew(claims),
   );
   const charged = await database.query("select from replays where charged_claim = claim_id");
   assert.equal(charged.length, 3);
