@@ -460,6 +460,32 @@ onPostgres("calls come to the end of their time while they are priced again", as
   assert.deepEqual(left, [{ id: "b", cost_nanos: 2n }]);
 });
 
+onPostgres(
+  "calls are read while those of a month that is dropped are counted",
+  async (database) => {
+    const { analytics } = await withCalls(database);
+    const later = new Date("2026-12-21T12:00:00Z");
+    const count = () =>
+      database.transaction(async (tx) => {
+        await tx.query("set local lock_timeout = 1");
+        return (await tx.query("select from interactions")).length;
+      });
+    const [, read] = await startInTurn(
+      database,
+      "select from usage_sums where part = 'app' for update",
+      () => analytics.eraseRowsBefore(later),
+      count,
+    );
+    assert.equal(read, 3);
+    assert.equal(await count(), 0);
+    const [sums] = await database.query(
+      `select sum(calls)::int as calls, bool_and(erased) as erased from usage_sums
+     where part = 'all' and span = 'day'`,
+    );
+    assert.deepEqual(sums, { calls: 3, erased: true });
+  },
+);
+
 onPostgres("calls are erased while they come to the end of their time", async (database) => {
   const { analytics, eraseUser } = await withCalls(database);
   await startInTurn(

@@ -100,8 +100,12 @@ const batchBlocks: Readonly<Record<Partitioned, number>> = {
   interactions: 128,
   interaction_payloads: 8,
 };
-/** How long `drop table` waits for readers; later queries queue behind it. */
-const dropWaitMs = 1000;
+/**
+ * How long `drop table` waits for readers; later queries queue behind it. Less than PostgreSQL's
+ * `deadlock_timeout`: where a writer waits in turn for what `dropPartition` has counted, the drop
+ * is what gives way.
+ */
+const dropWaitMs = 500;
 
 /**
  * Erases rows older than `limit`: drops partitions that are wholly older, deletes other rows in
@@ -137,7 +141,10 @@ function ifDropped(thrown: unknown): number {
 
 const undefinedTable = "42P01";
 
-/** False if a long-running reader would make others wait. */
+/**
+ * False if a long-running reader would make others wait. A month's calls are counted before the drop
+ * locks all months against readers, and while nothing is written to this one.
+ */
 async function dropPartition(
   database: Database,
   table: Partitioned,
@@ -146,12 +153,16 @@ async function dropPartition(
   try {
     await eraseAlone(database, async (tx) => {
       await tx.query(`set local lock_timeout = ${dropWaitMs}`);
+      if (table === "interactions") {
+        await tx.query(`lock table ${partition} in share mode`);
+        await countMonthErased(tx, ...spanOf(partition));
+      }
       await tx.query(`drop table if exists ${partition}`);
-      if (table === "interactions") await countMonthErased(tx, ...spanOf(partition));
     });
     return true;
   } catch (thrown) {
-    if (codeOf(thrown) === lockNotAvailable) return false;
+    // The latter: another process has dropped and counted it.
+    if ([lockNotAvailable, undefinedTable].includes(codeOf(thrown) ?? "")) return false;
     throw thrown;
   }
 }
