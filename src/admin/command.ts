@@ -21,7 +21,7 @@ export class UsageError extends Error {}
  * Why a command failed. Of a store's failure callers of the API learn only that there is one; the
  * operator reads what it is.
  */
-export function failureOf(thrown: unknown): string {
+export function commandFailure(thrown: unknown): string {
   const message = messageOf(thrown);
   const isUnexplained = isStoreAway(thrown) && message === errors.store_unavailable.message;
   return isUnexplained && thrown.note ? `The store is unavailable (${thrown.note}).` : message;

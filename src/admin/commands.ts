@@ -12,11 +12,11 @@ import {
   accountOption,
   chosenAccount,
   type Command,
+  commandFailure,
   commandLineAt,
   type CommandResult,
   done,
   failed,
-  failureOf,
   listed,
   listedAccount,
   optional,
@@ -161,7 +161,7 @@ export async function runCommandOf<Parts>(
     return await command.run(deps, values, positionals, input);
   } catch (refused) {
     const thrown = refused instanceof OptionError ? usageOf(refused) : refused;
-    const message = failureOf(thrown);
+    const message = commandFailure(thrown);
     const exitCode = thrown instanceof UsageError ? 2 : 1;
     return { exitCode, json: { error: message }, lines: [message] };
   }

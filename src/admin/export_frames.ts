@@ -1,5 +1,5 @@
 import { joinBytes } from "../base/bytes.ts";
-import { failureOf, UsageError } from "./command.ts";
+import { commandFailure, UsageError } from "./command.ts";
 import type { ExportEvent } from "./export_command.ts";
 
 /**
@@ -23,7 +23,7 @@ export async function* encodeFrames(
     }
   } catch (thrown) {
     const usage = thrown instanceof UsageError;
-    yield jsonFrame(kinds.failed, { message: failureOf(thrown), usage });
+    yield jsonFrame(kinds.failed, { message: commandFailure(thrown), usage });
   }
 }
 

@@ -1,6 +1,6 @@
 import { createAuditLog } from "../audit/store/audit.ts";
 import { callControl, callExport } from "../admin/control.ts";
-import { type CommandResult, failureOf, readInput } from "../admin/command.ts";
+import { commandFailure, type CommandResult, readInput } from "../admin/command.ts";
 import { type ExportDeps, runExport } from "../admin/export_command.ts";
 import { type ExportTerminal, runExportCommand } from "../admin/export_output.ts";
 import type { PriceCommands } from "../admin/price_commands_deps.ts";
@@ -94,7 +94,7 @@ export async function adminCommand(
     print(result, asJson, at);
     return result.exitCode;
   } catch (thrown) {
-    const message = failureOf(thrown).split("\n")[0]!;
+    const message = commandFailure(thrown).split("\n")[0]!;
     print({ exitCode: 1, json: { error: message }, lines: [`error: ${message}`] }, asJson, at);
     return 1;
   }
