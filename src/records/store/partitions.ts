@@ -133,6 +133,16 @@ export async function eraseBefore(
   return erased;
 }
 
+/** The partitions that `eraseBefore` looks at. */
+export async function partitionsUntil(database: Queryable, limit: Date): Promise<string[]> {
+  const tables = ["interactions", "interaction_payloads"] as const;
+  const all = await Promise.all(tables.map(async (table) => {
+    const boundary = partitionOf(table, limit);
+    return (await partitionsOf(database, table)).filter((partition) => partition <= boundary);
+  }));
+  return all.flat();
+}
+
 /** Another process may drop a partition between two steps: nothing is left to delete in it. */
 function ifDropped(thrown: unknown): number {
   if (codeOf(thrown) === undefinedTable) return 0;
