@@ -120,6 +120,6 @@ function shortened(size: bigint): string {
   const rounded = (size + unit / 2n) / unit * unit;
   const part = String(rounded % nanosPerUsd).padStart(9, "0").slice(0, shownDigits);
   return `${grouped(String(rounded / nanosPerUsd))}.${part.slice(0, 2)}${
-    part.slice(2).replace(/0+$/, "")
+    part.slice(2).replace(/0{1,7}$/, "")
   }`;
 }
