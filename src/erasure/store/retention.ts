@@ -9,7 +9,7 @@ import { notingDirty } from "./vacuum.ts";
 /** Retention: calls are in `analytics`; what is kept for later turns and evaluations in `main`. */
 export function createRetention(main: Database, analytics: AnalyticsStore): RetentionStore {
   /** A server reclaims rows itself, and only its operator scrubs it. */
-  const scrubbing = async <Counts>(
+  const scrubbing = async <Counts extends object>(
     limit: Date,
     erase: () => Promise<Erased<Counts> | undefined>,
   ) => {
