@@ -1,9 +1,11 @@
 import type { ParseArgsConfig } from "node:util";
+import { errors } from "../../contracts/kernel/errors.ts";
 import type { Administrator, OptionError } from "../administration/administration.ts";
 import { commandLine } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
 import { readStatedUsd } from "../base/money.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
+import { isStoreAway, messageOf } from "../shared/fault.ts";
 import { momentOf } from "../shared/time_span.ts";
 
 /** What a command prints: one JSON value with `--json`, else lines for people. */
@@ -14,6 +16,16 @@ export interface CommandResult {
 }
 
 export class UsageError extends Error {}
+
+/**
+ * Why a command failed. Of a store's failure callers of the API learn only that there is one; the
+ * operator reads what it is.
+ */
+export function commandFailure(thrown: unknown): string {
+  const message = messageOf(thrown);
+  const isUnexplained = isStoreAway(thrown) && message === errors.store_unavailable.message;
+  return isUnexplained && thrown.note ? `The store is unavailable (${thrown.note}).` : message;
+}
 
 /** What is wrong with an option, in the words of the command line. */
 export function usageOf({ field, problem }: OptionError): UsageError {

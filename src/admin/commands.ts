@@ -7,11 +7,12 @@ import { didYouMean } from "../base/nearest_names.ts";
 import { scopeNamed } from "./deps.ts";
 import { shownVendor } from "../vendors/shown_vendor.ts";
 import { cacheTtlForm, readCacheTtl } from "../response_cache/cache_ttl.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import {
   accountOption,
   chosenAccount,
   type Command,
+  commandFailure,
   commandLineAt,
   type CommandResult,
   done,
@@ -160,7 +161,7 @@ export async function runCommandOf<Parts>(
     return await command.run(deps, values, positionals, input);
   } catch (refused) {
     const thrown = refused instanceof OptionError ? usageOf(refused) : refused;
-    const message = messageOf(thrown);
+    const message = commandFailure(thrown);
     const exitCode = thrown instanceof UsageError ? 2 : 1;
     return { exitCode, json: { error: message }, lines: [message] };
   }

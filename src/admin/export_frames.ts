@@ -1,6 +1,5 @@
 import { joinBytes } from "../base/bytes.ts";
-import { messageOf } from "../shared/fault.ts";
-import { UsageError } from "./command.ts";
+import { commandFailure, UsageError } from "./command.ts";
 import type { ExportEvent } from "./export_command.ts";
 
 /**
@@ -24,7 +23,7 @@ export async function* encodeFrames(
     }
   } catch (thrown) {
     const usage = thrown instanceof UsageError;
-    yield jsonFrame(kinds.failed, { message: messageOf(thrown), usage });
+    yield jsonFrame(kinds.failed, { message: commandFailure(thrown), usage });
   }
 }
 

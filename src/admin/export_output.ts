@@ -1,5 +1,4 @@
-import { messageOf } from "../shared/fault.ts";
-import { type CommandResult, done, optional, UsageError } from "./command.ts";
+import { commandFailure, type CommandResult, done, optional, UsageError } from "./command.ts";
 import { type ExportEvent, readExportOptions } from "./export_command.ts";
 
 /** Where an export goes that has no file, and who looks on. */
@@ -32,7 +31,7 @@ export async function runExportCommand(
     }
     await write(events(terminal.isWatched), out, terminal, written);
   } catch (thrown) {
-    const message = messageOf(thrown);
+    const message = commandFailure(thrown);
     const exitCode = thrown instanceof UsageError ? 2 : 1;
     const isBegun = out === undefined && written.bytes > 0;
     if (isBegun) console.error(`error: ${message}`);

@@ -52,17 +52,17 @@ export function compact(value: number | bigint): string {
 
 /** `1.4 MB`. */
 export function bytes(size: number): string {
-  const step = steps.find(({ at }) => size >= at);
+  const step = steps.find(({ at }) => size >= at * 0.9995);
   if (!step) return size === 1 ? "1 byte" : `${size} bytes`;
   const value = size / step.at;
-  return `${value.toFixed(value < 10 ? 1 : 0)} ${step.name}`;
+  return `${value.toFixed(value < 9.95 ? 1 : 0)} ${step.name}`;
 }
 
 /** `850 ms`, `1.24 s`, `2 min 5 s`; a dash for nothing. */
 export function duration(ms: number | undefined): string {
   if (ms === undefined) return "–";
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${Number((ms / 1000).toPrecision(3))} s`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${Number((ms / 1000).toPrecision(3))} s`;
   const seconds = Math.round(ms / 1000);
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
@@ -108,7 +108,10 @@ const steps = [
   { at: 1e3, name: "kB" },
 ] as const;
 
-/** Two decimals from a dollar on, four from a cent on, else two digits that aren't zero. */
+/**
+ * Two decimals from a dollar on, four from a cent on, else two digits that aren't zero; without
+ * zeros at the end behind the second decimal.
+ */
 function shortened(size: bigint): string {
   if (size === 0n) return "0.00";
   const digits = size >= nanosPerUsd ? 2 : size >= 10_000_000n ? 4 : 11 - String(size).length;
@@ -116,5 +119,7 @@ function shortened(size: bigint): string {
   const unit = 10n ** BigInt(9 - shownDigits);
   const rounded = (size + unit / 2n) / unit * unit;
   const part = String(rounded % nanosPerUsd).padStart(9, "0").slice(0, shownDigits);
-  return `${grouped(String(rounded / nanosPerUsd))}.${part}`;
+  return `${grouped(String(rounded / nanosPerUsd))}.${part.slice(0, 2)}${
+    part.slice(2).replace(/0{1,7}$/, "")
+  }`;
 }

@@ -14,6 +14,13 @@ export interface RetentionStore {
   eraseUsage(limit: Date): Promise<ErasedUsage | undefined>;
 }
 
+/** What a process has beside its journal (`Journal.expire`). */
+export interface RejectedRetention {
+  expire(
+    limits: { rowsBefore: Date | undefined; payloadsBefore: Date },
+  ): Promise<{ rejected: number; unreadableFiles: number }>;
+}
+
 /** One month (UTC) of what is stored, for everybody. */
 export interface StoredMonth {
   /** Its first moment. */

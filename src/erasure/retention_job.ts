@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
-import type { RetentionStore } from "./retention.ts";
+import { dayMs } from "../shared/time_span.ts";
+import type { RejectedRetention, RetentionStore } from "./retention.ts";
 
 /** How often partitions are made ahead and old records erased. */
 export const retentionEveryMs = 60 * 60 * 1000;
@@ -8,30 +9,54 @@ export const retentionEveryMs = 60 * 60 * 1000;
 /** The first run comes soon, for processes that don't live for an hour. */
 export const retentionFirstMs = 10_000;
 
-export interface RetentionDeps {
-  store: RetentionStore;
-  clock: Clock;
-  log: Log;
+interface RetentionLimits {
   /** `RETENTION_PAYLOAD_DAYS`; undefined: as long as usage rows. */
   retentionPayloadDays: number | undefined;
   /** `RETENTION_USAGE_DAYS`; undefined: forever. */
   retentionUsageDays: number | undefined;
 }
 
-/** A run of the job: days are of 24 hours, counted back from now. */
+interface RetentionDeps extends RetentionLimits {
+  store: RetentionStore;
+  clock: Clock;
+  log: Log;
+}
+
+/** A run of the job. */
 export function createRetentionJob(deps: RetentionDeps): () => Promise<void> {
-  const { store, clock, log, retentionPayloadDays, retentionUsageDays: usageDays } = deps;
-  const daysAgo = (days: number) => new Date(clock.now().getTime() - days * 24 * 60 * 60 * 1000);
+  const { store, clock, log } = deps;
   return async () => {
     await store.ensurePartitions(clock.now());
-    // No payload outlives its row.
-    const days = Math.min(retentionPayloadDays ?? Infinity, usageDays ?? Infinity);
-    if (days !== Infinity) {
-      tell(log, "old payloads erased", await store.erasePayloads(daysAgo(days)));
-    }
-    if (usageDays !== undefined) {
-      tell(log, "old usage rows erased", await store.eraseUsage(daysAgo(usageDays)));
-    }
+    const { payloadsBefore, rowsBefore } = limitsAt(clock.now(), deps);
+    if (payloadsBefore) tell(log, "old payloads erased", await store.erasePayloads(payloadsBefore));
+    if (rowsBefore) tell(log, "old usage rows erased", await store.eraseUsage(rowsBefore));
+  };
+}
+
+/** The same for what a process has beside its journal; also while the store is away. */
+export function createJournalRetentionJob(
+  deps: Omit<RetentionDeps, "store"> & { journal: RejectedRetention },
+): () => Promise<void> {
+  const { journal, clock, log } = deps;
+  return async () => {
+    const { payloadsBefore, rowsBefore } = limitsAt(clock.now(), deps);
+    if (!payloadsBefore) return;
+    const counts = await journal.expire({ payloadsBefore, rowsBefore });
+    tell(log, "old rejected records erased", counts);
+  };
+}
+
+/** Days are of 24 hours, counted back from now. */
+function limitsAt(
+  now: Date,
+  { retentionPayloadDays, retentionUsageDays: usageDays }: RetentionLimits,
+): { payloadsBefore: Date | undefined; rowsBefore: Date | undefined } {
+  const daysAgo = (days: number) => new Date(now.getTime() - days * dayMs);
+  // No payload outlives its row.
+  const payloadDays = Math.min(retentionPayloadDays ?? Infinity, usageDays ?? Infinity);
+  return {
+    payloadsBefore: payloadDays === Infinity ? undefined : daysAgo(payloadDays),
+    rowsBefore: usageDays === undefined ? undefined : daysAgo(usageDays),
   };
 }
 

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { RetentionStore } from "./retention.ts";
-import { createRetentionJob } from "./retention_job.ts";
+import { createJournalRetentionJob, createRetentionJob } from "./retention_job.ts";
 
 const now = new Date("2026-11-21T12:00:00Z");
 const noPayloads = {
@@ -74,4 +74,30 @@ Deno.test("what was erased is logged as counts, and nothing when there was nothi
   assert.equal(lines.length, 2);
   assert.match(lines[0]!, /^old payloads erased .*"payloads":7/);
   assert.match(lines[1]!, /^old usage rows erased .*"interactions":3/);
+});
+
+Deno.test("what lies beside the journal goes by the same limits, whatever the store does", async () => {
+  const asked: unknown[] = [];
+  const lines: string[] = [];
+  const run = (days: { retentionPayloadDays?: number; retentionUsageDays?: number }) =>
+    createJournalRetentionJob({
+      ...{ retentionPayloadDays: undefined, retentionUsageDays: undefined, ...days },
+      journal: {
+        expire: (limits) => {
+          asked.push(limits);
+          return Promise.resolve({ rejected: 2, unreadableFiles: 0 });
+        },
+      },
+      clock: new FakeClock(now),
+      log: { info: (message) => void lines.push(message), warn: () => {}, error: () => {} },
+    })();
+  await run({});
+  await run({ retentionPayloadDays: 30 });
+  await run({ retentionUsageDays: 10 });
+  const [month, days] = [new Date("2026-10-22T12:00:00Z"), new Date("2026-11-11T12:00:00Z")];
+  assert.deepEqual(asked, [
+    { payloadsBefore: month, rowsBefore: undefined },
+    { payloadsBefore: days, rowsBefore: days },
+  ]);
+  assert.deepEqual(lines, Array(2).fill("old rejected records erased"));
 });

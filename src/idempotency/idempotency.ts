@@ -140,7 +140,7 @@ class Gate implements Idempotency {
     this.#memory.trim();
     const attempts = [...this.#attempts.values()].filter((one) => one.isRunning);
     const claimed = attempts.filter((one) => one.isClaimed);
-    await this.#deps.store.renew(claimed.map((one) => one.claim.claimId));
+    await this.#deps.store.renew(claimed.map((one) => one.claim));
     for (const one of attempts) {
       // It began while the store was unreachable.
       if (!one.isClaimed && !one.hasEnded) await this.#claimLate(one);

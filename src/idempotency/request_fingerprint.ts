@@ -95,7 +95,7 @@ export interface ReplayStore {
   /** Frees the id; false where its answer is stored, or another claim has it. */
   release(claim: Claim): Promise<boolean>;
   /** Renews these claims. */
-  renew(claimIds: readonly string[]): Promise<void>;
+  renew(claims: readonly Pick<Claim, "key" | "claimId">[]): Promise<void>;
   /**
    * Erases the answers of these calls and those that repeat their text; returns how many there
    * were.

@@ -27,7 +27,7 @@ import { createKeyPools, type KeyPools } from "../vendors/key_pool.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { vendorLabelOf } from "../vendors/shown_vendor.ts";
 import { createErasureIndex, type ErasureIndex } from "../erasure/erasures.ts";
-import { createRetentionJob } from "../erasure/retention_job.ts";
+import { createJournalRetentionJob, createRetentionJob } from "../erasure/retention_job.ts";
 import { createRetention } from "../erasure/store/retention.ts";
 import { createErasureServices, type ErasureServices } from "../erasure/wire.ts";
 import { createEvalServices, type EvalServices } from "../evals/wire.ts";
@@ -394,14 +394,17 @@ function createWork(
 }
 
 /** The work of housekeeping jobs. */
-function createHousekeeping({ config, database, analytics, analyticsStore, clock, log }: Core) {
+function createHousekeeping(core: Core) {
+  const { config, database, analytics, analyticsStore, journal, clock, log } = core;
   const { retentionPayloadDays, retentionUsageDays } = config;
+  const retention = { retentionPayloadDays, retentionUsageDays, clock, log };
   return {
     sweepKeyCharges: async () => void await sweepKeyCharges(database, clock.now()),
     eraseOldRecords: createRetentionJob({
       store: createRetention(database, analyticsStore),
-      ...{ retentionPayloadDays, retentionUsageDays, clock, log },
+      ...retention,
     }),
+    eraseOldRejected: createJournalRetentionJob({ journal, ...retention }),
     refreshStatistics: () => refreshStatistics(analytics),
     reclaimExpired: () => reclaimExpired(database),
     keepLabelSums: createLabelSumsJob({

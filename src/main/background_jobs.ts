@@ -18,6 +18,7 @@ export interface BackgroundJobDeps extends
   /** Where metrics are sent to; undefined: nowhere. */
   metricExport: MetricExport | undefined;
   eraseOldRecords: () => Promise<void>;
+  eraseOldRejected: () => Promise<void>;
   refreshStatistics: () => Promise<void>;
   reclaimExpired: () => Promise<void>;
   /** Adds up the calls of days that are over, for the overview. */
@@ -116,6 +117,12 @@ function housekeeping(on: BackgroundJobDeps): BackgroundJob[] {
       everyMs: retentionEveryMs,
       firstMs: retentionFirstMs,
       run: on.eraseOldRecords,
+    },
+    {
+      name: "journal_retention",
+      everyMs: retentionEveryMs,
+      firstMs: retentionFirstMs,
+      run: on.eraseOldRejected,
     },
     // A vacuum locks tables: on a shared database only the operator starts one (`admin scrub`).
     on.isEmbedded

@@ -39,6 +39,7 @@ export const logEvents: Readonly<Record<string, string>> = {
   "a deletion that the store has lost is applied again": "deletion.applied_again",
   "old payloads erased": "retention.payloads_erased",
   "old usage rows erased": "retention.usage_erased",
+  "old rejected records erased": "retention.rejected_erased",
   "files were rewritten without erased text": "vacuum.done",
   "erased text may be left": "vacuum.text_left",
   "an interaction could not be evaluated": "eval.item_failed",

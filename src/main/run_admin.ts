@@ -1,6 +1,6 @@
 import { createAuditLog } from "../audit/store/audit.ts";
 import { callControl, callExport } from "../admin/control.ts";
-import { type CommandResult, readInput } from "../admin/command.ts";
+import { commandFailure, type CommandResult, readInput } from "../admin/command.ts";
 import { type ExportDeps, runExport } from "../admin/export_command.ts";
 import { type ExportTerminal, runExportCommand } from "../admin/export_output.ts";
 import type { PriceCommands } from "../admin/price_commands_deps.ts";
@@ -11,7 +11,6 @@ import { systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
 import { createLog } from "../base/log.ts";
 import { type Config, readConfig, readProgram } from "./config.ts";
-import { messageOf } from "../shared/fault.ts";
 import { chargedInScope } from "../budgets/budget.ts";
 import { createBudgets } from "../budgets/wire.ts";
 import { runHealth } from "./run_health.ts";
@@ -95,7 +94,7 @@ export async function adminCommand(
     print(result, asJson, at);
     return result.exitCode;
   } catch (thrown) {
-    const message = messageOf(thrown).split("\n")[0]!;
+    const message = commandFailure(thrown).split("\n")[0]!;
     print({ exitCode: 1, json: { error: message }, lines: [`error: ${message}`] }, asJson, at);
     return 1;
   }

@@ -1,6 +1,7 @@
 import { utf8Text } from "../base/bytes.ts";
 import { wholeMembers } from "../base/mend_json.ts";
 import { withoutPictures } from "../dialects/kernel/picture_text.ts";
+import { tellsCost } from "../dialects/kernel/reported_tokens.ts";
 import type { BillableUsage } from "../pricing/pricing.ts";
 import type { VendorCallContext } from "../relay/vendor_call.ts";
 
@@ -21,8 +22,8 @@ export function usageBeforeBreak(
   if (text.length > mostRead) return undefined;
   const usage = attempt(() => usageOf(wholeMembers(text)));
   if (!usage) return undefined;
-  const { input, output, seconds = 0, vendorCostUsd } = usage;
-  if (vendorCostUsd !== undefined && vendor.reportsCost) return usage;
+  const { input, output, seconds = 0 } = usage;
+  if (tellsCost(usage, !vendor.reportsCost)) return usage;
   // A price per image needs the number of images, which a broken list doesn't tell.
   return price?.rates.perImage === undefined && input + output + seconds > 0 ? usage : undefined;
 }

@@ -49,6 +49,8 @@ export interface AnalyticsStore extends AnalyticsReads, InteractionStore, Analyt
   erasePayloadsBefore(limit: Date): Promise<ErasedPartitions & { mediaRefs: number } | undefined>;
   /** Erases rows older than `limit`; undefined while another process is erasing. */
   eraseRowsBefore(limit: Date): Promise<ErasedPartitions | undefined>;
+  /** Names of the tables from which the two above delete rows with this limit. */
+  relationsBefore(limit: Date): Promise<string[]>;
   /** The disk space of each month, the latest first. Reads no rows. */
   partitionsInUse(): Promise<StoredMonth[]>;
 }

@@ -52,6 +52,17 @@ Deno.test("the page of a call without its content says that it was not recorded"
   assert.doesNotMatch(recorded.text, /not recorded/);
 });
 
+Deno.test("a vendor's calls are added up under each of its names", async () => {
+  const owner = await world().owner();
+  const totalOf = async (vendor: string) => {
+    const { text } = await owner.get(`${list}?vendor=${vendor}&from=2020-01-01T00:00`);
+    return /<p class="list-total">.*?<\/p>/.exec(text)?.[0];
+  };
+  const total = await totalOf("vendor-d");
+  assert.match(total!, /calls?<\/strong>, <strong>\$/);
+  assert.equal(await totalOf("google"), total);
+});
+
 Deno.test("filters and words narrow the list to what they say, and each can be taken off", async () => {
   const owner = await world().owner();
   const { calls } = world();

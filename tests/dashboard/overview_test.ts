@@ -107,7 +107,7 @@ Deno.test("a key's cap is shown with what is spent of it", async () => {
   const made = await world().createKey("--cap-day-usd", "0.0001");
   for (let n = 0; n < 3; n++) await call("Hello", "vendor-b/gpt-4.1", made.key);
   const { text } = await owner.get(page);
-  assert.match(text, /of \$0\.00010 a day/);
+  assert.match(text, /of \$0\.0001 a day/);
 });
 
 /** The lines of a breakdown's download: value → charged nano-dollars. */

@@ -2,7 +2,12 @@ import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
-import { startSimulatedService, startTestService } from "../support/service.ts";
+import {
+  type Row,
+  startSimulatedService,
+  startTestService,
+  type TestService,
+} from "../support/service.ts";
 
 const { available, reason } = postgresAvailability();
 const skipped = available ? "" : ` (skipped: ${reason})`;
@@ -80,6 +85,58 @@ Deno.test({
       });
     }),
 });
+
+Deno.test({
+  name:
+    `calls go on while the database of interactions takes no writes: ready all the same${skipped}`,
+  ignore: !available,
+  fn: () =>
+    withDatabases(async (main, analytics) => {
+      await using service = await startSimulatedService({
+        DATABASE_URL: main,
+        ANALYTICS_DATABASE_URL: analytics,
+      });
+      const server = await openPostgres((await startPostgres()).url("postgres"));
+      const name = new URL(analytics).pathname.slice(1);
+      const call = async () => {
+        const body = { model: "gpt-4.1", messages: [{ role: "user", content: "hello" }] };
+        const answer = await service.post("/openai/v1/chat/completions", body);
+        assert.equal(answer.status, 200, await answer.text());
+      };
+      const ready = async () => (await service.fetch("/readyz")).status;
+      try {
+        await call();
+        assert.equal((await service.rows()).length, 1);
+        await server.query(`alter database ${name} set default_transaction_read_only = on`);
+        await server.query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1",
+          [name],
+        );
+        await call();
+        assert.equal(await ready(), 200);
+        await assert.rejects(service.rows(), /The export answered 503/);
+        await call();
+        assert.equal(await ready(), 200);
+        assert.match(service.log.join("\n"), /the store is unavailable: records wait/);
+        await server.query(`alter database ${name} reset default_transaction_read_only`);
+        assert.equal((await rowsWhenBack(service)).length, 3);
+      } finally {
+        await server.close();
+      }
+    }),
+});
+
+/** Half a minute at most. */
+async function rowsWhenBack(service: Pick<TestService, "rows">): Promise<Row[]> {
+  for (let attempt = 1;; attempt++) {
+    try {
+      return await service.rows();
+    } catch (thrown) {
+      if (attempt === 300) throw thrown;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
 
 async function withDatabases(
   run: (main: string, analytics: string) => Promise<void>,

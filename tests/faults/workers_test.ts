@@ -1,9 +1,10 @@
 import assert from "@std/assert";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { startSimulators } from "../../demo/simulators.ts";
 import { runAdminHere } from "../support/admin.ts";
 import { createMigrated } from "../support/databases.ts";
-import { postgresAvailability } from "../support/postgres.ts";
-import { type ServiceProcess, startService } from "../support/process.ts";
+import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
 import { promisedMs } from "../support/quiet.ts";
 import { Random } from "../support/random.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -49,6 +50,26 @@ Deno.test({
       await database.drop();
     }
   },
+});
+
+Deno.test("workers don't start on a database that takes no writes, and say why", {
+  ignore: !available,
+}, async () => {
+  const database = await createMigrated();
+  const home = await openPostgres((await startPostgres()).url("postgres"));
+  await home.query(`alter database ${database.name} set default_transaction_read_only = on`);
+  await home.close();
+  const DATA_DIR = temporaryDirectory("read-only");
+  try {
+    const { code, stdout, stderr } = await runProgram({
+      env: { DATA_DIR, DATABASE_URL: database.url, PORT: "0", WORKERS: "2" },
+    });
+    assert.notEqual(code, 0);
+    assert.match(stdout + stderr, /DATABASE_URL: PostgreSQL takes no writes \(25006\)/);
+    assert.match(stderr, /^error: .*worker.*$/m);
+  } finally {
+    await database.drop();
+  }
 });
 
 /** Two workers, of which one is killed under load; then a stop under load. */

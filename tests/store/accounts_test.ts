@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { startInTurn } from "../support/lock_queue.ts";
 import { untilOneWaits } from "./samples.ts";
 
 const ours = { name: "ours", tier: "free", requestsPerMinute: 60, burst: 100 } as const;
@@ -84,4 +85,18 @@ onPostgres("a change of tier keeps what another one changes at the same moment",
   });
   const changed = await changing.changed;
   assert.deepEqual([changed?.requestsPerMinute, changed?.burst], [30, 7]);
+});
+
+onPostgres("a change of tier waits for nobody who only names the account", async (database) => {
+  const accounts = createAccounts(database);
+  const { id } = await accounts.create(ours);
+  const order: string[] = [];
+  // As whoever writes a row with the account's id does.
+  await startInTurn(
+    database,
+    "select from accounts for key share",
+    () => accounts.setTier(id, (old) => ({ ...old, burst: 7 })).then(() => order.push("tier")),
+    () => Promise.resolve(order.push("next")),
+  );
+  assert.deepEqual(order, ["tier", "next"]);
 });

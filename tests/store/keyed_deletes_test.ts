@@ -1,7 +1,8 @@
-/** What deletes some rows of many finds them by an index: all writers may wait for it. */
+/** What changes some rows of many finds them by an index: all writers may wait for it. */
 import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
 import type { Database, Queryable, SqlValue } from "../../src/database/database.ts";
+import { createSessions } from "../../src/people/store/sessions.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createWebhookStore } from "../../src/webhooks/store/webhooks.ts";
@@ -34,7 +35,7 @@ onPostgres("some rows of many are deleted by their keys", async (database) => {
      from generate_series(0, 19999) i`,
     [accountId],
   );
-  const { scanned, watched } = watchDeletes(database);
+  const { scanned, watched } = watchWrites(database);
   const webhooks = createWebhookStore(watched, { sealer, workerId: "one/1" });
   const hook = { accountId, url: "https://hooks.example", events: [], creditLowNanos: null };
   await webhooks.add("hook", hook, new Secret("s"));
@@ -84,15 +85,63 @@ onPostgres(
   },
 );
 
-/** `scanned`: the tables that deletes of `watched` read from end to end though they have the keys. */
-function watchDeletes(database: Database): { scanned: string[]; watched: Database } {
+onPostgres("claims are renewed, and ended sessions found, by an index", async (database) => {
+  const accountId = await newAccount(database);
+  const { scanned, watched } = watchWrites(database, { alsoForKeys: true });
+  const replays = createReplays(watched, { processId: "one" });
+  const claims = Array.from({ length: 20 }, (_, at) => ({
+    ...{ accountId, key: `k${at}`, claimId: `c${at}`, fingerprint: "f" },
+  }));
+  for (const claim of claims) await replays.claim(claim);
+  await database.query(
+    `insert into replays (key, account_id, fingerprint, claim_id, holder, until, status)
+     select md5(i::text), $1::bigint, 'f', 'c' || i, 'h', 'infinity', 200
+     from generate_series(0, 19999) i`,
+    [accountId],
+  );
+  await database.query(
+    `insert into people (id, issuer, subject, name, created_at, signed_in_at)
+     values ('ann', 'i', 's', 'Ann', 'epoch', 'epoch')`,
+  );
+  const now = new Date("2026-11-28T12:00:00Z");
+  await database.query(
+    `insert into dashboard_sessions
+       (token_hash, person_id, account_id, created_at, seen_at, expires_at)
+     select 't' || i, 'ann', $1::bigint, $2, $2, $2::timestamptz + i * interval '1 minute'
+     from generate_series(-9, 19990) i`,
+    [accountId, now],
+  );
+  await database.query("update replays set until = 'epoch' where status is null");
+  await database.query("analyze");
+  await replays.renew(claims);
+  await createSessions(watched).start(
+    { tokenHash: "new", personId: "ann", accountId, now },
+    undefined,
+  );
+  const [row] = await database.query(
+    `select (select count(*) from replays where status is null and until > now())::int as renewed,
+       (select count(*) from dashboard_sessions)::int as sessions`,
+  );
+  assert.deepEqual(row, { renewed: 20, sessions: 19_991 });
+  assert.deepEqual(scanned, []);
+});
+
+/**
+ * `scanned`: the tables that deletes and updates of `watched` read from end to end though they have
+ * the keys; and those that they read so to find keys, where that is asked for.
+ */
+function watchWrites(
+  database: Database,
+  options: { alsoForKeys?: boolean } = {},
+): { scanned: string[]; watched: Database } {
   const scanned: string[] = [];
-  const watch = (queryable: Queryable): Queryable["query"] => async (text, values, options) => {
-    if (text.trimStart().startsWith("delete")) {
-      scanned.push(...await scansOf(queryable, text, values));
-    }
-    return await queryable.query(text, values, options);
-  };
+  const watch =
+    (queryable: Queryable): Queryable["query"] => async (text, values, queryOptions) => {
+      if (/^\s*(delete|update)/.test(text)) {
+        scanned.push(...scansBelow(await planOf(queryable, text, values), options));
+      }
+      return await queryable.query(text, values, queryOptions);
+    };
   const watched = {
     ...database,
     query: watch(database),
@@ -109,20 +158,20 @@ interface PlanNode {
   Plans?: readonly PlanNode[];
 }
 
-async function scansOf(
+async function planOf(
   database: Queryable,
   text: string,
   values: readonly SqlValue[] | undefined,
-): Promise<string[]> {
+): Promise<PlanNode> {
   const [row] = await database.query(`explain (format json) ${text}`, values);
   const plan = row!["QUERY PLAN"];
   const [{ Plan }] = (typeof plan === "string" ? JSON.parse(plan) : plan) as [{ Plan: PlanNode }];
-  return scansBelow(Plan);
+  return Plan;
 }
 
-function scansBelow(node: PlanNode): string[] {
+function scansBelow(node: PlanNode, options: { alsoForKeys?: boolean }): string[] {
   // How keys are found is another matter: of so few rows an end-to-end read may be the cheapest.
-  if (node["Parent Relationship"] === "InitPlan") return [];
+  if (node["Parent Relationship"] === "InitPlan" && !options.alsoForKeys) return [];
   const own = node["Node Type"] === "Seq Scan" ? [node["Relation Name"]!] : [];
-  return [...own, ...(node.Plans ?? []).flatMap(scansBelow)];
+  return [...own, ...(node.Plans ?? []).flatMap((plan) => scansBelow(plan, options))];
 }

@@ -12,6 +12,7 @@ import { createLabelSumKeeper, createLabelSums } from "../../src/usage/store/lab
 import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
 import type { Database } from "../../src/database/database.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { startInTurn } from "../support/lock_queue.ts";
 import { Random } from "../support/random.ts";
 import { erase, request } from "./erasing.ts";
 import { interaction, newAccount, untilOneWaits } from "./samples.ts";
@@ -329,6 +330,33 @@ onPostgres("sums are not kept of a day to which a call comes meanwhile", async (
   await keeper.keep({ accountId, span: "day" }, new Date(first));
   const [names] = await storedUsers(database);
   assert.deepEqual(names!.sort(), ["one", "two"]);
+});
+
+onPostgres("sums are kept while calls of their day are erased", async (database) => {
+  const accountId = await newAccount(database);
+  const records = createRecords(database);
+  const add = (userId: string) =>
+    records.insert([
+      interaction(accountId, userId, { createdAt: new Date(first + hour), userId }),
+    ]);
+  // The sums of erased calls lie before the others, and have their key behind them.
+  await add("gone");
+  await erase(database, request(accountId, { userIds: ["gone"] }));
+  await add("one");
+  await add("two");
+  // So that rows are read as they lie in the table.
+  await database.query("analyze usage_sums");
+  const keeper = createLabelSumKeeper(database, createLabelRows);
+  await startInTurn(
+    database,
+    "select from usage_sums where part = 'all' and span = 'day' and erased for update",
+    () => keeper.keep({ accountId, span: "day" }, new Date(first)),
+    () => erase(database, request(accountId, { userIds: ["one"] })),
+  );
+  const [sums] = await database.query(
+    "select calls from usage_sums where part = 'all' and span = 'day' and erased",
+  );
+  assert.equal(Number(sums!.calls), 2);
 });
 
 /** The users whose sums are kept, by hour or day. */

@@ -9,6 +9,7 @@ import { createSessions } from "../../src/people/store/sessions.ts";
 import { createSignIns } from "../../src/people/store/sign_ins.ts";
 import { Secret } from "../../src/base/secret.ts";
 import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
+import type { LeaseTaken } from "../../src/credit/ledger.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { sweepKeyCharges } from "../../src/credit/store/spend.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -283,6 +284,28 @@ onPostgres("periods of long ago are swept while leases of theirs are renewed", a
   assert.deepEqual(await database.query("select from budget_periods"), []);
 });
 
+onPostgres("a call holds against a budget that was removed while it is swept", async (database) => {
+  const accountId = await newAccount(database);
+  const store = createBudgetStore(database);
+  await database.query(
+    `insert into budgets (id, account_id, scope, name, per, limit_nanos, removed_at, changed_at)
+     values ('gone', $1, 'app', '', 'day', 1, 'epoch', 'epoch')`,
+    [accountId],
+  );
+  const wanted = {
+    ...{ operationId: "o", leaseId: "l", processId: "p", leaseSeconds: 60, aheadNanos: 5n },
+    ...{ accountId: { budgetId: "gone", startsAt: noon }, atLeastNanos: 5n, wantedNanos: 5n },
+  };
+  const [, taken] = await startInTurn(
+    database,
+    "select from budgets for update",
+    () => store.sweep(60, noon),
+    () => store.take(wanted, { atMost: 1n, now: noon }),
+  );
+  assert.equal((taken as LeaseTaken).grantedNanos, 5n);
+  assert.deepEqual(await database.query("select from budgets"), []);
+});
+
 /** Claims on requests, in the order of the table another than in that of their keys. */
 async function withClaims(database: Database) {
   const accountId = await newAccount(database);
@@ -308,7 +331,7 @@ onPostgres("claims are renewed while their calls are charged", async (database) 
     database,
     heldClaim,
     () => createRecords(database).insert(rows),
-    () => replays.renew(claims.map(({ claimId }) => claimId)),
+    () => replays.renew(claims),
   );
   const charged = await database.query("select from replays where charged_claim = claim_id");
   assert.equal(charged.length, 3);
@@ -436,6 +459,32 @@ onPostgres("calls come to the end of their time while they are priced again", as
   const left = await database.query("select transaction_id as id, cost_nanos from interactions");
   assert.deepEqual(left, [{ id: "b", cost_nanos: 2n }]);
 });
+
+onPostgres(
+  "calls are read while those of a month that is dropped are counted",
+  async (database) => {
+    const { analytics } = await withCalls(database);
+    const later = new Date("2026-12-21T12:00:00Z");
+    const count = () =>
+      database.transaction(async (tx) => {
+        await tx.query("set local lock_timeout = 1");
+        return (await tx.query("select from interactions")).length;
+      });
+    const [, read] = await startInTurn(
+      database,
+      "select from usage_sums where part = 'app' for update",
+      () => analytics.eraseRowsBefore(later),
+      count,
+    );
+    assert.equal(read, 3);
+    assert.equal(await count(), 0);
+    const [sums] = await database.query(
+      `select sum(calls)::int as calls, bool_and(erased) as erased from usage_sums
+     where part = 'all' and span = 'day'`,
+    );
+    assert.deepEqual(sums, { calls: 3, erased: true });
+  },
+);
 
 onPostgres("calls are erased while they come to the end of their time", async (database) => {
   const { analytics, eraseUser } = await withCalls(database);

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { parseConfig } from "../../src/main/config.ts";
 import { openStores } from "../../src/main/open_stores.ts";
+import { runAdminHere } from "../support/admin.ts";
 import { createMigrated } from "../support/databases.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 
@@ -185,4 +186,35 @@ Deno.test("a server does not start on a database that takes no writes", {
     await created.drop();
   }
   await Deno.remove(dataDir, { recursive: true });
+});
+
+Deno.test("a command that writes tells a standby from a database that is away", {
+  ignore: !available,
+}, async () => {
+  const server = await startPostgres();
+  const dataDir = await Deno.makeTempDir({ prefix: "read-only-" });
+  const created = await createMigrated();
+  const env = { DATABASE_URL: created.url, DATA_DIR: dataDir };
+  const run = (...args: string[]) => runAdminHere({ args, env });
+  try {
+    assert.equal((await run("account", "create", "--name", "acme")).code, 0);
+    const home = await openPostgres(server.url("postgres"));
+    await home.query(`alter database ${created.name} set default_transaction_read_only = on`);
+    await home.close();
+    assert.equal((await run("account", "list")).code, 0);
+    // An export is noted in the audit log before any data leaves.
+    for (
+      const args of [["account", "create", "--name", "other"], ["export"], ["export", "--json"]]
+    ) {
+      const { code, stdout, stderr } = await run(...args);
+      assert.equal(code, 1);
+      assert.match(
+        `${stdout}${stderr}`,
+        /The store is unavailable \(PostgreSQL: 25006, a server that takes no writes\)\./,
+      );
+    }
+  } finally {
+    await created.drop();
+    await Deno.remove(dataDir, { recursive: true });
+  }
 });

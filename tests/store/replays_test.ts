@@ -170,7 +170,7 @@ onPostgres("a claim is another process's until it is released or no longer renew
   // Ours comes late with an answer: theirs is under way.
   assert.deepEqual(await ours!.finish(first, answer), { state: "held" });
   await pass(database);
-  await theirs!.renew([second.claimId, first.claimId]);
+  await theirs!.renew([second, first]);
   assert.deepEqual(await ours!.claim(claimOf(account)), { state: "running" });
   await theirs!.finish(second, { ...answer, transactionId: "t2" });
   assert.equal(await theirs!.release(second), false);
@@ -178,7 +178,7 @@ onPostgres("a claim is another process's until it is released or no longer renew
   const other = claimOf(account, { bodyText: "x" });
   assert.deepEqual(await ours!.finish(other, answer), { state: "conflict" });
   await pass(database);
-  await theirs!.renew([second.claimId]);
+  await theirs!.renew([second]);
   assert.deepEqual(await ours!.look(first), { state: "free" }, "an answer is not renewed");
 });
 

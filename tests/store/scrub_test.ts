@@ -140,6 +140,36 @@ Deno.test("what is erased for its age leaves the embedded database's files, once
   await database.close();
 });
 
+Deno.test("a process that ends while it erases for age leaves the scrub due", async () => {
+  const directory = temporaryDirectory("scrub");
+  await copyMigrated(`${directory}/database`);
+  const database = await openEmbedded(`${directory}/database`);
+  const account = await newAccount(database);
+  const store = createAnalyticsStore(database);
+  const limit = new Date(Date.UTC(2026, 10, 20));
+  for (const [day, text] of [[19, canary], [21, "kept"]] as const) {
+    await store.insert([interaction(account, `call ${day}`, {
+      ...{ createdAt: new Date(Date.UTC(2026, 10, day)), requestText: JSON.stringify(text) },
+    })]);
+  }
+  const ending = createRetention(database, {
+    ...store,
+    async erasePayloadsBefore(before) {
+      await store.erasePayloadsBefore(before);
+      throw new Error("killed");
+    },
+  });
+  await assert.rejects(ending.erasePayloads(limit), /killed/);
+  // The next run finds nothing to erase.
+  await createRetention(database, store).erasePayloads(limit);
+  const scrub = createVacuum([database]);
+  assert.ok(await scrub.due());
+  const { rewritten } = await scrub.scrub("erased");
+  assert.ok(rewritten.includes("interaction_payloads_2026_11"), rewritten.join());
+  assert.deepEqual(await filesWith(directory, [canary]), []);
+  await database.close();
+});
+
 onPostgres("on a server what is erased for its age asks nobody to scrub", async (database) => {
   const account = await newAccount(database);
   await fill(database, account);

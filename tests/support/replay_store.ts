@@ -49,10 +49,11 @@ export class FakeReplays {
           const isOurs = row?.claim.claimId === claim.claimId && !row.answer;
           return isOurs && this.rows.delete(claim.key);
         }),
-      renew: (claimIds) =>
+      renew: (claims) =>
         statement(() => {
-          for (const row of this.rows.values()) {
-            if (row.answer || !claimIds.includes(row.claim.claimId)) continue;
+          for (const { key, claimId } of claims) {
+            const row = this.rows.get(key);
+            if (!row || row.answer || row.claim.claimId !== claimId) continue;
             row.untilMs = this.#nowMs() + claimMs;
           }
         }),

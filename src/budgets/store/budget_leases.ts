@@ -24,10 +24,11 @@ async function takeBudgetLease(
   { atMost, now }: { atMost: bigint; now: Date },
 ): Promise<LeaseTaken> {
   const { budgetId, startsAt } = request.accountId;
-  // A budget that was deleted has no period: its calls go on as if there were no budget.
+  // A removed budget gets no new period, since a sweep may be deleting it: its calls go on as if
+  // there were no budget.
   await tx.query(
     `insert into budget_periods (budget_id, starts_at) select id, $2 from budgets
-   where id = $1 on conflict do nothing`,
+   where id = $1 and removed_at is null on conflict do nothing`,
     [budgetId, startsAt],
   );
   // A separate statement, so that the next one sees what an earlier run of the same operation did.

@@ -29,7 +29,8 @@ export function optionsWork({ tools, state, tier, ...limits }: HostedWork): Host
   };
 }
 
-function inOptions(path: string): string {
+/** Where callers have written it. */
+export function inOptions(path: string): string {
   return `provider_options.${path}`;
 }
 

@@ -4,50 +4,70 @@ import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
 import { eraseResults } from "../../evals/store/stale_results.ts";
 import type { AnalyticsStore } from "../../records/analytics_store.ts";
 import { unlinkOutcomes } from "./erase_outcomes.ts";
-import { noteDirty } from "./vacuum.ts";
+import { notingDirty } from "./vacuum.ts";
 
 /** Retention: calls are in `analytics`; what is kept for later turns and evaluations in `main`. */
 export function createRetention(main: Database, analytics: AnalyticsStore): RetentionStore {
   /** A server reclaims rows itself, and only its operator scrubs it. */
-  const makeScrubDue = async (counts: object, relations: readonly string[]) => {
-    if (main.kind !== "embedded" || Object.values(counts).every((count) => count === 0)) return;
-    await noteDirty(main, relations, { atMostDaily: true });
+  const scrubbing = async <Counts extends object>(
+    limit: Date,
+    erase: () => Promise<Erased<Counts> | undefined>,
+  ) => {
+    if (main.kind !== "embedded") return (await erase())?.counts;
+    let erased: Erased<Counts> | undefined;
+    await notingDirty(main, await analytics.relationsBefore(limit), async () => {
+      erased = await erase();
+      return erased && sumOf(erased) > 0 ? erased.relations : undefined;
+    });
+    return erased?.counts;
   };
   return {
     ensurePartitions: (now) => analytics.ensurePartitions(now),
-    async erasePayloads(limit) {
-      const erased = await analytics.erasePayloadsBefore(limit);
-      return erased && await unlessBusy(async () => {
-        const unreported = {
-          backgroundCalls: await deleteBefore(main, "background_calls", limit),
-          cachedAnswers: await deleteBefore(main, "cached_answers", limit),
-        };
-        const counts: ErasedPayloads = {
-          partitions: erased.partitions,
-          payloads: erased.rows,
-          mediaRefs: erased.mediaRefs,
-          storedResponses: await deleteBefore(main, "kept_responses", limit),
-          storedReasoning: await deleteBefore(main, "kept_reasoning", limit),
-          evalDetails: await eraseResults({ main, analytics }, limit, "details"),
-        };
-        await makeScrubDue({ ...counts, ...unreported }, erased.relations);
-        return counts;
-      });
-    },
-    async eraseUsage(limit) {
-      const erased = await analytics.eraseRowsBefore(limit);
-      return erased && await unlessBusy(async () => {
-        await unlinkOutcomes(main, limit);
-        const counts: ErasedUsage = {
-          partitions: erased.partitions,
-          interactions: erased.rows,
-          evalRuns: await deleteBefore(main, "eval_runs", limit),
-          evalResults: await deleteBefore(main, "eval_results", limit) +
-            await eraseResults({ main, analytics }, limit, "rows"),
-        };
-        await makeScrubDue(counts, erased.relations);
-        return counts;
-      });
-    },
+    erasePayloads: (limit) =>
+      scrubbing(limit, async () => {
+        const erased = await analytics.erasePayloadsBefore(limit);
+        return erased && await unlessBusy(async () => {
+          const unreported = {
+            backgroundCalls: await deleteBefore(main, "background_calls", limit),
+            cachedAnswers: await deleteBefore(main, "cached_answers", limit),
+          };
+          const counts: ErasedPayloads = {
+            partitions: erased.partitions,
+            payloads: erased.rows,
+            mediaRefs: erased.mediaRefs,
+            storedResponses: await deleteBefore(main, "kept_responses", limit),
+            storedReasoning: await deleteBefore(main, "kept_reasoning", limit),
+            evalDetails: await eraseResults({ main, analytics }, limit, "details"),
+          };
+          return { counts, unreported, relations: erased.relations };
+        });
+      }),
+    eraseUsage: (limit) =>
+      scrubbing(limit, async () => {
+        const erased = await analytics.eraseRowsBefore(limit);
+        return erased && await unlessBusy(async () => {
+          await unlinkOutcomes(main, limit);
+          const counts: ErasedUsage = {
+            partitions: erased.partitions,
+            interactions: erased.rows,
+            evalRuns: await deleteBefore(main, "eval_runs", limit),
+            evalResults: await deleteBefore(main, "eval_results", limit) +
+              await eraseResults({ main, analytics }, limit, "rows"),
+          };
+          return { counts, unreported: {}, relations: erased.relations };
+        });
+      }),
   };
+}
+
+interface Erased<Counts> {
+  counts: Counts;
+  /** Rows that no log line counts. */
+  unreported: Readonly<Record<string, number>>;
+  relations: readonly string[];
+}
+
+function sumOf({ counts, unreported }: Erased<object>): number {
+  const all: number[] = [...Object.values(counts), ...Object.values(unreported)];
+  return all.reduce((sum, count) => sum + count, 0);
 }

@@ -82,6 +82,34 @@ export async function noteDirty(
   );
 }
 
+/**
+ * Runs `erase`, which tells in which relations it has erased rows, undefined where in none: their
+ * scrub is due at most daily. While it runs the scrub of all that it `mayTouch` is due, and stays due
+ * if it fails or the process ends: what is erased by then no later run would find.
+ */
+export async function notingDirty(
+  main: Database,
+  mayTouch: readonly string[],
+  erase: () => Promise<readonly string[] | undefined>,
+): Promise<void> {
+  const [before] = await main.query("select due_since, relations from scrubs");
+  await noteDirty(main, mayTouch, { atMostDaily: true });
+  const [noted] = await main.query("select version from scrubs");
+  const touched = await erase();
+  await main.transaction(async (tx) => {
+    // Unless somebody else has erased something meanwhile.
+    await tx.query(
+      "update scrubs set due_since = $1, relations = $2::text[] where version = $3::bigint",
+      [
+        before?.due_since as Date | undefined ?? null,
+        before?.relations as string[] | undefined ?? [],
+        noted!.version as bigint,
+      ],
+    );
+    if (touched) await noteDirty(tx, touched, { atMostDaily: true });
+  });
+}
+
 /** All tables; with `touched`, partitions and media only where they were touched, since they are large. */
 async function tablesOf(
   database: Database,

@@ -64,14 +64,15 @@ export function createReplays(
     async release({ key, claimId }) {
       return (await database.query(releaseSql, [key, claimId])).length > 0;
     },
-    async renew(claimIds) {
-      if (claimIds.length === 0) return;
+    async renew(claims) {
+      if (claims.length === 0) return;
       await database.query(
         // Locked in the order in which calls are charged.
-        `update replays set until = ${fromNow("$2")} where key = any(array(
-           select key from replays where claim_id = any($1::text[]) and status is null
-           order by key for update))`,
-        [claimIds, claimMs],
+        `update replays set until = ${fromNow("$3")} where key = any(array(
+           select r.key from unnest($1::text[], $2::text[]) as c (key, claim_id)
+           join replays r using (key, claim_id) where r.status is null
+           order by r.key for update of r))`,
+        [claims.map(({ key }) => key), claims.map(({ claimId }) => claimId), claimMs],
       );
     },
     erase: (transactionIds) => erase(database, transactionIds),

@@ -13,19 +13,19 @@ export function createSessions(database: Database): SessionStore {
   return {
     start: ({ tokenHash, personId, accountId, now }, replaces) =>
       database.transaction(async (tx) => {
-        const idleSince = new Date(now.getTime() - sessionIdleMs);
         // Before any session, as a removal takes them.
         const [person] = await tx.query("select id from people where id = $1 for key share", [
           personId,
         ]);
         // Before the others: it may be of a person whose removal takes them in another order.
         await tx.query("delete from dashboard_sessions where token_hash = $1", [replaces ?? ""]);
-        // Ended sessions that another transaction is deleting are left to it.
+        // Ended sessions that another transaction is deleting are left to it. Idle ones stay until
+        // `expires_at`: an index of `seen_at` would be written whenever a session is used.
         await tx.query(
           `delete from dashboard_sessions where token_hash = any(array(
-             select token_hash from dashboard_sessions where expires_at <= $1 or seen_at <= $2
+             select token_hash from dashboard_sessions where expires_at <= $1
              for update skip locked))`,
-          [now, idleSince],
+          [now],
         );
         // A person who has just been removed gets no session, and is asked to sign in.
         if (!person) return;

@@ -8,7 +8,7 @@ import type { Journal, JournalObserver, JournalOptions } from "./journal.ts";
 import { encodeEnd, recordOf } from "./calls.ts";
 import { removeReplayed, type Replayed, replayFiles, type WriteReplayed } from "./recovery.ts";
 import { encodeRecord } from "./records.ts";
-import { RejectedRecords } from "./rejected.ts";
+import { type ExpiredRecords, type JournalLimits, RejectedRecords } from "./rejected.ts";
 import { refuseCrowding, Relief } from "./relief.ts";
 import { OpenCalls, type PendingEnd, refused, SpilledRecords } from "./state.ts";
 import { Segment } from "./segment.ts";
@@ -199,6 +199,10 @@ export class FileJournal implements Journal {
 
   removeUnreadable(): Promise<void> {
     return this.#rejected.removeUnreadable();
+  }
+
+  expire(limits: JournalLimits): Promise<ExpiredRecords> {
+    return this.#rejected.expire(limits);
   }
 
   async replay(write: WriteReplayed): Promise<Replayed> {

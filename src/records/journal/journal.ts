@@ -2,6 +2,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import { FileJournal } from "./file_journal.ts";
 import { removeRewritten, segmentNames } from "./files.ts";
+import type { ExpiredRecords, JournalLimits } from "./rejected.ts";
 import type { Replayed, Unreadable, WriteReplayed } from "./recovery.ts";
 import type { SegmentFile } from "./segment_file.ts";
 
@@ -49,6 +50,11 @@ export interface Journal {
   eraseRejected(isErased: (interaction: SettledCall) => boolean): Promise<number>;
   /** Removes every file of unreadable bytes, since it can't be known whose data they hold. */
   removeUnreadable(): Promise<void>;
+  /**
+   * Removes records and payloads that are older than the limits from `rejected.jsonl`, and files of
+   * unreadable bytes that were saved before the limit of payloads.
+   */
+  expire(limits: JournalLimits): Promise<ExpiredRecords>;
   /**
    * Passes the records of earlier processes to `write`, oldest first, in batches; removes their
    * files once all are written. Calls without an end are passed as they began. If `write` returns

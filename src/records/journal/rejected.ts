@@ -1,8 +1,21 @@
 import { Buffer } from "node:buffer";
 import { Turns } from "../../base/turns.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
+import type { Media } from "../../shared/media.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
 import { damagedNames, rejectedName, writeDurably, writeSynced } from "./files.ts";
+
+/** Before when calls arrived whose records and payloads are not kept any longer. */
+export interface JournalLimits {
+  rowsBefore: Date | undefined;
+  payloadsBefore: Date;
+}
+
+export interface ExpiredRecords {
+  /** Records that were removed or lost their payload. */
+  rejected: number;
+  unreadableFiles: number;
+}
 
 /** `rejected.jsonl` and the files of unreadable bytes; one change at a time. */
 export class RejectedRecords {
@@ -22,23 +35,42 @@ export class RejectedRecords {
     return this.#next(async () => {
       using file = await Deno.open(this.#path, { create: true, append: true, mode: 0o600 });
       const { size } = await file.stat();
-      const json = interactionToJson(size < wholeBytes ? interaction : withoutPayload(interaction));
-      const line = `{"reason":${JSON.stringify(reason)},"interaction":${json}}\n`;
-      await writeSynced(file, Buffer.from(line));
+      const line = lineOf(reason, size < wholeBytes ? interaction : withoutPayload(interaction));
+      await writeSynced(file, Buffer.from(`${line}\n`));
     });
   }
 
   /** Removes the lines of erased calls; returns their number. */
   erase(isErased: (interaction: SettledCall) => boolean): Promise<number> {
-    return this.#next(() => eraseLines(this.#path, isErased));
+    return this.#next(() => changeLines(this.#path, (call) => isErased(call) ? undefined : call));
   }
 
   removeUnreadable(): Promise<void> {
-    return this.#next(async () => {
-      for (const name of await damagedNames(this.#directory)) {
-        await Deno.remove(`${this.#directory}/${name}`);
-      }
-    });
+    return this.#next(async () => void await this.#removeUnreadable());
+  }
+
+  /** See `Journal.expire`. */
+  expire({ rowsBefore, payloadsBefore }: JournalLimits): Promise<ExpiredRecords> {
+    return this.#next(async () => ({
+      rejected: await changeLines(this.#path, (call) => {
+        if (rowsBefore && call.createdAt < rowsBefore) return undefined;
+        return call.createdAt < payloadsBefore && hasPayload(call) ? withoutPayload(call) : call;
+      }),
+      unreadableFiles: await this.#removeUnreadable(payloadsBefore),
+    }));
+  }
+
+  /** A file is as old as the start that found its bytes. */
+  async #removeUnreadable(before?: Date): Promise<number> {
+    let removed = 0;
+    for (const name of await damagedNames(this.#directory)) {
+      const path = `${this.#directory}/${name}`;
+      const { mtime } = await Deno.stat(path);
+      if (before && mtime && mtime >= before) continue;
+      await Deno.remove(path);
+      removed++;
+    }
+    return removed;
   }
 
   get #path(): string {
@@ -58,8 +90,15 @@ export class RejectedRecords {
  */
 const wholeBytes = 64 * 1024 * 1024;
 
-function withoutPayload({ media: _media, retained: _retained, ...row }: SettledCall): SettledCall {
+function withoutPayload(
+  { media: _media, retained: _retained, vendorAnswer: _answer, ...row }: SettledCall,
+): SettledCall {
   return { ...row, requestText: null, responseText: null, payloadTruncated: true };
+}
+
+function hasPayload({ requestText, responseText, media, retained, vendorAnswer }: SettledCall) {
+  return requestText !== null || responseText !== null ||
+    [media, retained, vendorAnswer].some((part) => part !== undefined);
 }
 
 /** Returns the number of records that the store has rejected so far. */
@@ -68,27 +107,35 @@ export async function countRejected(directory: string): Promise<number> {
   return bytes?.reduce((lines, byte) => byte === 0x0a ? lines + 1 : lines, 0) ?? 0;
 }
 
-async function eraseLines(
+/**
+ * Replaces the record of each line by what `change` gives; undefined: removes the line. Gives the
+ * number of lines that changed; the others stay as they are.
+ */
+async function changeLines(
   path: string,
-  isErased: (interaction: SettledCall) => boolean,
+  change: (interaction: SettledCall) => SettledCall | undefined,
 ): Promise<number> {
   const bytes = await Deno.readFile(path).catch(onlyMissing);
   if (bytes === undefined) return 0;
   const lines = new TextDecoder().decode(bytes).split("\n").filter((line) => line !== "");
   const remaining: string[] = [];
+  let changed = 0;
   const turns = new Turns();
   for (const line of lines) {
     // A line may be compared with thousands of tombstones.
     await turns.pause();
     // Incomplete lines, left by a crash, are dropped too.
-    const interaction = interactionOfLine(line);
-    if (interaction !== undefined && !isErased(interaction)) remaining.push(line);
+    const rejected = rejectedOfLine(line);
+    const result = rejected && change(rejected.interaction);
+    if (result !== rejected?.interaction || result === undefined) changed++;
+    if (result === undefined) continue;
+    remaining.push(result === rejected!.interaction ? line : lineOf(rejected!.reason, result));
   }
-  if (remaining.length === lines.length) return 0;
+  if (changed === 0) return 0;
   const text = remaining.map((line) => `${line}\n`).join("");
   await writeDurably(`${path}.new`, [Buffer.from(text)]);
   await Deno.rename(`${path}.new`, path);
-  return lines.length - remaining.length;
+  return changed;
 }
 
 /**
@@ -113,11 +160,15 @@ export async function moveAside(from: string, to: string): Promise<void> {
   }
 }
 
-function interactionOfLine(line: string): SettledCall | undefined {
+function lineOf(reason: string, interaction: SettledCall): string {
+  return `{"reason":${JSON.stringify(reason)},"interaction":${interactionToJson(interaction)}}`;
+}
+
+function rejectedOfLine(line: string): { reason: string; interaction: SettledCall } | undefined {
   try {
-    const { interaction } = JSON.parse(line) as { interaction: unknown };
-    const { media: _media, ...row } = interactionFromJson(JSON.stringify(interaction));
-    return row;
+    const { reason, interaction } = JSON.parse(line) as { reason: string; interaction: unknown };
+    const { media, ...row } = interactionFromJson(JSON.stringify(interaction));
+    return { reason, interaction: media ? { ...row, media: media as Media[] } : row };
   } catch {
     return undefined;
   }

@@ -32,7 +32,7 @@ import { createInteractionRepository } from "./interaction_repository.ts";
 import { listInteractions } from "./interactions_list.ts";
 import { countInteractions, readInteractions } from "./interactions_read.ts";
 import { readInteractionLines } from "./interaction_lines.ts";
-import { ensurePartitions, eraseBefore, partitionsInUse } from "./partitions.ts";
+import { ensurePartitions, eraseBefore, partitionsInUse, partitionsUntil } from "./partitions.ts";
 import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
 
 /**
@@ -73,6 +73,7 @@ export function createAnalyticsStore(
         return { ...erased, mediaRefs };
       }),
     eraseRowsBefore: (limit) => unlessBusy(() => eraseBefore(database, "interactions", limit)),
+    relationsBefore: async (limit) => [...await partitionsUntil(database, limit), "media"],
     partitionsInUse: () => partitionsInUse(database),
   };
 }

@@ -105,8 +105,12 @@ const batchBlocks: Readonly<Record<Partitioned, number>> = {
   interactions: 128,
   interaction_payloads: 8,
 };
-/** How long `drop table` waits for readers; later queries queue behind it. */
-const dropWaitMs = 1000;
+/**
+ * How long `drop table` waits for readers; later queries queue behind it. Less than PostgreSQL's
+ * `deadlock_timeout`: where a writer waits in turn for what `dropPartition` has counted, the drop
+ * is what gives way.
+ */
+const dropWaitMs = 500;
 
 /**
  * Erases rows older than `limit`: drops partitions that are older as a whole, and deletes other
@@ -134,6 +138,16 @@ export async function eraseBefore(
   return erased;
 }
 
+/** The partitions that `eraseBefore` looks at. */
+export async function partitionsUntil(database: Queryable, limit: Date): Promise<string[]> {
+  const tables = ["interactions", "interaction_payloads"] as const;
+  const all = await Promise.all(tables.map(async (table) => {
+    const boundary = partitionOf(table, limit);
+    return (await partitionsOf(database, table)).filter((partition) => partition <= boundary);
+  }));
+  return all.flat();
+}
+
 /** Another process may drop a partition between two steps: nothing is left to delete in it. */
 function ifDropped(thrown: unknown): number {
   if (codeOf(thrown) === undefinedTable) return 0;
@@ -142,7 +156,10 @@ function ifDropped(thrown: unknown): number {
 
 const undefinedTable = "42P01";
 
-/** Drops a partition; false if a long-running reader would make others wait. */
+/**
+ * Drops a partition; false if a long-running reader would make others wait. A month's calls are
+ * counted while nothing is written to it, and before the drop locks all months against readers.
+ */
 async function dropPartition(
   database: Database,
   table: Partitioned,
@@ -151,12 +168,16 @@ async function dropPartition(
   try {
     await eraseAlone(database, async (tx) => {
       await tx.query(`set local lock_timeout = ${dropWaitMs}`);
+      if (table === "interactions") {
+        await tx.query(`lock table ${partition} in share mode`);
+        await countMonthErased(tx, ...spanOf(partition));
+      }
       await tx.query(`drop table if exists ${partition}`);
-      if (table === "interactions") await countMonthErased(tx, ...spanOf(partition));
     });
     return true;
   } catch (thrown) {
-    if (codeOf(thrown) === lockNotAvailable) return false;
+    // The latter: another process has dropped and counted it.
+    if ([lockNotAvailable, undefinedTable].includes(codeOf(thrown) ?? "")) return false;
     throw thrown;
   }
 }

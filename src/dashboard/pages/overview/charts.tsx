@@ -25,7 +25,7 @@ export function SpendChart({ overview, nameOf, partName, axis }: ChartsProps) {
     name: nameOf(value),
     tone: `tone-${at + 1}`,
     values: nanos.map(Number),
-    total: legendMoney(nanos.reduce((sum, one) => sum + one, 0n)),
+    total: usd(nanos.reduce((sum, one) => sum + one, 0n)),
   }));
   const rest = steps.map(({ costNanos }, at) =>
     layers.reduce((left, { nanos }) => left - nanos[at]!, costNanos)
@@ -36,7 +36,7 @@ export function SpendChart({ overview, nameOf, partName, axis }: ChartsProps) {
       name: "Others",
       tone: "tone-0",
       values: rest.map(Number),
-      total: legendMoney(others),
+      total: usd(others),
     }]
     : named;
   return (
@@ -52,13 +52,6 @@ export function SpendChart({ overview, nameOf, partName, axis }: ChartsProps) {
       {...axis}
     />
   );
-}
-
-/** Amounts that stand beside each other have the same precision. */
-function legendMoney(nanos: bigint): string {
-  if (nanos === 0n) return "$0";
-  if (nanos < 100_000n) return "< $0.0001";
-  return nanos >= 1_000_000_000n ? usd(nanos) : `$${(Number(nanos) / 1e9).toFixed(4)}`;
 }
 
 function spendDetail({ total }: Overview): string {

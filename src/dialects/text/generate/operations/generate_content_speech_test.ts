@@ -51,6 +51,24 @@ Deno.test("two speakers are a dialogue", () => {
   );
 });
 
+Deno.test("of an option in two spellings none is chosen", () => {
+  const encode = (options: Record<string, unknown>) => () =>
+    generateSpeechCodec.encode(speechAsk(model, { options }));
+  const config = { temperature: 1 };
+  refused(
+    encode({ generationConfig: config, generation_config: config }),
+    "provider_options.generation_config",
+    "duplicate field",
+  );
+  refused(
+    encode({ generation_config: { topK: 1, top_k: 2 } }),
+    "provider_options.generation_config.top_k",
+    "duplicate field",
+  );
+  const { generationConfig } = encode({ generation_config: { top_k: 2 } })().body;
+  assert.equal((generationConfig as { topK?: number }).topK, 2);
+});
+
 Deno.test("what the model doesn't have is refused with what it has", () => {
   const encode = (more: Parameters<typeof speechAsk>[1]) => () =>
     generateSpeechCodec.encode(speechAsk(model, more));

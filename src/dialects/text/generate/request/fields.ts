@@ -1,5 +1,6 @@
 import { invalidValue } from "../../../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { inOptions } from "../../../kernel/vendor_options.ts";
 
 /**
  * One object of a caller's request, and its path. The wire accepts every field in two spellings,
@@ -120,13 +121,27 @@ export function camelCase(name: string): string {
   return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** A request with camel case names, its own and those of its `generationConfig`. */
-export function camelNames(request: JsonRecord): JsonRecord {
-  const renamed = (record: JsonRecord): Record<string, unknown> =>
-    Object.fromEntries(Object.entries(record).map(([name, value]) => [camelCase(name), value]));
-  const { generationConfig: config, ...others } = renamed(request);
+/**
+ * A vendor's options with camel case names, their own and those of their `generationConfig`. Refuses
+ * one in both spellings, as a request's fields are.
+ */
+export function camelNames(options: JsonRecord): JsonRecord {
+  const { generationConfig: config, ...others } = renamed(options);
   if (config === undefined) return others;
-  return { ...others, generationConfig: isRecord(config) ? renamed(config) : config };
+  const path = new Fields(options, "").at("generationConfig");
+  return { ...others, generationConfig: isRecord(config) ? renamed(config, path) : config };
+}
+
+function renamed(options: JsonRecord, path = ""): Record<string, unknown> {
+  const found: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(options)) {
+    const name = camelCase(key);
+    if (Object.hasOwn(found, name)) {
+      throw invalidValue(inOptions(path === "" ? key : `${path}.${key}`), "duplicate field");
+    }
+    found[name] = value;
+  }
+  return found;
 }
 
 function snakeCase(name: string): string {

@@ -1,0 +1,61 @@
+import assert from "@std/assert";
+import { interaction } from "./samples.ts";
+import { openJournal } from "../../src/records/journal/journal.ts";
+
+const day = (days: number) => new Date(Date.UTC(2026, 10, days));
+
+/** A journal whose store has rejected a call on each of these days of the month. */
+async function withRejected(days: readonly number[]) {
+  const directory = await Deno.makeTempDir({ prefix: "rejected-" });
+  const journal = await openJournal(directory, { sync: "interval" });
+  for (const at of days) {
+    await journal.reject(
+      interaction(1, `t${at}`, {
+        ...{ createdAt: day(at), requestText: `said ${at}`, responseText: "answered" },
+        ...{ status: "failed", vendorAnswer: { status: 400, message: `quoted ${at}` } },
+        media: [{ sha256: "00", mimeType: "image/png", content: new Uint8Array([at]) }],
+      }),
+      "no such column",
+    );
+  }
+  const read = async () =>
+    (await Deno.readTextFile(`${directory}/rejected.jsonl`)).split("\n").slice(0, -1);
+  return {
+    ...{ directory, journal, read },
+    async [Symbol.asyncDispose]() {
+      await journal.close();
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+}
+
+Deno.test("rejected records go at the age of rows, what callers said at that of payloads", async () => {
+  await using at = await withRejected([1, 10, 20]);
+  const before = await at.read();
+  const counts = await at.journal.expire({ rowsBefore: day(5), payloadsBefore: day(15) });
+  assert.deepEqual(counts, { rejected: 2, unreadableFiles: 0 });
+  const [old, young, ...more] = await at.read();
+  assert.deepEqual([young, more], [before[2], []]);
+  assert.doesNotMatch(old!, /said|answered|quoted|"media"/);
+  const { reason, interaction } = JSON.parse(old!);
+  assert.deepEqual(
+    [reason, interaction.transactionId, interaction.payloadTruncated],
+    ["no such column", "t10", true],
+  );
+  // What is done is done.
+  const again = await at.journal.expire({ rowsBefore: undefined, payloadsBefore: day(15) });
+  assert.deepEqual(again, { rejected: 0, unreadableFiles: 0 });
+});
+
+Deno.test("unreadable bytes go at the age of payloads", async () => {
+  await using at = await withRejected([]);
+  const path = (number: number) => `${at.directory}/00000000000${number}.journal.damaged`;
+  for (const [number, saved] of [[1, day(1)], [2, day(20)]] as const) {
+    await Deno.writeTextFile(path(number), "bytes");
+    await Deno.utime(path(number), saved, saved);
+  }
+  const counts = await at.journal.expire({ rowsBefore: undefined, payloadsBefore: day(15) });
+  assert.deepEqual(counts, { rejected: 0, unreadableFiles: 1 });
+  assert.ok((await Deno.stat(path(2))).isFile);
+  await assert.rejects(Deno.stat(path(1)), Deno.errors.NotFound);
+});
