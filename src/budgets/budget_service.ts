@@ -1,9 +1,9 @@
 import type { AuditNote } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
 import { nanosToUsd } from "../base/money.ts";
+import { missingOption, OptionError } from "../shared/fault.ts";
 import {
   type Budget,
-  BudgetError,
   budgetLimits,
   type BudgetRequest,
   type BudgetScope,
@@ -22,10 +22,10 @@ export interface BudgetService {
   /**
    * Makes a budget, or replaces the one of the account with the same scope and span, whose spend
    * stays. A new one counts what its present period's calls were charged before. Calls of this
-   * process go by it at once, those of others within five seconds. Throws `BudgetError`.
+   * process go by it at once, those of others within five seconds. Throws `OptionError`.
    */
   set(request: BudgetRequest, actor: BudgetActor): Promise<StoredBudget>;
-  /** Changes limits alone. Undefined where there is none of this id. Throws `BudgetError`. */
+  /** Changes limits alone. Undefined where there is none of this id. Throws `OptionError`. */
   change(id: string, limits: ChangedLimits, actor: BudgetActor): Promise<StoredBudget | undefined>;
   /** False where there is none of this id; with an account, among its own. */
   remove(id: string, actor: BudgetActor, accountId?: number): Promise<boolean>;
@@ -57,12 +57,12 @@ export function createBudgetService(
       one.per === per && budgetScopeText(one.scope) === budgetScopeText(scope)
     );
     if (there) return there.limitNanos;
-    const why = "is missing: the limit after raise_until, since there is no budget yet";
-    throw new BudgetError("usd", why, true);
+    const why = "the limit after raise_until, since there is no budget yet";
+    throw missingOption("usd", why);
   };
   const checkRaised = (raised: ChangedLimits["raised"]) => {
     if (!raised || raised.until > clock.now()) return;
-    throw new BudgetError("raise_until", "expected a time to come");
+    throw new OptionError("raise_until", "expected a time to come");
   };
   return {
     async set(request, actor) {
@@ -75,7 +75,7 @@ export function createBudgetService(
         audit: (written) => note("budget.set", written, actor),
       });
       if (!stored) {
-        throw new BudgetError("on", `the account has ${budgetLimits.perAccount} budgets already`);
+        throw new OptionError("on", `the account has ${budgetLimits.perAccount} budgets already`);
       }
       await changed();
       return stored;

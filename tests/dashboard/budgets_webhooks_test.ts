@@ -51,14 +51,14 @@ Deno.test("an owner adds a webhook, whose secret is shown once, tests and remove
   const owner = await world().owner();
   const form = {
     url: "http://10.0.0.1/",
-    event: "export.ready\r\nbudget.reached",
+    events: "export.ready\r\nbudget.reached",
     credit_low_usd: "",
   };
   const wrong = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, form);
   assert.equal(wrong.status, 400);
   assert.match(wrong.text, /Expected a public https address/);
   const unknown = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, {
-    ...{ ...form, url: "https://hooks.invalid/x", event: "all" },
+    ...{ ...form, url: "https://hooks.invalid/x", events: "all" },
   });
   assert.match(unknown.text, /is no event; expected one of/);
   const added = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, {

@@ -1,6 +1,5 @@
 import { readStatedUsd } from "../../../base/money.ts";
 import {
-  BudgetError,
   budgetNameLengths,
   budgetScopeText,
   limitAt,
@@ -8,6 +7,7 @@ import {
   readBudgetSpan,
   type StoredBudget,
 } from "../../../budgets/budget.ts";
+import { OptionError } from "../../../shared/fault.ts";
 import { usd } from "../../amounts.ts";
 import {
   type Outcome,
@@ -18,7 +18,7 @@ import {
 } from "../../bind.tsx";
 import { actionsColumn, numberColumn, PostForm, Table } from "../../components.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
-import { type FieldErrors, sentence } from "../../faults.ts";
+import { submitOrExplain } from "../../faults.ts";
 import {
   blankForm,
   FormButtons,
@@ -68,34 +68,30 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
 }
 
 async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
-  try {
+  const { done: text, fieldErrors } = await submitOrExplain(async () => {
     const kind = form.text("kind");
     // End users differ by blanks around their names too; those of apps are trimmed in tags.
     const { name = "" } = kind === "user" ? form.filledExactly("name") : form.filled("name");
+    if (kind !== "account" && name === "") {
+      throw new OptionError("name", "enter the app's or the end user's name");
+    }
     const scope = readBudgetScope(kind === "account" ? kind : `${kind}:${name}`);
     const limitNanos = readStatedUsd(
       form.text("usd"),
-      (expected) => new BudgetError("usd", expected),
+      (expected) => new OptionError("usd", expected),
     );
     const per = readBudgetSpan(form.text("per"));
     await ctx.budgets.set({
       ...{ accountId: request.accountId, scope, per, limitNanos, raised: null },
     }, request.note("budget.set", "").actor);
-    const text = `Calls of ${nameText(budgetScopeText(scope))} are refused beyond ${
+    return `Calls of ${nameText(budgetScopeText(scope))} are refused beyond ${
       usd(limitNanos)
     } a ${per}.`;
-    return { to: address, notice: { kind: "done", text } };
-  } catch (thrown) {
-    if (!(thrown instanceof BudgetError)) throw thrown;
-    const isUnnamed = form.text("kind") !== "account" && form.text("name").trim() === "";
-    const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown, isUnnamed) };
-    return { ...formPage(request, shown), status: 400 };
+  }, (field) => field === "on" ? "name" : field);
+  if (fieldErrors) {
+    return { ...formPage(request, { values: form.values(), fieldErrors }), status: 400 };
   }
-}
-
-function fieldErrorsOf({ field, reason }: BudgetError, isUnnamed: boolean): FieldErrors {
-  if (field !== "on") return { [field]: sentence(reason) };
-  return { name: isUnnamed ? "Enter the app's or the end user's name." : sentence(reason) };
+  return { to: address, notice: { kind: "done", text } };
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {

@@ -1,8 +1,5 @@
-import {
-  type VirtualModelDefinition,
-  VirtualModelError,
-  virtualModelLimits,
-} from "../../../routing/virtual_model.ts";
+import { type VirtualModelDefinition, virtualModelLimits } from "../../../routing/virtual_model.ts";
+import { OptionError } from "../../../shared/fault.ts";
 import {
   orNotFound,
   type Outcome,
@@ -85,13 +82,13 @@ async function set(
     if (
       kind === "new" && (await ctx.virtualModels.list(accountId)).some((one) => one.name === name)
     ) {
-      throw new VirtualModelError("name", "there is a virtual model of this name already");
+      throw new OptionError("name", "there is a virtual model of this name already");
     }
     const shown = json.targets.map((one) => typeof one === "string" ? one : one.model).join(", ");
     const note = request.note("virtual_model.set", name, shown);
     await ctx.virtualModels.set(accountId, name, json, note);
   } catch (thrown) {
-    if (!(thrown instanceof VirtualModelError)) throw thrown;
+    if (!(thrown instanceof OptionError)) throw thrown;
     const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown) };
     return { ...formPage(ctx, request, kind, shown), status: 400 };
   }
@@ -112,10 +109,9 @@ function requestOf(form: Form) {
 }
 
 /** By the form's fields; of a list it says which line is wrong. */
-function fieldErrorsOf({ field, message }: VirtualModelError): FieldErrors {
+function fieldErrorsOf({ field, problem }: OptionError): FieldErrors {
   const [, list = "", index] = /^(\w+)(?:\[(\d+)\])?/.exec(field) ?? [];
-  const reason = field === "" ? message : message.slice(field.length + 2);
-  const text = sentence(reason);
+  const text = `${sentence(problem)}.`;
   return { [list]: index === undefined ? text : `Line ${Number(index) + 1}: ${text}` };
 }
 

@@ -1,6 +1,7 @@
 import { webhookEvents } from "../../../../contracts/admin/webhooks.ts";
 import { readStatedUsd } from "../../../base/money.ts";
-import { type Webhook, WebhookError, webhookLimits } from "../../../webhooks/webhook.ts";
+import { OptionError } from "../../../shared/fault.ts";
+import { type Webhook, webhookLimits } from "../../../webhooks/webhook.ts";
 import {
   NotFound,
   type Outcome,
@@ -11,7 +12,7 @@ import {
 } from "../../bind.tsx";
 import { actionsColumn, LinkLine, PostForm, Table } from "../../components.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
-import { type FieldErrors, sentence } from "../../faults.ts";
+import { submitOrExplain } from "../../faults.ts";
 import {
   blankForm,
   FormButtons,
@@ -62,40 +63,34 @@ export function webhookRoutes(app: Routes, ctx: PageContext): void {
 }
 
 async function add(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
-  try {
-    const { secret } = await ctx.webhooks.add({
+  const { done, fieldErrors } = await submitOrExplain(() =>
+    ctx.webhooks.add({
       accountId: request.accountId,
       url: form.text("url"),
-      events: listOf(form.text("event")),
+      events: listOf(form.text("events")),
       creditLowNanos: amountOf(form.text("credit_low_usd")),
-    }, request.note("webhook.added", "").actor);
-    return {
-      title: "New webhook",
-      section: "settings",
-      body: (
-        <div class="panel">
-          <p>The secret that signs requests to this address. It is shown only now.</p>
-          <div class="secret">
-            <code>{secret.reveal()}</code>
-          </div>
-          <LinkLine href={address} primary>Done</LinkLine>
-        </div>
-      ),
-    };
-  } catch (thrown) {
-    if (!(thrown instanceof WebhookError)) throw thrown;
-    const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown) };
-    return { ...formPage(request, shown), status: 400 };
+    }, request.note("webhook.added", "").actor), (field) => field);
+  if (fieldErrors) {
+    return { ...formPage(request, { values: form.values(), fieldErrors }), status: 400 };
   }
+  return {
+    title: "New webhook",
+    section: "settings",
+    body: (
+      <div class="panel">
+        <p>The secret that signs requests to this address. It is shown only now.</p>
+        <div class="secret">
+          <code>{done.secret.reveal()}</code>
+        </div>
+        <LinkLine href={address} primary>Done</LinkLine>
+      </div>
+    ),
+  };
 }
 
 function amountOf(text: string): bigint | null {
   if (text === "") return null;
-  return readStatedUsd(text, (expected) => new WebhookError("credit_low_usd", expected));
-}
-
-function fieldErrorsOf({ field, reason }: WebhookError): FieldErrors {
-  return { [field]: sentence(reason) };
+  return readStatedUsd(text, (expected) => new OptionError("credit_low_usd", expected));
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
@@ -171,7 +166,7 @@ function formPage(request: PageRequest, shown: Shown): Page {
         />
         <TextArea
           {...shown}
-          id="event"
+          id="events"
           label="Events"
           hint={`One a line; empty: all of ${webhookEvents.join(", ")}.`}
           placeholder="budget.reached"
