@@ -1,4 +1,4 @@
-import { Fault, OptionError } from "../shared/fault.ts";
+import { OptionError } from "../shared/fault.ts";
 import { isTagValue, maxTagLength } from "../shared/prompt_tags.ts";
 import type { ApiKey } from "./api_key.ts";
 
@@ -87,8 +87,7 @@ export function missingCap(
 export function refuseUncapped(changed: CappedKey): void {
   const lack = missingCap(changed);
   if (lack === undefined) return;
-  const message = `cap_day_usd: the key has expected_output_tokens, so it needs ${lack}.`;
-  throw new Fault("invalid_value", { param: "cap_day_usd", message });
+  throw new OptionError("cap_day_usd", `the key has expected_output_tokens, so it needs ${lack}`);
 }
 
 function shown(name: string): string {
