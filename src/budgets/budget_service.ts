@@ -1,5 +1,6 @@
 import type { AuditNote } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
+import { defined } from "../base/defined.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { missingOption, OptionError } from "../shared/fault.ts";
 import {
@@ -31,7 +32,7 @@ export interface BudgetService {
   remove(id: string, actor: BudgetActor, accountId?: number): Promise<boolean>;
   /** Those of one account, or of all, with what is spent of them in the present period. */
   list(accountId?: number): Promise<StoredBudget[]>;
-  find(id: string): Promise<StoredBudget | undefined>;
+  find(id: string, accountId?: number): Promise<StoredBudget | undefined>;
 }
 
 export interface BudgetServiceDeps {
@@ -91,16 +92,15 @@ export function createBudgetService(
     },
     async remove(id, actor, accountId) {
       const removed = await store.remove(id, {
-        ...(accountId === undefined ? {} : { accountId }),
+        ...defined({ accountId }),
         audit: (budget) => note("budget.removed", budget, actor),
       });
       await changed();
       return removed !== undefined;
     },
-    list: (accountId) =>
-      store.list({ ...(accountId === undefined ? {} : { accountId }), now: clock.now() }),
-    async find(id) {
-      const [found] = await store.list({ id, now: clock.now() });
+    list: (accountId) => store.list({ ...defined({ accountId }), now: clock.now() }),
+    async find(id, accountId) {
+      const [found] = await store.list({ id, ...defined({ accountId }), now: clock.now() });
       return found;
     },
   };

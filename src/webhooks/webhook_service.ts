@@ -1,6 +1,7 @@
 import { webhookEvents } from "../../contracts/admin/webhooks.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
+import { defined } from "../base/defined.ts";
 import type { Secret } from "../base/secret.ts";
 import { OptionError } from "../shared/fault.ts";
 import type { Permit } from "../vendors/public_target.ts";
@@ -34,7 +35,7 @@ export interface WebhookService {
   /** False where there is none of this id; with an account, among its own. */
   remove(id: string, actor: AuditNote["actor"], accountId?: number): Promise<boolean>;
   list(accountId?: number): Promise<Webhook[]>;
-  find(id: string): Promise<Webhook | undefined>;
+  find(id: string, accountId?: number): Promise<Webhook | undefined>;
   /** Sends `webhook.test` as any event is sent. False where there is none of this id. */
   test(id: string, accountId?: number): Promise<boolean>;
 }
@@ -63,7 +64,7 @@ export function createWebhookService(
     detail: "",
   });
   const find = async (id: string, accountId?: number) => {
-    const [found] = await store.list({ id, ...(accountId === undefined ? {} : { accountId }) });
+    const [found] = await store.list({ id, ...defined({ accountId }) });
     return found;
   };
   return {
@@ -99,12 +100,12 @@ export function createWebhookService(
     },
     async remove(id, actor, accountId) {
       const removed = await store.remove(id, {
-        ...(accountId === undefined ? {} : { accountId }),
+        ...defined({ accountId }),
         audit: (hook) => note("webhook.removed", hook, actor),
       });
       return removed !== undefined;
     },
-    list: (accountId) => store.list(accountId === undefined ? {} : { accountId }),
+    list: (accountId) => store.list(defined({ accountId })),
     find,
     async test(id, accountId) {
       const hook = await find(id, accountId);

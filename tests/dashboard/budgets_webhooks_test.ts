@@ -39,7 +39,7 @@ Deno.test("an owner sets a budget, calls are refused by it at once, and removes 
   const id = await idOf("budget");
   assert.equal((await owner.get(`${budgets}/remove?id=other`)).status, 404);
   const remove = `${budgets}/remove?id=${id}`;
-  assert.equal((await owner.submit(remove, `${budgets}/remove`, { id })).location, budgets);
+  assert.equal((await owner.submit(remove, remove, {})).location, budgets);
   assert.deepEqual(await list("budget"), []);
   assert.equal((await call())[0], 200);
   const { text } = await owner.get("/dashboard/settings/audit");
@@ -77,7 +77,7 @@ Deno.test("an owner adds a webhook, whose secret is shown once, tests and remove
   const id = await idOf("webhook");
   assert.equal((await owner.submit(webhooks, `${webhooks}/test`, { id })).location, webhooks);
   const remove = `${webhooks}/remove?id=${id}`;
-  assert.equal((await owner.submit(remove, `${webhooks}/remove`, { id })).location, webhooks);
+  assert.equal((await owner.submit(remove, remove, {})).location, webhooks);
   assert.deepEqual(await list("webhook"), []);
 });
 

@@ -10,6 +10,7 @@ import {
 import { OptionError } from "../../../shared/fault.ts";
 import { usd } from "../../amounts.ts";
 import {
+  orNotFound,
   type Outcome,
   type Page,
   type PageContext,
@@ -17,6 +18,7 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { actionsColumn, numberColumn, PostForm, Table } from "../../components.tsx";
+import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { submitOrExplain } from "../../faults.ts";
 import {
@@ -30,8 +32,7 @@ import {
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import { nameText } from "../../format.ts";
-import { removalRoutes, RemoveLink } from "./removal.tsx";
-import { settingsList } from "./settings_page.tsx";
+import { RemoveLink, settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/budgets";
 
@@ -46,24 +47,23 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
   );
   app.get(`${address}/new`, "owner", (request) => formPage(request, blankForm));
   app.post(`${address}/new`, "owner", (form, request) => set(ctx, form, request));
-  removalRoutes(app, {
-    ...{ address, noun: "budget", field: "id" },
-    async find(id, request) {
-      const all = await ctx.budgets.list(request.accountId);
-      return all.find((one) => one.id === id);
-    },
+  confirmationRoutes(app, {
+    ...{ path: `${address}/remove`, back: address, role: "owner", section: "settings" },
+    ...{ title: "Remove budget", button: "Remove" },
+    find: async ({ query, accountId }) =>
+      orNotFound(await ctx.budgets.find(query("id") ?? "", accountId)),
     consequence: (budget) => (
-      <>
+      <p>
         Calls of <code>{nameText(budgetScopeText(budget.scope))}</code> are no longer limited to
         {" "}
         {usd(budget.limitNanos)} per {budget.per}.
-      </>
+      </p>
     ),
-    remove(id, request) {
+    async act({ id }, request) {
       const { actor } = request.note("budget.removed", "");
-      return ctx.budgets.remove(id, actor, request.accountId);
+      await ctx.budgets.remove(id, actor, request.accountId);
+      return { to: address, notice: { kind: "done", text: "The budget is removed." } };
     },
-    done: () => "The budget is removed.",
   });
 }
 

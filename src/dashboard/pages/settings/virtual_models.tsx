@@ -9,6 +9,7 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { actionsColumn, Badge, PostForm, Table, TimeCell } from "../../components.tsx";
+import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { type FieldErrors, sentence } from "../../faults.ts";
 import {
@@ -23,8 +24,7 @@ import {
   TextField,
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
-import { removalRoutes, RemoveLink } from "./removal.tsx";
-import { settingsList } from "./settings_page.tsx";
+import { RemoveLink, settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/models";
 
@@ -47,20 +47,22 @@ export function virtualModelRoutes(app: Routes, ctx: PageContext): void {
     await modelOf(ctx, request, form.text("name"));
     return await set(ctx, form, request, "change");
   });
-  removalRoutes(app, {
-    ...{ address, noun: "virtual model", field: "name" },
-    find: (name, request) => modelOf(ctx, request, name),
+  confirmationRoutes(app, {
+    ...{ path: `${address}/remove`, back: address, role: "owner", section: "settings" },
+    ...{ title: "Remove virtual model", button: "Remove" },
+    find: (request) => modelOf(ctx, request, request.query("name")),
     consequence: ({ name }) => (
-      <>
+      <p>
         Calls that name <code>{name}</code>{" "}
         are refused from then on, unless the service or a vendor has a model of this name.
-      </>
+      </p>
     ),
-    remove(name, request) {
+    async act({ name }, request) {
       const note = request.note("virtual_model.removed", name);
-      return ctx.virtualModels.remove(request.accountId, name, note);
+      await ctx.virtualModels.remove(request.accountId, name, note);
+      const text = `The virtual model ${name} is removed.`;
+      return { to: address, notice: { kind: "done", text } };
     },
-    done: (name) => `The virtual model ${name} is removed.`,
   });
 }
 

@@ -4,6 +4,7 @@ import { OptionError } from "../../../shared/fault.ts";
 import { type Webhook, webhookLimits } from "../../../webhooks/webhook.ts";
 import {
   NotFound,
+  orNotFound,
   type Outcome,
   type Page,
   type PageContext,
@@ -11,6 +12,7 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { actionsColumn, LinkLine, PostForm, Table } from "../../components.tsx";
+import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { submitOrExplain } from "../../faults.ts";
 import {
@@ -23,8 +25,7 @@ import {
   TextField,
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
-import { removalRoutes, RemoveLink } from "./removal.tsx";
-import { settingsList } from "./settings_page.tsx";
+import { RemoveLink, settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/webhooks";
 
@@ -38,22 +39,21 @@ export function webhookRoutes(app: Routes, ctx: PageContext): void {
   );
   app.get(`${address}/new`, "owner", (request) => formPage(request, blankForm));
   app.post(`${address}/new`, "owner", (form, request) => add(ctx, form, request));
-  removalRoutes(app, {
-    ...{ address, noun: "webhook", field: "id" },
-    async find(id, request) {
-      const all = await ctx.webhooks.list(request.accountId);
-      return all.find((one) => one.id === id);
-    },
-    consequence: (hook) => (
-      <>
-        Nothing more is sent to <code>{hook.url}</code>; what waits for it is dropped.
-      </>
+  confirmationRoutes(app, {
+    ...{ path: `${address}/remove`, back: address, role: "owner", section: "settings" },
+    ...{ title: "Remove webhook", button: "Remove" },
+    find: async ({ query, accountId }) =>
+      orNotFound(await ctx.webhooks.find(query("id") ?? "", accountId)),
+    consequence: ({ url }) => (
+      <p>
+        Nothing more is sent to <code>{url}</code>; what waits for it is dropped.
+      </p>
     ),
-    remove(id, request) {
+    async act({ id }, request) {
       const { actor } = request.note("webhook.removed", "");
-      return ctx.webhooks.remove(id, actor, request.accountId);
+      await ctx.webhooks.remove(id, actor, request.accountId);
+      return { to: address, notice: { kind: "done", text: "The webhook is removed." } };
     },
-    done: () => "The webhook is removed.",
   });
   app.post(`${address}/test`, "owner", async (form, request) => {
     if (!await ctx.webhooks.test(form.text("id"), request.accountId)) throw new NotFound();
