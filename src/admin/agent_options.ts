@@ -1,5 +1,4 @@
 import { agentNames } from "../../contracts/admin/keys.ts";
-import { OptionError } from "../administration/administration.ts";
 import { checkedKeyDefaults } from "../administration/key_administration.ts";
 import { defined } from "../base/defined.ts";
 import { agentLines, type AgentName, agentTitles, isAgentName } from "../keys/agents.ts";
@@ -21,7 +20,7 @@ export const agentUsage = `[--for ${
 
 /**
  * The defaults that the options set: with `--for` the agent's name is the app tag unless another is
- * given. Undefined where there are none. Throws `UsageError`, naming the option.
+ * given. Undefined where there are none. Throws what names the option.
  */
 export async function readAgentOptions(
   values: Values,
@@ -35,12 +34,7 @@ export async function readAgentOptions(
   const expected = optional(values, "expected-output-tokens");
   const expectedOutputTokens = expected === undefined ? undefined : wholeNumber(expected);
   const defaults = defined({ agent, app, defaultModel, models, expectedOutputTokens });
-  try {
-    return await checkedKeyDefaults(defaults, caps, isModel);
-  } catch (thrown) {
-    if (!(thrown instanceof OptionError)) throw thrown;
-    throw new UsageError(`--${thrown.field.replaceAll("_", "-")}: ${thrown.problem}`);
-  }
+  return await checkedKeyDefaults(defaults, caps, isModel);
 }
 
 function readAgent(values: Values): AgentName | undefined {

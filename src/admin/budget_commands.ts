@@ -1,7 +1,6 @@
 import { commandLine } from "../audit/audit.ts";
 import { nanosToUsd } from "../base/money.ts";
 import {
-  BudgetError,
   budgetJson,
   budgetScopeText,
   limitAt,
@@ -12,7 +11,6 @@ import {
 import type { BudgetService } from "../budgets/budget_service.ts";
 import type { Clock } from "../base/clock.ts";
 import type { AccountStore } from "../keys/account.ts";
-import { rethrowing } from "../shared/fault.ts";
 import {
   accountOption,
   chosenAccount,
@@ -72,15 +70,9 @@ async function setBudget(deps: BudgetCommandDeps, values: Values): Promise<Comma
   const per = required(values, "per");
   const limits = limitsOf(amounts(values), timeOption(values, "raise-until"));
   const owner = await chosenAccount(deps.accounts, values);
-  const stored = await rethrowing(BudgetError, usageOfBudget, async () => {
-    const budget = { accountId: owner.id, scope: readBudgetScope(on), per: readBudgetSpan(per) };
-    return await deps.budgets.set({ ...budget, ...limits }, commandLine);
-  });
+  const budget = { accountId: owner.id, scope: readBudgetScope(on), per: readBudgetSpan(per) };
+  const stored = await deps.budgets.set({ ...budget, ...limits }, commandLine);
   return done(budgetJson(stored), [shown(stored, deps.clock.now())]);
-}
-
-function usageOfBudget({ field, reason }: BudgetError): UsageError {
-  return new UsageError(`--${field.replace("_", "-")}: ${reason}`);
 }
 
 function amounts(values: Values): bigint[] {

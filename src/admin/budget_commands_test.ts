@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { BudgetRequest } from "../budgets/budget.ts";
-import { BudgetError } from "../budgets/budget.ts";
+import { OptionError } from "../shared/fault.ts";
 import { type BudgetCommandDeps, budgetCommands } from "./budget_commands.ts";
 import { runCommandOf } from "./commands.ts";
 
@@ -18,7 +18,7 @@ async function run(...argv: string[]) {
     budgets: {
       set(request) {
         set = request;
-        if (request.scope.name === "full") throw new BudgetError("raise_until", "expected more");
+        if (request.scope.name === "full") throw new OptionError("raise_until", "expected more");
         return Promise.resolve({
           ...{ ...request, limitNanos: request.limitNanos ?? 5n * 10n ** 9n, id: "b1" },
           ...{ createdAt: new Date("2026-11-01T00:00:00Z"), spentNanos: 1n, leasedNanos: 0n },

@@ -1,11 +1,11 @@
 import type { ParseArgsConfig } from "node:util";
 import { errors } from "../../contracts/kernel/errors.ts";
-import type { Administrator, OptionError } from "../administration/administration.ts";
+import type { Administrator } from "../administration/administration.ts";
 import { commandLine } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
 import { readStatedUsd } from "../base/money.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
-import { isStoreAway, messageOf } from "../shared/fault.ts";
+import { isStoreAway, messageOf, type OptionError } from "../shared/fault.ts";
 import { momentOf } from "../shared/time_span.ts";
 
 /** What a command prints: one JSON value with `--json`, else lines for people. */
@@ -28,8 +28,11 @@ export function commandFailure(thrown: unknown): string {
 }
 
 /** What is wrong with an option, in the words of the command line. */
-export function usageOf({ field, problem }: OptionError): UsageError {
-  return new UsageError(`--${field.split("[", 1)[0]!.replaceAll("_", "-")} ${problem}`);
+export function usageOf({ code, field, problem }: OptionError): UsageError {
+  const option = `--${field.split("[", 1)[0]!.replaceAll("_", "-")}`;
+  // "--rpm is missing: …"
+  const colon = code === "missing_required_field" ? "" : ":";
+  return new UsageError(`${option}${colon} ${problem}`);
 }
 
 /** The operator's command line as who changes something. */

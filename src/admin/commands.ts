@@ -1,5 +1,4 @@
 import { createAccount as makeAccount } from "../administration/account_administration.ts";
-import { OptionError } from "../administration/administration.ts";
 import { apiKeyJson, createApiKey, revokeApiKey } from "../administration/key_administration.ts";
 import type { Account, AccountStore, Tier } from "../keys/account.ts";
 import type { ApiKey, NewApiKey } from "../keys/api_key.ts";
@@ -7,7 +6,7 @@ import { didYouMean } from "../base/nearest_names.ts";
 import { scopeNamed } from "./deps.ts";
 import { shownVendor } from "../vendors/shown_vendor.ts";
 import { cacheTtlForm, readCacheTtl } from "../response_cache/cache_ttl.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, OptionError } from "../shared/fault.ts";
 import {
   accountOption,
   chosenAccount,

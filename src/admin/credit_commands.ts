@@ -1,8 +1,8 @@
-import { OptionError } from "../administration/administration.ts";
 import { creditJson, grantAmount, grantCredit } from "../administration/credit_administration.ts";
 import { defined } from "../base/defined.ts";
 import type { Clock } from "../base/clock.ts";
 import { nanosToUsd } from "../base/money.ts";
+import { OptionError } from "../shared/fault.ts";
 import type { AccountStore } from "../keys/account.ts";
 import type { Credit, Ledger } from "../credit/ledger.ts";
 import {

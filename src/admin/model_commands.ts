@@ -1,5 +1,5 @@
 import type { AccountStore } from "../keys/account.ts";
-import { shownTargets, VirtualModelError } from "../routing/virtual_model.ts";
+import { shownTargets } from "../routing/virtual_model.ts";
 import type { VirtualModels } from "../routing/virtual_models.ts";
 import {
   virtualModelRemoved,
@@ -7,7 +7,7 @@ import {
   virtualModelView,
 } from "../administration/virtual_model_administration.ts";
 import type { Clock } from "../base/clock.ts";
-import { messageOf, rethrowing } from "../shared/fault.ts";
+import { messageOf, OptionError, rethrowing } from "../shared/fault.ts";
 import {
   accountOption,
   chosenAccount,
@@ -69,7 +69,7 @@ async function setModel(
   const owner = await chosenAccount(deps.accounts, values);
   const note = virtualModelSet(commandLineAt(deps.clock), owner.id, name!);
   const stored = await rethrowing(
-    VirtualModelError,
+    OptionError,
     ({ field, message }) =>
       new UsageError(field === "name" ? message : `standard input: ${message}`),
     () => deps.openVirtualModels().set(owner.id, name!, json, note),

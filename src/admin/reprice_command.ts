@@ -4,6 +4,7 @@ import type { Administrator } from "../administration/administration.ts";
 import type { PricedCallQuery } from "../records/analytics_store.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
 import { type ModelCorrection, reprice } from "../repricing/reprice.ts";
+import { OptionError } from "../shared/fault.ts";
 import { resolveTarget } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
 import {
@@ -13,7 +14,6 @@ import {
   findAccount,
   optional,
   timeOption,
-  UsageError,
   type Values,
 } from "./command.ts";
 import type { PriceCommandDeps } from "./price_commands_deps.ts";
@@ -77,13 +77,13 @@ function queryOf(values: Values, registry: Registry): Omit<PricedCallQuery, "acc
   const since = timeOption(values, "since");
   const until = timeOption(values, "until");
   if (since && until && since >= until) {
-    throw new UsageError("--until: expected a time after --since");
+    throw new OptionError("until", "expected a time after since");
   }
   const named = optional(values, "vendor");
   const vendor = named === undefined ? undefined : registry.find(named);
   if (named !== undefined && !vendor) {
     const labels = registry.all.map(({ label }) => label).join(", ");
-    throw new UsageError(`--vendor ${named}: expected one of ${labels}, or an alias`);
+    throw new OptionError("vendor", `expected one of ${labels}, or an alias, got '${named}'`);
   }
   const model = optional(values, "model");
   const target = model === undefined ? undefined : targetOf(registry, vendor, model);
@@ -95,7 +95,7 @@ function targetOf(registry: Registry, vendor: ReturnType<Registry["find"]>, mode
   try {
     return resolveTarget(registry, vendor, model);
   } catch {
-    throw new UsageError(`--model ${model}: expected a model such as vendor-b/gpt-5-mini`);
+    throw new OptionError("model", `expected one such as vendor-b/gpt-5-mini, got '${model}'`);
   }
 }
 

@@ -1,10 +1,8 @@
 import { changeAccountLimits } from "../administration/account_administration.ts";
-import { OptionError } from "../administration/administration.ts";
 import type { Clock } from "../base/clock.ts";
 import type { AccountStore, Tier } from "../keys/account.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
 import { maxRateNumber } from "../rate_limits/rate_limit.ts";
-import { rethrowing } from "../shared/fault.ts";
 import {
   type Command,
   commandLineAt,
@@ -14,7 +12,6 @@ import {
   optional,
   textOption,
   UsageError,
-  usageOf,
   type Values,
 } from "./command.ts";
 
@@ -49,11 +46,8 @@ async function changeTier(
     rpm: number(values, "rpm"),
     burst: number(values, "burst"),
   };
-  const changed = await rethrowing(
-    OptionError,
-    usageOf,
-    () => changeAccountLimits(deps, commandLineAt(deps.clock), account, options),
-  );
+  const by = commandLineAt(deps.clock);
+  const changed = await changeAccountLimits(deps, by, account, options);
   const { id, name, requestsPerMinute, burst } = changed;
   return done({ id, name, tier: changed.tier, requests_per_minute: requestsPerMinute, burst }, [
     `Account '${name}' is ${tier} now: ${requestsPerMinute} requests a minute, burst ${burst}.`,

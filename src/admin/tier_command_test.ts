@@ -2,7 +2,8 @@ import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 import type { ApiKey, ApiKeyStore } from "../keys/api_key.ts";
-import { UsageError } from "./command.ts";
+import { OptionError } from "../shared/fault.ts";
+import { UsageError, usageOf } from "./command.ts";
 import { tierCommands } from "./tier_command.ts";
 
 function setup(start: Partial<Account> = {}) {
@@ -55,7 +56,7 @@ Deno.test("enterprise takes its numbers, and keeps those it has", async () => {
 
 const wrong: [string, Record<string, string>, RegExp][] = [
   ["gold", {}, /'gold' is no tier/],
-  ["free", { rpm: "9" }, /fixed numbers/],
+  ["free", { rpm: "9" }, /^--rpm: free has fixed numbers$/],
   ["enterprise", {}, /--rpm is missing/],
   ["enterprise", { rpm: "9" }, /--burst is missing/],
   ["enterprise", { rpm: "0", burst: "9" }, /--rpm 0: expected a whole number from 1/],
@@ -68,7 +69,10 @@ Deno.test("wrong words change nothing", async () => {
   for (const [tier, values, message] of wrong) {
     await assert.rejects(
       run(tier, values),
-      (thrown: unknown) => thrown instanceof UsageError && message.test(thrown.message),
+      (refused: unknown) => {
+        const thrown = refused instanceof OptionError ? usageOf(refused) : refused;
+        return thrown instanceof UsageError && message.test(thrown.message);
+      },
       `${tier} ${JSON.stringify(values)}`,
     );
   }

@@ -1,7 +1,7 @@
 import { commandLine } from "../audit/audit.ts";
 import type { AccountStore } from "../keys/account.ts";
-import { rethrowing } from "../shared/fault.ts";
-import { type Webhook, WebhookError, webhookJson } from "../webhooks/webhook.ts";
+import { OptionError, rethrowing } from "../shared/fault.ts";
+import { type Webhook, webhookJson } from "../webhooks/webhook.ts";
 import type { WebhookService } from "../webhooks/webhook_service.ts";
 import {
   accountOption,
@@ -67,8 +67,8 @@ async function addWebhook(deps: WebhookCommandDeps, values: Values): Promise<Com
   const owner = await chosenAccount(deps.accounts, values);
   const added = { accountId: owner.id, url, events, creditLowNanos };
   const { webhook, secret } = await rethrowing(
-    WebhookError,
-    ({ message }) => new UsageError(`--${message}`),
+    OptionError,
+    ({ field, problem }) => new UsageError(`--${field === "events" ? "event" : field}: ${problem}`),
     () => deps.webhooks.add(added, commandLine),
   );
   const value = secret.reveal();

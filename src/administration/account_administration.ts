@@ -1,8 +1,8 @@
 import { type Account, type AccountStore, type Tier, tierLimits } from "../keys/account.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
 import { maxRateNumber } from "../rate_limits/rate_limit.ts";
-import { Fault } from "../shared/fault.ts";
-import { type Administrator, missingOption, noteBy, OptionError } from "./administration.ts";
+import { Fault, missingOption, OptionError } from "../shared/fault.ts";
+import { type Administrator, noteBy } from "./administration.ts";
 
 /**
  * Makes an account of the tier free, without credit. Throws `OptionError`, and

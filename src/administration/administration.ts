@@ -2,7 +2,7 @@ import { type Actor, type AuditNote, keyAsActor } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 import type { ApiKey } from "../keys/api_key.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, OptionError } from "../shared/fault.ts";
 
 /** Who changes something, and when; command line and API differ in this alone. */
 export interface Administrator {
@@ -48,25 +48,6 @@ export async function accountFilter(
   id: number | undefined,
 ): Promise<Account | undefined> {
   return id === undefined ? undefined : await accountOf(accounts, id);
-}
-
-/**
- * An option that can't be as it is; `field` is its name in the API (`cap_day_usd`). To callers it is
- * `invalid_value`, on the command line wrong usage.
- */
-export class OptionError extends Fault {
-  constructor(
-    readonly field: string,
-    readonly problem: string,
-    code: "invalid_value" | "missing_required_field" = "invalid_value",
-  ) {
-    super(code, { param: field, message: `${field}: ${problem}.` });
-  }
-}
-
-/** A field without which the others mean nothing. */
-export function missingOption(field: string, why: string): OptionError {
-  return new OptionError(field, `is missing: ${why}`, "missing_required_field");
 }
 
 /** The rows of a page out of one row more than it has, and where the next one begins. */

@@ -1,6 +1,5 @@
 import { parseUsd } from "../base/money.ts";
 import {
-  BudgetError,
   type RaisedLimit,
   readBudgetScope,
   readBudgetSpan,
@@ -8,9 +7,9 @@ import {
 } from "../budgets/budget.ts";
 import type { BudgetService } from "../budgets/budget_service.ts";
 import type { Account } from "../keys/account.ts";
-import { Fault, rethrowing } from "../shared/fault.ts";
+import { Fault, missingOption } from "../shared/fault.ts";
 import { momentOf } from "../shared/time_span.ts";
-import { type Administrator, missingOption, OptionError } from "./administration.ts";
+import type { Administrator } from "./administration.ts";
 
 /** Limits as callers name them; amounts are decimal strings in USD. */
 export interface BudgetLimitOptions {
@@ -20,21 +19,19 @@ export interface BudgetLimitOptions {
 }
 
 /** Makes or replaces a budget of an account. Throws `OptionError`. */
-export function setBudget(
+export async function setBudget(
   budgets: Pick<BudgetService, "set">,
   { actor }: Administrator,
   account: Account,
   options: BudgetLimitOptions & { on: string; per: string },
 ): Promise<StoredBudget> {
-  return naming(() =>
-    budgets.set({
-      accountId: account.id,
-      scope: readBudgetScope(options.on),
-      per: readBudgetSpan(options.per),
-      ...(options.usd === undefined ? {} : { limitNanos: parseUsd(options.usd, 9) }),
-      raised: raisedBy(options) ?? null,
-    }, actor)
-  );
+  return await budgets.set({
+    accountId: account.id,
+    scope: readBudgetScope(options.on),
+    per: readBudgetSpan(options.per),
+    ...(options.usd === undefined ? {} : { limitNanos: parseUsd(options.usd, 9) }),
+    raised: raisedBy(options) ?? null,
+  }, actor);
 }
 
 /** Changes a budget's limits. Throws `OptionError` and `Fault("budget_not_found")`. */
@@ -44,12 +41,10 @@ export async function changeBudget(
   id: string,
   options: BudgetLimitOptions,
 ): Promise<StoredBudget> {
-  const changed = await naming(() =>
-    budgets.change(id, {
-      limitNanos: options.usd === undefined ? undefined : parseUsd(options.usd, 9),
-      raised: raisedBy(options),
-    }, actor)
-  );
+  const changed = await budgets.change(id, {
+    limitNanos: options.usd === undefined ? undefined : parseUsd(options.usd, 9),
+    raised: raisedBy(options),
+  }, actor);
   if (!changed) throw noBudget(id);
   return changed;
 }
@@ -68,10 +63,4 @@ function raisedBy({ raise_until, raised_usd }: BudgetLimitOptions): RaisedLimit 
     throw missingOption("raise_until", "how long raised_usd is the limit");
   }
   return raise_until === null ? null : undefined;
-}
-
-function naming<T>(run: () => Promise<T>): Promise<T> {
-  const optionError = ({ field, reason, isMissing }: BudgetError) =>
-    new OptionError(field, reason, isMissing ? "missing_required_field" : "invalid_value");
-  return rethrowing(BudgetError, optionError, run);
 }

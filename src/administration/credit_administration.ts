@@ -1,7 +1,8 @@
 import { nanosToUsd, parseStatedUsd } from "../base/money.ts";
 import type { Credit, Ledger } from "../credit/ledger.ts";
 import type { Account } from "../keys/account.ts";
-import { type Administrator, noteBy, OptionError } from "./administration.ts";
+import { OptionError } from "../shared/fault.ts";
+import { type Administrator, noteBy } from "./administration.ts";
 
 /** The amount of a grant in nano-dollars, of a text such as `2.50`. Throws `OptionError`. */
 export function grantAmount(text: string): bigint {

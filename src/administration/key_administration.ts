@@ -5,9 +5,9 @@ import type { Secret } from "../base/secret.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 import type { ApiKey, ApiKeyChange, ApiKeyStore, NewApiKey } from "../keys/api_key.ts";
 import { mintKey } from "../keys/credential.ts";
-import { checkKeyDefaults, type KeyDefaults, KeyDefaultsError } from "../keys/key_defaults.ts";
-import { Fault } from "../shared/fault.ts";
-import { type Administrator, noteBy, OptionError } from "./administration.ts";
+import { checkKeyDefaults, type KeyDefaults } from "../keys/key_defaults.ts";
+import { Fault, OptionError } from "../shared/fault.ts";
+import { type Administrator, noteBy } from "./administration.ts";
 
 /** What a key is to be; the rest is made. */
 export type NewKeyOptions = Omit<NewApiKey, "id" | "accountId" | "prefix" | "hash">;
@@ -45,15 +45,6 @@ export async function createApiKey(
   return { key, value };
 }
 
-/** The option that sets each default. */
-const defaultOptions: Readonly<Record<keyof KeyDefaults, string>> = {
-  agent: "for",
-  app: "app",
-  defaultModel: "default_model",
-  models: "map",
-  expectedOutputTokens: "expected_output_tokens",
-};
-
 /**
  * The defaults of a new key; undefined where there are none. Its app is trimmed, as tags and the names
  * of budgets are. Throws `OptionError`.
@@ -65,17 +56,7 @@ export async function checkedKeyDefaults(
 ): Promise<KeyDefaults | undefined> {
   const defaults = { ...others, ...(app === undefined ? {} : { app: app.trim() }) };
   if (Object.keys(defaults).length === 0) return undefined;
-  const { models = {}, defaultModel } = defaults;
-  const existing = new Set<string>();
-  for (const name of new Set([...Object.values(models), ...defaultModel ? [defaultModel] : []])) {
-    if (await isModel(name)) existing.add(name);
-  }
-  try {
-    checkKeyDefaults(defaults, caps, (name) => existing.has(name));
-  } catch (thrown) {
-    if (!(thrown instanceof KeyDefaultsError)) throw thrown;
-    throw new OptionError(defaultOptions[thrown.field], thrown.message);
-  }
+  await checkKeyDefaults(defaults, caps, isModel);
   return defaults;
 }
 

@@ -1,9 +1,9 @@
 import type { Account } from "../keys/account.ts";
 import { parseVendorKey, type StoredVendorKey, type VendorKeyStore } from "../keys/vendor_key.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { Fault, messageOf, OptionError } from "../shared/fault.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { canStoreKeyOf } from "../vendors/stored_keys.ts";
-import { type Administrator, noteBy, OptionError } from "./administration.ts";
+import { type Administrator, noteBy } from "./administration.ts";
 
 export interface VendorKeyAdministrationDeps {
   registry: Registry;

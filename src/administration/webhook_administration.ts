@@ -2,10 +2,10 @@ import { defined } from "../base/defined.ts";
 import { parseUsd } from "../base/money.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Account } from "../keys/account.ts";
-import { Fault, rethrowing } from "../shared/fault.ts";
-import { type Webhook, WebhookError } from "../webhooks/webhook.ts";
+import { Fault } from "../shared/fault.ts";
+import type { Webhook } from "../webhooks/webhook.ts";
 import type { WebhookService } from "../webhooks/webhook_service.ts";
-import { type Administrator, OptionError } from "./administration.ts";
+import type { Administrator } from "./administration.ts";
 
 /** A webhook as callers name it; the amount is a decimal string in USD. */
 export interface NewWebhookOptions {
@@ -29,9 +29,7 @@ export async function addWebhook(
   { url, events = [], credit_low_usd }: NewWebhookOptions,
 ): Promise<{ webhook: Webhook; secret: Secret }> {
   const creditLowNanos = credit_low_usd === undefined ? null : parseUsd(credit_low_usd, 9);
-  return await naming(() =>
-    webhooks.add({ accountId: account.id, url, events, creditLowNanos }, actor)
-  );
+  return await webhooks.add({ accountId: account.id, url, events, creditLowNanos }, actor);
 }
 
 /** Changes the fields that are there. Throws `OptionError` and `Fault("webhook_not_found")`. */
@@ -43,15 +41,9 @@ export async function changeWebhook(
 ): Promise<Webhook> {
   const creditLowNanos = typeof low === "string" ? parseUsd(low, 9) : low;
   const change = defined({ url, events, creditLowNanos });
-  const changed = await naming(() => webhooks.change(id, change, actor));
+  const changed = await webhooks.change(id, change, actor);
   if (!changed) throw noWebhook(id);
   return changed;
-}
-
-function naming<T>(run: () => Promise<T>): Promise<T> {
-  return rethrowing(WebhookError, ({ field, reason }) => {
-    return new OptionError(field === "event" ? "events" : field, reason);
-  }, run);
 }
 
 export function noWebhook(id: string): Fault {

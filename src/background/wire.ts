@@ -3,18 +3,10 @@ import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { Database } from "../database/database.ts";
 import type { StoredResponseCache } from "../relay/conversation/stored_response_cache.ts";
 import type { ResponseCache } from "../response_cache/response_cache.ts";
-import type { ReadMeasure } from "../shared/metrics.ts";
 import { Background } from "./background.ts";
 import { BackgroundRunner, type BackgroundRunnerDeps } from "./runner.ts";
 import { createBackgroundCalls } from "./store/background.ts";
 import { workerIdOf } from "../work_queue/store/claims.ts";
-
-/** The service of background calls, what works on them, and their metrics. */
-export interface BackgroundServices {
-  background: Background;
-  backgroundRunner: BackgroundRunner;
-  backgroundGauges: Readonly<Record<string, ReadMeasure>>;
-}
 
 export function createBackgroundServices(
   deps: Omit<BackgroundRunnerDeps, "store"> & {
@@ -27,7 +19,7 @@ export function createBackgroundServices(
     idempotency: Pick<Idempotency, "erase">;
     newId: () => string;
   },
-): BackgroundServices {
+) {
   const { database, processId, newId, ...runnerDeps } = deps;
   const store = createBackgroundCalls(database, workerIdOf({ processId, run: newId() }));
   const runner = new BackgroundRunner({ ...runnerDeps, store });
@@ -42,3 +34,6 @@ export function createBackgroundServices(
     },
   };
 }
+
+/** Where background calls live, and who works on them. */
+export type BackgroundServices = ReturnType<typeof createBackgroundServices>;

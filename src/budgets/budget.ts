@@ -7,6 +7,7 @@ import type {
   LeaseTaken,
   OpenLease,
 } from "../credit/ledger.ts";
+import { OptionError } from "../shared/fault.ts";
 import { isTagValue, maxTagLength } from "../shared/prompt_tags.ts";
 import { longestEndUser } from "../shared/storable_text.ts";
 import { startOfDay, startOfMonth } from "../shared/time_span.ts";
@@ -138,37 +139,27 @@ export interface BudgetStore {
   takeBack(processId: string): Promise<LeasesReturned>;
 }
 
-/** What is wrong with a budget, in one line that begins with `field`. */
-export class BudgetError extends Error {
-  override name = "BudgetError";
-
-  /** `isMissing`: the field is required, but absent. */
-  constructor(readonly field: string, readonly reason: string, readonly isMissing = false) {
-    super(`${field}: ${reason}`);
-  }
-}
-
 const scopeForm = "expected account, app:NAME or user:ID";
 
 /**
  * Reads `account`, `app:NAME` or `user:ID`, with a name that calls can carry. Apps' names are
  * trimmed, as prompt tags are; end users' ids are not, since they may differ by blanks alone.
- * Throws `BudgetError`.
+ * Throws `OptionError`.
  */
 export function readBudgetScope(text: string): BudgetScope {
   if (text === "account") return { kind: "account", name: "" };
   const [, kind, written = ""] = /^(app|user):(.+)$/s.exec(text) ?? [];
   const name = kind === "app" ? written.trim() : written;
   if (name === "") {
-    throw new BudgetError("on", `'${text.slice(0, 100)}' is not valid; ${scopeForm}`);
+    throw new OptionError("on", `'${text.slice(0, 100)}' is not valid; ${scopeForm}`);
   }
   if (kind === "app" && !isTagValue(name)) {
     const most = `at most ${budgetNameLengths.app} characters and no control characters`;
-    throw new BudgetError("on", `the name of an app has ${most}`);
+    throw new OptionError("on", `the name of an app has ${most}`);
   }
   if (name.length > budgetNameLengths.user) {
     const most = `at most ${budgetNameLengths.user} characters`;
-    throw new BudgetError("on", `the id of an end user has ${most}`);
+    throw new OptionError("on", `the id of an end user has ${most}`);
   }
   return { kind: kind as "app" | "user", name };
 }
@@ -177,10 +168,10 @@ export function budgetScopeText({ kind, name }: BudgetScope): string {
   return kind === "account" ? kind : `${kind}:${name}`;
 }
 
-/** Throws `BudgetError`. */
+/** Throws `OptionError`. */
 export function readBudgetSpan(text: string): BudgetSpan {
   if (text === "day" || text === "month") return text;
-  throw new BudgetError("per", `'${text.slice(0, 100)}' is not valid; expected day or month`);
+  throw new OptionError("per", `'${text.slice(0, 100)}' is not valid; expected day or month`);
 }
 
 /** The first moment of the day or month of UTC that `at` is in. */

@@ -1,9 +1,10 @@
 import type { AuditNote } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
+import { defined } from "../base/defined.ts";
 import { nanosToUsd } from "../base/money.ts";
+import { missingOption, OptionError } from "../shared/fault.ts";
 import {
   type Budget,
-  BudgetError,
   budgetLimits,
   type BudgetRequest,
   type BudgetScope,
@@ -22,10 +23,10 @@ export interface BudgetService {
   /**
    * Creates a budget, or replaces the account's budget with the same scope and span, whose spend
    * stays. A new one also counts what its current period's calls were charged before. It applies to
-   * calls of this process at once, to those of others within five seconds. Throws `BudgetError`.
+   * calls of this process at once, to those of others within five seconds. Throws `OptionError`.
    */
   set(request: BudgetRequest, actor: BudgetActor): Promise<StoredBudget>;
-  /** Changes only limits. Undefined where there is none of this id. Throws `BudgetError`. */
+  /** Changes only limits. Undefined where there is none of this id. Throws `OptionError`. */
   change(id: string, limits: ChangedLimits, actor: BudgetActor): Promise<StoredBudget | undefined>;
   /** Removes a budget. False where there is none of this id, or none of this account. */
   remove(id: string, actor: BudgetActor, accountId?: number): Promise<boolean>;
@@ -33,7 +34,7 @@ export interface BudgetService {
    * Lists the budgets of one account, or of all accounts, with their spend in the current period.
    */
   list(accountId?: number): Promise<StoredBudget[]>;
-  find(id: string): Promise<StoredBudget | undefined>;
+  find(id: string, accountId?: number): Promise<StoredBudget | undefined>;
 }
 
 export interface BudgetServiceDeps {
@@ -59,12 +60,12 @@ export function createBudgetService(
       one.per === per && budgetScopeText(one.scope) === budgetScopeText(scope)
     );
     if (there) return there.limitNanos;
-    const why = "is missing: the limit after raise_until, since there is no budget yet";
-    throw new BudgetError("usd", why, true);
+    const why = "the limit after raise_until, since there is no budget yet";
+    throw missingOption("usd", why);
   };
   const checkRaised = (raised: ChangedLimits["raised"]) => {
     if (!raised || raised.until > clock.now()) return;
-    throw new BudgetError("raise_until", "expected a time to come");
+    throw new OptionError("raise_until", "expected a time to come");
   };
   return {
     async set(request, actor) {
@@ -77,7 +78,7 @@ export function createBudgetService(
         audit: (written) => note("budget.set", written, actor),
       });
       if (!stored) {
-        throw new BudgetError("on", `the account has ${budgetLimits.perAccount} budgets already`);
+        throw new OptionError("on", `the account has ${budgetLimits.perAccount} budgets already`);
       }
       await changed();
       return stored;
@@ -93,16 +94,15 @@ export function createBudgetService(
     },
     async remove(id, actor, accountId) {
       const removed = await store.remove(id, {
-        ...(accountId === undefined ? {} : { accountId }),
+        ...defined({ accountId }),
         audit: (budget) => note("budget.removed", budget, actor),
       });
       await changed();
       return removed !== undefined;
     },
-    list: (accountId) =>
-      store.list({ ...(accountId === undefined ? {} : { accountId }), now: clock.now() }),
-    async find(id) {
-      const [found] = await store.list({ id, now: clock.now() });
+    list: (accountId) => store.list({ ...defined({ accountId }), now: clock.now() }),
+    async find(id, accountId) {
+      const [found] = await store.list({ id, ...defined({ accountId }), now: clock.now() });
       return found;
     },
   };

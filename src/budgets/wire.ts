@@ -4,25 +4,11 @@ import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import { removedMinutes } from "../shared/change_feed.ts";
 import { type BudgetScope, oldestPeriod } from "./budget.ts";
-import { type BudgetCache, createBudgetCache } from "./budget_cache.ts";
-import { type BudgetGauges, createBudgetGauges } from "./budget_gauges.ts";
-import { type BudgetHolds, createBudgetHolds } from "./budget_holds.ts";
-import { type BudgetService, createBudgetService } from "./budget_service.ts";
+import { createBudgetCache } from "./budget_cache.ts";
+import { createBudgetGauges } from "./budget_gauges.ts";
+import { createBudgetHolds } from "./budget_holds.ts";
+import { createBudgetService } from "./budget_service.ts";
 import { createBudgetStore } from "./store/budgets.ts";
-
-/** The limits on what accounts, apps and end users spend. */
-export interface BudgetServices {
-  budgets: BudgetService;
-  budgetCache: BudgetCache;
-  budgetHolds: BudgetHolds;
-  budgetGauges: BudgetGauges;
-  /** Gives back what a process held before it was restarted. */
-  takeBackBudgets: (processId: string) => Promise<void>;
-  /** Gives back what dead processes held. */
-  sweepBudgetLeases: () => Promise<void>;
-  /** Deletes removed budgets, and periods that are long over. */
-  sweepBudgets: () => Promise<void>;
-}
 
 export function createBudgets(
   { database, processId, leaseSeconds, clock, log, newId, chargedSince }: {
@@ -34,7 +20,7 @@ export function createBudgets(
     newId: () => string;
     chargedSince: (accountId: number, scope: BudgetScope, since: Date) => Promise<bigint>;
   },
-): BudgetServices {
+) {
   const store = createBudgetStore(database);
   const budgetCache = createBudgetCache(store);
   const budgetHolds = createBudgetHolds({
@@ -50,8 +36,14 @@ export function createBudgets(
       },
     }),
     ...{ budgetCache, budgetHolds, budgetGauges: createBudgetGauges({ store, clock }) },
-    takeBackBudgets: async (id) => void await store.takeBack(id),
+    /** Returns what a process held before it was restarted. */
+    takeBackBudgets: async (id: string) => void await store.takeBack(id),
+    /** Returns what processes held that are gone. */
     sweepBudgetLeases: async () => void await store.sweepExpired(),
+    /** Forgets removed budgets and periods that are long over. */
     sweepBudgets: () => store.sweep(removedMinutes, oldestPeriod(clock.now())),
   };
 }
+
+/** What accounts, apps and end users may spend. */
+export type BudgetServices = ReturnType<typeof createBudgets>;

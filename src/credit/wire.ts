@@ -3,15 +3,9 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import type { Ledger } from "./ledger.ts";
-import { createReservations, type Reservations } from "./reservations.ts";
-import { createSpendCaps, type SpendCaps } from "./spend_cap.ts";
+import { createReservations } from "./reservations.ts";
+import { createSpendCaps } from "./spend_cap.ts";
 import { createSpend } from "./store/spend.ts";
-
-/** What pays for calls and limits them: credit, and the caps of keys. */
-export interface CreditServices {
-  reservations: Reservations;
-  spendCaps: SpendCaps;
-}
 
 export function createCredit({ database, ledger, processId, leaseSeconds, clock, log, newId }: {
   database: Database;
@@ -22,7 +16,7 @@ export function createCredit({ database, ledger, processId, leaseSeconds, clock,
   clock: Clock;
   log: Log;
   newId: () => string;
-}): CreditServices {
+}) {
   const shared = database.kind === "postgres";
   return {
     reservations: createReservations({
@@ -31,3 +25,6 @@ export function createCredit({ database, ledger, processId, leaseSeconds, clock,
     spendCaps: createSpendCaps({ store: createSpend(database), clock }),
   };
 }
+
+/** What calls are paid from: credit, and the caps of keys. */
+export type CreditServices = ReturnType<typeof createCredit>;

@@ -43,6 +43,8 @@ export interface PageRequest {
   /** A segment of the path. */
   param(name: string): string;
   query(name: string): string | undefined;
+  /** Path and query. */
+  address: string;
   /** All that stands behind the path's question mark. */
   fields: URLSearchParams;
   header(name: string): string | undefined;
@@ -243,6 +245,7 @@ async function requestOf(ctx: PageContext, context: Context): Promise<PageReques
     signal: context.req.raw.signal,
     param: (name) => idOf(context.req.param(name) ?? ""),
     query: (name) => context.req.query(name),
+    address: pathOf(new URL(context.req.url)),
     fields: new URL(context.req.url).searchParams,
     header: (name) => context.req.header(name),
     end: async () => {

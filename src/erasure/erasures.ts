@@ -70,13 +70,10 @@ export function createErasureIndex(clock: Clock): ErasureIndex {
 
 /** The deletions that later calls of their accounts stand behind. */
 class LatestDeletions {
-  readonly #clock: Pick<Clock, "monotonicMs">;
   /** By account; `knownMs` is of the monotonic clock. */
   readonly #latest = new Map<number, { beforeMs: number; knownMs: number }>();
 
-  constructor(clock: Pick<Clock, "monotonicMs">) {
-    this.#clock = clock;
-  }
+  constructor(readonly clock: Pick<Clock, "monotonicMs">) {}
 
   add({ accountId, before, transactionIds }: Tombstone): void {
     // No later call has one of these ids.
@@ -85,7 +82,7 @@ class LatestDeletions {
     const latest = this.#latest.get(accountId);
     // Calls that arrived since the earlier one was read are recorded as after both.
     if (latest !== undefined && latest.beforeMs >= beforeMs) return;
-    this.#latest.set(accountId, { beforeMs, knownMs: this.#clock.monotonicMs() });
+    this.#latest.set(accountId, { beforeMs, knownMs: this.clock.monotonicMs() });
   }
 
   /** See `ErasureIndex`. */
@@ -97,7 +94,7 @@ class LatestDeletions {
   }
 
   prune(): void {
-    const limit = this.#clock.monotonicMs() - rememberMs;
+    const limit = this.clock.monotonicMs() - rememberMs;
     for (const [accountId, { knownMs }] of this.#latest) {
       if (knownMs <= limit) this.#latest.delete(accountId);
     }

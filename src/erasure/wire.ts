@@ -10,33 +10,13 @@ import type { StoredResponseCache } from "../relay/conversation/stored_response_
 import type { ReadMeasure } from "../shared/metrics.ts";
 import type { ExportEraser } from "./deletion.ts";
 import { Deletions } from "./deletions.ts";
-import { createErasures, type ErasureIndex, type Erasures } from "./erasures.ts";
+import { createErasures, type ErasureIndex } from "./erasures.ts";
 import { covers } from "./tombstone.ts";
 import { createDeletions } from "./store/deletions.ts";
 import { createTombstoneFile } from "./store/tombstone_file.ts";
 import { createVacuum } from "./store/vacuum.ts";
 import { workerIdOf } from "../work_queue/store/claims.ts";
-import type { VacuumReport } from "./vacuum.ts";
 import { createVacuumJob, type VacuumJob } from "./vacuum_job.ts";
-
-/** What erases records, and keeps them erased. */
-export interface ErasureServices {
-  deletions: Deletions;
-  arrivalOf: ErasureIndex["arrivalOf"];
-  deletionGauges: Readonly<Record<string, ReadMeasure>>;
-  /** Rewrites every file that may hold erased text. */
-  scrub: () => Promise<VacuumReport>;
-  /** Leaves no erased text in this process's journal. */
-  leaveNoErasedText: () => Promise<void>;
-  /**
-   * Applies again what a restored store has lost; before the first call. Those that stand in other
-   * directories are kept from now on.
-   */
-  restoreTombstones: (otherDirs: readonly string[]) => Promise<void>;
-  erasures: Erasures;
-  vacuum: VacuumJob;
-  sweepErasureFeed: () => Promise<void>;
-}
 
 export interface ErasureOptions {
   database: Database;
@@ -60,7 +40,7 @@ export interface ErasureOptions {
   exports: ExportEraser | undefined;
 }
 
-export function createErasureServices(options: ErasureOptions): ErasureServices {
+export function createErasureServices(options: ErasureOptions) {
   const { database, analytics, analyticsStore, processId, clock, log, newId } = options;
   const { erasureIndex, flushRecords, journal } = options;
   const compactJournal = async () => {
@@ -109,9 +89,12 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     deletions,
     arrivalOf: erasureIndex.arrivalOf,
     deletionGauges: gaugesOf(deletions, vacuum),
+    /** Rewrites every file that may hold erased text. */
     scrub: () => vacuum.all(),
+    /** Leaves no erased text in this process's journal. */
     leaveNoErasedText,
-    async restoreTombstones(otherDirs) {
+    /** Before the first call: applies what a restored store has lost, and keeps what others have. */
+    async restoreTombstones(otherDirs: readonly string[]) {
       for (const directory of otherDirs) await file.add(await fileIn(directory).read());
       for (const tombstone of await file.read()) {
         if (!await store.restore(tombstone)) continue;
@@ -126,7 +109,13 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
   };
 }
 
-function gaugesOf(deletions: Deletions, scrubbing: VacuumJob): ErasureServices["deletionGauges"] {
+/** What erases records, and keeps them erased. */
+export type ErasureServices = ReturnType<typeof createErasureServices>;
+
+function gaugesOf(
+  deletions: Deletions,
+  scrubbing: VacuumJob,
+): Readonly<Record<string, ReadMeasure>> {
   return {
     gateway_deletions_waiting: {
       help: "Deletions that are not done yet",

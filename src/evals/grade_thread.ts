@@ -42,15 +42,12 @@ export function createGradeThread(limitMs = 2_000): GradeThread {
 }
 
 class Threads implements GradeThread {
-  readonly #limitMs: number;
   readonly #turns = createFairQueue({ atOnce: threadsAtOnce, atOncePerKey: 1 });
   readonly #all = new Set<Thread>();
   readonly #free: Thread[] = [];
   #isClosed = false;
 
-  constructor(limitMs: number) {
-    this.#limitMs = limitMs;
-  }
+  constructor(readonly limitMs: number) {}
 
   async grade(rule: CallersRule, text: string | null, key = ""): Promise<Graded> {
     if (text !== null && text.length > maxGradedChars) {
@@ -67,7 +64,7 @@ class Threads implements GradeThread {
   async #grade(rule: CallersRule, text: string | null): Promise<Graded> {
     if (this.#isClosed) return { kind: "timeout" };
     const thread = this.#free.pop() ?? this.#begin();
-    const result = await thread.ask({ rule, text, limitMs: this.#limitMs });
+    const result = await thread.ask({ rule, text, limitMs: this.limitMs });
     if (!result) {
       thread.end();
       return { kind: "timeout" };
@@ -98,14 +95,12 @@ class Thread {
     deno: { permissions: { read: "inherit" } },
   });
   readonly #ready = Promise.withResolvers<boolean>();
-  readonly #onEnd: () => void;
   #answer: (result: GradeResult | undefined) => void = () => {};
   #rest: ReturnType<typeof setTimeout> | undefined;
   #nextId = 1;
   hasEnded = false;
 
-  constructor(onEnd: () => void) {
-    this.#onEnd = onEnd;
+  constructor(readonly onEnd: () => void) {
     this.#worker.onmessage = ({ data }: MessageEvent<GradeResult | typeof gradeReady>) => {
       if (data === gradeReady) this.#ready.resolve(true);
       else this.#answer(data);
@@ -147,6 +142,6 @@ class Thread {
     this.#worker.terminate();
     this.#ready.resolve(false);
     this.#answer(undefined);
-    this.#onEnd();
+    this.onEnd();
   }
 }

@@ -3,24 +3,12 @@ import { createFairQueue } from "../base/fair_queue.ts";
 import type { Database } from "../database/database.ts";
 import type { AnalyticsReads, AnalyticsStore } from "../records/analytics_store.ts";
 import { Fault, overLimit } from "../shared/fault.ts";
-import type { EvalStore } from "./eval.ts";
 import type { EvalRunDeps } from "./eval_run.ts";
 import { EvalRunner } from "./eval_runner.ts";
 import { createGradeThread } from "./grade_thread.ts";
 import { createEvals } from "./store/evals.ts";
 import { createEvalWork } from "./store/eval_work.ts";
 import { workerIdOf } from "../work_queue/store/claims.ts";
-
-/** Where evaluations live, and who works on them. */
-export interface EvalServices {
-  evals: EvalStore;
-  /**
-   * Why a grader can't be used, undefined when it can. Throws `rate_limit_exceeded` when too many of
-   * the account wait to be read.
-   */
-  graderProblem: (accountId: number, grader: Grader) => Promise<string | undefined>;
-  evalRunner: EvalRunner;
-}
 
 /** Graders of one account that wait to be read; with the default limit that is half a minute. */
 const gradersWaiting = 16;
@@ -35,7 +23,7 @@ export function createEvalServices(
     processId: string;
     newId: () => string;
   },
-): EvalServices {
+) {
   const { database, analyticsStore, fairAnalytics, processId, newId, ...runDeps } = deps;
   const graders = createGradeThread();
   // One of an account at a time, so that its runs wait for one new grader at most.
@@ -49,7 +37,11 @@ export function createEvalServices(
   const work = createEvalWork(database, { workerId, analytics: analyticsStore });
   return {
     evals: createEvals(database, fairAnalytics),
-    async graderProblem(accountId, grader) {
+    /**
+     * Why a grader can't be used, undefined when it can. Throws `rate_limit_exceeded` when too many of
+     * the account wait to be read.
+     */
+    async graderProblem(accountId: number, grader: Grader): Promise<string | undefined> {
       if (grader.type !== "json_schema" && grader.type !== "regex") return undefined;
       const key = String(accountId);
       const graded = await intake.run(key, () => graders.grade(grader, null, key));
@@ -61,6 +53,9 @@ export function createEvalServices(
     evalRunner: new EvalRunner({ ...runDeps, work, graders }),
   };
 }
+
+/** Where evaluations live, and who works on them. */
+export type EvalServices = ReturnType<typeof createEvalServices>;
 
 function manyGraders(): Fault {
   return overLimit(

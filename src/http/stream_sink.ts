@@ -11,7 +11,6 @@ export function sendPushed(stream: PushedStream, outgoing: ServerResponse): void
 }
 
 class StreamSink implements ByteSink {
-  readonly #outgoing: ServerResponse;
   #feed: SinkFeed | undefined;
   #pieces: Uint8Array[] = [];
   #bytes = 0;
@@ -20,12 +19,10 @@ class StreamSink implements ByteSink {
   /** The caller's connection takes no more for now. */
   #isFull = false;
 
-  constructor(outgoing: ServerResponse) {
-    this.#outgoing = outgoing;
-  }
+  constructor(readonly outgoing: ServerResponse) {}
 
   start(stream: PushedStream): void {
-    const outgoing = this.#outgoing;
+    const outgoing = this.outgoing;
     outgoing.once("close", () => this.#feed?.cancel("the caller has left"));
     outgoing.on("drain", () => {
       this.#isFull = false;
@@ -52,7 +49,7 @@ class StreamSink implements ByteSink {
   fail(reason: unknown): void {
     this.#flush();
     this.#hasEnded = true;
-    breakOff(this.#outgoing, reason);
+    breakOff(this.outgoing, reason);
   }
 
   /** After what is being done now: more of the same read may follow. */
@@ -64,7 +61,7 @@ class StreamSink implements ByteSink {
 
   #flush(): void {
     this.#isFlushing = false;
-    const outgoing = this.#outgoing;
+    const outgoing = this.outgoing;
     const bytes = this.#bytes;
     const pieces = this.#pieces;
     this.#pieces = [];

@@ -7,14 +7,8 @@ import type { AnalyticsStore } from "../records/analytics_store.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
 import { isStoreAway, messageOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
-import { createIdempotency, type Duplicate, type Idempotency } from "./idempotency.ts";
+import { createIdempotency, type Duplicate } from "./idempotency.ts";
 import { createReplays } from "./store/replays.ts";
-
-export interface IdempotencyServices {
-  idempotency: Idempotency;
-  /** Removes answers that are no longer kept. */
-  sweepReplays: () => Promise<void>;
-}
 
 export interface IdempotencyOptions {
   database: Database;
@@ -32,7 +26,7 @@ export interface IdempotencyOptions {
 const refundAttempts = 60;
 const refundPauseMs = 1000;
 
-export function createIdempotencyServices(options: IdempotencyOptions): IdempotencyServices {
+export function createIdempotencyServices(options: IdempotencyOptions) {
   const { database, processId, clock, log, newId, isErased } = options;
   const store = createReplays(database, { processId });
   return {
@@ -45,6 +39,7 @@ export function createIdempotencyServices(options: IdempotencyOptions): Idempote
       isErased,
       onDuplicate: (duplicate) => refund(options, duplicate),
     }),
+    /** Removes answers that are no longer kept. */
     sweepReplays: async () => void await store.sweep(),
   };
 }

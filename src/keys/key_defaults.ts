@@ -1,4 +1,4 @@
-import { Fault } from "../shared/fault.ts";
+import { OptionError } from "../shared/fault.ts";
 import { isTagValue, maxTagLength } from "../shared/prompt_tags.ts";
 import type { ApiKey } from "./api_key.ts";
 
@@ -28,45 +28,37 @@ const mostMappedNames = 100;
 const longestName = 256;
 const mostExpectedTokens = 1_000_000;
 
-/** Says what is wrong with one of a key's defaults. */
-export class KeyDefaultsError extends Error {
-  constructor(readonly field: keyof KeyDefaults, message: string) {
-    super(message);
-    this.name = "KeyDefaultsError";
-  }
-}
-
 /**
  * Checks the defaults of a new key; `isModel` says whether a name leads to a model. Throws
- * `KeyDefaultsError`.
+ * `OptionError`.
  */
-export function checkKeyDefaults(
+export async function checkKeyDefaults(
   defaults: KeyDefaults,
   { capDayNanos, capMonthNanos }: Omit<CappedKey, "defaults">,
-  isModel: (name: string) => boolean,
-): void {
+  isModel: (name: string) => Promise<boolean>,
+): Promise<void> {
   const { app, defaultModel, models = {}, expectedOutputTokens } = defaults;
   if (app !== undefined && !isTagValue(app)) {
     const most = `1 to ${maxTagLength} characters and no control characters`;
-    throw new KeyDefaultsError("app", `expected one line of ${most}`);
+    throw new OptionError("app", `expected one line of ${most}`);
   }
-  if (defaultModel !== undefined && !isModel(defaultModel)) {
-    throw new KeyDefaultsError("defaultModel", `no model has the name '${shown(defaultModel)}'`);
+  if (defaultModel !== undefined && !await isModel(defaultModel)) {
+    throw new OptionError("default_model", `no model has the name '${shown(defaultModel)}'`);
   }
   const mapped = Object.entries(models);
   if (mapped.length > mostMappedNames) {
-    throw new KeyDefaultsError("models", `at most ${mostMappedNames} names`);
+    throw new OptionError("map", `at most ${mostMappedNames} names`);
   }
   for (const [name, model] of mapped) {
     if (name === "" || name.length > longestName) {
-      throw new KeyDefaultsError(
-        "models",
+      throw new OptionError(
+        "map",
         `'${shown(name)}': expected 1 to ${longestName} characters`,
       );
     }
-    if (!isModel(model)) {
-      throw new KeyDefaultsError(
-        "models",
+    if (!await isModel(model)) {
+      throw new OptionError(
+        "map",
         `'${shown(name)}': no model has the name '${shown(model)}'`,
       );
     }
@@ -75,13 +67,13 @@ export function checkKeyDefaults(
   const isCount = Number.isSafeInteger(expectedOutputTokens) && expectedOutputTokens >= 1 &&
     expectedOutputTokens <= mostExpectedTokens;
   if (!isCount) {
-    throw new KeyDefaultsError(
-      "expectedOutputTokens",
+    throw new OptionError(
+      "expected_output_tokens",
       `expected a whole number from 1 to ${mostExpectedTokens}`,
     );
   }
   const lack = missingCap({ defaults, capDayNanos, capMonthNanos });
-  if (lack !== undefined) throw new KeyDefaultsError("expectedOutputTokens", `needs ${lack}`);
+  if (lack !== undefined) throw new OptionError("expected_output_tokens", `needs ${lack}`);
 }
 
 type CappedKey = Pick<ApiKey, "defaults" | "capDayNanos" | "capMonthNanos">;
@@ -99,8 +91,7 @@ export function missingCap(
 export function refuseUncapped(changed: CappedKey): void {
   const lack = missingCap(changed);
   if (lack === undefined) return;
-  const message = `cap_day_usd: the key has expected_output_tokens, so it needs ${lack}.`;
-  throw new Fault("invalid_value", { param: "cap_day_usd", message });
+  throw new OptionError("cap_day_usd", `the key has expected_output_tokens, so it needs ${lack}`);
 }
 
 function shown(name: string): string {

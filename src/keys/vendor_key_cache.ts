@@ -31,19 +31,16 @@ export function createVendorKeyCache(deps: VendorKeyCacheDeps): VendorKeyCache {
 }
 
 class CachedVendorKeys implements VendorKeyCache {
-  readonly #deps: VendorKeyCacheDeps;
   readonly #changes = new Map<string, VendorKeyChange>();
   #since: Date | null = null;
   #masterKeyMatches = true;
   #loading: Promise<void> | undefined;
 
-  constructor(deps: VendorKeyCacheDeps) {
-    this.#deps = deps;
-  }
+  constructor(readonly deps: VendorKeyCacheDeps) {}
 
   async find(accountId: number, vendorLabel: string): Promise<Secret | undefined> {
     if (this.#since === null) await this.#load();
-    const label = this.#deps.registry.find(vendorLabel)?.sharesWith ?? vendorLabel;
+    const label = this.deps.registry.find(vendorLabel)?.sharesWith ?? vendorLabel;
     const state = this.#changes.get(keyOf(accountId, label))?.state;
     if (state?.kind === "stored") return state.key;
     if (state?.kind !== "unreadable") return undefined;
@@ -55,11 +52,11 @@ class CachedVendorKeys implements VendorKeyCache {
   }
 
   async refresh(): Promise<void> {
-    const { now, masterKeyMatches, changes } = await this.#deps.store.changedSince(this.#since);
+    const { now, masterKeyMatches, changes } = await this.deps.store.changedSince(this.#since);
     for (const change of changes) this.#take(change, masterKeyMatches);
     const regained = masterKeyMatches && !this.#masterKeyMatches;
     if (!masterKeyMatches && this.#masterKeyMatches) {
-      this.#deps.log.error(
+      this.deps.log.error(
         "MASTER_KEY of this process is not the one that vendor keys are sealed under any more: set it to the new one and restart; keys already known go on working",
       );
     }
@@ -84,7 +81,7 @@ class CachedVendorKeys implements VendorKeyCache {
     }
     // Under another master key nothing opens; that is logged once for the process.
     if (change.state.kind === "unreadable" && !older && masterKeyMatches) {
-      this.#deps.log.error("a stored vendor key can't be opened", {
+      this.deps.log.error("a stored vendor key can't be opened", {
         account: change.accountId,
         vendor: change.vendor,
         reason: change.state.reason,

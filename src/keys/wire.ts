@@ -4,16 +4,11 @@ import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { ApiKeyStore } from "./api_key.ts";
-import { createKeyCache, type KeyCache } from "./key_cache.ts";
+import { createKeyCache } from "./key_cache.ts";
 import { usableHashes } from "./store/api_keys.ts";
 import { createKeyChanges } from "./store/key_changes.ts";
 import type { VendorKeyStore } from "./vendor_key.ts";
-import { createVendorKeyCache, type VendorKeyCache } from "./vendor_key_cache.ts";
-
-export interface KeyCaches {
-  keyCache: KeyCache;
-  storedKeys: VendorKeyCache;
-}
+import { createVendorKeyCache } from "./vendor_key_cache.ts";
 
 export function createKeyCaches({ database, apiKeys, vendorKeys, registry, clock, log }: {
   database: Database;
@@ -22,7 +17,7 @@ export function createKeyCaches({ database, apiKeys, vendorKeys, registry, clock
   registry: Registry;
   clock: Clock;
   log: Log;
-}): KeyCaches {
+}) {
   return {
     keyCache: createKeyCache({
       store: { ...createKeyChanges(database), findByHash: apiKeys.findByHash },
@@ -32,3 +27,5 @@ export function createKeyCaches({ database, apiKeys, vendorKeys, registry, clock
     storedKeys: createVendorKeyCache({ store: vendorKeys, registry, log }),
   };
 }
+
+export type KeyCaches = ReturnType<typeof createKeyCaches>;

@@ -20,12 +20,13 @@ import { setRequestContext } from "../http/middleware/request_context.ts";
 import { toResponse } from "../http/respond.ts";
 import type { AdminDeps } from "../admin/commands.ts";
 import { scopesOf } from "../admin/deps.ts";
+import { priceCheck } from "../admin/price_check_command.ts";
+import { repriceBy } from "../admin/reprice_command.ts";
 import { createCreditHistory } from "../credit/store/credit_history.ts";
 import { adminAccountRoutes } from "../http/routes/admin_accounts.ts";
 import { adminBudgetRoutes } from "../http/routes/admin_budgets.ts";
 import { adminWebhookRoutes } from "../http/routes/admin_webhooks.ts";
-import { adminPriceRoutes } from "../http/routes/admin_prices.ts";
-import { createPriceOperations } from "./price_operations.ts";
+import { type AdminPriceDeps, adminPriceRoutes } from "../http/routes/admin_prices.ts";
 import { adminKeyRoutes } from "../http/routes/admin_keys.ts";
 import { createResponseSockets } from "../http/sockets/response_sockets.ts";
 import { adminAuditRoutes } from "../http/routes/admin_audit.ts";
@@ -208,7 +209,7 @@ function adminRoutes(
   operator: AdminDeps,
 ): void {
   const deps = {
-    ...{ ...operator, ...createPriceOperations(operator), idempotency, audit: stores.audit },
+    ...{ ...operator, ...priceOperationsOf(operator), idempotency, audit: stores.audit },
     ...{ prices: vendors.prices, virtualModels: routing.virtualModels },
     creditHistory: createCreditHistory(database),
   };
@@ -219,6 +220,15 @@ function adminRoutes(
   adminPriceRoutes(app, deps);
   adminModelRoutes(app, deps);
   adminAuditRoutes(app, deps);
+}
+
+/** The operator's commands `reprice` and `prices check` for the API. */
+function priceOperationsOf(operator: AdminDeps): Pick<AdminPriceDeps, "reprice" | "checkPrices"> {
+  return {
+    reprice: async ({ dryRun, ...values }, by) =>
+      (await repriceBy(operator, { ...values, "dry-run": dryRun }, by)).json,
+    checkPrices: async (options) => (await priceCheck(operator, options)).json,
+  };
 }
 
 function callRoutes(app: Endpoints, services: Services): void {

@@ -1,6 +1,5 @@
 import { createSocketTurns, type SocketTurns } from "../http/sockets/socket_turns.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
-import type { FairQueue } from "../base/fair_queue.ts";
 import { createUuidv7 } from "../base/ids.ts";
 import type { Log, LogLines } from "../base/log.ts";
 import { createProgramLog } from "./log_events.ts";
@@ -26,7 +25,7 @@ import { TargetHealth } from "../routing/target_health.ts";
 import { createKeyPools, type KeyPools } from "../vendors/key_pool.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { vendorLabelOf } from "../vendors/shown_vendor.ts";
-import { createErasureIndex, type ErasureIndex } from "../erasure/erasures.ts";
+import { createErasureIndex } from "../erasure/erasures.ts";
 import { createJournalRetentionJob, createRetentionJob } from "../erasure/retention_job.ts";
 import { createRetention } from "../erasure/store/retention.ts";
 import { createErasureServices, type ErasureServices } from "../erasure/wire.ts";
@@ -209,22 +208,6 @@ export function createServices(
   return services;
 }
 
-/** The dependencies of every subject. */
-interface Core extends OpenedStores {
-  analyticsStore: AnalyticsStore;
-  /** Which calls were erased; checked by everything that stores or caches data of a call. */
-  erasureIndex: ErasureIndex;
-  config: Config;
-  clock: Clock;
-  log: Log;
-  newId: () => string;
-  siblings: Siblings;
-  /** Turns for looking up names that callers choose. */
-  lookups: FairQueue;
-  vendors: Vendors;
-  telemetry: Telemetry;
-}
-
 function createCore(
   config: Config,
   opened: OpenedStores,
@@ -233,7 +216,7 @@ function createCore(
     version: string;
     role: WorkerRole;
   },
-): Core {
+) {
   const clock = systemClock;
   const log = createServiceLog(lines, clock, seat, config);
   const vendors = createVendors(config, clock);
@@ -244,8 +227,11 @@ function createCore(
     (transactionIds) => erasureIndex.dropped(transactionIds),
   );
   return {
-    ...{ ...opened, analyticsStore, erasureIndex },
+    ...{ ...opened, analyticsStore },
+    /** Which calls were erased; checked by everything that stores or caches data of a call. */
+    erasureIndex,
     ...{ config, clock, log, newId: createUuidv7(clock), siblings, vendors },
+    /** Turns for looking up names that callers choose. */
     lookups: createLookupTurns(),
     telemetry: createTelemetry(config, {
       ...{ vendors, dialects, clock, log, version, processId: opened.processId },
@@ -253,6 +239,9 @@ function createCore(
     }),
   };
 }
+
+/** The dependencies of every subject. */
+type Core = ReturnType<typeof createCore>;
 
 /** Keys, rate limits and credit. */
 function createAccess(
@@ -301,10 +290,7 @@ function createConfiguredWebhooks(
 function createRecording(
   core: Core,
   { dialects, rateLimiter, vendors }: Pick<Services, "dialects" | "rateLimiter" | "vendors">,
-):
-  & Pick<Services, "records" | "storedResponses" | "responseCache" | "socketTurns">
-  & Pick<Services, "idempotency" | "exports" | "erasure">
-  & { sweepReplays: () => Promise<void> } {
+) {
   const { config, database, analyticsStore, erasureIndex, processId, journal } = core;
   const { clock, log, newId } = core;
   const { payloadMaxBytes, mediaInlineBytes, storedBytesPerDay, dataDir, exportBucket } = config;

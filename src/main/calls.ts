@@ -9,29 +9,11 @@ import { Fault } from "../shared/fault.ts";
 import { type CountRequest, countTokens } from "../relay/count_tokens.ts";
 import { createImages, type ImagesRequest } from "../media/images.ts";
 import { createOpenStreams } from "../relay/open_streams.ts";
-import { createOperations, type Operations } from "../media/operations.ts";
-import { createRelay, type Relay, type RelayDeps } from "../relay/relay.ts";
-import type { Reply } from "../relay/reply.ts";
+import { createOperations } from "../media/operations.ts";
+import { createRelay, type RelayDeps } from "../relay/relay.ts";
 import { createSpeech, type SpeechRequest } from "../media/speech.ts";
 import { createPublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
-
-/** Everything that calls models. */
-export interface Calls {
-  relay: Relay;
-  /** Images, speech, transcription and embeddings. */
-  operations: Operations;
-  /** Images by any vendor that supports them. */
-  generateImages: (request: ImagesRequest) => Promise<Reply>;
-  /** Speech by any vendor that supports it. */
-  generateSpeech: (request: SpeechRequest) => Promise<Reply>;
-  /** Bounds the memory of large requests (`BODIES_IN_FLIGHT_BYTES`). */
-  bodies: ByteGate;
-  /** The same for messages of WebSockets, until they are a call. */
-  socketMessages: ByteGate;
-  heavy: HeavyBodies;
-  countTokens: (request: CountRequest) => Promise<Reply>;
-}
 
 export function createCalls(
   config: Config,
@@ -51,7 +33,7 @@ export function createCalls(
       /** Turns for looking up names, of the process. */
       lookups: FairQueue;
     },
-): Calls {
+) {
   const { payloadMaxBytes, mediaInlineBytes, keepAliveMs } = config;
   const { clock, lookups } = deps;
   const publicFetch = createPublicFetch({
@@ -78,16 +60,24 @@ export function createCalls(
   });
   return {
     relay: createRelay(all),
+    /** Images, speech, transcription and embeddings. */
     operations,
-    generateImages: (request) =>
+    /** Images by any vendor that supports them. */
+    generateImages: (request: ImagesRequest) =>
       createImages({ registry, operations, publicFetch, vendorFetch }, request),
-    generateSpeech: (request) => createSpeech({ registry, operations }, request),
+    /** Speech by any vendor that supports it. */
+    generateSpeech: (request: SpeechRequest) => createSpeech({ registry, operations }, request),
+    /** Bounds the memory of large requests (`BODIES_IN_FLIGHT_BYTES`). */
     bodies: gateOf(config),
+    /** The same for messages of WebSockets, until they are a call. */
     socketMessages: gateOf(config),
     heavy: heavyBodies(),
-    countTokens: (request) => countTokens(all, request),
+    countTokens: (request: CountRequest) => countTokens(all, request),
   };
 }
+
+/** Everything that calls models. */
+export type Calls = ReturnType<typeof createCalls>;
 
 /** The vendors' hosts, some of which may be on the operator's own network. */
 function hostsOf(registry: Registry): string[] {

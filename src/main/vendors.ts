@@ -6,27 +6,18 @@ import { bundledPrices, createPrices, type Prices } from "../pricing/table/price
 import { parsePricesFile } from "../pricing/table/prices_file.ts";
 import { createRouting, type RoutingServices } from "../routing/wire.ts";
 import { messageOf } from "../shared/fault.ts";
-import { type Catalogue, createCatalogue } from "../vendors/catalogue.ts";
-import { createLearnedEndpoints, type LearnedEndpoints } from "../vendors/learned_endpoints.ts";
+import { createCatalogue } from "../vendors/catalogue.ts";
+import { createLearnedEndpoints } from "../vendors/learned_endpoints.ts";
 import { createRegistry, type Registry } from "../vendors/registry.ts";
-import { createUpstream, type Upstream } from "../vendors/upstream.ts";
+import { createUpstream } from "../vendors/upstream.ts";
 import { parseVendorsFile } from "../vendors/vendors_file.ts";
 import { type Config, ConfigError } from "./config.ts";
-
-export interface Vendors {
-  registry: Registry;
-  prices: Prices;
-  upstream: Upstream;
-  /** The vendors' lists of models. */
-  catalogue: Catalogue;
-  learned: LearnedEndpoints;
-}
 
 /** Cap of the client; the relay has its own cap of whole answers. */
 const maxAnswerBytes = 512 * 1024 * 1024;
 
 /** Throws `ConfigError`. */
-export function createVendors(config: Config, clock: Clock): Vendors {
+export function createVendors(config: Config, clock: Clock) {
   const registry = createConfiguredRegistry(config);
   const prices = createConfiguredPrices(config, registry);
   const upstream = createUpstream({
@@ -42,6 +33,8 @@ export function createVendors(config: Config, clock: Clock): Vendors {
   const catalogue = createCatalogue({ clock, upstream, prices });
   return { registry, prices, upstream, catalogue, learned: createLearnedEndpoints({ clock }) };
 }
+
+export type Vendors = ReturnType<typeof createVendors>;
 
 /** Registry and prices as configured now, with their own client. Throws `ConfigError`. */
 export function openPriceCommands(config: Config): Omit<PriceCommands, "repricing"> {

@@ -4,11 +4,7 @@ import type { ErasureServices } from "../erasure/wire.ts";
 import { segmentNames } from "../records/journal/files.ts";
 import { type Journal, openJournal } from "../records/journal/journal.ts";
 import { moveAside } from "../records/journal/rejected.ts";
-import {
-  type JournalStatus,
-  journalStatusFromJson,
-  sumOfJournals,
-} from "../records/journal/status.ts";
+import { journalStatusFromJson, sumOfJournals } from "../records/journal/status.ts";
 import type { Recorder } from "../records/recorder.ts";
 import { messageOf } from "../shared/fault.ts";
 import type { Metrics } from "../shared/metrics.ts";
@@ -48,11 +44,7 @@ export function createWorkerServices(
     metrics: Pick<Metrics, "snapshot">;
     siblings: Siblings;
   },
-): {
-  siblings: Siblings;
-  answerWorkers: (question: Question) => Promise<unknown>;
-  journalStatus: () => Promise<JournalStatus>;
-} {
+) {
   const { recorder, erasure, metrics, siblings } = deps;
   const answers: Readonly<Record<Question, () => Promise<unknown>>> = {
     flush: () => recorder.drain(),
@@ -62,7 +54,8 @@ export function createWorkerServices(
   };
   return {
     siblings,
-    answerWorkers: async (question) => await answers[question]() ?? null,
+    answerWorkers: async (question: Question): Promise<unknown> =>
+      await answers[question]() ?? null,
     async journalStatus() {
       const others = await siblings.ask("journal");
       return sumOfJournals([await journalStatusOf(deps), ...others.map(journalStatusFromJson)]);

@@ -1,13 +1,12 @@
 import { parseObject } from "../base/json_text.ts";
 import type { Log } from "../base/log.ts";
-import { messageOf } from "../shared/fault.ts";
+import { messageOf, OptionError } from "../shared/fault.ts";
 import type { RealModels } from "./real_models.ts";
 import type { Route, VirtualRoutes } from "./route.ts";
 import {
   checkVirtualName,
   readVirtualModel,
   type VirtualModelDefinition,
-  VirtualModelError,
   virtualRoute,
 } from "./virtual_model.ts";
 
@@ -91,9 +90,10 @@ export function readModelsFile(text: string, models: RealModels): FileModel[] {
     try {
       return { name: checkVirtualName(name), definition: readVirtualModel(json, models) };
     } catch (thrown) {
-      if (!(thrown instanceof VirtualModelError)) throw thrown;
-      if (thrown.field === "name") throw thrown;
-      throw new Error(`${name}${thrown.field === "" ? ": " : "."}${thrown.message}`);
+      if (!(thrown instanceof OptionError)) throw thrown;
+      const { field, problem } = thrown;
+      if (field === "name") throw new Error(`name: ${problem}`);
+      throw new Error(`${name}${field === "" ? "" : `.${field}`}: ${problem}`);
     }
   });
 }

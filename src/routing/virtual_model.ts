@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { AuditNote } from "../audit/audit.ts";
+import { OptionError } from "../shared/fault.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { RealModels } from "./real_models.ts";
 import type { Route, WeightedTarget } from "./route.ts";
@@ -63,22 +64,10 @@ export interface VirtualModelStore {
   forgetRemoved(minutes: number): Promise<void>;
 }
 
-/**
- * Says what is wrong with a virtual model, in one line that begins with `field` unless that is
- * empty.
- */
-export class VirtualModelError extends Error {
-  override name = "VirtualModelError";
-
-  constructor(readonly field: string, reason: string) {
-    super(field === "" ? reason : `${field}: ${reason}`);
-  }
-}
-
-/** Checks a virtual model's name, and returns it. Throws `VirtualModelError`. */
+/** Checks a virtual model's name, and returns it. Throws `OptionError`. */
 export function checkVirtualName(name: string): string {
   if (/^[A-Za-z0-9._:-]{1,100}$/.test(name)) return name;
-  throw new VirtualModelError(
+  throw new OptionError(
     "name",
     `'${name.slice(0, 100)}' is not a name; expected 1 to 100 letters, digits and . _ : -`,
   );
@@ -111,14 +100,14 @@ const definitionSchema = z.strictObject({
 
 /**
  * Reads a definition from its JSON form: `{targets: [{model, weight?} or a name], fallbacks?:
- * [name], stick_by?: "session" | "user"}`. Throws `VirtualModelError` for a wrong field, and for a
+ * [name], stick_by?: "session" | "user"}`. Throws `OptionError` for a wrong field, and for a
  * model that no vendor has or that is named twice.
  */
 export function readVirtualModel(json: unknown, models: RealModels): VirtualModelDefinition {
   const parsed = definitionSchema.safeParse(json);
   if (!parsed.success) {
     const { path, message } = parsed.error.issues[0]!;
-    throw new VirtualModelError(z.core.toDotPath(path), message);
+    throw new OptionError(z.core.toDotPath(path), message);
   }
   const { targets, fallbacks, stick_by: stickBy } = parsed.data;
   const fieldsById = new Map<string, string>();
@@ -126,10 +115,10 @@ export function readVirtualModel(json: unknown, models: RealModels): VirtualMode
     const found = models.find(name);
     if (!found) {
       const reason = models.refusal(name).message.replace(/^model: /, "");
-      throw new VirtualModelError(field, `${reason} Virtual models can't be targets.`);
+      throw new OptionError(field, `${reason} Virtual models can't be targets`);
     }
     const other = fieldsById.get(found.id);
-    if (other !== undefined) throw new VirtualModelError(field, `'${name}' is ${other} already`);
+    if (other !== undefined) throw new OptionError(field, `'${name}' is ${other} already`);
     fieldsById.set(found.id, field);
   };
   for (const [index, { model }] of targets.entries()) check(model, `targets[${index}].model`);

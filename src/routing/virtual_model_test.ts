@@ -2,11 +2,11 @@ import assert from "@std/assert";
 import { bundledPrices, createPrices } from "../pricing/table/prices.ts";
 import { createRegistry } from "../vendors/registry.ts";
 import { createRealModels } from "./real_models.ts";
+import { OptionError } from "../shared/fault.ts";
 import { readModelsFile } from "./models_file.ts";
 import {
   checkVirtualName,
   readVirtualModel,
-  VirtualModelError,
   virtualModelJson,
   virtualRoute,
 } from "./virtual_model.ts";
@@ -103,7 +103,9 @@ const wrong: [string, unknown, RegExp][] = [
 for (const [what, json, message] of wrong) {
   Deno.test(`a virtual model with ${what} is refused, with the field in front`, () => {
     assert.throws(() => readVirtualModel(json, models), (thrown: unknown) => {
-      const text = thrown instanceof VirtualModelError ? thrown.message : "another error";
+      const text = thrown instanceof OptionError
+        ? thrown.message.replace(/\.$/, "")
+        : "another error";
       assert.match(text, message);
       return !text.includes("\n");
     });
@@ -117,9 +119,9 @@ Deno.test("names have 1 to 100 letters, digits and . _ : -", () => {
   const good = ["fast", "A.b_c:d-1", "x".repeat(100), "__proto__", "gpt-5-mini"];
   for (const name of good) assert.equal(checkVirtualName(name), name);
   for (const name of ["", "a/b", "a b", "é", "x".repeat(101), "a\n"]) {
-    assert.throws(() => checkVirtualName(name), VirtualModelError, "is not a name");
+    assert.throws(() => checkVirtualName(name), OptionError, "is not a name");
     const file = JSON.stringify({ [name]: { targets: ["gpt-5-mini"] } });
-    assert.throws(() => readModelsFile(file, models), /^VirtualModelError: name: /);
+    assert.throws(() => readModelsFile(file, models), /^Error: name: /);
   }
 });
 

@@ -1,5 +1,5 @@
 import type { AuditNote } from "../audit/audit.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, OptionError } from "../shared/fault.ts";
 import type { FileModel } from "./models_file.ts";
 import type { RealModels } from "./real_models.ts";
 import {
@@ -7,7 +7,6 @@ import {
   readVirtualModel,
   type StoredVirtualModel,
   type VirtualModelDefinition,
-  VirtualModelError,
   virtualModelJson,
   virtualModelLimits,
   type VirtualModelStore,
@@ -20,7 +19,7 @@ type VirtualModelAudit = Parameters<VirtualModelStore["set"]>[3];
 export interface VirtualModels {
   /**
    * Creates or replaces one; `json` as `readVirtualModel` takes it. Calls of this process use it at
-   * once. Throws `VirtualModelError`.
+   * once. Throws `OptionError`.
    */
   set(
     accountId: number,
@@ -36,7 +35,7 @@ export interface VirtualModels {
     audit?: VirtualModelAudit,
   ): Promise<StoredVirtualModel>;
   /**
-   * Replaces the fields that `fields` has; null removes `stick_by`. Throws `VirtualModelError`, and
+   * Replaces the fields that `fields` has; null removes `stick_by`. Throws `OptionError`, and
    * `Fault("model_not_found")` where the account has none of this name.
    */
   change(
@@ -75,7 +74,7 @@ export function createVirtualModels(
     const stored = await store.set(accountId, checkVirtualName(name), change, audit);
     if (!stored) {
       const { perAccount } = virtualModelLimits;
-      throw new VirtualModelError("name", `the account has ${perAccount} virtual models already`);
+      throw new OptionError("name", `the account has ${perAccount} virtual models already`);
     }
     await changed();
     return stored;

@@ -66,6 +66,32 @@ export function missingField(path: string): Fault {
   return new Fault("missing_required_field", { param: path, message });
 }
 
+/**
+ * What somebody sets can't be so; `field` is its path in the API (`targets[0].model`), empty where it
+ * is the whole. To callers it is `invalid_value`, on the command line wrong usage, and in a form it
+ * stands beside the field.
+ */
+export class OptionError extends Fault {
+  constructor(
+    readonly field: string,
+    readonly problem: string,
+    code: "invalid_value" | "missing_required_field" = "invalid_value",
+  ) {
+    super(
+      code,
+      field === "" ? { message: `${problem}.` } : {
+        param: field,
+        message: `${field}: ${problem}.`,
+      },
+    );
+  }
+}
+
+/** A field without which the others mean nothing. */
+export function missingOption(field: string, why: string): OptionError {
+  return new OptionError(field, `is missing: ${why}`, "missing_required_field");
+}
+
 /** A vendor's answer that can't be read. */
 export function unreadableAnswer(note: string): Fault {
   return new Fault("upstream_invalid_response", { note });

@@ -1,5 +1,5 @@
 import type { UsageGroup } from "../../contracts/data/usage.ts";
-import { Fault } from "../shared/fault.ts";
+import { type Fault, invalidValue } from "../shared/fault.ts";
 import type { GroupedCalls, GroupedCallsQuery, GroupSums } from "../shared/interaction.ts";
 import { dayMs, hourMs, startOfDay, type TimeSpan } from "../shared/time_span.ts";
 import {
@@ -65,11 +65,10 @@ type Span = Pick<UsageQuery, "accountId" | "from" | "to">;
 function wholeHours({ start, end }: TimeSpan): Pick<UsageQuery, "from" | "to"> {
   for (const [param, time] of [["start_date", start], ["end_date", end]] as const) {
     if (time === undefined || time.getTime() % hourMs === 0) continue;
-    throw new Fault("invalid_value", {
+    throw invalidValue(
       param,
-      message:
-        `${param}: expected a day, or a time at the beginning of an hour: usage is summed by the hour.`,
-    });
+      "expected a day, or a time at the beginning of an hour: usage is summed by the hour",
+    );
   }
   return { from: start ?? new Date(0), to: end ?? new Date("9999-12-31T00:00:00Z") };
 }
@@ -241,9 +240,6 @@ function enough<T>(found: T[] | undefined): T[] {
 }
 
 function tooManyGroups(): Fault {
-  return new Fault("invalid_value", {
-    param: "group_by",
-    message:
-      `group_by: more than ${mostGroups} groups; narrow the dates, or group by fewer labels.`,
-  });
+  const many = `more than ${mostGroups} groups; narrow the dates, or group by fewer labels`;
+  return invalidValue("group_by", many);
 }

@@ -101,15 +101,6 @@ export interface WebhookStore {
   sweep(now: Date): Promise<void>;
 }
 
-/** What is wrong with a webhook, in one line that begins with `field`. */
-export class WebhookError extends Error {
-  override name = "WebhookError";
-
-  constructor(readonly field: string, readonly reason: string) {
-    super(`${field}: ${reason}`);
-  }
-}
-
 /** 32 random bytes in the form of the Standard Webhooks specification. */
 export function createWebhookSecret(): Secret {
   return new Secret(`whsec_${randomBytes(32).toString("base64")}`);

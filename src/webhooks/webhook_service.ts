@@ -1,13 +1,14 @@
 import { webhookEvents } from "../../contracts/admin/webhooks.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
+import { defined } from "../base/defined.ts";
 import type { Secret } from "../base/secret.ts";
+import { OptionError } from "../shared/fault.ts";
 import type { Permit } from "../vendors/public_target.ts";
 import {
   createWebhookSecret,
   type NewWebhook,
   type Webhook,
-  WebhookError,
   type WebhookEventType,
   webhookLimits,
   type WebhookStore,
@@ -15,7 +16,7 @@ import {
 
 /** Webhooks as operators and an account's people manage them. */
 export interface WebhookService {
-  /** Shows the secret, this once. Throws `WebhookError`. */
+  /** Shows the secret, this once. Throws `OptionError`. */
   add(hook: {
     accountId: number;
     url: string;
@@ -24,7 +25,7 @@ export interface WebhookService {
   }, actor: AuditNote["actor"]): Promise<{ webhook: Webhook; secret: Secret }>;
   /**
    * Changes the fields that are there; the secret stays. Undefined where there is none of this id.
-   * Throws `WebhookError`.
+   * Throws `OptionError`.
    */
   change(
     id: string,
@@ -34,7 +35,7 @@ export interface WebhookService {
   /** False where there is none of this id; with an account, among its own. */
   remove(id: string, actor: AuditNote["actor"], accountId?: number): Promise<boolean>;
   list(accountId?: number): Promise<Webhook[]>;
-  find(id: string): Promise<Webhook | undefined>;
+  find(id: string, accountId?: number): Promise<Webhook | undefined>;
   /** Sends `webhook.test` as any event is sent. False where there is none of this id. */
   test(id: string, accountId?: number): Promise<boolean>;
 }
@@ -63,7 +64,7 @@ export function createWebhookService(
     detail: "",
   });
   const find = async (id: string, accountId?: number) => {
-    const [found] = await store.list({ id, ...(accountId === undefined ? {} : { accountId }) });
+    const [found] = await store.list({ id, ...defined({ accountId }) });
     return found;
   };
   return {
@@ -76,7 +77,7 @@ export function createWebhookService(
       const secret = createWebhookSecret();
       const webhook = await store.add(newId(), checked, secret, note("webhook.added", hook, actor));
       if (!webhook) {
-        throw new WebhookError(
+        throw new OptionError(
           "url",
           `the account has ${webhookLimits.perAccount} webhooks already`,
         );
@@ -99,12 +100,12 @@ export function createWebhookService(
     },
     async remove(id, actor, accountId) {
       const removed = await store.remove(id, {
-        ...(accountId === undefined ? {} : { accountId }),
+        ...defined({ accountId }),
         audit: (hook) => note("webhook.removed", hook, actor),
       });
       return removed !== undefined;
     },
-    list: (accountId) => store.list(accountId === undefined ? {} : { accountId }),
+    list: (accountId) => store.list(defined({ accountId })),
     find,
     async test(id, accountId) {
       const hook = await find(id, accountId);
@@ -121,10 +122,10 @@ export function createWebhookService(
 
 function checkUrl(url: string, permit: Permit): string {
   if (url.length > webhookLimits.urlLength) {
-    throw new WebhookError("url", `expected at most ${webhookLimits.urlLength} characters`);
+    throw new OptionError("url", `expected at most ${webhookLimits.urlLength} characters`);
   }
   if (permit(url)) return url;
-  throw new WebhookError(
+  throw new OptionError(
     "url",
     "expected a public https address without credentials, or a host of FETCH_ALLOW_HOSTS",
   );
@@ -134,8 +135,8 @@ function read(events: readonly string[]): WebhookEventType[] {
   const types = new Set<string>(webhookEvents);
   const unknown = events.find((event) => !types.has(event));
   if (unknown === undefined) return [...new Set(events)] as WebhookEventType[];
-  throw new WebhookError(
-    "event",
+  throw new OptionError(
+    "events",
     `'${unknown.slice(0, 100)}' is no event; expected one of ${webhookEvents.join(", ")}`,
   );
 }

@@ -7,17 +7,8 @@ import type { MasterKeySource } from "../keys/store/master_key.ts";
 import type { PublicPost } from "../vendors/public_fetch.ts";
 import { createPermit } from "../vendors/public_target.ts";
 import { createWebhookStore } from "./store/webhooks.ts";
-import { createWebhookSender, type WebhookSender } from "./webhook_sender.ts";
-import { createWebhookService, type WebhookService } from "./webhook_service.ts";
-
-/** Events and where they are sent to. */
-export interface WebhookServices {
-  webhooks: WebhookService;
-  webhookSender: WebhookSender;
-  /** Notes what budgets, balances and vendors have come to, for the webhooks that want it. */
-  noteEvents: () => Promise<void>;
-  sweepWebhooks: () => Promise<void>;
-}
+import { createWebhookSender } from "./webhook_sender.ts";
+import { createWebhookService } from "./webhook_service.ts";
 
 export function createWebhooks(
   { database, masterKey, workerId, allowHosts, post, downVendors, clock, log, newId }: {
@@ -35,7 +26,7 @@ export function createWebhooks(
     log: Log;
     newId: () => string;
   },
-): WebhookServices {
+) {
   const store = createWebhookStore(database, { sealer: createSealer(masterKey), workerId });
   const webhookSender = createWebhookSender({
     ...{ store, clock, log },
@@ -47,9 +38,13 @@ export function createWebhooks(
       wake: () => post && webhookSender.wake(),
     }),
     webhookSender,
+    /** Notes what budgets, balances and vendors have come to, for the webhooks that want it. */
     noteEvents: async () => {
       await store.note(clock.now(), downVendors());
     },
     sweepWebhooks: () => store.sweep(clock.now()),
   };
 }
+
+/** Events and where they are sent to. */
+export type WebhookServices = ReturnType<typeof createWebhooks>;

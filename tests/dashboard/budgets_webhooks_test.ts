@@ -39,7 +39,7 @@ Deno.test("an owner sets a budget, calls are refused by it at once, and removes 
   const id = await idOf("budget");
   assert.equal((await owner.get(`${budgets}/remove?id=other`)).status, 404);
   const remove = `${budgets}/remove?id=${id}`;
-  assert.equal((await owner.submit(remove, `${budgets}/remove`, { id })).location, budgets);
+  assert.equal((await owner.submit(remove, remove, {})).location, budgets);
   assert.deepEqual(await list("budget"), []);
   assert.equal((await call())[0], 200);
   const { text } = await owner.get("/dashboard/settings/audit");
@@ -51,14 +51,14 @@ Deno.test("an owner adds a webhook, whose secret is shown once, tests and remove
   const owner = await world().owner();
   const form = {
     url: "http://10.0.0.1/",
-    event: "export.ready\r\nbudget.reached",
+    events: "export.ready\r\nbudget.reached",
     credit_low_usd: "",
   };
   const wrong = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, form);
   assert.equal(wrong.status, 400);
   assert.match(wrong.text, /Expected a public https address/);
   const unknown = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, {
-    ...{ ...form, url: "https://hooks.invalid/x", event: "all" },
+    ...{ ...form, url: "https://hooks.invalid/x", events: "all" },
   });
   assert.match(unknown.text, /is no event; expected one of/);
   const added = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, {
@@ -77,7 +77,7 @@ Deno.test("an owner adds a webhook, whose secret is shown once, tests and remove
   const id = await idOf("webhook");
   assert.equal((await owner.submit(webhooks, `${webhooks}/test`, { id })).location, webhooks);
   const remove = `${webhooks}/remove?id=${id}`;
-  assert.equal((await owner.submit(remove, `${webhooks}/remove`, { id })).location, webhooks);
+  assert.equal((await owner.submit(remove, remove, {})).location, webhooks);
   assert.deepEqual(await list("webhook"), []);
 });
 

@@ -157,7 +157,7 @@ export const priceRows = {
         /^vendor: expected one of/,
         (to) => sdk.repriceCalls({ ...to, body: { vendor: "nobody" } }),
       ],
-      ["invalid_value", /^until: expected a time after/, (to) =>
+      ["invalid_value", /^until: expected a time after since\.$/, (to) =>
         sdk.repriceCalls({
           ...to,
           body: { since: "2026-02-01T00:00:00Z", until: "2026-01-01T00:00:00Z" },

@@ -201,7 +201,7 @@ eachDatabase("until a time the limit is the raised one, and never beyond it", as
   const base = { accountId, scope, per: "day" } as const;
   await assert.rejects(
     one.budgets.set({ ...base, raised: { nanos: 30_000n, until } }, commandLine),
-    { field: "usd", isMissing: true },
+    { field: "usd", code: "missing_required_field" },
   );
   await one.set(accountId, "account", "day", 10_000n);
   const raised = await one.budgets.set(
@@ -217,7 +217,7 @@ eachDatabase("until a time the limit is the raised one, and never beyond it", as
   assert.deepEqual(await one.spent(), [10_000n]);
   await assert.rejects(
     one.budgets.set({ ...base, raised: { nanos: 1n, until } }, commandLine),
-    /^BudgetError: raise_until: expected a time to come/,
+    /^Fault: raise_until: expected a time to come/,
   );
 });
 

@@ -291,7 +291,7 @@ eachDatabase(
     ) {
       await assert.rejects(
         one.webhooks.add({ accountId, url, events: [], creditLowNanos: null }, commandLine),
-        /^WebhookError: url: expected/,
+        /^Fault: url: expected/,
       );
     }
     await assert.rejects(
@@ -301,7 +301,7 @@ eachDatabase(
         events: ["export.done"],
         creditLowNanos: null,
       }, commandLine),
-      /^WebhookError: event: 'export\.done' is no event; expected one of budget\.reached, /,
+      /^Fault: events: 'export\.done' is no event; expected one of budget\.reached, /,
     );
   },
 );
@@ -537,7 +537,7 @@ eachDatabase(
     for (let count = 0; count < 50; count++) hooks.push(await one.add(accountId, ["export.ready"]));
     await assert.rejects(
       one.add(accountId),
-      /^WebhookError: url: the account has 50 webhooks already/,
+      /^Fault: url: the account has 50 webhooks already/,
     );
     const [hook] = hooks;
     await database.query(

@@ -52,28 +52,24 @@ export function createExportJobs(database: Database, {
 }
 
 class ExportJobs implements ExportJobStore {
-  readonly #database: Database;
   readonly #claims: Claims;
-  readonly #limits: Required<ExportJobOptions>;
 
-  constructor(database: Database, limits: Required<ExportJobOptions>) {
-    this.#database = database;
+  constructor(readonly database: Database, readonly limits: Required<ExportJobOptions>) {
     // No column names the process.
     this.#claims = new Claims(database, work, "");
-    this.#limits = limits;
   }
 
   async takeOver(): Promise<void> {
     // The embedded database has one process: an earlier one has ended.
-    if (this.#database.kind !== "embedded") return;
-    await this.#database.query(
+    if (this.database.kind !== "embedded") return;
+    await this.database.query(
       "update export_jobs set state = 'queued', lease_until = null where state = 'running'",
       [],
     );
   }
 
   create(made: NewExport): Promise<ExportJob> {
-    return this.#database.transaction((tx) => create(tx, made, this.#limits));
+    return this.database.transaction((tx) => create(tx, made, this.limits));
   }
 
   async claim(except: readonly string[] = []): Promise<ClaimedExport | undefined> {
@@ -88,7 +84,7 @@ class ExportJobs implements ExportJobStore {
   }
 
   finish({ requestId, claim }: ExportJob, bytesSize: number): Promise<boolean> {
-    return this.#database.transaction(async (tx) => {
+    return this.database.transaction(async (tx) => {
       const [row] = await tx.query(
         `update export_jobs set state = 'ready', bytes_size = $3, lease_until = null, detail = '{}'
            where request_id = $1 and claim = $2 and state = 'running'
@@ -105,7 +101,7 @@ class ExportJobs implements ExportJobStore {
   }
 
   async release({ requestId, claim }: ExportJob, failed: boolean): Promise<void> {
-    await this.#database.query(
+    await this.database.query(
       `update export_jobs set lease_until = null,
            failures = failures + $3,
            state = case when failures + $3 >= ${maxFailures} then 'failed' else 'queued' end,
@@ -117,7 +113,7 @@ class ExportJobs implements ExportJobStore {
   }
 
   async find(accountId: number, requestId: string): Promise<ExportJob | undefined> {
-    const [row] = await this.#database.query(
+    const [row] = await this.database.query(
       `select ${columns} from export_jobs
          where account_id = $1 and request_id = $2 and ${isStored}`,
       [accountId, requestId],
@@ -126,7 +122,7 @@ class ExportJobs implements ExportJobStore {
   }
 
   async list(accountId: number): Promise<ExportJob[]> {
-    const rows = await this.#database.query(
+    const rows = await this.database.query(
       `select ${columns} from export_jobs where account_id = $1 and ${isStored}
          order by created_at desc, request_id desc`,
       [accountId],
@@ -135,7 +131,7 @@ class ExportJobs implements ExportJobStore {
   }
 
   remove(accountId: number, requestId: string, audit?: AuditNote): Promise<ExportJob | undefined> {
-    return this.#database.transaction(async (tx) => {
+    return this.database.transaction(async (tx) => {
       const [row] = await tx.query(
         `update export_jobs set state = 'removed', lease_until = null, detail = '{}'
            where account_id = $1 and request_id = $2 and ${isStored} returning ${columns}`,
@@ -148,7 +144,7 @@ class ExportJobs implements ExportJobStore {
   }
 
   async erase(accountId: number, { tables, from, to }: ErasedSpan): Promise<ExportJob[]> {
-    const rows = await this.#database.query(eraseSql, [
+    const rows = await this.database.query(eraseSql, [
       accountId,
       tables,
       from ?? null,
@@ -160,7 +156,7 @@ class ExportJobs implements ExportJobStore {
   async leftOver(): Promise<ExportJob[]> {
     // A bucket may let nothing be removed, or hang: always the same jobs, or its own first, would
     // keep the files of others for good.
-    const rows = await this.#database.query(
+    const rows = await this.database.query(
       `select ${columns} from (
          select *, row_number() over (partition by place order by random()) as turn
          from export_jobs where has_file
@@ -172,7 +168,7 @@ class ExportJobs implements ExportJobStore {
   }
 
   async cleared({ requestId, claim }: ExportJob): Promise<void> {
-    await this.#database.query(
+    await this.database.query(
       `update export_jobs set has_file = false
          where request_id = $1 and claim <= $2
            and (state not in ('running', 'ready') or expires_at <= clock_timestamp())`,
@@ -181,7 +177,7 @@ class ExportJobs implements ExportJobStore {
   }
 
   async forget(): Promise<void> {
-    await this.#database.query(
+    await this.database.query(
       "delete from export_jobs where expires_at <= clock_timestamp() and not has_file",
       [],
     );

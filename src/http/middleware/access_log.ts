@@ -50,13 +50,11 @@ const leftOutMs = 10_000;
 
 /** A flood of wrong keys must not flood the log: lines beyond the rate are only counted. */
 class RefusalLines {
-  readonly #deps: { clock: Clock; log: Log };
   readonly #limit: FailureLimit;
   #leftOut = 0;
   #warnedMs = -Infinity;
 
-  constructor(deps: { clock: Clock; log: Log }) {
-    this.#deps = deps;
+  constructor(readonly deps: { clock: Clock; log: Log }) {
     this.#limit = createFailureLimit(deps.clock, refusalLines);
   }
 
@@ -64,9 +62,9 @@ class RefusalLines {
   mayWrite(isRefused: boolean): boolean {
     const isWritten = !isRefused || this.#limit.fail("any") === 0;
     if (!isWritten) this.#leftOut++;
-    const nowMs = this.#deps.clock.monotonicMs();
+    const nowMs = this.deps.clock.monotonicMs();
     if (this.#leftOut > 0 && nowMs - this.#warnedMs >= leftOutMs) {
-      this.#deps.log.warn("log lines of requests without a valid key were left out", {
+      this.deps.log.warn("log lines of requests without a valid key were left out", {
         left_out: this.#leftOut,
       });
       this.#leftOut = 0;

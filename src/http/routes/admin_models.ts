@@ -7,9 +7,7 @@ import {
 } from "../../administration/virtual_model_administration.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { AccountStore } from "../../keys/account.ts";
-import { VirtualModelError } from "../../routing/virtual_model.ts";
 import { noVirtualModel, type VirtualModels } from "../../routing/virtual_models.ts";
-import { Fault, rethrowing } from "../../shared/fault.ts";
 import type { Endpoints } from "../bind.ts";
 
 export function adminModelRoutes(
@@ -35,7 +33,7 @@ export function adminModelRoutes(
     const { name, account_id, ...json } = body;
     const { id } = await accountOf(accounts, account_id);
     const note = virtualModelSet(by(caller), id, name);
-    return virtualModelView(await naming(() => models.create(id, name, json, note)));
+    return virtualModelView(await models.create(id, name, json, note));
   });
 
   app.bind(admin.getModel, async ({ params: { name }, query }) => {
@@ -48,7 +46,7 @@ export function adminModelRoutes(
   app.bind(admin.updateModel, async ({ caller, params: { name }, query, body }) => {
     const { id } = await accountOf(accounts, query.account_id);
     const note = virtualModelSet(by(caller), id, name);
-    return virtualModelView(await naming(() => models.change(id, name, body, note)));
+    return virtualModelView(await models.change(id, name, body, note));
   });
 
   app.bind(admin.deleteModel, async ({ caller, params: { name }, query }) => {
@@ -57,11 +55,4 @@ export function adminModelRoutes(
     if (!removed) throw noVirtualModel(name);
     return { account_id: id, name, removed: true as const };
   });
-}
-
-/** What is wrong with a definition is a 400 that names the field. */
-function naming<T>(run: () => Promise<T>): Promise<T> {
-  return rethrowing(VirtualModelError, ({ field, message }) => {
-    return new Fault("invalid_value", { ...(field === "" ? {} : { param: field }), message });
-  }, run);
 }

@@ -4,14 +4,13 @@ import {
   accountFilter,
   type Administrator,
   administratorBy,
-  OptionError,
 } from "../../administration/administration.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { AccountStore } from "../../keys/account.ts";
 import { priceFieldsOf } from "../../pricing/table/price_words.ts";
 import type { Prices } from "../../pricing/table/prices.ts";
 import type { PriceVersion, PriceVersionStore } from "../../repricing/price_archive.ts";
-import { Fault } from "../../shared/fault.ts";
+import { Fault, OptionError } from "../../shared/fault.ts";
 import type { Registry } from "../../vendors/registry.ts";
 import type { Endpoints } from "../bind.ts";
 

@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { contracts } from "../../../contracts/mod.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { Principal } from "../../keys/api_key.ts";
-import { type AuditNote, keyAsActor } from "../../audit/audit.ts";
+import { administratorBy, noteBy } from "../../administration/administration.ts";
+import type { CallContext } from "../../relay/call_context.ts";
 import { dataTables, selectorKinds, type Selectors, totalOf } from "../../erasure/deletion.ts";
 import { deletionBody } from "../../erasure/deletion_body.ts";
 import { deletionSelectors, erasureSelectors } from "../../erasure/deletion_scope.ts";
@@ -23,12 +23,18 @@ export function deletionRoutes(
   },
 ): void {
   const { deletions, idempotency } = deps;
+  const by = administratorBy(deps.clock);
+  const auditOf = (caller: CallContext, selectors: Selectors) => (deletionId: string) => {
+    const { account, key } = caller.principal;
+    const detail = `by ${selectorKinds(selectors)}; with key ${key.id}`;
+    return noteBy(by(caller), account.id, "data.deleted", deletionId, detail);
+  };
   app.bind(contracts.deleteData, async ({ caller, body, bodyText }) => {
     const selectors = deletionSelectors(body);
     if (!body.dry_run) requireConfirm(body.confirm);
     const wanted = {
       ...{ accountId: caller.principal.account.id, tables: body.tables, selectors, reason: null },
-      audit: auditOf(caller.principal, selectors, deps.clock),
+      audit: auditOf(caller, selectors),
     };
     const run = async () =>
       jsonReply(body.dry_run ? await dryRun(deletions, wanted) : await erase(deletions, wanted));
@@ -41,7 +47,7 @@ export function deletionRoutes(
       tables: dataTables,
       selectors,
       reason: body.reason,
-      audit: auditOf(caller.principal, selectors, deps.clock),
+      audit: auditOf(caller, selectors),
     };
     const run = async () => jsonReply(await queue(deletions, wanted));
     return await idempotent(idempotency, { caller, bodyText }, run);
@@ -55,22 +61,6 @@ export function deletionRoutes(
       });
     }
     return deletionBody(found);
-  });
-}
-
-/** The audit log's entry for an erasure by API key. */
-function auditOf(
-  { account, key }: Principal,
-  selectors: Selectors,
-  clock: Pick<Clock, "now">,
-): (deletionId: string) => AuditNote {
-  return (deletionId) => ({
-    accountId: account.id,
-    actor: keyAsActor(key),
-    action: "data.deleted",
-    subject: deletionId,
-    detail: `by ${selectorKinds(selectors)}; with key ${key.id}`,
-    at: clock.now(),
   });
 }
 

@@ -1,6 +1,7 @@
 import type { FlushRecords } from "../../records/flush_records.ts";
 import { contracts } from "../../../contracts/mod.ts";
-import { type AuditLog, type AuditNote, keyAsActor } from "../../audit/audit.ts";
+import { administratorBy, noteBy } from "../../administration/administration.ts";
+import type { AuditLog, AuditNote } from "../../audit/audit.ts";
 import type { Clock } from "../../base/clock.ts";
 import { callerUnreadTimeout, pulledStream } from "../../base/pulled_stream.ts";
 import type { ExportJob } from "../../exports/export_job.ts";
@@ -32,36 +33,32 @@ export function exportRoutes(
   },
 ): void {
   const { exports, audit } = deps;
-  const noteBy = (
-    { principal: { account, key } }: CallContext,
-    action: string,
-    subject: string,
-    detail = "",
-  ): AuditNote => ({
-    ...{ accountId: account.id, actor: keyAsActor(key), action, subject, detail },
-    at: deps.clock.now(),
-  });
+  const by = administratorBy(deps.clock);
+  const note = (caller: CallContext, action: string, subject: string, detail?: string) =>
+    noteBy(by(caller), caller.principal.account.id, action, subject, detail);
   app.bind(contracts.createExport, async ({ caller, body, bodyText }) => {
     const accountId = caller.principal.account.id;
     const { order, delivery } = readExportSpec(body, { accountId, hasBucket: exports.hasBucket });
     if (delivery === "stream") {
       await deps.flushRecords();
       // Who took data out is noted before it leaves.
-      await audit.record(noteBy(caller, "export.downloaded", describeExport(order)));
+      await audit.record(note(caller, "export.downloaded", describeExport(order)));
       const bytes = pulledStream(await exports.write(accountId, order), callerUnreadTimeout);
       return { reply: { status: 200, headers: contentHeaders(order.format), body: bytes } };
     }
     const run = async () => {
       await deps.flushRecords();
       const detail = delivery === "bucket" ? "to the bucket" : "";
-      const note = noteBy(caller, "export.created", describeExport(order), detail);
-      return await startedReply(exports, caller, { order, delivery, note });
+      return await startedReply(exports, caller, {
+        ...{ order, delivery },
+        note: note(caller, "export.created", describeExport(order), detail),
+      });
     };
     return await idempotent(deps.idempotency, { caller, bodyText }, run);
   });
   app.bind(contracts.streamExport, async ({ caller, params, header }) => {
     const job = await exports.ready(caller.principal.account.id, params.request_id);
-    await audit.record(noteBy(caller, "export.downloaded", describeExport(job), job.requestId));
+    await audit.record(note(caller, "export.downloaded", describeExport(job), job.requestId));
     return { reply: fileReply(job, exports, header, caller.requestId) };
   });
   app.bind(contracts.listExports, async ({ caller }) => ({
@@ -75,11 +72,11 @@ export function exportRoutes(
     })),
   }));
   app.bind(contracts.deleteExport, async ({ caller, params }) => {
-    const note = noteBy(caller, "export.deleted", params.request_id);
-    await exports.remove(caller.principal.account.id, params.request_id, note);
+    const { request_id: id } = params;
+    await exports.remove(caller.principal.account.id, id, note(caller, "export.deleted", id));
     return {
       status: "success" as const,
-      request_id: params.request_id,
+      request_id: id,
       message: "The export is gone, and its file with it.",
     };
   });

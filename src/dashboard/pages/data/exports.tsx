@@ -14,13 +14,12 @@ import {
   Badge,
   Empty,
   numberColumn,
-  PostForm,
   Table,
   TimeCell,
   type Tone,
 } from "../../components.tsx";
+import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
-import { FormButtons } from "../../fields.tsx";
 import { day } from "../../format.ts";
 import { isOpen, Live } from "../../live.tsx";
 import { newExportRoutes, tableNames } from "./new_export.tsx";
@@ -39,21 +38,24 @@ export function exportRoutes(app: Routes, ctx: PageContext): void {
   app.get(`${address}/:id/file`, "member", (request) => download(ctx, request), {
     ownLinksAt: address,
   });
-  app.get(`${address}/:id/delete`, "member", async (request) => {
-    const job = await find(ctx, request);
-    return {
-      title: isOpen(job) ? "Cancel export" : "Delete export",
-      section: "exports",
-      body: deleteForm(job, request),
-    };
-  });
-  app.post(`${address}/:id/delete`, "member", async (_form, request) => {
-    const job = await find(ctx, request);
-    const { requestId } = job;
-    const note = request.note("export.deleted", describe(job), requestId);
-    await ctx.exports.remove(request.accountId, requestId, note);
-    const text = "The export is gone, and its file with it.";
-    return { to: address, notice: { kind: "done", text } };
+  confirmationRoutes<ExportJob>(app, {
+    ...{ path: `${address}/:id/delete`, back: address, role: "member", section: "exports" },
+    title: (job) => isOpen(job) ? "Cancel export" : "Delete export",
+    cancel: "Back",
+    find: (request) => find(ctx, request),
+    consequence: (job) => (
+      <p>
+        <strong>{describe(job)}</strong>{" "}
+        goes for good, with its file. What is stored stays: another export can be asked for.
+      </p>
+    ),
+    async act(job, request) {
+      const { requestId } = job;
+      const note = request.note("export.deleted", describe(job), requestId);
+      await ctx.exports.remove(request.accountId, requestId, note);
+      const text = "The export is gone, and its file with it.";
+      return { to: address, notice: { kind: "done", text } };
+    },
   });
 }
 
@@ -182,19 +184,5 @@ function jobLine(job: ExportJob, request: PageRequest) {
           : null}
       </td>
     </tr>
-  );
-}
-
-function deleteForm(job: ExportJob, request: PageRequest) {
-  return (
-    <PostForm action={`${address}/${job.requestId}/delete`} csrf={request.csrf} class="panel">
-      <p>
-        <strong>{describe(job)}</strong>{" "}
-        goes for good, with its file. What is stored stays: another export can be asked for.
-      </p>
-      <FormButtons back={address} cancel="Back" tone="danger">
-        {isOpen(job) ? "Cancel export" : "Delete export"}
-      </FormButtons>
-    </PostForm>
   );
 }

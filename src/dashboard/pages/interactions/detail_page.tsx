@@ -9,9 +9,10 @@ import {
   type PageRequest,
   type Routes,
 } from "../../bind.tsx";
-import { PostForm, Time } from "../../components.tsx";
+import { Time } from "../../components.tsx";
+import type { InteractionSummary } from "../../../shared/interaction.ts";
 import { readTags } from "../../../shared/prompt_tags.ts";
-import { FormButtons } from "../../fields.tsx";
+import { confirmationRoutes } from "../../confirmation.tsx";
 import { exactTime } from "../../format.ts";
 import { DetailBody, payloadsNeeded } from "./detail_body.tsx";
 import { inlineMedia, mediaAddresses } from "./media.ts";
@@ -52,25 +53,23 @@ export function interactionRoutes(app: Routes, ctx: PageContext): void {
   });
   app.get(`${listPath}/:id/raw/:side`, "viewer", (request) => rawAnswer(ctx, request));
   app.get(`${listPath}/:id/media/:index`, "viewer", (request) => mediaAnswer(ctx, request));
-  app.get(`${listPath}/:id/delete`, "owner", async (request) => {
-    const detail = await findCall(ctx, request, 1);
-    return {
-      title: "Delete interaction",
-      section: "interactions",
-      body: <DeleteForm detail={detail} request={request} />,
-    };
-  });
-  app.post(`${listPath}/:id/delete`, "owner", async (_form, request) => {
-    const { summary } = await findCall(ctx, request, 1);
-    const { deletionId } = await ctx.interactions.deletions.erase({
-      accountId: request.accountId,
-      tables: dataTables,
-      selectors: { transactionIds: [summary.transactionId] },
-      reason: "Deleted in the dashboard",
-    });
-    await request.record("interaction.deleted", summary.transactionId, `deletion ${deletionId}`);
-    const text = "The interaction is deleted, with all that was drawn from it.";
-    return { to: listPath, notice: { kind: "done", text } };
+  confirmationRoutes(app, {
+    ...{ path: `${listPath}/:id/delete`, role: "owner", section: "interactions" },
+    ...{ title: "Delete interaction", button: "Delete this interaction" },
+    find: async (request) => (await findCall(ctx, request, 1)).summary,
+    consequence: deletion,
+    back: ({ transactionId }) => `${listPath}/${transactionId}`,
+    async act({ transactionId }, request) {
+      const { deletionId } = await ctx.interactions.deletions.erase({
+        accountId: request.accountId,
+        tables: dataTables,
+        selectors: { transactionIds: [transactionId] },
+        reason: "Deleted in the dashboard",
+      });
+      await request.record("interaction.deleted", transactionId, `deletion ${deletionId}`);
+      const text = "The interaction is deleted, with all that was drawn from it.";
+      return { to: listPath, notice: { kind: "done", text } };
+    },
   });
 }
 
@@ -179,13 +178,14 @@ function Actions({ detail, request }: { detail: InteractionDetail; request: Page
   );
 }
 
-function DeleteForm({ detail, request }: { detail: InteractionDetail; request: PageRequest }) {
-  const { transactionId, vendor, model, createdAt } = detail.summary;
+function deletion(
+  { transactionId, vendor, model, createdAt }: InteractionSummary,
+  { now }: PageRequest,
+) {
   return (
-    <PostForm action={`${listPath}/${transactionId}/delete`} csrf={request.csrf} class="panel">
+    <>
       <p>
-        The call of <strong>{model}</strong> ({vendor}) from{" "}
-        <Time at={createdAt} now={request.now} />{" "}
+        The call of <strong>{model}</strong> ({vendor}) from <Time at={createdAt} now={now} />{" "}
         is erased: its row, request, answer and media, results of evaluations that were drawn from
         it, and export files that may hold it. What it cost stays on the account's ledger. This
         can't be undone.
@@ -193,9 +193,6 @@ function DeleteForm({ detail, request }: { detail: InteractionDetail; request: P
       <p class="muted">
         <code>{transactionId}</code>
       </p>
-      <FormButtons back={`${listPath}/${transactionId}`} tone="danger">
-        Delete this interaction
-      </FormButtons>
-    </PostForm>
+    </>
   );
 }

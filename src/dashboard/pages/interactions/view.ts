@@ -81,16 +81,13 @@ export function viewAddress(path: string, fields: URLSearchParams, more = {}): s
 }
 
 class ViewReader {
-  readonly #params: URLSearchParams;
   readonly #fields = new URLSearchParams();
   readonly #problems: string[] = [];
   #chips: { label: string; value: string; field: string; text: string | undefined }[] = [];
   #filters: Record<string, string[]> = {};
   #query: View["query"] = {};
 
-  constructor(params: URLSearchParams) {
-    this.#params = params;
-  }
+  constructor(readonly params: URLSearchParams) {}
 
   view(): View {
     const query = Object.keys(this.#filters).length === 0
@@ -190,7 +187,7 @@ class ViewReader {
   #all(name: string): string[] {
     // Callers' names for people and apps differ by blanks around them too; other texts don't.
     const isName = columnFilters.some((one) => one.name === name && name !== "request");
-    return this.#params.getAll(name).filter((one) => one.trim() !== "")
+    return this.params.getAll(name).filter((one) => one.trim() !== "")
       .map((one) => (isName ? one : one.trim()).slice(0, maxLength));
   }
 

@@ -21,6 +21,7 @@ import {
 } from "../../components.tsx";
 import { requiresOwner } from "../../../keys/scopes.ts";
 import { Caps } from "../../caps.tsx";
+import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { FormButtons } from "../../fields.tsx";
 import { exactTime } from "../../format.ts";
@@ -46,19 +47,20 @@ export function keyRoutes(app: Routes, ctx: PageContext): void {
     const spent = await keySpend(ctx.spend, keys, request.now);
     return csvFile("api-keys", keyColumns(spent, request.now), keys);
   });
-  app.get("/dashboard/keys/:id/revoke", "member", async (request) => {
-    const key = await keyInUse(ctx, request);
-    return { title: "Revoke key", section: "keys", body: revokeForm(key, request) };
-  });
-  app.post("/dashboard/keys/:id/revoke", "member", async (_form, request) => {
-    const key = await findKey(ctx, request);
-    const note = request.note("api_key.revoked", key.name, `${key.prefix}…`);
-    const isRevoked = await ctx.keys.revoke(request.accountId, key.id, note);
-    ctx.keysChanged([key.id]);
-    const text = isRevoked
-      ? `“${key.name}” is revoked. Calls with it are refused from now on.`
-      : `“${key.name}” was revoked before.`;
-    return { to: "/dashboard/keys", notice: { kind: "done", text } };
+  confirmationRoutes(app, {
+    ...{ path: "/dashboard/keys/:id/revoke", back: "/dashboard/keys" },
+    ...{ role: "member", section: "keys", title: "Revoke key", button: "Revoke" },
+    find: (request) => findKey(ctx, request),
+    consequence: revocation,
+    async act(key, request) {
+      const note = request.note("api_key.revoked", key.name, `${key.prefix}…`);
+      const isRevoked = await ctx.keys.revoke(request.accountId, key.id, note);
+      ctx.keysChanged([key.id]);
+      const text = isRevoked
+        ? `“${key.name}” is revoked. Calls with it are refused from now on.`
+        : `“${key.name}” was revoked before.`;
+      return { to: "/dashboard/keys", notice: { kind: "done", text } };
+    },
   });
   app.get("/dashboard/keys/:id/rotate", "member", async (request) => {
     const key = await keyToReplace(ctx, request);
@@ -303,17 +305,17 @@ function KeyActions({ row, request }: { row: KeyRow; request: PageRequest }) {
   );
 }
 
-function revokeForm(key: KeyRow, request: PageRequest) {
+function revocation(key: KeyRow, { now }: PageRequest) {
+  if (!inUse(keyState(key, now))) throw new NotFound();
   return (
-    <PostForm action={`/dashboard/keys/${key.id}/revoke`} csrf={request.csrf} class="panel">
+    <>
       <p>
         Calls with <strong>{key.name}</strong>{" "}
         (<code>{`${key.prefix}…`}</code>) are refused from the moment you revoke it. This can't be
         undone.
       </p>
-      <p>{lastUse(key, request.now)}</p>
-      <FormButtons back="/dashboard/keys" tone="danger">Revoke</FormButtons>
-    </PostForm>
+      <p>{lastUse(key, now)}</p>
+    </>
   );
 }
 

@@ -9,6 +9,7 @@ import {
 } from "../../../people/person.ts";
 import {
   NotFound,
+  orNotFound,
   type Outcome,
   type PageContext,
   type PageRequest,
@@ -23,7 +24,7 @@ import {
   Table,
   TimeCell,
 } from "../../components.tsx";
-import { FormButtons } from "../../fields.tsx";
+import { confirmationRoutes } from "../../confirmation.tsx";
 import { type KeyRow, keyState } from "../../../keys/key_service.ts";
 import { counted } from "../../amounts.ts";
 import { csvFile } from "../../csv.ts";
@@ -64,29 +65,28 @@ export function peopleRoutes(app: Routes, ctx: PageContext): void {
     return { to: address, notice: { kind: "done", text } };
   });
   app.post(`${address}/:id/role`, "owner", (form, request) => change(ctx, form, request));
-  app.get(`${address}/:id/remove`, "owner", async (request) => {
-    const all = await ctx.people.list(request.accountId);
-    const member = all.find(({ person }) => person.id === request.param("id"));
-    if (!member) throw new NotFound();
-    return {
-      title: "Remove person",
-      section: "settings",
-      body: (
-        <RemoveForm
-          person={member.person}
-          keys={await keysOf(ctx, request, member.person.id)}
-          csrf={request.csrf}
-        />
-      ),
-    };
+  confirmationRoutes(app, {
+    ...{ path: `${address}/:id/remove`, back: address, role: "owner", section: "settings" },
+    ...{ title: "Remove person", button: "Remove" },
+    async find(request) {
+      const all = await ctx.people.list(request.accountId);
+      const { person } = orNotFound(all.find(({ person }) => person.id === request.param("id")));
+      return { person, keys: await keysOf(ctx, request, person.id) };
+    },
+    consequence: (found) => <Removal {...found} />,
+    act: ({ person }, request, form) => remove(ctx, form, request, person.id),
   });
-  app.post(`${address}/:id/remove`, "owner", (form, request) => remove(ctx, form, request));
 }
 
-async function remove(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
+async function remove(
+  ctx: PageContext,
+  form: Form,
+  request: PageRequest,
+  personId: string,
+): Promise<Outcome> {
   const removed = await ctx.people.remove(
     request.accountId,
-    request.param("id"),
+    personId,
     (person) => request.note("person.removed", nameOf(person)),
     form.text("revoke_keys") === "yes"
       ? ({ name, prefix }) =>
@@ -347,11 +347,9 @@ function InviteForm({ csrf, refused }: { csrf: string; refused: Props["refused"]
   );
 }
 
-function RemoveForm(
-  { person, keys, csrf }: { person: Person; keys: readonly KeyRow[]; csrf: string },
-) {
+function Removal({ person, keys }: { person: Person; keys: readonly KeyRow[] }) {
   return (
-    <PostForm action={`${address}/${person.id}/remove`} csrf={csrf} class="panel">
+    <>
       <p>
         <strong>{nameOf(person)}</strong>{" "}
         is signed out of this account at once. Keys they made or know go on working unless they are
@@ -365,7 +363,6 @@ function RemoveForm(
           }`}
         </label>
       )}
-      <FormButtons back={address} tone="danger">Remove</FormButtons>
-    </PostForm>
+    </>
   );
 }

@@ -1,6 +1,5 @@
 import { readStatedUsd } from "../../../base/money.ts";
 import {
-  BudgetError,
   budgetNameLengths,
   budgetScopeText,
   limitAt,
@@ -8,8 +7,10 @@ import {
   readBudgetSpan,
   type StoredBudget,
 } from "../../../budgets/budget.ts";
+import { OptionError } from "../../../shared/fault.ts";
 import { usd } from "../../amounts.ts";
 import {
+  orNotFound,
   type Outcome,
   type Page,
   type PageContext,
@@ -17,8 +18,9 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { actionsColumn, numberColumn, PostForm, Table } from "../../components.tsx";
+import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
-import { type FieldErrors, sentence } from "../../faults.ts";
+import { submitOrExplain } from "../../faults.ts";
 import {
   blankForm,
   FormButtons,
@@ -30,8 +32,7 @@ import {
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import { nameText } from "../../format.ts";
-import { removalRoutes, RemoveLink } from "./removal.tsx";
-import { settingsList } from "./settings_page.tsx";
+import { RemoveLink, settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/budgets";
 
@@ -46,56 +47,51 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
   );
   app.get(`${address}/new`, "owner", (request) => formPage(request, blankForm));
   app.post(`${address}/new`, "owner", (form, request) => set(ctx, form, request));
-  removalRoutes(app, {
-    ...{ address, noun: "budget", field: "id" },
-    async find(id, request) {
-      const all = await ctx.budgets.list(request.accountId);
-      return all.find((one) => one.id === id);
-    },
+  confirmationRoutes(app, {
+    ...{ path: `${address}/remove`, back: address, role: "owner", section: "settings" },
+    ...{ title: "Remove budget", button: "Remove" },
+    find: async ({ query, accountId }) =>
+      orNotFound(await ctx.budgets.find(query("id") ?? "", accountId)),
     consequence: (budget) => (
-      <>
+      <p>
         Calls of <code>{nameText(budgetScopeText(budget.scope))}</code> are no longer limited to
         {" "}
         {usd(budget.limitNanos)} per {budget.per}.
-      </>
+      </p>
     ),
-    remove(id, request) {
+    async act({ id }, request) {
       const { actor } = request.note("budget.removed", "");
-      return ctx.budgets.remove(id, actor, request.accountId);
+      await ctx.budgets.remove(id, actor, request.accountId);
+      return { to: address, notice: { kind: "done", text: "The budget is removed." } };
     },
-    done: () => "The budget is removed.",
   });
 }
 
 async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
-  try {
+  const { done: text, fieldErrors } = await submitOrExplain(async () => {
     const kind = form.text("kind");
     // End users differ by blanks around their names too; those of apps are trimmed in tags.
     const { name = "" } = kind === "user" ? form.filledExactly("name") : form.filled("name");
+    if (kind !== "account" && name === "") {
+      throw new OptionError("name", "enter the app's or the end user's name");
+    }
     const scope = readBudgetScope(kind === "account" ? kind : `${kind}:${name}`);
     const limitNanos = readStatedUsd(
       form.text("usd"),
-      (expected) => new BudgetError("usd", expected),
+      (expected) => new OptionError("usd", expected),
     );
     const per = readBudgetSpan(form.text("per"));
     await ctx.budgets.set({
       ...{ accountId: request.accountId, scope, per, limitNanos, raised: null },
     }, request.note("budget.set", "").actor);
-    const text = `Calls of ${nameText(budgetScopeText(scope))} are refused beyond ${
+    return `Calls of ${nameText(budgetScopeText(scope))} are refused beyond ${
       usd(limitNanos)
     } a ${per}.`;
-    return { to: address, notice: { kind: "done", text } };
-  } catch (thrown) {
-    if (!(thrown instanceof BudgetError)) throw thrown;
-    const isUnnamed = form.text("kind") !== "account" && form.text("name").trim() === "";
-    const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown, isUnnamed) };
-    return { ...formPage(request, shown), status: 400 };
+  }, (field) => field === "on" ? "name" : field);
+  if (fieldErrors) {
+    return { ...formPage(request, { values: form.values(), fieldErrors }), status: 400 };
   }
-}
-
-function fieldErrorsOf({ field, reason }: BudgetError, isUnnamed: boolean): FieldErrors {
-  if (field !== "on") return { [field]: sentence(reason) };
-  return { name: isUnnamed ? "Enter the app's or the end user's name." : sentence(reason) };
+  return { to: address, notice: { kind: "done", text } };
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {

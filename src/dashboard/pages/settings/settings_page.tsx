@@ -57,3 +57,12 @@ export function settingsList(
     </>,
   );
 }
+
+/** In a row of a list; `name` is read out behind "Remove". */
+export function RemoveLink({ href, name }: { href: string; name: string }) {
+  return (
+    <a class="button button-small button-danger" href={href}>
+      Remove<span class="visually-hidden">{` ${name}`}</span>
+    </a>
+  );
+}

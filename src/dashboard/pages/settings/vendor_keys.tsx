@@ -1,7 +1,6 @@
 import { messageOf } from "../../../shared/fault.ts";
 import { parseVendorKey, type StoredVendorKey } from "../../../keys/vendor_key.ts";
 import {
-  NotFound,
   orNotFound,
   type Outcome,
   type PageContext,
@@ -9,10 +8,10 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { Badge, PostForm, Time } from "../../components.tsx";
-import { FormButtons } from "../../fields.tsx";
+import { confirmationRoutes } from "../../confirmation.tsx";
 import type { Form } from "../../form.ts";
 import type { KeyVendor, VendorKeyTest } from "../../deps.ts";
-import { settingsPage } from "./settings_page.tsx";
+import { RemoveLink, settingsPage } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/vendor-keys";
 
@@ -27,23 +26,26 @@ export function vendorKeyRoutes(app: Routes, ctx: PageContext): void {
     const kind = test.kind === "works" ? "done" : "failed";
     return { to: address, notice: { kind, text: `${vendor.label}: ${verdict(test)}` } };
   });
-  app.get(`${address}/:vendor/remove`, "owner", async (request) => {
-    const vendor = vendorOf(ctx, request);
-    const stored = await storedKeys(ctx, request);
-    if (!stored.has(vendor.label)) throw new NotFound();
-    return {
-      title: "Remove vendor API key",
-      section: "settings",
-      body: <RemoveForm vendor={vendor} csrf={request.csrf} />,
-    };
-  });
-  app.post(`${address}/:vendor/remove`, "owner", async (_form, request) => {
-    const { label } = vendorOf(ctx, request);
-    const note = request.note("vendor_key.removed", label);
-    await ctx.vendorKeys.remove(request.accountId, label, note);
-    await ctx.vendorKeysChanged();
-    const text = `The key of ${label} is removed. Calls to it use the service's key and credit.`;
-    return { to: address, notice: { kind: "done", text } };
+  confirmationRoutes(app, {
+    ...{ path: `${address}/:vendor/remove`, back: address, role: "owner", section: "settings" },
+    ...{ title: "Remove vendor API key", button: "Remove" },
+    async find(request) {
+      const { label } = vendorOf(ctx, request);
+      return orNotFound((await storedKeys(ctx, request)).get(label));
+    },
+    consequence: ({ vendor }) => (
+      <p>
+        Without your key, calls to <strong>{vendor}</strong>{" "}
+        use the service's own key, if it has one, and cost credit.
+      </p>
+    ),
+    async act({ vendor }, request) {
+      const note = request.note("vendor_key.removed", vendor);
+      await ctx.vendorKeys.remove(request.accountId, vendor, note);
+      await ctx.vendorKeysChanged();
+      const text = `The key of ${vendor} is removed. Calls to it use the service's key and credit.`;
+      return { to: address, notice: { kind: "done", text } };
+    },
   });
 }
 
@@ -192,24 +194,10 @@ function KeyForms({ vendor, stored, error, request }: CardProps) {
                 Test<span class="visually-hidden">{` the key of ${vendor.label}`}</span>
               </button>
             </PostForm>
-            <a class="button button-small button-danger" href={`${action}/remove`}>
-              Remove<span class="visually-hidden">{` the key of ${vendor.label}`}</span>
-            </a>
+            <RemoveLink href={`${action}/remove`} name={`the key of ${vendor.label}`} />
           </div>
         )
         : null}
     </>
-  );
-}
-
-function RemoveForm({ vendor, csrf }: { vendor: KeyVendor; csrf: string }) {
-  return (
-    <PostForm action={`${address}/${vendor.label}/remove`} csrf={csrf} class="panel">
-      <p>
-        Without your key, calls to <strong>{vendor.label}</strong>{" "}
-        use the service's own key, if it has one, and cost credit.
-      </p>
-      <FormButtons back={address} tone="danger">Remove</FormButtons>
-    </PostForm>
   );
 }

@@ -1,8 +1,5 @@
-import {
-  type VirtualModelDefinition,
-  VirtualModelError,
-  virtualModelLimits,
-} from "../../../routing/virtual_model.ts";
+import { type VirtualModelDefinition, virtualModelLimits } from "../../../routing/virtual_model.ts";
+import { OptionError } from "../../../shared/fault.ts";
 import {
   orNotFound,
   type Outcome,
@@ -12,6 +9,7 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { actionsColumn, Badge, PostForm, Table, TimeCell } from "../../components.tsx";
+import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { type FieldErrors, sentence } from "../../faults.ts";
 import {
@@ -26,8 +24,7 @@ import {
   TextField,
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
-import { removalRoutes, RemoveLink } from "./removal.tsx";
-import { settingsList } from "./settings_page.tsx";
+import { RemoveLink, settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/models";
 
@@ -50,20 +47,22 @@ export function virtualModelRoutes(app: Routes, ctx: PageContext): void {
     await modelOf(ctx, request, form.text("name"));
     return await set(ctx, form, request, "change");
   });
-  removalRoutes(app, {
-    ...{ address, noun: "virtual model", field: "name" },
-    find: (name, request) => modelOf(ctx, request, name),
+  confirmationRoutes(app, {
+    ...{ path: `${address}/remove`, back: address, role: "owner", section: "settings" },
+    ...{ title: "Remove virtual model", button: "Remove" },
+    find: (request) => modelOf(ctx, request, request.query("name")),
     consequence: ({ name }) => (
-      <>
+      <p>
         Calls that name <code>{name}</code>{" "}
         are refused from then on, unless the service or a vendor has a model of this name.
-      </>
+      </p>
     ),
-    remove(name, request) {
+    async act({ name }, request) {
       const note = request.note("virtual_model.removed", name);
-      return ctx.virtualModels.remove(request.accountId, name, note);
+      await ctx.virtualModels.remove(request.accountId, name, note);
+      const text = `The virtual model ${name} is removed.`;
+      return { to: address, notice: { kind: "done", text } };
     },
-    done: (name) => `The virtual model ${name} is removed.`,
   });
 }
 
@@ -85,13 +84,13 @@ async function set(
     if (
       kind === "new" && (await ctx.virtualModels.list(accountId)).some((one) => one.name === name)
     ) {
-      throw new VirtualModelError("name", "there is a virtual model of this name already");
+      throw new OptionError("name", "there is a virtual model of this name already");
     }
     const shown = json.targets.map((one) => typeof one === "string" ? one : one.model).join(", ");
     const note = request.note("virtual_model.set", name, shown);
     await ctx.virtualModels.set(accountId, name, json, note);
   } catch (thrown) {
-    if (!(thrown instanceof VirtualModelError)) throw thrown;
+    if (!(thrown instanceof OptionError)) throw thrown;
     const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown) };
     return { ...formPage(ctx, request, kind, shown), status: 400 };
   }
@@ -112,10 +111,9 @@ function requestOf(form: Form) {
 }
 
 /** By the form's fields; of a list it says which line is wrong. */
-function fieldErrorsOf({ field, message }: VirtualModelError): FieldErrors {
+function fieldErrorsOf({ field, problem }: OptionError): FieldErrors {
   const [, list = "", index] = /^(\w+)(?:\[(\d+)\])?/.exec(field) ?? [];
-  const reason = field === "" ? message : message.slice(field.length + 2);
-  const text = sentence(reason);
+  const text = `${sentence(problem)}.`;
   return { [list]: index === undefined ? text : `Line ${Number(index) + 1}: ${text}` };
 }
 

@@ -1,8 +1,10 @@
 import { webhookEvents } from "../../../../contracts/admin/webhooks.ts";
 import { readStatedUsd } from "../../../base/money.ts";
-import { type Webhook, WebhookError, webhookLimits } from "../../../webhooks/webhook.ts";
+import { OptionError } from "../../../shared/fault.ts";
+import { type Webhook, webhookLimits } from "../../../webhooks/webhook.ts";
 import {
   NotFound,
+  orNotFound,
   type Outcome,
   type Page,
   type PageContext,
@@ -10,8 +12,9 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { actionsColumn, LinkLine, PostForm, Table } from "../../components.tsx";
+import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
-import { type FieldErrors, sentence } from "../../faults.ts";
+import { submitOrExplain } from "../../faults.ts";
 import {
   blankForm,
   FormButtons,
@@ -22,8 +25,7 @@ import {
   TextField,
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
-import { removalRoutes, RemoveLink } from "./removal.tsx";
-import { settingsList } from "./settings_page.tsx";
+import { RemoveLink, settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/webhooks";
 
@@ -37,22 +39,21 @@ export function webhookRoutes(app: Routes, ctx: PageContext): void {
   );
   app.get(`${address}/new`, "owner", (request) => formPage(request, blankForm));
   app.post(`${address}/new`, "owner", (form, request) => add(ctx, form, request));
-  removalRoutes(app, {
-    ...{ address, noun: "webhook", field: "id" },
-    async find(id, request) {
-      const all = await ctx.webhooks.list(request.accountId);
-      return all.find((one) => one.id === id);
-    },
-    consequence: (hook) => (
-      <>
-        Nothing more is sent to <code>{hook.url}</code>; what waits for it is dropped.
-      </>
+  confirmationRoutes(app, {
+    ...{ path: `${address}/remove`, back: address, role: "owner", section: "settings" },
+    ...{ title: "Remove webhook", button: "Remove" },
+    find: async ({ query, accountId }) =>
+      orNotFound(await ctx.webhooks.find(query("id") ?? "", accountId)),
+    consequence: ({ url }) => (
+      <p>
+        Nothing more is sent to <code>{url}</code>; what waits for it is dropped.
+      </p>
     ),
-    remove(id, request) {
+    async act({ id }, request) {
       const { actor } = request.note("webhook.removed", "");
-      return ctx.webhooks.remove(id, actor, request.accountId);
+      await ctx.webhooks.remove(id, actor, request.accountId);
+      return { to: address, notice: { kind: "done", text: "The webhook is removed." } };
     },
-    done: () => "The webhook is removed.",
   });
   app.post(`${address}/test`, "owner", async (form, request) => {
     if (!await ctx.webhooks.test(form.text("id"), request.accountId)) throw new NotFound();
@@ -62,40 +63,34 @@ export function webhookRoutes(app: Routes, ctx: PageContext): void {
 }
 
 async function add(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
-  try {
-    const { secret } = await ctx.webhooks.add({
+  const { done, fieldErrors } = await submitOrExplain(() =>
+    ctx.webhooks.add({
       accountId: request.accountId,
       url: form.text("url"),
-      events: listOf(form.text("event")),
+      events: listOf(form.text("events")),
       creditLowNanos: amountOf(form.text("credit_low_usd")),
-    }, request.note("webhook.added", "").actor);
-    return {
-      title: "New webhook",
-      section: "settings",
-      body: (
-        <div class="panel">
-          <p>The secret that signs requests to this address. It is shown only now.</p>
-          <div class="secret">
-            <code>{secret.reveal()}</code>
-          </div>
-          <LinkLine href={address} primary>Done</LinkLine>
-        </div>
-      ),
-    };
-  } catch (thrown) {
-    if (!(thrown instanceof WebhookError)) throw thrown;
-    const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown) };
-    return { ...formPage(request, shown), status: 400 };
+    }, request.note("webhook.added", "").actor), (field) => field);
+  if (fieldErrors) {
+    return { ...formPage(request, { values: form.values(), fieldErrors }), status: 400 };
   }
+  return {
+    title: "New webhook",
+    section: "settings",
+    body: (
+      <div class="panel">
+        <p>The secret that signs requests to this address. It is shown only now.</p>
+        <div class="secret">
+          <code>{done.secret.reveal()}</code>
+        </div>
+        <LinkLine href={address} primary>Done</LinkLine>
+      </div>
+    ),
+  };
 }
 
 function amountOf(text: string): bigint | null {
   if (text === "") return null;
-  return readStatedUsd(text, (expected) => new WebhookError("credit_low_usd", expected));
-}
-
-function fieldErrorsOf({ field, reason }: WebhookError): FieldErrors {
-  return { [field]: sentence(reason) };
+  return readStatedUsd(text, (expected) => new OptionError("credit_low_usd", expected));
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
@@ -171,7 +166,7 @@ function formPage(request: PageRequest, shown: Shown): Page {
         />
         <TextArea
           {...shown}
-          id="event"
+          id="events"
           label="Events"
           hint={`One a line; empty: all of ${webhookEvents.join(", ")}.`}
           placeholder="budget.reached"

@@ -1,0 +1,49 @@
+import type { Child } from "hono/jsx";
+import type { Role } from "../people/person.ts";
+import type { Outcome, PageRequest, Routes } from "./bind.tsx";
+import { PostForm } from "./components.tsx";
+import { FormButtons } from "./fields.tsx";
+import type { Form } from "./form.ts";
+import type { Section } from "./navigation.tsx";
+
+/** What can't be undone: its page asks, and the page's form does it. */
+export interface Confirmation<T> {
+  /** Of page and form; what it is about stands in it or in its query. */
+  path: string;
+  role: Role;
+  section: Section;
+  title: string | ((found: T) => string);
+  /** What it is about. Throws `NotFound`. */
+  find(request: PageRequest): Promise<T>;
+  /** What follows from it. */
+  consequence(found: T, request: PageRequest): Child;
+  /** The button that does it; the title unless it says otherwise. */
+  button?: string;
+  back: string | ((found: T) => string);
+  cancel?: string;
+  act(found: T, request: PageRequest, form: Form): Promise<Outcome>;
+}
+
+export function confirmationRoutes<T>(app: Routes, asked: Confirmation<T>): void {
+  const { path, role, section, cancel } = asked;
+  app.get(path, role, async (request) => {
+    const found = await asked.find(request);
+    const title = typeof asked.title === "string" ? asked.title : asked.title(found);
+    const back = typeof asked.back === "string" ? asked.back : asked.back(found);
+    return {
+      title,
+      section,
+      body: (
+        <PostForm action={request.address} csrf={request.csrf} class="panel">
+          {asked.consequence(found, request)}
+          <FormButtons back={back} cancel={cancel ?? "Cancel"} tone="danger">
+            {asked.button ?? title}
+          </FormButtons>
+        </PostForm>
+      ),
+    };
+  });
+  app.post(path, role, async (form, request) => {
+    return await asked.act(await asked.find(request), request, form);
+  });
+}
