@@ -2,11 +2,46 @@ import { mergeTags, type PromptTags, readTags } from "../../shared/prompt_tags.t
 import type { RequestFacts } from "./dialect.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { formatPath } from "./fields.ts";
-import { type JsonRecord } from "./json.ts";
+import { isRecord, type JsonRecord } from "./json.ts";
 
 export interface LocatedText {
   readonly text: string;
   readonly path: readonly (string | number)[];
+}
+
+/** The first text of a content: the text that it is, or that of its first part with one. */
+export function firstText(content: unknown, path: LocatedText["path"]): LocatedText | undefined {
+  if (typeof content === "string") return { text: content, path };
+  for (const { value, at } of placesIn(content, path)) {
+    if (typeof value.text === "string") return { text: value.text, path: [...at, "text"] };
+  }
+  return undefined;
+}
+
+/** The same of the first fitting message that has a text. */
+export function firstTextIn(
+  messages: unknown,
+  path: LocatedText["path"],
+  fits: (message: JsonRecord) => boolean,
+  contentName = "content",
+): LocatedText | undefined {
+  for (const { value, at } of placesIn(messages, path)) {
+    const found = fits(value) && firstText(value[contentName], [...at, contentName]);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** The objects in a list. The generate dialect takes a single one in place of a list. */
+function* placesIn(
+  list: unknown,
+  path: LocatedText["path"],
+): Generator<{ value: JsonRecord; at: LocatedText["path"] }> {
+  if (isRecord(list)) yield { value: list, at: path };
+  if (!Array.isArray(list)) return;
+  for (const [index, value] of list.entries()) {
+    if (isRecord(value)) yield { value, at: [...path, index] };
+  }
 }
 
 /** Reads the tag lines at the start of these texts; the first value of a tag wins. */

@@ -10,10 +10,10 @@ import {
 import { greatest, pushAll } from "../../../base/lists.ts";
 import type { FallbackField, RequestFacts } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, asString, type JsonRecord } from "../../kernel/json.ts";
 import { readSafetyUser } from "../../kernel/safety_user.ts";
 import { splicer, storeEdits } from "../../kernel/splice_request.ts";
-import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
+import { firstTextIn, type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import type { ToolDemand } from "../../kernel/tool_demand.ts";
 
 /** What the gateway must know of a chat request; `body` has passed the contract. */
@@ -33,7 +33,10 @@ export function readRequest(body: unknown): RequestFacts {
     ...(hasOlderLimit(request) ? { limitRename: "max_tokens=max_completion_tokens" } : {}),
     choices,
     serviceTier: asString(request.service_tier),
-    ...readTagBlocks(taggedTexts(request.messages as readonly unknown[])),
+    ...readTagBlocks([
+      firstOf(request.messages, "system", "developer"),
+      firstOf(request.messages, "user"),
+    ]),
   };
 }
 
@@ -103,25 +106,9 @@ export const fallbackField: FallbackField = {
 /** So many fallbacks a call may name. */
 const maxModels = 10;
 
-/** The first system or developer text and the first user text, in their order. */
-function taggedTexts(messages: readonly unknown[]): LocatedText[] {
-  const seen = new Set<"system" | "user">();
-  return messages.flatMap((message, index) => {
-    if (!isRecord(message)) return [];
-    const role = message.role === "developer" ? "system" : message.role;
-    if ((role !== "system" && role !== "user") || seen.has(role)) return [];
-    seen.add(role);
-    return firstText(message.content, index) ?? [];
-  });
-}
-
-function firstText(content: unknown, message: number): LocatedText | undefined {
-  if (typeof content === "string") return { text: content, path: ["messages", message, "content"] };
-  if (!Array.isArray(content)) return undefined;
-  const index = content.findIndex((part) => isRecord(part) && part.type === "text");
-  const part: unknown = content[index];
-  if (!isRecord(part) || typeof part.text !== "string") return undefined;
-  return { text: part.text, path: ["messages", message, "content", index, "text"] };
+/** The first text of a message of these roles. */
+function firstOf(messages: unknown, ...roles: readonly string[]): LocatedText | undefined {
+  return firstTextIn(messages, ["messages"], ({ role }) => roles.includes(String(role)));
 }
 
 export function readToolDemand(body: unknown): ToolDemand {

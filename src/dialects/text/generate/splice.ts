@@ -1,9 +1,9 @@
 import { pushAll } from "../../../base/lists.ts";
 import type { RequestFacts } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { asList, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import type { JsonRecord } from "../../kernel/json.ts";
 import { splicer, storeEdits } from "../../kernel/splice_request.ts";
-import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
+import { firstTextIn, type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import { bareModel } from "./models.ts";
 import { camelCase, Fields } from "./request/fields.ts";
 import { placeholderEdits } from "./request/unsigned_calls.ts";
@@ -57,39 +57,12 @@ export const spliceRequest = splicer({
 function systemText(fields: Fields): LocatedText | undefined {
   const key = fields.key("systemInstruction");
   const system = fields.record[key];
-  return typeof system === "string" ? { text: system, path: [key] } : firstText(system, [key]);
+  return typeof system === "string"
+    ? { text: system, path: [key] }
+    : firstTextIn(system, [key], () => true, "parts");
 }
 
-function userText(fields: Fields): LocatedText | undefined {
-  const { contents } = fields.record;
-  const isUser = (content: unknown) =>
-    isRecord(content) && (content.role === "user" || content.role === undefined);
-  const content = firstOf(contents, ["contents"], isUser);
-  return content && firstText(content.value, content.path);
-}
-
-interface Located {
-  value: unknown;
-  path: LocatedText["path"];
-}
-
-/** The first of a list that fits, or the single value in place of a list if it fits. */
-function firstOf(
-  list: unknown,
-  path: LocatedText["path"],
-  fits: (one: unknown) => boolean,
-): Located | undefined {
-  const index = asList(list).findIndex(fits);
-  if (index < 0) return undefined;
-  return Array.isArray(list)
-    ? { value: list[index], path: [...path, index] }
-    : { value: list, path };
-}
-
-function firstText(content: unknown, path: LocatedText["path"]): LocatedText | undefined {
-  if (!isRecord(content)) return undefined;
-  const hasText = (part: unknown) => isRecord(part) && typeof part.text === "string";
-  const part = firstOf(content.parts, [...path, "parts"], hasText);
-  if (!part || !isRecord(part.value) || typeof part.value.text !== "string") return undefined;
-  return { text: part.value.text, path: [...part.path, "text"] };
+function userText({ record: { contents } }: Fields): LocatedText | undefined {
+  const isUser = ({ role = "user" }: JsonRecord) => role === "user";
+  return firstTextIn(contents, ["contents"], isUser, "parts");
 }

@@ -1,9 +1,14 @@
 import { readEndUser } from "./request/end_user.ts";
 import { unsignedEdits } from "./request/unsigned_thinking.ts";
 import type { RequestFacts } from "../../kernel/dialect.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asString, type JsonRecord } from "../../kernel/json.ts";
 import { splicer } from "../../kernel/splice_request.ts";
-import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
+import {
+  firstText,
+  firstTextIn,
+  type LocatedText,
+  readTagBlocks,
+} from "../../kernel/tag_blocks.ts";
 
 /** What the gateway must know of a messages request; `body` has passed the contract. */
 export function readRequest(body: unknown): RequestFacts {
@@ -33,24 +38,7 @@ export const spliceRequest = splicer({
   },
 });
 
-/** The first text of the first message of this role that has one. */
+/** The first text of a message of this role. */
 function firstOf(role: "system" | "user", messages: unknown): LocatedText | undefined {
-  if (!Array.isArray(messages)) return undefined;
-  for (const [index, message] of messages.entries()) {
-    if (!isRecord(message) || message.role !== role) continue;
-    const found = firstText(message.content, ["messages", index, "content"]);
-    if (found) return found;
-  }
-  return undefined;
-}
-
-function firstText(content: unknown, path: (string | number)[]): LocatedText | undefined {
-  if (typeof content === "string") return { text: content, path };
-  if (!Array.isArray(content)) return undefined;
-  for (const [index, block] of content.entries()) {
-    if (isRecord(block) && block.type === "text" && typeof block.text === "string") {
-      return { text: block.text, path: [...path, index, "text"] };
-    }
-  }
-  return undefined;
+  return firstTextIn(messages, ["messages"], (message) => message.role === role);
 }

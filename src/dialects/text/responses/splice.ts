@@ -6,7 +6,7 @@ import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { missingField } from "../../../shared/fault.ts";
 import { readSafetyUser } from "../../kernel/safety_user.ts";
 import { splicer } from "../../kernel/splice_request.ts";
-import { type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
+import { firstTextIn, type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import { envelopeMark, isEnvelope } from "./conversation/envelope.ts";
 import { readSummary, summaryMessage } from "./conversation/summary.ts";
 import { statelessEdits } from "./conversation/stateless.ts";
@@ -88,34 +88,18 @@ function requireInput(request: JsonRecord): void {
 function systemText({ instructions, input }: JsonRecord): LocatedText | undefined {
   const text = asString(instructions);
   if (text !== undefined) return { text, path: ["instructions"] };
-  return messageText(input, (role) => role === "system" || role === "developer");
+  return firstTextIn(
+    input,
+    ["input"],
+    (item) => isMessage(item) && (item.role === "system" || item.role === "developer"),
+  );
 }
 
 function userText({ input }: JsonRecord): LocatedText | undefined {
   if (typeof input === "string") return { text: input, path: ["input"] };
-  return messageText(input, (role) => role === "user");
+  return firstTextIn(input, ["input"], (item) => isMessage(item) && item.role === "user");
 }
 
-/** The first text of the first message with such a role. */
-function messageText(
-  input: unknown,
-  matchesRole: (role: unknown) => boolean,
-): LocatedText | undefined {
-  if (!Array.isArray(input)) return undefined;
-  const at = input.findIndex((item) => isRecord(item) && isMessage(item) && matchesRole(item.role));
-  const item: unknown = input[at];
-  if (!isRecord(item)) return undefined;
-  if (typeof item.content === "string") {
-    return { text: item.content, path: ["input", at, "content"] };
-  }
-  if (!Array.isArray(item.content)) return undefined;
-  for (const [index, part] of item.content.entries()) {
-    if (!isRecord(part) || typeof part.text !== "string") continue;
-    return { text: part.text, path: ["input", at, "content", index, "text"] };
-  }
-  return undefined;
-}
-
-function isMessage(item: JsonRecord): boolean {
-  return item.type === undefined || item.type === null || item.type === "message";
+function isMessage({ type = "message" }: JsonRecord): boolean {
+  return type === null || type === "message";
 }
