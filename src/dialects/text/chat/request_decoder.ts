@@ -8,7 +8,7 @@ import type {
   UnsupportedField,
 } from "../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { oneOf } from "../../kernel/fields.ts";
+import { booleanAt, numberAt, objectAt, oneOf, requiredText, textAt } from "../../kernel/fields.ts";
 import { FoundSettings } from "../../kernel/found_settings.ts";
 import { defined } from "../../../base/defined.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -47,29 +47,30 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
 
 function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): FoundSettings {
   const found = new FoundSettings(request);
-  const maxOutputTokens = number(request.max_completion_tokens) ?? number(request.max_tokens);
-  const user = asString(request.safety_identifier) ?? asString(request.user);
-  const { logprobs, top_logprobs: top, metadata } = request;
+  const maxOutputTokens = numberAt(request, "max_completion_tokens") ??
+    numberAt(request, "max_tokens");
+  const user = textAt(request, "safety_identifier") ?? textAt(request, "user");
+  const metadata = objectAt(request, "metadata") as Record<string, string> | undefined;
   found.set("toolChoice", readToolChoice(request), "tool_choice", "function_call");
-  found.set("parallelToolCalls", flag(request.parallel_tool_calls), "parallel_tool_calls");
+  found.set("parallelToolCalls", booleanAt(request, "parallel_tool_calls"), "parallel_tool_calls");
   found.set("maxOutputTokens", maxOutputTokens, "max_completion_tokens", "max_tokens");
-  found.set("temperature", number(request.temperature), "temperature");
-  found.set("topP", number(request.top_p), "top_p");
-  found.set("topK", number(request.top_k), "top_k");
+  found.set("temperature", numberAt(request, "temperature"), "temperature");
+  found.set("topP", numberAt(request, "top_p"), "top_p");
+  found.set("topK", numberAt(request, "top_k"), "top_k");
   found.set("stop", readStop(request.stop), "stop");
-  found.set("choices", number(request.n), "n");
-  found.set("seed", number(request.seed), "seed");
-  found.set("frequencyPenalty", number(request.frequency_penalty), "frequency_penalty");
-  found.set("presencePenalty", number(request.presence_penalty), "presence_penalty");
-  if (logprobs === true) found.set("logprobs", { top: number(top) ?? 0 }, "logprobs");
-  found.set("logitBias", readLogitBias(request.logit_bias), "logit_bias");
+  found.set("choices", numberAt(request, "n"), "n");
+  found.set("seed", numberAt(request, "seed"), "seed");
+  found.set("frequencyPenalty", numberAt(request, "frequency_penalty"), "frequency_penalty");
+  found.set("presencePenalty", numberAt(request, "presence_penalty"), "presence_penalty");
+  found.set("logprobs", readLogprobs(request), "logprobs");
+  found.set("logitBias", readLogitBias(request), "logit_bias");
   found.set("format", readFormat(request.response_format, unsupported), "response_format");
   found.set("reasoning", readReasoning(request), "reasoning_effort", "reasoning");
-  found.set("verbosity", asString(request.verbosity), "verbosity");
+  found.set("verbosity", textAt(request, "verbosity"), "verbosity");
   found.set("user", user, "safety_identifier", "user");
-  found.set("serviceTier", asString(request.service_tier), "service_tier");
-  found.set("promptCacheKey", asString(request.prompt_cache_key), "prompt_cache_key");
-  if (isRecord(metadata)) found.set("metadata", metadata as Record<string, string>, "metadata");
+  found.set("serviceTier", textAt(request, "service_tier"), "service_tier");
+  found.set("promptCacheKey", textAt(request, "prompt_cache_key"), "prompt_cache_key");
+  found.set("metadata", metadata, "metadata");
   return found;
 }
 
@@ -92,15 +93,13 @@ function readTools(request: JsonRecord): Tool[] {
 
 function readFunction(value: unknown, path: string): Tool {
   if (!isRecord(value)) throw invalidValue(path, "expected an object");
-  const name = asString(value.name);
-  if (name === undefined) throw invalidValue(`${path}.name`, "expected a name");
   return {
     type: "function",
-    name,
+    name: requiredText(value, "name", path),
     ...defined({
-      description: asString(value.description),
-      parameters: isRecord(value.parameters) ? value.parameters : undefined,
-      strict: flag(value.strict),
+      description: textAt(value, "description", path),
+      parameters: objectAt(value, "parameters", path),
+      strict: booleanAt(value, "strict", path),
     }),
     ...readCacheMark(value, path, false),
     path,
@@ -109,12 +108,13 @@ function readFunction(value: unknown, path: string): Tool {
 
 function readCustom(tool: JsonRecord, path: string): Tool {
   const custom = asRecord(tool.custom);
-  const name = asString(custom.name);
-  if (name === undefined) throw invalidValue(`${path}.custom.name`, "expected a name");
   return {
     type: "custom",
-    name,
-    ...defined({ description: asString(custom.description), format: custom.format ?? undefined }),
+    name: requiredText(custom, "name", `${path}.custom`),
+    ...defined({
+      description: textAt(custom, "description", `${path}.custom`),
+      format: custom.format ?? undefined,
+    }),
     path,
   };
 }
@@ -156,9 +156,14 @@ function readStop(stop: unknown): string[] | undefined {
   return list;
 }
 
-function readLogitBias(bias: unknown): CanonicalRequest["logitBias"] {
-  if (!isRecord(bias) || Object.keys(bias).length === 0) return undefined;
-  return bias as Readonly<Record<string, number>>;
+function readLogprobs(request: JsonRecord): { top: number } | undefined {
+  const top = numberAt(request, "top_logprobs") ?? 0;
+  return booleanAt(request, "logprobs") ? { top } : undefined;
+}
+
+function readLogitBias(request: JsonRecord): CanonicalRequest["logitBias"] {
+  const bias = objectAt(request, "logit_bias") ?? {};
+  return Object.keys(bias).length === 0 ? undefined : bias as Readonly<Record<string, number>>;
 }
 
 function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFormat | undefined {
@@ -173,36 +178,29 @@ function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFor
     unsupported.push({ path: "response_format", value: format, weight: "meaning" });
     return undefined;
   }
+  const path = "response_format.json_schema";
   const named = format.json_schema;
-  if (!isRecord(named)) throw invalidValue("response_format.json_schema", "expected an object");
-  const name = asString(named.name);
-  if (name === undefined) throw invalidValue("response_format.json_schema.name", "expected a name");
+  if (!isRecord(named)) throw invalidValue(path, "expected an object");
   return {
     type: "json-schema",
-    name,
-    schema: asRecord(named.schema),
-    ...defined({ description: asString(named.description), strict: flag(named.strict) }),
+    name: requiredText(named, "name", path),
+    schema: objectAt(named, "schema", path) ?? {},
+    ...defined({
+      description: textAt(named, "description", path),
+      strict: booleanAt(named, "strict", path),
+    }),
   };
 }
 
 /** `reasoning_effort`, or the aggregator's `reasoning` object. */
 function readReasoning(request: JsonRecord): Reasoning | undefined {
-  const extended = asRecord(request.reasoning);
-  const effort = oneOf(
-    asString(request.reasoning_effort) ?? asString(extended.effort),
-    effortLevels,
-    "reasoning_effort",
-  );
-  const budgetTokens = number(extended.max_tokens);
+  const extended = objectAt(request, "reasoning") ?? {};
+  const plain = textAt(request, "reasoning_effort");
+  const effort = plain === undefined
+    ? oneOf(textAt(extended, "effort", "reasoning"), effortLevels, "reasoning.effort")
+    : oneOf(plain, effortLevels, "reasoning_effort");
+  const budgetTokens = numberAt(extended, "max_tokens", "reasoning");
   if (effort === undefined && budgetTokens === undefined) return undefined;
   // Chat clients ignore reasoning text or show it, so it is always requested.
   return { ...defined({ effort, budgetTokens }), show: extended.exclude !== true };
-}
-
-function number(value: unknown): number | undefined {
-  return typeof value === "number" ? value : undefined;
-}
-
-function flag(value: unknown): boolean | undefined {
-  return typeof value === "boolean" ? value : undefined;
 }
