@@ -1,8 +1,16 @@
 import { unreadableAnswer } from "../../../shared/fault.ts";
-import type { CanonicalEvent, UsageEvent } from "../../kernel/canonical.ts";
+import type { CanonicalEvent, StartEvent, UsageEvent } from "../../kernel/canonical.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
-import { asString, choiceIndexes, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
-import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
+import {
+  asRecord,
+  asString,
+  choiceIndexes,
+  isRecord,
+  type JsonRecord,
+  unixTime,
+} from "../../kernel/json.ts";
+import { optionalField } from "../../kernel/fields.ts";
+import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
 import { ownAnswer } from "./answer/own_choice.ts";
 import { isErrorReason, readFailure } from "./finish_reason.ts";
@@ -12,22 +20,14 @@ export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalE
   // Some vendors wrap their errors in an array.
   const json: unknown = Array.isArray(answer) ? answer[0] : answer;
   if (!isRecord(json)) throw unreadableAnswer("answer is no object");
-  const usage = usageOf(json, quirks);
-  if (carriesError(json)) {
-    return [...usage, { type: "error", error: readVendorError(json, undefined) }];
-  }
+  if (carriesError(json)) return failedEvents(readVendorError(json, undefined), json, quirks);
   const choices: unknown = json.choices;
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
     throw unreadableAnswer("answer has no choices");
   }
   const failed = choices.find((one) => isErrorReason(one.finish_reason));
-  if (failed) return [...usage, { type: "error", error: readFailure(failed, json) }];
-  const events: CanonicalEvent[] = [{
-    type: "start",
-    id: asString(json.id),
-    model: asString(json.model),
-    created: unixTime(json.created),
-  }];
+  if (failed) return failedEvents(readFailure(failed, json), json, quirks);
+  const events: CanonicalEvent[] = [startEvent(json)];
   const nextBlock = { value: 0 };
   for (const [position, index] of choiceIndexes(choices).entries()) {
     const reader = new ChoiceReader(index, nextBlock);
@@ -39,15 +39,37 @@ export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalE
   const own = ownAnswer();
   own.add(json);
   own.report("chat", events);
-  return [...events, ...usage];
+  const usage = usageIn(json, quirks);
+  return usage ? [...events, usage] : events;
 }
 
-/** The usage, if it was reported. A failed answer has it too: its output is billed. */
-function usageOf(json: JsonRecord, quirks: DialectQuirks): UsageEvent[] {
-  const usage = readUsage(json.usage, quirks);
-  if (!usage) return [];
-  const tier = asString(json.service_tier);
-  return [{ type: "usage", usage: tier ? { ...usage, serviceTier: tier } : usage }];
+/** The start event of an answer, or of a chunk of one. */
+export function startEvent(json: JsonRecord): StartEvent {
+  return {
+    type: "start",
+    id: asString(json.id),
+    model: asString(json.model),
+    created: unixTime(json.created),
+    ...optionalField("serviceTier", asString(json.service_tier)),
+  };
+}
+
+/** The usage that an answer or a chunk reports. Groq's streams have it in a member of their own. */
+export function usageIn(json: JsonRecord, quirks: DialectQuirks): UsageEvent | undefined {
+  const usage = readUsage(json.usage ?? asRecord(json.x_groq).usage, quirks);
+  if (!usage) return undefined;
+  const serviceTier = asString(json.service_tier);
+  return { type: "usage", usage: serviceTier ? { ...usage, serviceTier } : usage };
+}
+
+/** The events of a failure. Output before it is billed. */
+export function failedEvents(
+  error: VendorError,
+  json: JsonRecord,
+  quirks: DialectQuirks,
+): CanonicalEvent[] {
+  const usage = usageIn(json, quirks);
+  return [...(usage ? [usage] : []), { type: "error", error }];
 }
 
 /** Whether the choice has content or a finish reason. */

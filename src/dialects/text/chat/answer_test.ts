@@ -69,7 +69,7 @@ Deno.test("the fields of the events are the vendor's own", () => {
     {},
   );
   assert.deepEqual(events, [
-    { type: "start", id: "c1", model: "m", created: 7 },
+    { type: "start", id: "c1", model: "m", created: 7, serviceTier: "flex" },
     { type: "block-start", choice: 0, block: 0, content: { kind: "text" } },
     { type: "block-delta", choice: 0, block: 0, text: "hi" },
     { type: "block-end", choice: 0, block: 0 },
@@ -179,4 +179,12 @@ Deno.test("an unfinished answer of an unnamed model encodes with every required 
       logprobs: null,
     }],
   });
+});
+
+Deno.test("an answer without usage names the tier that its estimate is priced by", () => {
+  const { usage: _, ...bare } = answer({ ...assistant, content: "hi" }, "stop", {
+    service_tier: "default",
+  });
+  const [start] = decodeAnswer(bare, {});
+  assert.equal(start?.type === "start" && start.serviceTier, "default");
 });

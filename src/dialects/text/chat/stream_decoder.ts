@@ -1,29 +1,19 @@
 import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
-import type { Usage } from "../../../shared/usage.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { decodeRun, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
-import { optionalField } from "../../kernel/fields.ts";
 import type {
   DecodedEvent,
   DecodedRun,
   DialectQuirks,
   StreamDecoder,
 } from "../../kernel/dialect.ts";
-import {
-  asRecord,
-  asString,
-  choiceIndex,
-  isRecord,
-  type JsonRecord,
-  jsonValue,
-  unixTime,
-} from "../../kernel/json.ts";
+import { asRecord, choiceIndex, isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
 import { isFlat, ownAnswer } from "./answer/own_choice.ts";
 import { isErrorReason, readFailure } from "./finish_reason.ts";
-import { readUsage } from "./usage.ts";
+import { failedEvents, startEvent, usageIn } from "./answer_decoder.ts";
 
 export function createStreamDecoder(quirks: DialectQuirks, choices = 1): StreamDecoder {
   return new ChatStreamDecoder(quirks, choices);
@@ -104,13 +94,7 @@ class ChatStreamDecoder implements StreamDecoder {
   #chunk(json: JsonRecord, events: CanonicalEvent[]): DecodedEvent {
     if (!this.#started) {
       this.#started = true;
-      events.push({
-        type: "start",
-        id: asString(json.id),
-        model: asString(json.model),
-        created: unixTime(json.created),
-        ...optionalField("serviceTier", asString(json.service_tier)),
-      });
+      events.push(startEvent(json));
     }
     this.#own.add(json);
     const choices = Array.isArray(json.choices) ? json.choices : [];
@@ -128,15 +112,9 @@ class ChatStreamDecoder implements StreamDecoder {
       if (!areUnnumbered && index > 0) this.#isNumbered = true;
       this.#choice(index).read(choice, events);
     }
-    const usage = this.#usage(json);
-    if (usage) events.push({ type: "usage", usage });
+    const usage = usageIn(json, this.#quirks);
+    if (usage) events.push(usage);
     return { events, usageOnly: usage !== undefined && choices.length === 0, terminal: false };
-  }
-
-  #usage(json: JsonRecord): Usage | undefined {
-    const usage = readUsage(json.usage ?? fastInferenceUsage(json), this.#quirks);
-    const tier = asString(json.service_tier);
-    return usage && tier ? { ...usage, serviceTier: tier } : usage;
   }
 
   #choice(index: number): ChoiceReader {
@@ -154,10 +132,7 @@ class ChatStreamDecoder implements StreamDecoder {
 
   #failWith(error: VendorError, json: JsonRecord): DecodedEvent {
     this.#failed = true;
-    const usage = this.#usage(json);
-    // Output before the failure is billed.
-    const events: CanonicalEvent[] = usage ? [{ type: "usage", usage }] : [];
-    events.push({ type: "error", error });
+    const events = failedEvents(error, json, this.#quirks);
     return { events, usageOnly: false, terminal: false };
   }
 }
@@ -178,7 +153,3 @@ const truncated = {
     message: "The stream's end came before the answer's.",
   },
 };
-
-function fastInferenceUsage(json: JsonRecord): unknown {
-  return isRecord(json.x_groq) ? json.x_groq.usage : undefined;
-}
