@@ -5,7 +5,7 @@ import type {
   TokenLogprob,
 } from "../../kernel/canonical.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
-import { estimatedUsage } from "../../kernel/estimated_usage.ts";
+import { shownUsage } from "../../kernel/shown_usage.ts";
 import { asRecord, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { dataUrl } from "../../kernel/media_source.ts";
 import { ownMembersOf } from "../../kernel/own_fields.ts";
@@ -26,7 +26,7 @@ export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): 
     id: context.id("chatcmpl-"),
     created: context.created,
     model: answer.model ?? context.model,
-    usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
+    usage: shownUsage(answer, context.inputTokens),
   });
   return asksOldShape(context.body) ? inOldShape(whole) : whole;
 }

@@ -1,5 +1,4 @@
 import type { Fault } from "../../../shared/fault.ts";
-import type { Usage } from "../../../shared/usage.ts";
 import type {
   BlockDeltaEvent,
   BlockEndEvent,
@@ -9,7 +8,7 @@ import type {
   CitationEvent,
   TokenLogprob,
 } from "../../kernel/canonical.ts";
-import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
+import { ShownUsage } from "../../kernel/shown_usage.ts";
 import { sseComment } from "../../kernel/sse_comment.ts";
 import { TextUnits } from "../../kernel/text_units.ts";
 import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
@@ -54,8 +53,7 @@ class ChatStreamEncoder implements StreamEncoder {
   readonly #blocks = new Map<number, OpenBlock>();
   /** The choices whose role chunk has been sent. */
   readonly #choices = new Map<number, Choice>();
-  readonly #estimate: EstimatedUsage;
-  #usage: Usage | undefined;
+  readonly #usage: ShownUsage;
   /** What all chunks begin with, for this model. */
   #head: { model: string; text: string } | undefined;
   readonly #isOldShape: boolean;
@@ -67,11 +65,11 @@ class ChatStreamEncoder implements StreamEncoder {
     this.#isOldShape = asksOldShape(context.body);
     this.#id = context.id("chatcmpl-");
     this.#model = context.model;
-    this.#estimate = new EstimatedUsage(context.inputTokens);
+    this.#usage = new ShownUsage(context.inputTokens);
   }
 
   encode(event: CanonicalEvent): string {
-    this.#estimate.listen(event);
+    this.#usage.listen(event);
     switch (event.type) {
       case "start":
         this.#model = event.model ?? this.#model;
@@ -87,11 +85,9 @@ class ChatStreamEncoder implements StreamEncoder {
           this.#chunk(event.choice, {}, {
             finish_reason: this.#isOldShape ? oldFinish(event.reason) : event.reason,
           });
-      case "usage":
-        this.#usage = event.usage;
-        return "";
       case "citation":
         return this.#cite(event);
+      case "usage":
       case "own":
       case "error":
         return "";
@@ -101,9 +97,8 @@ class ChatStreamEncoder implements StreamEncoder {
   end(): string {
     const held = this.#sendAllHeld();
     // A caller that asked for usage gets it, estimated if the vendor reported none.
-    const usage = this.#usage ?? this.#estimate.usage;
     const last = this.#context.showUsage
-      ? this.#frame({ choices: [], usage: writeUsage(usage) })
+      ? this.#frame({ choices: [], usage: writeUsage(this.#usage.final) })
       : "";
     return held + last + "data: [DONE]\n\n";
   }

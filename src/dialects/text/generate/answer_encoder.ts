@@ -5,7 +5,7 @@ import type {
   CanonicalChoice,
   Citation,
 } from "../../kernel/canonical.ts";
-import { estimatedUsage } from "../../kernel/estimated_usage.ts";
+import { shownUsage } from "../../kernel/shown_usage.ts";
 import { innerJson, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { ownMembersOf } from "../../kernel/own_fields.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
@@ -30,7 +30,7 @@ export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): 
     id: context.id(""),
     model: answer.model ?? context.model,
     created: answer.created ?? context.created,
-    usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
+    usage: shownUsage(answer, context.inputTokens),
   }, choices.map(encodeChoice));
 }
 

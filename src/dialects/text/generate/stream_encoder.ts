@@ -10,7 +10,7 @@ import type {
   TokenLogprob,
 } from "../../kernel/canonical.ts";
 import type { Opaque } from "../../kernel/canonical_request.ts";
-import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
+import { ShownUsage } from "../../kernel/shown_usage.ts";
 import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
 import {
   bareEnumText,
@@ -67,14 +67,13 @@ class GenerateStreamEncoder implements StreamEncoder {
   readonly #choices = new Map<number, ChoiceState>();
   /** Members that every element repeats. */
   #head: Record<string, unknown>;
-  readonly #estimate: EstimatedUsage;
-  #usage: Record<string, unknown> | undefined;
+  readonly #usage: ShownUsage;
 
   constructor(context: AnswerContext) {
     this.#framing = context.jsonArray ? new ArrayFraming() : sseFraming;
     this.contentType = context.jsonArray ? "application/json" : "text/event-stream";
     this.#bareEnum = wantsBareEnum(context.body);
-    this.#estimate = new EstimatedUsage(context.inputTokens);
+    this.#usage = new ShownUsage(context.inputTokens);
     this.#head = {
       modelVersion: context.model,
       createTime: isoTime(context.created),
@@ -83,7 +82,7 @@ class GenerateStreamEncoder implements StreamEncoder {
   }
 
   encode(event: CanonicalEvent): string {
-    this.#estimate.listen(event);
+    this.#usage.listen(event);
     switch (event.type) {
       case "start":
         this.#head = {
@@ -108,12 +107,10 @@ class GenerateStreamEncoder implements StreamEncoder {
         return "";
       case "block-end":
         return this.#end(event.block, event.opaque);
-      case "usage":
-        this.#usage = writeUsage(event.usage);
-        return "";
       case "finish":
         this.#choice(event.choice).finish = event;
         return "";
+      case "usage":
       case "own":
         return "";
       case "error":
@@ -135,7 +132,7 @@ class GenerateStreamEncoder implements StreamEncoder {
         ),
       };
     });
-    const usageMetadata = this.#usage ?? writeUsage(this.#estimate.usage);
+    const usageMetadata = writeUsage(this.#usage.final);
     return this.#element({ candidates, usageMetadata }) + this.#framing.close();
   }
 

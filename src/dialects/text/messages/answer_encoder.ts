@@ -2,7 +2,7 @@ import { sha256Hex } from "../../../base/hash.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { Usage } from "../../../shared/usage.ts";
 import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../../kernel/canonical.ts";
-import { estimatedUsage } from "../../kernel/estimated_usage.ts";
+import { shownUsage } from "../../kernel/shown_usage.ts";
 import { innerJson, isRecord } from "../../kernel/json.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
 import { ownMembersOf } from "../../kernel/own_fields.ts";
@@ -34,7 +34,7 @@ export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): 
   return writeMessage(choice, {
     id: context.id("msg_"),
     model: context.shownModel ?? answer.model ?? context.model,
-    usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
+    usage: shownUsage(answer, context.inputTokens),
     showsReasoning: context.request.reasoning?.show !== false,
   });
 }

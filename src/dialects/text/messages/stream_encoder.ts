@@ -9,7 +9,7 @@ import type {
   FinishEvent,
   StartEvent,
 } from "../../kernel/canonical.ts";
-import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
+import { ShownUsage } from "../../kernel/shown_usage.ts";
 import { sseComment } from "../../kernel/sse_comment.ts";
 import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
 import { BlockQueue } from "./answer/block_queue.ts";
@@ -30,9 +30,8 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
 class MessagesStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
   readonly #blocks: BlockQueue;
-  readonly #estimate: EstimatedUsage;
+  readonly #usage: ShownUsage;
   #started = false;
-  #usage: Usage | undefined;
   #finish: FinishEvent | undefined;
   #sawToolCall = false;
   #refusals = new Set<number>();
@@ -40,23 +39,21 @@ class MessagesStreamEncoder implements StreamEncoder {
 
   constructor(context: AnswerContext) {
     this.#context = context;
-    this.#estimate = new EstimatedUsage(context.inputTokens);
+    this.#usage = new ShownUsage(context.inputTokens);
     this.#blocks = new BlockQueue({
       showsReasoning: context.request.reasoning?.show !== false,
     });
   }
 
   encode(event: CanonicalEvent): string {
-    this.#estimate.listen(event);
+    this.#usage.listen(event);
     switch (event.type) {
       case "start":
         return this.#start(event);
-      case "usage":
-        this.#usage = event.usage;
-        return "";
       case "finish":
         if (event.choice === 0) this.#finish ??= event;
         return "";
+      case "usage":
       case "own":
       case "error":
         return "";
@@ -66,7 +63,7 @@ class MessagesStreamEncoder implements StreamEncoder {
   }
 
   end(): string {
-    const usage = this.#usage ?? this.#estimate.usage;
+    const usage = this.#usage.final;
     return this.#start(undefined) + this.#blocks.end() +
       sseEvent({
         type: "message_delta",

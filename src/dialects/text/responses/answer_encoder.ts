@@ -1,7 +1,7 @@
 import { sha256Hex } from "../../../base/hash.ts";
 import type { CanonicalAnswer, CanonicalChoice, CanonicalEvent } from "../../kernel/canonical.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
-import { estimatedUsage } from "../../kernel/estimated_usage.ts";
+import { shownUsage } from "../../kernel/shown_usage.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import { summaryIn } from "../../kernel/summary.ts";
 import { writeSummary } from "./conversation/summary.ts";
@@ -44,9 +44,7 @@ function writeAnswer(
   const { status } = writeFinishReason(reason);
   writer.close(status);
   writer.requireContent(status);
-  const estimated = context.inputTokens === undefined
-    ? undefined
-    : estimatedUsage(answer, context.inputTokens);
+  const { inputTokens } = context;
   return responseObject(context.body, {
     id,
     created: context.created,
@@ -54,7 +52,7 @@ function writeAnswer(
     model: answer.model ?? context.model,
     stage: { type: "ended", reason },
     output: writer.items,
-    usage: answer.usage ?? estimated,
+    usage: inputTokens === undefined ? answer.usage : shownUsage(answer, inputTokens),
   });
 }
 

@@ -10,7 +10,7 @@ import { finish, type Steps } from "../../../base/steps.ts";
 import type { CanonicalAnswer } from "../../kernel/canonical.ts";
 import type { CanonicalRequest } from "../../kernel/canonical_request.ts";
 import type { AnswerContext, Dialect, RequestChanges } from "../../kernel/dialect.ts";
-import { estimatedUsage } from "../../kernel/estimated_usage.ts";
+import { shownUsage } from "../../kernel/shown_usage.ts";
 import { asString, type JsonRecord } from "../../kernel/json.ts";
 import { summaryIn } from "../../kernel/summary.ts";
 import { conversation } from "./conversation.ts";
@@ -76,7 +76,7 @@ function writeCompacted(answer: CanonicalAnswer, context: AnswerContext): JsonRe
     object: "response.compaction",
     created_at: created,
     output: [...messages, writeSummary(id("cmp_"), summary)],
-    usage: writeUsage(answer.usage ?? estimatedUsage(answer, inputTokens)),
+    usage: writeUsage(shownUsage(answer, inputTokens)),
   };
 }
 

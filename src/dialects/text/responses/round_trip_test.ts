@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { finish } from "../../../base/steps.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts";
 import type { CanonicalRequest, MediaPart, Part, Turn } from "../../kernel/canonical_request.ts";
-import { estimatedUsage } from "../../kernel/estimated_usage.ts";
+import { shownUsage } from "../../kernel/shown_usage.ts";
 import { foldEvents } from "../../kernel/fold.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
@@ -287,7 +287,7 @@ function blockOf(random: Random, block: number): CanonicalEvent[] {
 
 /** What an answer says, without what the encoder gives anew and the vendor's own words. */
 function essence(answer: CanonicalAnswer) {
-  const { serviceTier, raw: _, ...usage } = answer.usage ?? estimatedUsage(answer, 11);
+  const { serviceTier, raw: _, ...usage } = shownUsage(answer, 11);
   // The schema wants these numbers, so unknown ones come back as 0.
   const zeros = { cacheRead: 0, cacheWrite: 0, reasoning: 0 };
   const says = answer.choices[0]!.parts.some((part) => part.kind !== "reasoning");

@@ -1,8 +1,7 @@
 import { type Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { FinishReason } from "../../../shared/interaction.ts";
-import type { Usage } from "../../../shared/usage.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
+import { ShownUsage } from "../../kernel/shown_usage.ts";
 import { sseComment } from "../../kernel/sse_comment.ts";
 import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
 import { Fold } from "../../kernel/fold.ts";
@@ -25,21 +24,20 @@ class ResponsesStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
   readonly #id: string;
   readonly #writer: OutputWriter;
-  readonly #estimate: EstimatedUsage;
+  readonly #usage: ShownUsage;
   /** The answer so far, where it is to become one item of its own. */
   readonly #summary: Fold | undefined;
   #frames: string[] = [];
   #sequence = 0;
   #opened = false;
   #model: string;
-  #usage: Usage | undefined;
   #finish: FinishReason | undefined;
 
   constructor(context: AnswerContext) {
     this.#context = context;
     this.#id = context.id("resp_");
     this.#model = context.model;
-    this.#estimate = new EstimatedUsage(context.inputTokens);
+    this.#usage = new ShownUsage(context.inputTokens);
     this.#summary = context.request.asksForSummary ? new Fold(maxChars) : undefined;
     this.#writer = new OutputWriter(
       context.id,
@@ -49,20 +47,18 @@ class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   encode(event: CanonicalEvent): string {
-    this.#estimate.listen(event);
+    this.#usage.listen(event);
     this.#summary?.add(event);
     switch (event.type) {
       case "start":
         this.#model = event.model ?? this.#model;
         this.#open();
         break;
-      case "usage":
-        this.#usage = event.usage;
-        break;
       case "finish":
         this.#open();
         if (event.choice === 0) this.#end(event.reason);
         break;
+      case "usage":
       case "own":
         break;
       case "error":
@@ -81,7 +77,6 @@ class ResponsesStreamEncoder implements StreamEncoder {
     this.#end(this.#finish);
     const { status } = writeFinishReason(this.#finish);
     this.#writer.requireContent(status);
-    this.#usage ??= this.#estimate.usage;
     this.#tellLife(status, { type: "ended", reason: this.#finish });
     return this.#flush();
   }
@@ -128,7 +123,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
       model: this.#model,
       stage,
       output: this.#writer.items,
-      usage: this.#usage,
+      usage: stage.type === "ended" ? this.#usage.final : this.#usage.reported,
     });
     this.#tell(`response.${event}`, { response });
   }

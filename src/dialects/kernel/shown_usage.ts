@@ -2,11 +2,13 @@ import type { Usage } from "../../shared/usage.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 
 /**
- * Usage for a caller whose vendor reports none: the prompt as counted beforehand, and a quarter
- * token per UTF-16 unit of output text. Media doesn't count. Whole and streamed answers get the
- * same numbers.
+ * The usage that a caller's stream ends with: the vendor's, or where it reports none the prompt as
+ * counted beforehand, and a quarter token per UTF-16 unit of output text. Media doesn't count. Whole
+ * and streamed answers get the same numbers.
  */
-export class EstimatedUsage {
+export class ShownUsage {
+  /** The vendor's, so far. */
+  reported: Usage | undefined;
   readonly #inputTokens: number;
   readonly #media = new Set<number>();
   #chars = 0;
@@ -15,7 +17,9 @@ export class EstimatedUsage {
     this.#inputTokens = inputTokens;
   }
 
+  /** Takes every event of the answer. */
   listen(event: CanonicalEvent): void {
+    if (event.type === "usage") this.reported = event.usage;
     if (event.type === "block-start" && event.content.kind === "media") {
       this.#media.add(event.block);
     }
@@ -24,12 +28,14 @@ export class EstimatedUsage {
     }
   }
 
-  get usage(): Usage {
-    return estimated(this.#inputTokens, this.#chars);
+  get final(): Usage {
+    return this.reported ?? estimated(this.#inputTokens, this.#chars);
   }
 }
 
-export function estimatedUsage(answer: CanonicalAnswer, inputTokens: number): Usage {
+/** The same for a whole answer. */
+export function shownUsage(answer: CanonicalAnswer, inputTokens: number): Usage {
+  if (answer.usage) return answer.usage;
   const parts = answer.choices.flatMap((choice) => choice.parts);
   const texts = parts.filter(({ kind }) => kind !== "media").map(({ text }) => text.length);
   return estimated(inputTokens, texts.reduce((sum, length) => sum + length, 0));

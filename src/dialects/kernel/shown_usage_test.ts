@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { CanonicalEvent } from "./canonical.ts";
-import { EstimatedUsage, estimatedUsage } from "./estimated_usage.ts";
+import { ShownUsage, shownUsage } from "./shown_usage.ts";
 import { foldEvents } from "./fold.ts";
 
 Deno.test("estimated usage counts words and arguments, not media, streamed as whole", () => {
@@ -21,9 +21,13 @@ Deno.test("estimated usage counts words and arguments, not media, streamed as wh
     { type: "block-delta", ...at(2), text: "{}" },
     { type: "block-end", ...at(2) },
   ];
-  const streamed = new EstimatedUsage(7);
-  assert.deepEqual(streamed.usage, { input: 7, output: 0 });
+  const streamed = new ShownUsage(7);
+  assert.deepEqual(streamed.final, { input: 7, output: 0 });
   for (const event of events) streamed.listen(event);
-  assert.deepEqual(streamed.usage, { input: 7, output: 2 });
-  assert.deepEqual(estimatedUsage(foldEvents(events), 7), streamed.usage);
+  assert.deepEqual(streamed.final, { input: 7, output: 2 });
+  assert.deepEqual(shownUsage(foldEvents(events), 7), streamed.final);
+  const reported = { type: "usage", usage: { input: 9, output: 3 } } as const;
+  streamed.listen(reported);
+  assert.deepEqual(streamed.final, reported.usage);
+  assert.deepEqual(shownUsage(foldEvents([...events, reported]), 7), streamed.final);
 });
