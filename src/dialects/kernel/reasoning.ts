@@ -3,7 +3,7 @@ import type { Reasoning } from "./canonical_request.ts";
 export const effortLevels = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 
 /** The effort, or the one that corresponds to the budget. */
-export function effortOf({ effort, budgetTokens: budget }: Reasoning): string | undefined {
+export function effortOf({ effort, budgetTokens: budget }: Reasoning): Reasoning["effort"] {
   if (effort !== undefined) return effort;
   if (budget === undefined || budget < 0) return undefined;
   if (budget === 0) return "none";

@@ -1,5 +1,6 @@
 import type { CanonicalRequest, Loss, LossWeight, SettingName } from "./canonical_request.ts";
 import type { Target } from "./dialect.ts";
+import { effortOf } from "./reasoning.ts";
 import { changesNothing, loseSetting } from "./setting_losses.ts";
 
 /** Settings that some models of a vendor refuse with a 400; part of the vendor's row. */
@@ -46,6 +47,5 @@ function weightOf(setting: SettingName): LossWeight {
 }
 
 function isReasoningOff({ reasoning }: CanonicalRequest): boolean {
-  if (reasoning?.effort !== undefined) return reasoning.effort === "none";
-  return reasoning?.budgetTokens === 0;
+  return reasoning !== undefined && effortOf(reasoning) === "none";
 }

@@ -79,9 +79,7 @@ export function writeUsage(usage: Usage): Record<string, unknown> {
 /** The final totals that the end of a stream repeats. */
 export function writeTotals(usage: Usage): Record<string, unknown> {
   const { cacheRead, cacheWrite, cacheWriteLong } = usage;
-  const written = cacheWrite === undefined && cacheWriteLong === undefined
-    ? undefined
-    : (cacheWrite ?? 0) + (cacheWriteLong ?? 0);
+  const written = sumOfKnown(cacheWrite, cacheWriteLong);
   return {
     input_tokens: Math.max(0, usage.input - (cacheRead ?? 0) - (written ?? 0)),
     cache_creation_input_tokens: written ?? null,

@@ -2,6 +2,7 @@ import { BlockEvents } from "../../../kernel/block_events.ts";
 import type { CanonicalEvent, TokenLogprob } from "../../../kernel/canonical.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
+import { readTokens } from "../../../kernel/token_logprobs.ts";
 import { CallIndexes } from "./call_indexes.ts";
 import { readAudio, readCitations, readImages } from "./extras.ts";
 import type { OwnMembers } from "../../../kernel/own_fields.ts";
@@ -47,7 +48,7 @@ export class ChoiceReader {
     this.#own.addPiece(choice, delta);
     const reasoning = reasoningText(delta);
     if (reasoning) this.#text("reasoning", reasoning, events);
-    let logprobs = choice.logprobs ? readLogprobs(choice.logprobs) : undefined;
+    let logprobs = choice.logprobs ? readTokens(asRecord(choice.logprobs).content) : undefined;
     if (typeof delta.content === "string") {
       if (delta.content !== "") this.#text("text", delta.content, events, logprobs);
     } else {
@@ -239,25 +240,4 @@ function reasoningText(delta: JsonRecord): string | undefined {
     isRecord(detail) ? asString(detail.text) ?? asString(detail.summary) ?? "" : ""
   );
   return asString(texts.join(""));
-}
-
-/** `logprobs.content` of a choice; undefined when there is none. */
-export function readLogprobs(logprobs: unknown): TokenLogprob[] | undefined {
-  if (!isRecord(logprobs) || !Array.isArray(logprobs.content)) return undefined;
-  return logprobs.content.filter(isRecord).map((entry) => ({
-    ...readToken(entry),
-    top: Array.isArray(entry.top_logprobs)
-      ? entry.top_logprobs.filter(isRecord).map(readToken)
-      : [],
-  }));
-}
-
-function readToken(entry: JsonRecord) {
-  return {
-    token: typeof entry.token === "string" ? entry.token : "",
-    logprob: typeof entry.logprob === "number" ? entry.logprob : 0,
-    bytes: Array.isArray(entry.bytes)
-      ? entry.bytes.filter((byte): byte is number => typeof byte === "number")
-      : null,
-  };
 }

@@ -1,7 +1,8 @@
 import assert from "@std/assert";
 import type { AnswerPart, CanonicalEvent } from "../../../kernel/canonical.ts";
 import { foldEvents } from "../../../kernel/fold.ts";
-import { ChoiceReader, readLogprobs } from "./choice_reader.ts";
+import { readTokens } from "../../../kernel/token_logprobs.ts";
+import { ChoiceReader } from "./choice_reader.ts";
 
 /** Deltas of one choice, then a finish chunk, as events. */
 function read(deltas: readonly Record<string, unknown>[], finish = "tool_calls"): CanonicalEvent[] {
@@ -250,10 +251,8 @@ Deno.test("log-probabilities stay with the words they belong to", () => {
   const token = { token: "a", logprob: -0.1, bytes: [97], top_logprobs: [{ token: "b" }] };
   const read = { token: "a", logprob: -0.1, bytes: [97] };
   const top = [{ token: "b", logprob: 0, bytes: null }];
-  assert.deepEqual(readLogprobs({ content: [token, 7], refusal: null }), [{ ...read, top }]);
-  for (const none of [null, undefined, {}, { content: null }]) {
-    assert.equal(readLogprobs(none), undefined);
-  }
+  assert.deepEqual(readTokens([token, 7]), [{ ...read, top }]);
+  for (const none of [null, undefined, {}]) assert.equal(readTokens(none), undefined);
   const reader = new ChoiceReader(0, { value: 0 });
   const events: CanonicalEvent[] = [];
   reader.read({ delta: { content: "a" }, logprobs: { content: [token] } }, events);

@@ -1,5 +1,6 @@
 import type { CanonicalRequest, Loss, Reasoning } from "../../../kernel/canonical_request.ts";
 import type { Thinking, ThinkingLevel } from "../models.ts";
+import { effortOf } from "../../../kernel/reasoning.ts";
 import { loseSetting } from "../../../kernel/setting_losses.ts";
 
 /**
@@ -13,17 +14,17 @@ export function writeThinking(
 ): Record<string, unknown> | undefined {
   const { reasoning } = request;
   if (!reasoning) return undefined;
-  const { effort, budgetTokens } = reasoning;
-  const isAsked = effort !== undefined || (budgetTokens !== undefined && budgetTokens >= 0);
+  const effort = effortOf(reasoning);
   if (thinking.by === "none") {
-    const isOff = effort === "none" || budgetTokens === 0;
-    if (isAsked && !isOff) loseSetting(request, "reasoning", "hint", losses);
+    if (effort !== undefined && effort !== "none") {
+      loseSetting(request, "reasoning", "hint", losses);
+    }
     return undefined;
   }
   const config: Record<string, unknown> = {};
-  if (isAsked) {
-    if (thinking.by === "budget") config.thinkingBudget = budgetOf(reasoning, thinking);
-    else config.thinkingLevel = levelOf(reasoning, thinking.levels);
+  if (effort !== undefined) {
+    if (thinking.by === "level") config.thinkingLevel = levelOf(effort, thinking.levels);
+    else config.thinkingBudget = budgetOf(reasoning.budgetTokens ?? budgets[effort], thinking);
   }
   if (reasoning.show === true) config.includeThoughts = true;
   return Object.keys(config).length === 0 ? undefined : config;
@@ -41,8 +42,7 @@ const budgets: Readonly<Record<Effort, number>> = {
   max: Infinity,
 };
 
-function budgetOf(reasoning: Reasoning, limits: { least: number; most: number }): number {
-  const wanted = reasoning.budgetTokens ?? budgets[reasoning.effort ?? "medium"];
+function budgetOf(wanted: number, limits: { least: number; most: number }): number {
   return Math.min(limits.most, Math.max(limits.least, wanted));
 }
 
@@ -59,12 +59,7 @@ const levels: Readonly<Record<Effort, ThinkingLevel>> = {
 };
 
 /** The wanted level, else the next higher one that the model accepts. */
-function levelOf(reasoning: Reasoning, takes: readonly ThinkingLevel[]): ThinkingLevel {
-  const wanted = levels[reasoning.effort ?? effortOf(reasoning.budgetTokens ?? 0)];
-  return order.slice(order.indexOf(wanted)).find((level) => takes.includes(level)) ?? takes.at(-1)!;
-}
-
-function effortOf(budgetTokens: number): Effort {
-  if (budgetTokens === 0) return "none";
-  return budgetTokens < 2048 ? "low" : budgetTokens < 8192 ? "medium" : "high";
+function levelOf(effort: Effort, takes: readonly ThinkingLevel[]): ThinkingLevel {
+  return order.slice(order.indexOf(levels[effort])).find((level) => takes.includes(level)) ??
+    takes.at(-1)!;
 }

@@ -1,6 +1,7 @@
 import type { CanonicalRequest, Loss, Reasoning } from "../../../kernel/canonical_request.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
 import type { ModelFacts } from "../models.ts";
+import { effortOf } from "../../../kernel/reasoning.ts";
 import { loseSetting } from "../../../kernel/setting_losses.ts";
 
 /** The thinking settings to send, and an output limit that fits them. */
@@ -40,7 +41,7 @@ export function planThinking(request: CanonicalRequest, facts: ModelFacts, at: {
     lose();
     return { maxTokens, isOn: false };
   }
-  const effort = facts.adaptive ? effortOf(wish, facts) : undefined;
+  const effort = facts.adaptive ? effortFor(wish, facts) : undefined;
   const effortField = effort === undefined ? {} : { effort };
   // The caller forced a tool explicitly, which excludes thinking.
   if (at.isForced) {
@@ -88,7 +89,7 @@ function maxTokensOf(request: CanonicalRequest, limit: number | undefined): numb
 function requestedReasoning(reasoning: Reasoning | undefined): Reasoning | "off" | undefined {
   if (!reasoning) return undefined;
   const { budgetTokens, effort, show } = reasoning;
-  if (effort === "none" || (budgetTokens === 0 && effort === undefined)) return "off";
+  if (effortOf(reasoning) === "none") return "off";
   if (budgetTokens !== undefined && budgetTokens <= 0) {
     return { ...(effort === undefined ? {} : { effort }), show: show ?? true };
   }
@@ -106,14 +107,12 @@ function switchedOff(
   return { effort: "low" };
 }
 
-function effortOf(wish: Reasoning, facts: ModelFacts): string | undefined {
-  if (wish.effort === undefined) {
-    const budget = wish.budgetTokens;
-    if (budget === undefined || facts.budget) return undefined;
-    return budget < 2_048 ? "low" : budget < 8_192 ? "medium" : "high";
-  }
-  if (wish.effort === "minimal") return "low";
-  return wish.effort === "xhigh" && !facts.xhigh ? "max" : wish.effort;
+function effortFor(wish: Reasoning, facts: ModelFacts): string | undefined {
+  // A budget is sent as such where the model takes one.
+  if (wish.effort === undefined && facts.budget) return undefined;
+  const effort = effortOf(wish);
+  if (effort === "minimal") return "low";
+  return effort === "xhigh" && !facts.xhigh ? "max" : effort;
 }
 
 function budgetOf(wish: Reasoning, limit: number): number | undefined {

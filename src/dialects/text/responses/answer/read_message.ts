@@ -3,7 +3,7 @@ import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { type Blocks, indexOf, missingFrom } from "./blocks.ts";
 import { readCitation } from "./citations.ts";
 import type { ItemReader } from "./item_reader.ts";
-import { readLogprobs } from "./logprobs.ts";
+import { readTokens } from "../../../kernel/token_logprobs.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
 
 /** What has been emitted of one content part. */
@@ -83,7 +83,8 @@ export class MessageReader implements ItemReader {
   }
 
   #text(part: Part, text: unknown, logprobs: unknown, events: CanonicalEvent[]): void {
-    const tokens = readLogprobs(logprobs);
+    const list = readTokens(logprobs);
+    const tokens = list?.length ? list : undefined;
     if (typeof text !== "string" || (text === "" && !tokens)) return;
     part.received.add(text);
     if (tokens) part.hasLogprobs = true;

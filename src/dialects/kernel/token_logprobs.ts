@@ -1,0 +1,24 @@
+import type { TokenLogprob } from "./canonical.ts";
+import { asString, isRecord, type JsonRecord, recordsIn } from "./json.ts";
+
+/** A list of log-probabilities as chat and responses have it; undefined if it is no list. */
+export function readTokens(list: unknown): TokenLogprob[] | undefined {
+  if (!Array.isArray(list)) return undefined;
+  return list.filter(isRecord).map((entry) => ({
+    ...readToken(entry),
+    top: recordsIn(entry.top_logprobs).map(readToken),
+  }));
+}
+
+/** Only an empty token has no bytes; an empty list for another says that they are unknown. */
+function readToken(entry: JsonRecord): Omit<TokenLogprob, "top"> {
+  const token = asString(entry.token) ?? "";
+  const bytes = Array.isArray(entry.bytes)
+    ? entry.bytes.filter((byte): byte is number => typeof byte === "number")
+    : undefined;
+  return {
+    token,
+    logprob: typeof entry.logprob === "number" ? entry.logprob : 0,
+    bytes: bytes && (bytes.length > 0 || token === "") ? bytes : null,
+  };
+}
