@@ -168,7 +168,7 @@ export interface ToolResultPart {
   /** Name of the tool, in dialects that repeat it; otherwise that of the call. */
   name?: string;
   parts: (TextPart | MediaPart)[];
-  /** The result as a JSON object, in dialects whose results are objects. */
+  /** The result as a JSON object, in dialects whose results are objects; `parts` say the same. */
   object?: JsonRecord;
   isError: boolean;
   cache?: CacheMark;

@@ -1,5 +1,8 @@
 import type { Steps } from "../../base/steps.ts";
-import type { MediaPart } from "./canonical_request.ts";
+import { invalidValue, missingField } from "../../shared/fault.ts";
+import type { Loss, MediaPart } from "./canonical_request.ts";
+import { requiredText, textAt } from "./fields.ts";
+import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
  * The source of a part's media: a `data:` address is split into its parts, any other address stays.
@@ -52,9 +55,32 @@ export function base64Source(
   };
 }
 
-/** Path of a part's name or detail in the caller's body, for losses. */
-export function mediaFieldPath(part: MediaPart, field: "name" | "detail"): string {
-  return part.fieldPaths?.[field] ?? `${part.path}.${field}`;
+/** Reports a part's name and detail where a target doesn't carry them; `auto` is what none means. */
+export function loseMediaFields(
+  part: MediaPart,
+  carried: { name: boolean; detail: boolean },
+  losses: Loss[],
+): void {
+  for (const field of ["detail", "name"] as const) {
+    const isSet = part[field] !== undefined && !(field === "detail" && part.detail === "auto");
+    const path = part.fieldPaths?.[field] ?? `${part.path}.${field}`;
+    if (isSet && !carried[field]) losses.push({ path, weight: "hint" });
+  }
+}
+
+/** Some clients send documents as images; the bytes show what they are. */
+export function imageOrFile(source: MediaPart["source"]): "image" | "file" {
+  return source.type === "base64" && !source.mimeType.startsWith("image/") ? "file" : "image";
+}
+
+/** The sound of an `input_audio` part, which chat and responses share. */
+export function readInputAudio({ input_audio: audio }: JsonRecord, path: string): MediaPart {
+  const at = `${path}.input_audio`;
+  if (!isRecord(audio)) throw missingField(at);
+  const data = standardBase64(requiredText(audio, "data", at));
+  if (data === undefined) throw invalidValue(`${at}.data`, "expected base64");
+  const mimeType = `audio/${textAt(audio, "format", at) ?? "wav"}`;
+  return { type: "media", kind: "audio", source: { type: "base64", mimeType, data }, path };
 }
 
 /** A note in place of media that can't be sent, so that a lenient call still makes sense. */

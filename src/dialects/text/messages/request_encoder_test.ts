@@ -453,7 +453,7 @@ Deno.test("media become the blocks that exist; others are a loss that leaves a n
   ]);
 });
 
-Deno.test("results carry errors, images and objects", () => {
+Deno.test("results carry errors and images", () => {
   const image = {
     type: "media",
     kind: "image",
@@ -461,13 +461,14 @@ Deno.test("results carry errors, images and objects", () => {
     path: "i",
   } as const;
   const base = { type: "tool-result" as const, isError: false, path: "r", parts: [] };
+  const words = (said: string) => ({ type: "text" as const, text: said, path: "t" });
   const turns = [
     user(text("go")),
     assistant(call("a", "{}"), call("b", "{}"), call("c", "{}")),
     user(
-      { ...base, callId: "a", isError: true, object: { error: "no" } },
-      { ...base, callId: "b", object: { x: 1 }, parts: [image] },
-      { ...base, callId: "c", object: { output: "plain" }, cache: { ttl: undefined } },
+      { ...base, callId: "a", isError: true, parts: [words("no")] },
+      { ...base, callId: "b", parts: [words('{"x":1}'), image] },
+      { ...base, callId: "c", parts: [words("plain")], cache: { ttl: undefined } },
     ),
   ];
   const list = sent({ turns }).messages as { content: Json[] }[];

@@ -153,7 +153,7 @@ Deno.test("calls are items of their own, outputs come before the user's words", 
   ]);
 });
 
-Deno.test("results as objects and with images", () => {
+Deno.test("results of a text, of an image and of nothing", () => {
   const image = {
     type: "media",
     kind: "image",
@@ -166,8 +166,8 @@ Deno.test("results as objects and with images", () => {
     {
       role: "user",
       parts: [
-        result("a", { parts: [], object: { output: "plain" } }),
-        result("b", { parts: [], object: { x: 1 } }),
+        result("a", { parts: [{ type: "text", text: "plain", path: "p" }] }),
+        result("b", { parts: [] }),
         result("c", { parts: [image] }),
       ],
       path: "m",
@@ -175,7 +175,7 @@ Deno.test("results as objects and with images", () => {
   ]);
   assert.deepEqual(items.slice(4).map((item) => item.output), [
     "plain",
-    '{"x":1}',
+    "",
     [{ type: "input_image", image_url: "data:image/png;base64,AAAA" }],
   ]);
 });

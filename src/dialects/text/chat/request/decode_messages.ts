@@ -9,7 +9,12 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { dataSource, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
+import {
+  dataSource,
+  imageOrFile,
+  mediaSource,
+  readInputAudio,
+} from "../../../kernel/media_source.ts";
 import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { readElements, requireTexts } from "../../../kernel/read_content.ts";
@@ -178,7 +183,7 @@ function readPart(
     case "video_url":
       return { ...readImage(part.video_url, path, "video"), ...cache };
     case "input_audio":
-      return { ...readAudio(part.input_audio, path), ...cache };
+      return { ...readInputAudio(part, path), ...cache };
     case "file":
       return { ...readFile(part.file, path), ...cache };
     default:
@@ -198,28 +203,13 @@ function readImage(value: unknown, path: string, kind: "image" | "video" = "imag
     throw invalidValue(`${path}.${kind}_url.url`, "expected an https address or a data URL");
   }
   const detail = asString(asRecord(value).detail);
-  const isFile = source.type === "base64" && kind === "image" &&
-    !source.mimeType.startsWith("image/");
   return {
     type: "media",
-    // Some clients send documents as images; the bytes show what they are.
-    kind: isFile ? "file" : kind,
+    kind: kind === "image" ? imageOrFile(source) : kind,
     source,
     ...(detail === undefined
       ? {}
       : { detail, fieldPaths: { detail: `${path}.${kind}_url.detail` } }),
-    path,
-  };
-}
-
-function readAudio(value: unknown, path: string): MediaPart {
-  const data = isRecord(value) ? standardBase64(asString(value.data) ?? "") : undefined;
-  if (!isRecord(value) || !data) throw invalidValue(`${path}.input_audio.data`, "expected base64");
-  const format = asString(value.format) ?? "wav";
-  return {
-    type: "media",
-    kind: "audio",
-    source: { type: "base64", mimeType: `audio/${format}`, data },
     path,
   };
 }

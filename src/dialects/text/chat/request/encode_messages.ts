@@ -11,8 +11,12 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
-import { audioFormat, dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
-import { objectText } from "../../../kernel/object_text.ts";
+import {
+  audioFormat,
+  dataUrl,
+  leftOutNote,
+  loseMediaFields,
+} from "../../../kernel/media_source.ts";
 
 type Message = Record<string, unknown>;
 
@@ -117,11 +121,8 @@ function writeResult(result: ToolResultPart, writing: Writing): Message {
       : marked;
     return { role: "tool", tool_call_id: result.callId, content: shown };
   }
-  const text = texts.length > 0 || !result.object
-    ? texts.map((part) => part.text).join("\n")
-    : objectText(result.object);
   const hasMedia = result.parts.some((part) => part.type === "media");
-  const shown = text === "" && hasMedia ? "[media returned, see next message]" : text;
+  const shown = marked === "" && hasMedia ? "[media returned, see next message]" : marked;
   return {
     role: "tool",
     tool_call_id: result.callId,
@@ -134,26 +135,25 @@ function writeContent(parts: readonly Part[], writing: Writing): unknown {
   const { marks, losses } = writing;
   const texts = parts.filter((part) => part.type === "text");
   if (parts.length === 1 && texts.length === 1) return writeTexts(texts, writing);
-  return parts.flatMap((part): Message[] => {
-    if (part.type === "text") return [marks.mark({ type: "text", text: part.text }, part)];
+  const written = parts.flatMap((part): Message[] => {
+    if (part.type === "text" && part.text !== "") {
+      return [marks.mark({ type: "text", text: part.text }, part)];
+    }
+    if (part.type === "text") marks.lose(part);
     if (part.type === "media") {
       const written = writeMedia(part, losses);
       return [part.kind === "audio" ? written : marks.mark(written, part)];
     }
     return [];
   });
+  return written.length > 0 ? written : "";
 }
 
 /**
  * Media without a form in this dialect, or stored at another vendor, is a loss and leaves a note.
  */
 function writeMedia(part: MediaPart, losses: Loss[]): Message {
-  if (part.detail !== undefined && part.kind !== "image") {
-    losses.push({ path: mediaFieldPath(part, "detail"), weight: "hint" });
-  }
-  if (part.name !== undefined && part.kind !== "file") {
-    losses.push({ path: mediaFieldPath(part, "name"), weight: "hint" });
-  }
+  loseMediaFields(part, { name: part.kind === "file", detail: part.kind === "image" }, losses);
   const written = part.source.type === "vendor-file" ? undefined : mediaOf(part, part.source);
   if (written) return written;
   losses.push({ path: part.path, weight: "meaning" });

@@ -1,5 +1,5 @@
 import type { Loss, MediaPart } from "../../../kernel/canonical_request.ts";
-import { mediaFieldPath } from "../../../kernel/media_source.ts";
+import { loseMediaFields } from "../../../kernel/media_source.ts";
 import { isOwnFile, staysAddress } from "../media.ts";
 
 /**
@@ -17,17 +17,10 @@ export function mediaPart(
     losses.push({ path: part.path, weight: "meaning" });
     return undefined;
   }
-  const resolution = part.kind === "image" ? resolutions.get(part.detail ?? "") : undefined;
-  const isLost = part.detail !== undefined && part.detail !== "auto" &&
-    (resolution === undefined || generation < 3);
-  if (isLost) losses.push({ path: mediaFieldPath(part, "detail"), weight: "hint" });
-  if (part.name !== undefined) losses.push({ path: mediaFieldPath(part, "name"), weight: "hint" });
-  return {
-    ...data,
-    ...(resolution === undefined || generation < 3
-      ? {}
-      : { mediaResolution: { level: resolution } }),
-  };
+  const hasLevel = part.kind === "image" && generation >= 3;
+  const level = hasLevel ? resolutions.get(part.detail ?? "") : undefined;
+  loseMediaFields(part, { name: false, detail: level !== undefined }, losses);
+  return { ...data, ...(level === undefined ? {} : { mediaResolution: { level } }) };
 }
 
 const resolutions: ReadonlyMap<string, string> = new Map([

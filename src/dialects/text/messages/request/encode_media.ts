@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { Loss, MediaPart } from "../../../kernel/canonical_request.ts";
-import { leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
+import { leftOutNote, loseMediaFields } from "../../../kernel/media_source.ts";
 
 type Block = Record<string, unknown>;
 
@@ -9,13 +9,8 @@ type Block = Record<string, unknown>;
  * that a lenient call still makes sense to the model.
  */
 export function writeMedia(part: MediaPart, losses: Loss[]): Block {
-  if (part.detail !== undefined && part.detail !== "auto") {
-    losses.push({ path: mediaFieldPath(part, "detail"), weight: "hint" });
-  }
   // Only documents have a title.
-  if (part.name !== undefined && part.kind !== "file") {
-    losses.push({ path: mediaFieldPath(part, "name"), weight: "hint" });
-  }
+  loseMediaFields(part, { name: part.kind === "file", detail: false }, losses);
   const block = part.source.type === "base64"
     ? writeData(part, part.source)
     : part.source.type === "url"

@@ -1,10 +1,8 @@
 import { mapInSteps, type Steps } from "../../../../base/steps.ts";
 import type {
   Loss,
-  MediaPart,
   Part,
   ReasoningPart,
-  TextPart,
   ToolCallPart,
   ToolResultPart,
 } from "../../../kernel/canonical_request.ts";
@@ -14,7 +12,6 @@ import type { ArrangedTurn } from "./arrange_turns.ts";
 import type { CacheMarks } from "./cache_marks.ts";
 import { type CallIds, pairCalls } from "./call_ids.ts";
 import { leaveOut, writeMedia } from "./encode_media.ts";
-import { objectText } from "../../../kernel/object_text.ts";
 
 type Block = Record<string, unknown>;
 
@@ -97,16 +94,7 @@ function writeResult(
 }
 
 function writeResultContent(result: ToolResultPart, context: TurnContext): unknown {
-  const parts: (TextPart | MediaPart)[] = result.parts.filter((part) =>
-    part.type !== "text" || part.text !== ""
-  );
-  if (result.object && !parts.some((part) => part.type === "text")) {
-    parts.unshift({
-      type: "text",
-      text: objectText(result.object, ["output", "result", "error"]),
-      path: result.path,
-    });
-  }
+  const parts = result.parts.filter((part) => part.type !== "text" || part.text !== "");
   const [only] = parts;
   if (only === undefined) return undefined;
   if (parts.length === 1 && only.type === "text" && !only.cache) return only.text;

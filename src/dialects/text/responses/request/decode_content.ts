@@ -7,8 +7,13 @@ import type {
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { requiredText, textAt } from "../../../kernel/fields.ts";
 import { defined } from "../../../../base/defined.ts";
-import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { dataSource, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
+import type { JsonRecord } from "../../../kernel/json.ts";
+import {
+  dataSource,
+  imageOrFile,
+  mediaSource,
+  readInputAudio,
+} from "../../../kernel/media_source.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { readElements } from "../../../kernel/read_content.ts";
 
@@ -45,7 +50,7 @@ function readPart(
     case "input_file":
       return readFile(part, path);
     case "input_audio":
-      return readAudio(part, path);
+      return readInputAudio(part, path);
     default:
       if (typeof part.type !== "string") {
         throw invalidValue(`${path}.type`, "expected the type of a part");
@@ -66,9 +71,7 @@ function readImage(part: JsonRecord, path: string): MediaPart {
   }
   const source = mediaSource(url);
   if (!source) throw invalidValue(`${path}.image_url`, "expected an https address or a data URL");
-  // Some clients send documents as images; the bytes show what they are.
-  const isFile = source.type === "base64" && !source.mimeType.startsWith("image/");
-  return { type: "media", kind: isFile ? "file" : "image", source, ...extra };
+  return { type: "media", kind: imageOrFile(source), source, ...extra };
 }
 
 function readFile(part: JsonRecord, path: string): MediaPart {
@@ -87,20 +90,6 @@ function readFile(part: JsonRecord, path: string): MediaPart {
   const source = dataSource(requiredText(part, "file_data", path));
   if (!source) throw invalidValue(`${path}.file_data`, "expected a data URL");
   return { type: "media", kind: "file", source, ...extra };
-}
-
-function readAudio(part: JsonRecord, path: string): MediaPart {
-  const audio = part.input_audio;
-  if (!isRecord(audio)) throw missingField(`${path}.input_audio`);
-  const data = standardBase64(requiredText(audio, "data", `${path}.input_audio`));
-  if (data === undefined) throw invalidValue(`${path}.input_audio.data`, "expected base64");
-  const format = textAt(audio, "format", `${path}.input_audio`) ?? "wav";
-  return {
-    type: "media",
-    kind: "audio",
-    source: { type: "base64", mimeType: `audio/${format}`, data },
-    path,
-  };
 }
 
 function vendorFile(id: string): MediaPart["source"] {

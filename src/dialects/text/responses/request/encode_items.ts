@@ -14,9 +14,13 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import type { Breakpoints } from "../../../kernel/breakpoints.ts";
 import { innerJson } from "../../../kernel/json.ts";
-import { audioFormat, dataUrl, leftOutNote, mediaFieldPath } from "../../../kernel/media_source.ts";
+import {
+  audioFormat,
+  dataUrl,
+  leftOutNote,
+  loseMediaFields,
+} from "../../../kernel/media_source.ts";
 import { requirePairs } from "./pairing.ts";
-import { objectText } from "../../../kernel/object_text.ts";
 
 type Item = Record<string, unknown>;
 
@@ -181,7 +185,7 @@ function outputOf(result: ToolResultPart, writing: Writing): unknown {
   const mark = result.isError ? "Error: " : "";
   const [first] = result.parts;
   const marked = writing.marks.ofResult(result.parts, result);
-  if (!first) return mark + (result.object ? objectText(result.object) : "");
+  if (!first) return mark;
   const parts = marked.flatMap((part): Item[] =>
     part.type === "text" ? [writeText(part, writing)] : writeMarked(part, writing)
   );
@@ -200,9 +204,8 @@ function callId(id: string): string {
  */
 function writeMedia(part: MediaPart, losses: Loss[]): Item[] {
   const { source } = part;
-  if (part.name !== undefined && (part.kind !== "file" || source.type === "url")) {
-    losses.push({ path: mediaFieldPath(part, "name"), weight: "hint" });
-  }
+  const isNamed = part.kind === "file" && source.type !== "url";
+  loseMediaFields(part, { name: isNamed, detail: true }, losses);
   if (source.type === "vendor-file") return leftOut(part, losses);
   const detail = part.detail === undefined ? {} : { detail: part.detail };
   const url = source.type === "url" ? source.url : dataUrl(source.mimeType, source.data);
