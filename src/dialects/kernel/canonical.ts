@@ -12,10 +12,7 @@ import { type JsonRecord } from "./json.ts";
  */
 export type CanonicalEvent =
   | StartEvent
-  | BlockStartEvent
-  | BlockDeltaEvent
-  | BlockEndEvent
-  | CitationEvent
+  | BlockEvent
   | OwnFieldsEvent
   | UsageEvent
   | FinishEvent
@@ -115,6 +112,9 @@ export interface Citation {
   start: number | undefined;
   end: number | undefined;
 }
+
+/** What belongs to one block. */
+export type BlockEvent = BlockStartEvent | BlockDeltaEvent | BlockEndEvent | CitationEvent;
 
 /** Usage so far; each event replaces the one before. */
 export interface UsageEvent {

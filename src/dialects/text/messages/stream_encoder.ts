@@ -1,11 +1,8 @@
 import type { Fault } from "../../../shared/fault.ts";
 import type { Usage } from "../../../shared/usage.ts";
 import type {
-  BlockDeltaEvent,
-  BlockEndEvent,
-  BlockStartEvent,
+  BlockEvent,
   CanonicalEvent,
-  CitationEvent,
   FinishEvent,
   StartEvent,
 } from "../../kernel/canonical.ts";
@@ -96,7 +93,7 @@ class MessagesStreamEncoder implements StreamEncoder {
     return sseEvent({ type: "message_start", message });
   }
 
-  #block(event: BlockStartEvent | BlockDeltaEvent | BlockEndEvent | CitationEvent): string {
+  #block(event: BlockEvent): string {
     if (event.type === "block-start") {
       if (event.content.kind === "tool-call") this.#sawToolCall = true;
       if (event.content.kind === "refusal") this.#refusals.add(event.block);

@@ -1,13 +1,6 @@
 import { unreadableAnswer } from "../../../../shared/fault.ts";
-import type {
-  BlockDeltaEvent,
-  BlockEndEvent,
-  BlockStartEvent,
-  CitationEvent,
-} from "../../../kernel/canonical.ts";
+import type { BlockEndEvent, BlockEvent, BlockStartEvent } from "../../../kernel/canonical.ts";
 import { type BlockStyle, BlockWriter } from "./block_writer.ts";
-
-type BlockEvent = BlockStartEvent | BlockDeltaEvent | BlockEndEvent | CitationEvent;
 
 /** Most text that may wait for its turn, in UTF-16 units. */
 const maxWaiting = 64 * 1024 * 1024;

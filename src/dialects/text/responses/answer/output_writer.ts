@@ -1,6 +1,6 @@
 import { unreadableAnswer } from "../../../../shared/fault.ts";
 import type {
-  BlockDeltaEvent,
+  BlockEvent,
   BlockKind,
   CanonicalEvent,
   Citation,
@@ -32,7 +32,7 @@ export class OutputWriter {
   #open: { item: Item; index: number } | undefined;
   #block: { number: number; writer: OpenBlock } | undefined;
   /** Events of the waiting blocks, in the order in which the blocks started. */
-  readonly #waiting = new Map<number, CanonicalEvent[]>();
+  readonly #waiting = new Map<number, BlockEvent[]>();
   #takesTurns = false;
   /** Text parts by block: a source may arrive after its text has ended. */
   readonly #parts = new Map<number, NonNullable<OpenBlock["part"]>>();
@@ -54,6 +54,13 @@ export class OutputWriter {
   /** Adds an event of a block. The dialect has one choice: events of others are ignored. */
   add(event: CanonicalEvent): void {
     if (!("block" in event) || event.choice !== 0) return;
+    const isHeld = this.#block?.number === event.block || this.#waiting.has(event.block);
+    if (isHeld && event.type === "block-delta") this.#chars += event.text.length;
+    if (this.#chars > maxChars) throw unreadableAnswer("answer is larger than the cap");
+    this.#take(event);
+  }
+
+  #take(event: BlockEvent): void {
     const isStart = event.type === "block-start";
     const waiting = this.#waiting.get(event.block);
     if (waiting) return void waiting.push(event);
@@ -61,8 +68,8 @@ export class OutputWriter {
     if (isStart) return this.#begin(event.block, event.content);
     if (event.type === "citation") return this.#cite(event.block, event.citation);
     if (this.#block?.number !== event.block) return;
-    if (event.type === "block-delta") return this.#delta(event);
-    this.#endBlock(event.opaque);
+    if (event.type === "block-end") return this.#endBlock(event.opaque);
+    this.#block.writer.delta(event.text, event.logprobs);
   }
 
   /** Closes the open items as completed, or as cut short. */
@@ -129,12 +136,6 @@ export class OutputWriter {
     if (writer.part) this.#parts.set(number, writer.part);
   }
 
-  #delta(event: BlockDeltaEvent): void {
-    this.#chars += event.text.length;
-    if (this.#chars > maxChars) throw unreadableAnswer("answer is larger than the cap");
-    this.#block!.writer.delta(event.text, event.logprobs);
-  }
-
   #endBlock(opaque: Opaque | undefined): void {
     this.#block?.writer.end(opaque);
     this.#block = undefined;
@@ -149,7 +150,7 @@ export class OutputWriter {
     for (const [block, events] of this.#waiting) {
       if (this.#block) break;
       this.#waiting.delete(block);
-      for (const event of events) this.add(event);
+      for (const event of events) this.#take(event);
     }
     this.#takesTurns = false;
   }
