@@ -104,13 +104,23 @@ function asStream(call: TranslationCall, events: readonly CanonicalEvent[]) {
 
 const eventStream = "text/event-stream";
 
+/**
+ * Most text of a stream in UTF-16 units; no real answer has more. What an encoder can't write yet it
+ * holds: blocks that wait for others, pieces of media, and of two dialects the whole answer.
+ */
+const maxChars = 64 * 1024 * 1024;
+
 function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPlan {
   const encoder = call.dialect.createStreamEncoder(contextOf(call));
   const ended = new Set<number>();
+  let chars = 0;
   const write = (events: readonly CanonicalEvent[]): { events: CanonicalEvent[]; sent: string } => {
     const undone: CanonicalEvent[] = [];
     let sent = "";
     for (const event of events) {
+      if (event.type === "block-delta" && (chars += event.text.length) > maxChars) {
+        throw unreadableAnswer("a stream with more text than can be translated");
+      }
       if (rewriter.keeps(event)) {
         undone.push(event);
         sent += encoder.encode(event);

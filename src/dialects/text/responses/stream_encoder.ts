@@ -9,7 +9,7 @@ import { requireSummary } from "../../kernel/summary.ts";
 import { blockEvents } from "./answer_encoder.ts";
 import { writeFailure } from "./answer/failure.ts";
 import { writeFinishReason } from "./finish_reason.ts";
-import { maxChars, OutputWriter } from "./answer/output_writer.ts";
+import { OutputWriter } from "./answer/output_writer.ts";
 import { responseObject, type ResponseState } from "./answer/response_object.ts";
 
 export function createStreamEncoder(context: AnswerContext): StreamEncoder {
@@ -38,7 +38,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
     this.#id = context.id("resp_");
     this.#model = context.model;
     this.#usage = new ShownUsage(context.inputTokens);
-    this.#summary = context.request.asksForSummary ? new Fold(maxChars) : undefined;
+    this.#summary = context.request.asksForSummary ? new Fold(Number.MAX_SAFE_INTEGER) : undefined;
     this.#writer = new OutputWriter(
       context.id,
       (type, fields) => this.#tell(type, fields),

@@ -1,9 +1,5 @@
-import { unreadableAnswer } from "../../../../shared/fault.ts";
 import type { BlockEndEvent, BlockEvent, BlockStartEvent } from "../../../kernel/canonical.ts";
 import { type BlockStyle, BlockWriter } from "./block_writer.ts";
-
-/** Most text that may wait for its turn, in UTF-16 units. */
-const maxWaiting = 64 * 1024 * 1024;
 
 /**
  * Serializes blocks. Other dialects may have several tool calls open at once; here a closed block
@@ -15,13 +11,12 @@ export class BlockQueue {
   #current: { block: number; writer: BlockWriter } | undefined;
   /** Events of waiting blocks, in the order in which the blocks started. */
   readonly #waiting = new Map<number, BlockEvent[]>();
-  #waitingChars = 0;
 
   constructor(style: BlockStyle) {
     this.#style = style;
   }
 
-  /** Returns what can be sent now. Throws a Fault if too much has to wait. */
+  /** Returns what can be sent now. */
   take(event: BlockEvent): string {
     if (event.type === "block-start") {
       if (this.#current) {
@@ -31,7 +26,7 @@ export class BlockQueue {
       return this.#open(event);
     }
     if (event.block === this.#current?.block) return this.#write(event);
-    this.#wait(event);
+    this.#waiting.get(event.block)?.push(event);
     return "";
   }
 
@@ -76,21 +71,10 @@ export class BlockQueue {
       if (start?.type !== "block-start") continue;
       text += this.#open(start);
       for (const event of rest) {
-        if (event.type === "block-delta") this.#waitingChars -= event.text.length;
         text += event.type === "block-end" ? this.#closeCurrent(event) : this.#write(event);
       }
       if (this.#current) break;
     }
     return text;
-  }
-
-  #wait(event: BlockEvent): void {
-    const events = this.#waiting.get(event.block);
-    if (!events) return;
-    if (event.type === "block-delta") {
-      this.#waitingChars += event.text.length;
-      if (this.#waitingChars > maxWaiting) throw unreadableAnswer("too many blocks open at once");
-    }
-    events.push(event);
   }
 }

@@ -1,4 +1,3 @@
-import { unreadableAnswer } from "../../../../shared/fault.ts";
 import type {
   BlockEvent,
   BlockKind,
@@ -11,9 +10,6 @@ import { writeCitation } from "./citations.ts";
 import { type Item, newItem, type OpenBlock, openBlock } from "./output_blocks.ts";
 
 export type Emit = (type: string, fields: Record<string, unknown>) => void;
-
-/** Most text of one answer in UTF-16 units: all of it is held until the end. */
-export const maxChars = 64 * 1024 * 1024;
 
 /**
  * Builds output items from canonical events and emits each step in the dialect's order: one item
@@ -38,7 +34,6 @@ export class OutputWriter {
   readonly #parts = new Map<number, NonNullable<OpenBlock["part"]>>();
   /** The vendor's id of the search that the open item is. */
   #search: string | undefined;
-  #chars = 0;
 
   /** `namespaces`: the caller's tools that stand in one, by the name that the vendor was given. */
   constructor(
@@ -54,13 +49,6 @@ export class OutputWriter {
   /** Adds an event of a block. The dialect has one choice: events of others are ignored. */
   add(event: CanonicalEvent): void {
     if (!("block" in event) || event.choice !== 0) return;
-    const isHeld = this.#block?.number === event.block || this.#waiting.has(event.block);
-    if (isHeld && event.type === "block-delta") this.#chars += event.text.length;
-    if (this.#chars > maxChars) throw unreadableAnswer("answer is larger than the cap");
-    this.#take(event);
-  }
-
-  #take(event: BlockEvent): void {
     const isStart = event.type === "block-start";
     const waiting = this.#waiting.get(event.block);
     if (waiting) return void waiting.push(event);
@@ -150,7 +138,7 @@ export class OutputWriter {
     for (const [block, events] of this.#waiting) {
       if (this.#block) break;
       this.#waiting.delete(block);
-      for (const event of events) this.#take(event);
+      for (const event of events) this.add(event);
     }
     this.#takesTurns = false;
   }

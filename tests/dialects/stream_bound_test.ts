@@ -1,0 +1,23 @@
+import assert from "@std/assert";
+import type { CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
+import { names, planOf } from "./translated.ts";
+
+const event = { event: undefined, data: "", bytes: new Uint8Array(), terminated: true };
+const piece = "x".repeat(4 * 1024 * 1024);
+
+for (const caller of names) {
+  Deno.test(`a translated stream to a ${caller} caller ends where no answer is so long`, () => {
+    const vendor = names.find((name) => name !== caller)!;
+    const stream = planOf({ vendor, caller }).stream();
+    const forward = (...events: CanonicalEvent[]) =>
+      stream.forward(event, { events, usageOnly: false, terminal: false });
+    for (const block of [0, 1]) {
+      const content = { kind: "tool-call", id: `c${block}`, name: "f", custom: false } as const;
+      forward({ type: "block-start", choice: 0, block, content });
+    }
+    // The second call waits for the first where blocks come one after the other.
+    const more = () => forward({ type: "block-delta", choice: 0, block: 1, text: piece });
+    for (let sent = 0; sent < 16; sent++) more();
+    assert.throws(more, { code: "upstream_invalid_response" });
+  });
+}
