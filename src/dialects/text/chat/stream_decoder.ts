@@ -1,14 +1,7 @@
-import { SimilarJson } from "../../../base/similar_json.ts";
-import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import { decodeRun, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
-import type {
-  DecodedEvent,
-  DecodedRun,
-  DialectQuirks,
-  StreamDecoder,
-} from "../../kernel/dialect.ts";
-import { asRecord, choiceIndex, isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
+import { JsonEventDecoder, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
+import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
+import { asRecord, choiceIndex, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
 import { isFlat, ownAnswer } from "./answer/own_choice.ts";
@@ -23,12 +16,11 @@ export function createStreamDecoder(quirks: DialectQuirks, choices = 1): StreamD
  * Decodes a chat stream and tolerates the known deviations of compatible servers. Comments and the
  * end marker produce no events.
  */
-class ChatStreamDecoder implements StreamDecoder {
+class ChatStreamDecoder extends JsonEventDecoder {
   readonly #quirks: DialectQuirks;
   readonly #asked: number;
   readonly #choices = new Map<number, ChoiceReader>();
   readonly #nextBlock = { value: 0 };
-  readonly #similar = new SimilarJson(isReusable);
   readonly #own = ownAnswer();
   /** Whether a choice had another number than 0: then each has its own. */
   #isNumbered = false;
@@ -38,32 +30,23 @@ class ChatStreamDecoder implements StreamDecoder {
 
   /** `asked`: how many choices the request asked for. */
   constructor(quirks: DialectQuirks, asked = 1) {
+    super(isReusable);
     this.#quirks = quirks;
     this.#asked = asked;
   }
 
-  decode(event: SseEvent): DecodedEvent {
-    const similar = this.#similar.read(event.bytes);
-    if (similar !== undefined) return this.#take(similar);
-    const data = event.data;
-    if (data === undefined || data === "") return noEvents;
-    if (data.trim() === "[DONE]") {
-      if (this.#failed) return noEvents;
-      this.#done = true;
-      // Passed on, the marker would tell the caller that a cut answer is complete.
-      return this.#isComplete() ? { ...noEvents, terminal: true } : this.#fail(truncated);
-    }
-    const json = jsonValue(data);
-    if (json === undefined) return this.#done ? noEvents : this.#fail(unreadableEvent());
-    this.#similar.learn(event.bytes, data, json);
-    return this.#take(json);
+  protected override mark(): DecodedEvent {
+    if (this.#failed) return noEvents;
+    this.#done = true;
+    // Passed on, the marker would tell the caller that a cut answer is complete.
+    return this.#isComplete() ? { ...noEvents, terminal: true } : this.#fail(truncated);
   }
 
-  decodeRun(bytes: Uint8Array): DecodedRun {
-    return decodeRun(this.#similar, bytes, (json, events) => this.#take(json, events));
+  protected unreadable(): DecodedEvent {
+    return this.#done ? noEvents : this.#fail(unreadableEvent());
   }
 
-  #take(parsed: unknown, events: CanonicalEvent[] = []): DecodedEvent {
+  protected take(parsed: unknown, events: CanonicalEvent[]): DecodedEvent {
     let json = parsed;
     // Some vendors wrap their errors in an array.
     if (Array.isArray(json) && isRecord(json[0]) && carriesError(json[0])) json = json[0];

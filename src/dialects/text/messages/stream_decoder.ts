@@ -1,9 +1,8 @@
-import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import { decodeRun, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
-import type { DecodedEvent, DecodedRun, StreamDecoder } from "../../kernel/dialect.ts";
-import { asRecord, asString, isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
+import { JsonEventDecoder, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
+import type { DecodedEvent, StreamDecoder } from "../../kernel/dialect.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
 import { UnreadableBlocks } from "./answer/block_reader.ts";
@@ -16,37 +15,27 @@ export function createStreamDecoder(): StreamDecoder {
  * Decodes a messages stream. Pings, unknown events and unknown deltas are ignored, as is a repeated
  * `message_start`; the start of another message is a failure.
  */
-class MessagesStreamDecoder implements StreamDecoder {
+class MessagesStreamDecoder extends JsonEventDecoder {
   readonly #reader = new AnswerReader();
-  readonly #similar = new SimilarJson(isTextDelta);
   #stopped = false;
   #failed = false;
 
-  decode(event: SseEvent): DecodedEvent {
+  constructor() {
+    super(isTextDelta);
+  }
+
+  protected unreadable(): DecodedEvent {
+    return this.#failed || this.#stopped ? noEvents : this.#fail(unreadableEvent());
+  }
+
+  protected take(json: unknown, events: CanonicalEvent[], event?: SseEvent): DecodedEvent {
     // Nothing after the end belongs to the answer.
     if (this.#failed || this.#stopped) return noEvents;
-    const similar = this.#similar.read(event.bytes);
-    if (similar !== undefined) return this.#event(similar, event);
-    const data = event.data;
-    if (data === undefined || data.trim() === "") return noEvents;
-    // Some compatible servers send the chat dialect's end marker.
-    if (data.trim() === "[DONE]") return noEvents;
-    const json = jsonValue(data);
-    if (json === undefined) return this.#fail(unreadableEvent());
-    this.#similar.learn(event.bytes, data, json);
-    return this.#event(json, event);
-  }
-
-  decodeRun(bytes: Uint8Array): DecodedRun {
-    return decodeRun(this.#similar, bytes, (json, events) => this.#event(json, undefined, events));
-  }
-
-  #event(json: unknown, event?: SseEvent, events: CanonicalEvent[] = []): DecodedEvent {
     if (!isRecord(json)) return noEvents;
     const type = asString(json.type) ?? event?.event;
     if (type === "error" || carriesError(json)) return this.#fail(json);
     try {
-      return this.#take(type, json, events);
+      return this.#read(type, json, events);
     } catch (thrown) {
       if (!(thrown instanceof UnreadableBlocks)) throw thrown;
       return this.#fail(unreadableEvent(`The stream can't be followed: ${thrown.message}.`));
@@ -60,7 +49,7 @@ class MessagesStreamDecoder implements StreamDecoder {
     return { events, complete: !this.#failed && this.#reader.finished };
   }
 
-  #take(type: string | undefined, json: JsonRecord, events: CanonicalEvent[]): DecodedEvent {
+  #read(type: string | undefined, json: JsonRecord, events: CanonicalEvent[]): DecodedEvent {
     const reader = this.#reader;
     const index = typeof json.index === "number" ? json.index : 0;
     switch (type) {

@@ -1,15 +1,9 @@
 import { pushAll } from "../../../base/lists.ts";
-import { SimilarJson } from "../../../base/similar_json.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import { decodeRun, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
-import type {
-  DecodedEvent,
-  DecodedRun,
-  DialectQuirks,
-  StreamDecoder,
-} from "../../kernel/dialect.ts";
-import { asRecord, asString, isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
+import { JsonEventDecoder, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
+import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError } from "../../kernel/vendor_error.ts";
 import { readFailure } from "./answer/failure.ts";
 import { itemTypeOf } from "./answer/item_reader.ts";
@@ -26,38 +20,27 @@ export function createStreamDecoder(quirks: DialectQuirks): StreamDecoder {
  * events, gaps in the sequence numbers (which aren't read), an end marker, flat and nested errors.
  * Nothing after the terminal event is read.
  */
-class ResponsesStreamDecoder implements StreamDecoder {
+class ResponsesStreamDecoder extends JsonEventDecoder {
   readonly #quirks: DialectQuirks;
   readonly #output = new OutputReader();
-  readonly #similar = new SimilarJson(isTextDelta);
   #started = false;
   #state: "open" | "complete" | "failed" = "open";
 
   constructor(quirks: DialectQuirks) {
+    super(isTextDelta);
     this.#quirks = quirks;
   }
 
-  decode(event: SseEvent): DecodedEvent {
-    if (this.#state === "failed") return noEvents;
-    const similar = this.#state === "open" ? this.#similar.read(event.bytes) : undefined;
-    if (similar !== undefined) return this.#event(similar, event);
-    const data = event.data;
-    if (data === undefined || data === "") return noEvents;
-    const isMarker = data.trim() === "[DONE]";
-    if (isMarker || this.#state === "complete") {
-      return { ...noEvents, terminal: isMarker && this.#state === "complete" };
-    }
-    const json = jsonValue(data);
-    if (json === undefined) return this.#fail(unreadableEvent());
-    this.#similar.learn(event.bytes, data, json);
-    return this.#event(json, event);
+  protected override mark(): DecodedEvent {
+    return { ...noEvents, terminal: this.#state === "complete" };
   }
 
-  decodeRun(bytes: Uint8Array): DecodedRun {
-    return decodeRun(this.#similar, bytes, (json, events) => this.#event(json, undefined, events));
+  protected unreadable(): DecodedEvent {
+    return this.#state === "open" ? this.#fail(unreadableEvent()) : noEvents;
   }
 
-  #event(json: unknown, event?: SseEvent, events: CanonicalEvent[] = []): DecodedEvent {
+  protected take(json: unknown, events: CanonicalEvent[], event?: SseEvent): DecodedEvent {
+    if (this.#state !== "open") return noEvents;
     if (!isRecord(json)) return noEvents;
     // Some servers name the type in the `event:` line only.
     const record = json.type === undefined ? { ...json, type: event?.event } : json;
