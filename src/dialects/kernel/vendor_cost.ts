@@ -1,6 +1,11 @@
-/** The cost of a call in USD that a vendor reports in `usage.cost`, in any dialect. */
+/**
+ * The cost of a call in USD that a vendor reports in `usage.cost`, in any dialect: a number, or its
+ * text. What is no amount says nothing.
+ */
 export function vendorCost(cost: unknown): { vendorCostUsd?: string } {
-  if (typeof cost !== "number" || !Number.isFinite(cost) || cost < 0) return {};
+  const isText = typeof cost === "string" && /^\d{1,9}(\.\d{1,20})?$/.test(cost);
+  const amount = isText ? Number(cost) : cost;
+  if (typeof amount !== "number" || !Number.isFinite(amount) || amount < 0) return {};
   // Twelve decimals are more than any vendor reports, and avoid the exponent form.
-  return { vendorCostUsd: cost.toFixed(12) };
+  return { vendorCostUsd: amount.toFixed(12) };
 }

@@ -10,6 +10,7 @@ import {
   type JsonRecord,
   miscounts,
 } from "../../kernel/json.ts";
+import { vendorCost } from "../../kernel/vendor_cost.ts";
 import { standardBase64 } from "../../kernel/media_source.ts";
 
 /**
@@ -55,7 +56,6 @@ export function readImageUsage(raw: unknown): Usage | undefined {
   }
   const input = count(raw.input_tokens) ?? count(raw.prompt_tokens);
   const output = count(raw.output_tokens) ?? count(raw.completion_tokens);
-  const cost = raw.cost;
   const taken = asRecord(raw.input_tokens_details);
   const made = asRecord(raw.output_tokens_details);
   return {
@@ -65,9 +65,7 @@ export function readImageUsage(raw: unknown): Usage | undefined {
     ...optionalField("cacheRead", count(taken.cached_tokens)),
     // Without details all output is images.
     ...optionalField("imageOutput", count(made.image_tokens) ?? output),
-    ...(typeof cost === "number" || typeof cost === "string"
-      ? { vendorCostUsd: String(cost) }
-      : {}),
+    ...vendorCost(raw.cost),
     raw,
   };
 }

@@ -95,7 +95,7 @@ Deno.test("the aggregator's cost is read as the vendor told it", () => {
     usage: { prompt_tokens: 5, completion_tokens: 1290, cost: 0.039 },
   });
   assert.deepEqual(answer.images, [{ data: "aGk=" }]);
-  assert.equal(answer.usage?.vendorCostUsd, "0.039");
+  assert.equal(answer.usage?.vendorCostUsd, "0.039000000000");
 });
 
 Deno.test("hosted models get pixels, whole steps of sixteen", () => {

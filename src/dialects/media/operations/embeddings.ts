@@ -6,7 +6,7 @@ import type { BillableUsage } from "../../../pricing/pricing.ts";
 import type { Loss } from "../../kernel/canonical_request.ts";
 import { count, isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
 import { isEmptyValue } from "../../kernel/other_fields.ts";
-import { costField } from "./cost_field.ts";
+import { vendorCost } from "../../kernel/vendor_cost.ts";
 import type { AnswerEnding, Operation, Outcome } from "../../kernel/operation.ts";
 import { recordText } from "../../kernel/operation_request.ts";
 import { JsonAnswerReader } from "../../kernel/answer_reader.ts";
@@ -112,5 +112,5 @@ function floatsInBase64(vector: readonly number[]): string {
 export function readEmbeddingUsage(raw: unknown): BillableUsage | undefined {
   if (!isRecord(raw)) return undefined;
   const input = count(raw.prompt_tokens) ?? count(raw.total_tokens);
-  return input === undefined ? undefined : { input, output: 0, ...costField(raw), raw };
+  return input === undefined ? undefined : { input, output: 0, ...vendorCost(raw.cost), raw };
 }

@@ -44,7 +44,11 @@ Deno.test("a usage of no tokens is none, nor is a cost that isn't believed", () 
   };
   assert.equal(basis({ prompt_tokens: 0, total_tokens: 0 }, false), "estimated");
   assert.equal(basis({ prompt_tokens: 0, cost: 0.01 }, false), "reported");
+  assert.equal(basis({ prompt_tokens: 0, cost: "0.01" }, false), "reported");
   assert.equal(basis({ prompt_tokens: 0, cost: 0.01 }, true), "estimated");
+  for (const cost of [-1, "free", "1e400", {}]) {
+    assert.equal(basis({ prompt_tokens: 0, cost }, false), "estimated");
+  }
 });
 
 Deno.test("token numbers are counted as they are, in lists and in lists of lists", () => {

@@ -12,7 +12,7 @@ import { asList, asRecord, asString, count, isRecord, type JsonRecord } from "..
 import type { MediaField } from "../../kernel/media_field.ts";
 import { withoutPictures } from "../../kernel/picture_text.ts";
 import { framesOf, imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
-import { costField } from "./cost_field.ts";
+import { vendorCost } from "../../kernel/vendor_cost.ts";
 import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord, recordText } from "../../kernel/operation_request.ts";
 import { imageWork } from "../../kernel/image_work.ts";
@@ -161,13 +161,16 @@ class ImageReader extends JsonAnswerReader {
     const reported = readImageUsage(answer.usage);
     // By the token a picture without tokens would cost nothing.
     const isByToken = price !== undefined && price.rates.perImage === undefined;
-    const vendorCost = ignoresCost ? undefined : costField(answer.usage);
-    if (reported && (reported.output > 0 || pictures === 0 || vendorCost || !isByToken)) {
+    const { usage: raw } = answer;
+    const cost = ignoresCost ? {} : vendorCost(asRecord(raw).cost);
+    const hasCost = cost.vendorCostUsd !== undefined;
+    if (reported && (reported.output > 0 || pictures === 0 || hasCost || !isByToken)) {
       return { usage: { ...reported, images }, basis: "reported" };
     }
     // If the price is per image, the answer itself shows how many there are.
-    if (vendorCost || price?.rates.perImage !== undefined) {
-      return { usage: { input: 0, output: 0, ...vendorCost, images }, basis: "reported" };
+    if (hasCost || price?.rates.perImage !== undefined) {
+      const told = hasCost ? { ...cost, raw } : {};
+      return { usage: { input: 0, output: 0, ...told, images }, basis: "reported" };
     }
     const frames = framesOf(this.request.fields);
     const output = pictures * frames * imageTokens(image.quality, image.size);
@@ -195,7 +198,7 @@ export function readImageUsage(usage: unknown): BillableUsage | undefined {
     output,
     // Without details all output is images.
     imageOutput: count(out.image_tokens) ?? output,
-    ...costField(raw),
+    ...vendorCost(raw.cost),
     raw,
   };
 }

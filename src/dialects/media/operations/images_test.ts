@@ -179,6 +179,7 @@ Deno.test("a report without a picture's tokens is none, nor is a cost that isn't
   assert.deepEqual(outcome(none, priced), ["estimated", true]);
   assert.deepEqual(outcome({ cost: 0.04 }, { ...priced, ignoresCost: true }), ["estimated", true]);
   assert.deepEqual(outcome({ cost: 0.04 }, priced), ["reported", false]);
+  assert.deepEqual(outcome({ cost: -0.04 }, priced), ["estimated", true]);
 });
 
 Deno.test("a GIF without a usage is estimated with its frames", () => {

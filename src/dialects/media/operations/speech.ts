@@ -8,7 +8,7 @@ import type { BillingBasis } from "../../../shared/interaction.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 import { asString, type JsonRecord } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
-import { costField } from "./cost_field.ts";
+import { vendorCost } from "../../kernel/vendor_cost.ts";
 import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import type { OperationRequest } from "../../kernel/operation_request.ts";
 import { reportedTokens, tellsCost } from "../../kernel/reported_tokens.ts";
@@ -158,5 +158,6 @@ const contentTypes: ReadonlyMap<string, string> = new Map([
 /** The usage of a speech stream; undefined when it holds no numbers. */
 export function readSpeechUsage(usage: unknown): BillableUsage | undefined {
   const reported = reportedTokens(usage, "input_tokens", "output_tokens");
-  return reported && { ...reported, audioOutput: reported.output, ...costField(usage) };
+  return reported &&
+    { ...reported, audioOutput: reported.output, ...vendorCost(reported.raw.cost) };
 }

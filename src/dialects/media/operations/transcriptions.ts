@@ -11,7 +11,7 @@ import {
   type JsonRecord,
   miscounts,
 } from "../../kernel/json.ts";
-import { costField } from "./cost_field.ts";
+import { vendorCost } from "../../kernel/vendor_cost.ts";
 import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
 import { optionalField } from "../../kernel/fields.ts";
@@ -151,7 +151,7 @@ export function readTranscriptUsage(raw: unknown): BillableUsage | undefined {
     ...optionalField("audioInput", count(details.audio_tokens)),
     output: output ?? 0,
     ...optionalField("seconds", seconds),
-    ...costField(raw),
+    ...vendorCost(raw.cost),
     raw,
   };
 }
