@@ -2,7 +2,7 @@ import type { Steps } from "../../base/steps.ts";
 import { invalidValue, missingField } from "../../shared/fault.ts";
 import type { Loss, MediaPart } from "./canonical_request.ts";
 import { requiredText, textAt } from "./fields.ts";
-import { isRecord, type JsonRecord } from "./json.ts";
+import { isRecord } from "./json.ts";
 
 /**
  * The source of a part's media: a `data:` address is split into its parts, any other address stays.
@@ -73,9 +73,8 @@ export function imageOrFile(source: MediaPart["source"]): "image" | "file" {
   return source.type === "base64" && !source.mimeType.startsWith("image/") ? "file" : "image";
 }
 
-/** The sound of an `input_audio` part, which chat and responses share. */
-export function readInputAudio({ input_audio: audio }: JsonRecord, path: string): MediaPart {
-  const at = `${path}.input_audio`;
+/** A part's sound as chat and responses have it, in the member at `at`. */
+export function readSound(audio: unknown, at: string, path: string): MediaPart {
   if (!isRecord(audio)) throw missingField(at);
   const data = standardBase64(requiredText(audio, "data", at));
   if (data === undefined) throw invalidValue(`${at}.data`, "expected base64");

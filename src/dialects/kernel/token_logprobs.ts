@@ -1,12 +1,15 @@
 import type { TokenLogprob } from "./canonical.ts";
 import { asString, isRecord, type JsonRecord, recordsIn } from "./json.ts";
 
-/** A list of log-probabilities as chat and responses have it; undefined if it is no list. */
-export function readTokens(list: unknown): TokenLogprob[] | undefined {
+/**
+ * A list of log-probabilities as chat and responses have it; undefined if it is no list. `topName`: the
+ * member with a token's alternatives.
+ */
+export function readTokens(list: unknown, topName: string): TokenLogprob[] | undefined {
   if (!Array.isArray(list)) return undefined;
   return list.filter(isRecord).map((entry) => ({
     ...readToken(entry),
-    top: recordsIn(entry.top_logprobs).map(readToken),
+    top: recordsIn(entry[topName]).map(readToken),
   }));
 }
 

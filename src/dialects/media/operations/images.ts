@@ -169,8 +169,8 @@ class ImageReader extends JsonAnswerReader {
     }
     // If the price is per image, the answer itself shows how many there are.
     if (hasCost || price?.rates.perImage !== undefined) {
-      const told = hasCost ? { ...cost, raw } : {};
-      return { usage: { input: 0, output: 0, ...told, images }, basis: "reported" };
+      const reportedCost = hasCost ? { ...cost, raw } : {};
+      return { usage: { input: 0, output: 0, ...reportedCost, images }, basis: "reported" };
     }
     const frames = framesOf(this.request.fields);
     const output = pictures * frames * imageTokens(image.quality, image.size);

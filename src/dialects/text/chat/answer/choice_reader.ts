@@ -48,7 +48,9 @@ export class ChoiceReader {
     this.#own.addPiece(choice, delta);
     const reasoning = reasoningText(delta);
     if (reasoning) this.#text("reasoning", reasoning, events);
-    let logprobs = choice.logprobs ? readTokens(asRecord(choice.logprobs).content) : undefined;
+    let logprobs = choice.logprobs
+      ? readTokens(asRecord(choice.logprobs).content, "top_logprobs")
+      : undefined;
     if (typeof delta.content === "string") {
       if (delta.content !== "") this.#text("text", delta.content, events, logprobs);
     } else {

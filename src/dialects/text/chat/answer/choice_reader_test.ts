@@ -251,8 +251,10 @@ Deno.test("log-probabilities stay with the words they belong to", () => {
   const token = { token: "a", logprob: -0.1, bytes: [97], top_logprobs: [{ token: "b" }] };
   const read = { token: "a", logprob: -0.1, bytes: [97] };
   const top = [{ token: "b", logprob: 0, bytes: null }];
-  assert.deepEqual(readTokens([token, 7]), [{ ...read, top }]);
-  for (const none of [null, undefined, {}]) assert.equal(readTokens(none), undefined);
+  assert.deepEqual(readTokens([token, 7], "top_logprobs"), [{ ...read, top }]);
+  for (const none of [null, undefined, {}]) {
+    assert.equal(readTokens(none, "top_logprobs"), undefined);
+  }
   const reader = new ChoiceReader(0, { value: 0 });
   const events: CanonicalEvent[] = [];
   reader.read({ delta: { content: "a" }, logprobs: { content: [token] } }, events);

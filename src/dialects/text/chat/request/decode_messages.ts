@@ -9,12 +9,7 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import {
-  dataSource,
-  imageOrFile,
-  mediaSource,
-  readInputAudio,
-} from "../../../kernel/media_source.ts";
+import { dataSource, imageOrFile, mediaSource, readSound } from "../../../kernel/media_source.ts";
 import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { readElements, requireTexts } from "../../../kernel/read_content.ts";
@@ -183,7 +178,7 @@ function readPart(
     case "video_url":
       return { ...readImage(part.video_url, path, "video"), ...cache };
     case "input_audio":
-      return { ...readInputAudio(part, path), ...cache };
+      return { ...readSound(part.input_audio, `${path}.input_audio`, path), ...cache };
     case "file":
       return { ...readFile(part.file, path), ...cache };
     default:

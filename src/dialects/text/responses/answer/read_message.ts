@@ -83,7 +83,7 @@ export class MessageReader implements ItemReader {
   }
 
   #text(part: Part, text: unknown, logprobs: unknown, events: CanonicalEvent[]): void {
-    const list = readTokens(logprobs);
+    const list = readTokens(logprobs, "top_logprobs");
     const tokens = list?.length ? list : undefined;
     if (typeof text !== "string" || (text === "" && !tokens)) return;
     part.received.add(text);

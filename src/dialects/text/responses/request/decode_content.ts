@@ -8,12 +8,7 @@ import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { requiredText, textAt } from "../../../kernel/fields.ts";
 import { defined } from "../../../../base/defined.ts";
 import type { JsonRecord } from "../../../kernel/json.ts";
-import {
-  dataSource,
-  imageOrFile,
-  mediaSource,
-  readInputAudio,
-} from "../../../kernel/media_source.ts";
+import { dataSource, imageOrFile, mediaSource, readSound } from "../../../kernel/media_source.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { readElements } from "../../../kernel/read_content.ts";
 
@@ -50,7 +45,7 @@ function readPart(
     case "input_file":
       return readFile(part, path);
     case "input_audio":
-      return readInputAudio(part, path);
+      return readSound(part.input_audio, `${path}.input_audio`, path);
     default:
       if (typeof part.type !== "string") {
         throw invalidValue(`${path}.type`, "expected the type of a part");
