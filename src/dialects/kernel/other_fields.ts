@@ -1,7 +1,7 @@
 import type { Steps } from "../../base/steps.ts";
-import type { UnsupportedField } from "./canonical_request.ts";
+import type { LossWeight, UnsupportedField } from "./canonical_request.ts";
 import { invalidValue } from "../../shared/fault.ts";
-import { formatPath } from "./fields.ts";
+import { formatPath, memberPath } from "./fields.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
@@ -79,6 +79,28 @@ export function* otherFields(
     trail.pop();
   }
   return found;
+}
+
+/**
+ * The fields of a request itself, or of the record at `within`, that the decoder doesn't read.
+ * `changesNothing`: whether a value is what the vendor does anyway.
+ */
+export function unknownFields(
+  record: JsonRecord,
+  knownFields: Readonly<Record<string, unknown>>,
+  { weightOf, changesNothing, spell = (field) => field, within = "" }: {
+    weightOf: (name: string) => LossWeight;
+    changesNothing?: (name: string, value: unknown) => boolean;
+    spell?: (field: string) => string;
+    within?: string;
+  },
+): UnsupportedField[] {
+  return Object.entries(record).flatMap(([field, value]): UnsupportedField[] => {
+    const name = spell(field);
+    const isKnown = Object.hasOwn(knownFields, name);
+    if (isKnown || isEmptyValue(value) || changesNothing?.(name, value)) return [];
+    return [{ path: memberPath(field, within), value, weight: weightOf(name) }];
+  });
 }
 
 export function fieldsOf(

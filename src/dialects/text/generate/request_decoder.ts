@@ -1,8 +1,8 @@
 import { pushAll } from "../../../base/lists.ts";
 import type { Steps } from "../../../base/steps.ts";
 import type { CanonicalRequest, UnsupportedField } from "../../kernel/canonical_request.ts";
-import type { JsonRecord } from "../../kernel/json.ts";
-import { otherFields } from "../../kernel/other_fields.ts";
+import { isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { otherFields, unknownFields } from "../../kernel/other_fields.ts";
 import { readConfig } from "./request/decode_config.ts";
 import { readContents, readSystem } from "./request/decode_contents.ts";
 import { detailOf } from "./request/decode_parts.ts";
@@ -28,7 +28,12 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
   const toolChoice = readToolChoice(request);
   const { settings, paths } = readConfig(config, unsupported);
   const serviceTier = request.string("serviceTier");
-  pushAll(unsupported, unsupportedFields(request));
+  const unknown = unknownFields(request.record, knownFields, {
+    weightOf: (name) => hints.has(name) ? "hint" : "meaning",
+    changesNothing: (_, value) => isEmptyObject(value),
+    spell: camelCase,
+  });
+  pushAll(unsupported, unknown);
   pushAll(unsupported, yield* otherFields(request.record, knownFields, camelCase));
   return {
     model: bareModel(String(request.record.model)),
@@ -55,14 +60,7 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
  */
 const hints: ReadonlySet<string> = new Set(["safetySettings", "labels", "store"]);
 
-function unsupportedFields(request: Fields): UnsupportedField[] {
-  return request.others(knownFields).flatMap(({ name, path, value }): UnsupportedField[] => {
-    const isEmpty = value === "" || value === false ||
-      (typeof value === "object" && value !== null &&
-        (Array.isArray(value) ? value : Object.keys(value)).length === 0);
-    return isEmpty ? [] : [{ path, value, weight: hints.has(name) ? "hint" : "meaning" }];
-  });
-}
+const isEmptyObject = (value: unknown) => isRecord(value) && Object.keys(value).length === 0;
 
 /** Other dialects call `standard` `default`. */
 function tierName(tier: string): string {

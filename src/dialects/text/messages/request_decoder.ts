@@ -16,7 +16,7 @@ import { memberPath, numberAt, objectAt, oneOf, textAt } from "../../kernel/fiel
 import { FoundSettings } from "../../kernel/found_settings.ts";
 import { defined } from "../../../base/defined.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { isEmptyValue, otherFields } from "../../kernel/other_fields.ts";
+import { otherFields, unknownFields } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { readTools } from "./request/decode_tools.ts";
 import { readSystem, readTurns } from "./request/decode_turns.ts";
@@ -26,7 +26,10 @@ import { knownFields } from "./known_fields.ts";
 export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const unsupported = [
-    ...unsupportedFields(request),
+    ...unknownFields(request, knownFields, {
+      weightOf: (name) => meaningful.has(name) ? "meaning" : "hint",
+      changesNothing,
+    }),
     ...(yield* otherFields(request, knownFields)),
   ];
   const system = readSystem(request.system, unsupported);
@@ -55,19 +58,9 @@ const meaningful: ReadonlySet<string> = new Set([
   ...["container", "inference_geo", "mcp_servers"],
 ]);
 
-/** The fields of a messages request that other dialects can't express. */
-function unsupportedFields(request: JsonRecord): UnsupportedField[] {
-  return Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
-    const isKnown = Object.hasOwn(knownFields, path);
-    if (isKnown || value === null || value === undefined || isNoOp(path, value)) return [];
-    return [{ path, value, weight: meaningful.has(path) ? "meaning" : "hint" }];
-  });
-}
-
-function isNoOp(path: string, value: unknown): boolean {
-  if (path === "speed") return value === "standard";
-  if (path === "inference_geo") return value === "global" || value === "not_available";
-  return path === "mcp_servers" && isEmptyValue(value);
+function changesNothing(name: string, value: unknown): boolean {
+  if (name === "speed") return value === "standard";
+  return name === "inference_geo" && (value === "global" || value === "not_available");
 }
 
 /** Automatic caching (`cache_control` of the request itself) marks the end of the prompt. */

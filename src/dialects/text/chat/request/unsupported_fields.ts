@@ -1,24 +1,28 @@
-import type { LossWeight, UnsupportedField } from "../../../kernel/canonical_request.ts";
+import type { UnsupportedField } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { unknownFields } from "../../../kernel/other_fields.ts";
 import { isSearchType } from "../../../kernel/web_search.ts";
 import { isVendorTool, knownFields } from "../known_fields.ts";
 import { searchToolIndex } from "./decode_search.ts";
+
+const { web_search_options: _, ...withoutSearch } = knownFields;
 
 /**
  * The fields of a chat request that other dialects can't express. Audio output and moderation
  * change the answer; all others are hints.
  */
 export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
-  const search = searchToolIndex(request);
-  const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
-    // These options are the web search unless a tool is.
-    const isKnown = path === "web_search_options"
-      ? isRecord(value) && search === -1
-      : Object.hasOwn(knownFields, path);
-    if (isKnown || value === null || value === undefined || isNoOp(path, value)) return [];
-    return [{ path, value, weight: weightOf(path) }];
-  });
-  return [...fields, ...storedAudio(request.messages), ...vendorWork(request)];
+  // These options are the web search unless a tool is.
+  const isSearch = isRecord(request.web_search_options) && searchToolIndex(request) === -1;
+  return [
+    ...unknownFields(request, isSearch ? knownFields : withoutSearch, {
+      weightOf: (name) => name === "modalities" || name === "audio" ? "meaning" : "hint",
+      changesNothing: (name, value) =>
+        name === "modalities" && Array.isArray(value) && value.every((one) => one === "text"),
+    }),
+    ...storedAudio(request.messages),
+    ...vendorWork(request),
+  ];
 }
 
 /** Tools that the vendor runs, and a tool choice that names one. */
@@ -44,15 +48,4 @@ function storedAudio(messages: unknown): UnsupportedField[] {
     if (!isRecord(message) || message.role !== "assistant" || !isRecord(message.audio)) return [];
     return [{ path: `messages[${index}].audio`, value: message.audio, weight: "meaning" }];
   });
-}
-
-function isNoOp(path: string, value: unknown): boolean {
-  if (path === "modalities") return Array.isArray(value) && value.every((one) => one === "text");
-  if (path === "store") return value === false;
-  return false;
-}
-
-function weightOf(path: string): LossWeight {
-  if (path === "modalities" || path === "audio") return "meaning";
-  return "hint";
 }

@@ -3,11 +3,13 @@ import type {
   Reasoning,
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
+import { pushAll } from "../../../../base/lists.ts";
+import { unknownFields } from "../../../kernel/other_fields.ts";
 import { FoundSettings } from "../../../kernel/found_settings.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { knownConfig } from "../known_fields.ts";
-import { Fields } from "./fields.ts";
+import { camelCase, type Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
 /** `generationConfig` as settings, with the caller's path of each. */
@@ -28,7 +30,7 @@ export function readConfig(config: Fields, unsupported: UnsupportedField[]): Fou
   found.set("format", readFormat(config), config.at(formatField(config)));
   const thinking = readThinking(config.object("thinkingConfig"));
   found.set("reasoning", thinking, config.at("thinkingConfig"));
-  noteUnsupported(config, unsupported);
+  pushAll(unsupported, unsupportedIn(config));
   return found;
 }
 
@@ -104,18 +106,18 @@ const hints: ReadonlySet<string> = new Set([
   "routingConfig",
 ]);
 
-function noteUnsupported(config: Fields, unsupported: UnsupportedField[]): void {
-  for (const { name, path, value } of config.others(knownConfig)) {
-    if (isNoOp(name, value)) continue;
-    unsupported.push({ path, value, weight: hints.has(name) ? "hint" : "meaning" });
-  }
+function unsupportedIn(config: Fields): UnsupportedField[] {
+  return unknownFields(config.record, knownConfig, {
+    weightOf: (name) => hints.has(name) ? "hint" : "meaning",
+    changesNothing: isNoOp,
+    spell: camelCase,
+    within: config.path,
+  });
 }
 
 function isNoOp(name: string, value: unknown): boolean {
   if (name === "responseModalities") {
     return Array.isArray(value) && value.every((one) => one === "TEXT" || one === "text");
   }
-  if (hints.has(name)) return value === false;
-  return (Array.isArray(value) && value.length === 0) ||
-    (isRecord(value) && Object.keys(value).length === 0);
+  return isRecord(value) && Object.keys(value).length === 0;
 }

@@ -1,5 +1,6 @@
-import type { LossWeight, UnsupportedField } from "../../../kernel/canonical_request.ts";
+import type { UnsupportedField } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { unknownFields } from "../../../kernel/other_fields.ts";
 import { knownFields } from "../known_fields.ts";
 
 /** Fields that change the answer's meaning. */
@@ -18,21 +19,16 @@ const meanings: ReadonlySet<string> = new Set([
  * applies to the web search, which is carried.
  */
 export function unsupportedFields(request: JsonRecord, limitsSearches = false): UnsupportedField[] {
-  const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
-    if (Object.hasOwn(knownFields, path) || isNoOp(path, value)) return [];
-    if (path === "max_tool_calls" && limitsSearches) return [];
-    return [{ path, value, weight: weightOf(path) }];
+  const fields = unknownFields(request, knownFields, {
+    weightOf: (name) => meanings.has(name) ? "meaning" : "hint",
+    changesNothing: (name, value) =>
+      changesNothing(name, value) || (name === "max_tool_calls" && limitsSearches),
   });
   return [...fields, ...unsupportedIncludes(request), ...unsupportedReasoning(request.reasoning)];
 }
 
-function weightOf(path: string): LossWeight {
-  return meanings.has(path) ? "meaning" : "hint";
-}
-
-function isNoOp(path: string, value: unknown): boolean {
-  if (value === null || value === undefined || value === false) return true;
-  switch (path) {
+function changesNothing(name: string, value: unknown): boolean {
+  switch (name) {
     case "truncation":
       return value === "disabled";
     case "background_options":
@@ -46,9 +42,6 @@ function isNoOp(path: string, value: unknown): boolean {
     case "frequency_penalty":
     case "presence_penalty":
       return value === 0;
-    case "context_management":
-    case "stop":
-      return Array.isArray(value) && value.length === 0;
     case "logit_bias":
       return isRecord(value) && Object.keys(value).length === 0;
   }

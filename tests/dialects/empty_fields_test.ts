@@ -1,0 +1,24 @@
+import assert from "@std/assert";
+import { finish } from "../../src/base/steps.ts";
+import { dialects, type Name, names } from "./translated.ts";
+
+const least: Record<Name, Record<string, unknown>> = {
+  chat: { messages: [{ role: "user", content: "hi" }] },
+  responses: { input: "hi" },
+  messages: { max_tokens: 9, messages: [{ role: "user", content: "hi" }] },
+  generate: { contents: [{ role: "user", parts: [{ text: "hi" }] }] },
+};
+
+const empty = { aa_null: null, aa_false: false, aa_text: "", aa_list: [] };
+
+for (const name of names) {
+  const unsupported = (more: Record<string, unknown>) =>
+    finish(dialects[name].decodeRequest({ model: "m", ...least[name], ...more })).unsupported
+      .map(({ path }) => path);
+
+  Deno.test(`${name}: an unknown field that is empty is no loss`, () => {
+    assert.deepEqual(unsupported(empty), []);
+    assert.deepEqual(unsupported({ ...empty, aa_set: 1 }), ["aa_set"]);
+    if (name === "generate") assert.deepEqual(unsupported({ generationConfig: empty }), []);
+  });
+}
