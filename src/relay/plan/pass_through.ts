@@ -3,18 +3,14 @@ import type { SseEvent } from "../../base/sse.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { CanonicalAnswer } from "../../dialects/kernel/canonical.ts";
 import type {
-  Dialect,
-  RequestFacts,
   StatelessCall,
   StreamReframer,
   UnsignedThinking,
 } from "../../dialects/kernel/dialect.ts";
 import type { RetainedReasoning } from "../../shared/stored_response.ts";
-import type { ResolvedModel } from "../../vendors/model_name.ts";
-import type { Vendor } from "../../vendors/registry.ts";
 import type { StreamPlan, TextPlan } from "./text_plan.ts";
 import { retainedSeals } from "../conversation/reasoning_store.ts";
-import { shownModel } from "./plan_call.ts";
+import { type PlanRequest, shownModel } from "./plan_call.ts";
 
 /**
  * Plans a call with the same dialect on both sides: bytes are forwarded unchanged and a decoder
@@ -25,16 +21,10 @@ import { shownModel } from "./plan_call.ts";
  * whose clients compare it.
  */
 export function* passThrough(
-  call: {
-    dialect: Dialect;
-    body: unknown;
-    bodyText: string;
-    facts: RequestFacts;
-    target: ResolvedModel;
-    vendor?: Vendor | undefined;
-    jsonArray: boolean;
-    keepNothing: boolean;
-  },
+  call: Pick<
+    PlanRequest,
+    "dialect" | "body" | "bodyText" | "facts" | "target" | "vendor" | "jsonArray" | "keepNothing"
+  >,
   { renamed, unsigned }: { renamed?: string | undefined; unsigned?: UnsignedThinking | undefined } =
     {},
 ): Steps<TextPlan> {
