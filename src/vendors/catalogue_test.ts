@@ -7,7 +7,7 @@ import { createCatalogue } from "./catalogue.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import { createRegistry, type Vendor } from "./registry.ts";
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from "./upstream.ts";
-import { UpstreamAborted } from "./upstream_attempt.ts";
+import { UpstreamAborted } from "./upstream_failure.ts";
 
 type Answering = (request: UpstreamRequest) => unknown;
 

@@ -13,7 +13,8 @@ import {
   systemResolve,
 } from "./public_agents.ts";
 import { createPermit, type Permit, type PublicTarget } from "./public_target.ts";
-import { attempt, AttemptFailure, type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
+import { attempt, type Exchange } from "./upstream_attempt.ts";
+import { AttemptFailure, UpstreamAborted } from "./upstream_failure.ts";
 import { createBody } from "./upstream_body.ts";
 import type { Connector } from "./http1/connect.ts";
 import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";

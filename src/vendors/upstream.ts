@@ -1,13 +1,8 @@
 import { Buffer } from "node:buffer";
 import type { Clock } from "../base/clock.ts";
 import { Fault } from "../shared/fault.ts";
-import {
-  attempt,
-  AttemptFailure,
-  type AttemptRequest,
-  type Exchange,
-  UpstreamAborted,
-} from "./upstream_attempt.ts";
+import { attempt, type AttemptRequest, type Exchange } from "./upstream_attempt.ts";
+import { AttemptFailure, UpstreamAborted } from "./upstream_failure.ts";
 import { type BodyHandlers, createBody, type UpstreamBody } from "./upstream_body.ts";
 import { createConnector } from "./http1/connect.ts";
 import type { PooledKey } from "./key_pool.ts";

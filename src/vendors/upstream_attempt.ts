@@ -11,7 +11,6 @@ import {
 import { NotHttp } from "./http1/answer_parser.ts";
 import type { RequestHandler } from "./http1/http1_connection.ts";
 import type { Connection, ConnectionPool } from "./upstream_pool.ts";
-export { AttemptFailure, UpstreamAborted };
 
 /** The request of one try; its body is encoded once for all tries. */
 export interface AttemptRequest {

@@ -3,7 +3,8 @@ import zlib from "node:zlib";
 import { joinBytes } from "../base/bytes.ts";
 import type { Clock } from "../base/clock.ts";
 import { Fault, unreadableAnswer } from "../shared/fault.ts";
-import { type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
+import type { Exchange } from "./upstream_attempt.ts";
+import { UpstreamAborted } from "./upstream_failure.ts";
 import { Deadline, type SetTimer } from "../base/deadline.ts";
 
 /** Of `end` and `error` exactly one is called, once, unless `destroy` came first. */
