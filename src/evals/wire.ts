@@ -11,34 +11,34 @@ import { createEvals } from "./store/evals.ts";
 import { createEvalWork } from "./store/eval_work.ts";
 import { workerIdOf } from "../work_queue/store/claims.ts";
 
-/** Where evaluations live, and who works on them. */
+/** The store of evaluations, and the runner that works on them. */
 export interface EvalServices {
   evals: EvalStore;
   /**
-   * Why a grader can't be used, undefined when it can. Throws `rate_limit_exceeded` when too many of
-   * the account wait to be read.
+   * Returns why a grader can't be used; undefined when it can. Throws `rate_limit_exceeded` when
+   * too many of the account's graders are waiting for this check.
    */
   graderProblem: (accountId: number, grader: Grader) => Promise<string | undefined>;
   evalRunner: EvalRunner;
 }
 
-/** Graders of one account that wait to be read; with the default limit that is half a minute. */
+/** Waiting grader checks of one account; at the default limit of 2 s each that is half a minute. */
 const gradersWaiting = 16;
 
 export function createEvalServices(
   deps: Omit<EvalRunDeps, "work" | "graders"> & {
     database: Database;
     analyticsStore: Pick<AnalyticsStore, "findCall" | "within">;
-    /** Finds the calls of a run, in the turns of their account: it may read all of them. */
+    /** Finds a run's calls. Accounts take turns, because it may read all calls of an account. */
     fairAnalytics: Pick<AnalyticsReads, "sample">;
-    /** Names this process in claims, over restarts. */
+    /** Identifies this process in claims; stays the same over restarts. */
     processId: string;
     newId: () => string;
   },
 ): EvalServices {
   const { database, analyticsStore, fairAnalytics, processId, newId, ...runDeps } = deps;
   const graders = createGradeThread();
-  // One of an account at a time, so that its runs wait for one new grader at most.
+  // One check per account at a time, so that its running evaluations wait for at most one of them.
   const intake = createFairQueue({
     atOnce: 4,
     atOncePerKey: 1,
