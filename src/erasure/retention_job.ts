@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { RetentionStore } from "./retention.ts";
 
-/** How often partitions are made ahead and old records erased. */
+/** How often partitions are created ahead and old records erased. */
 export const retentionEveryMs = 60 * 60 * 1000;
 
 /** The first run comes soon, for processes that don't live for an hour. */
@@ -18,13 +18,13 @@ export interface RetentionDeps {
   retentionUsageDays: number | undefined;
 }
 
-/** A run of the job: days are of 24 hours, counted back from now. */
+/** Builds the job's function. Days are of 24 hours, counted back from now. */
 export function createRetentionJob(deps: RetentionDeps): () => Promise<void> {
   const { store, clock, log, retentionPayloadDays, retentionUsageDays: usageDays } = deps;
   const daysAgo = (days: number) => new Date(clock.now().getTime() - days * 24 * 60 * 60 * 1000);
   return async () => {
     await store.ensurePartitions(clock.now());
-    // No payload outlives its row.
+    // Payloads are kept no longer than their rows.
     const days = Math.min(retentionPayloadDays ?? Infinity, usageDays ?? Infinity);
     if (days !== Infinity) {
       tell(log, "old payloads erased", await store.erasePayloads(daysAgo(days)));

@@ -19,18 +19,18 @@ import { workerIdOf } from "../work_queue/store/claims.ts";
 import type { VacuumReport } from "./vacuum.ts";
 import { createVacuumJob, type VacuumJob } from "./vacuum_job.ts";
 
-/** What erases records, and keeps them erased. */
+/** The services that erase records and keep them erased. */
 export interface ErasureServices {
   deletions: Deletions;
   arrivalOf: ErasureIndex["arrivalOf"];
   deletionGauges: Readonly<Record<string, ReadMeasure>>;
   /** Rewrites every file that may hold erased text. */
   scrub: () => Promise<VacuumReport>;
-  /** Leaves no erased text in this process's journal. */
+  /** Removes erased text from this process's memory and journal. */
   leaveNoErasedText: () => Promise<void>;
   /**
-   * Applies again what a restored store has lost; before the first call. Those that stand in other
-   * directories are kept from now on.
+   * Applies deletions again that a restored store has lost. To be called before the first call.
+   * Copies the tombstones of `otherDirs` into this process's file first.
    */
   restoreTombstones: (otherDirs: readonly string[]) => Promise<void>;
   erasures: Erasures;
@@ -40,12 +40,12 @@ export interface ErasureServices {
 
 export interface ErasureOptions {
   database: Database;
-  /** Where interactions stand; `database` unless it is configured. */
+  /** The database of interactions; `database` unless another one is configured. */
   analytics: Database;
   analyticsStore: AnalyticsStore;
-  /** Where this process keeps its tombstones. */
+  /** The directory of this process's tombstone file. */
   processDir: string;
-  /** Names this process in claims, over restarts. */
+  /** Identifies this process in claims; stays the same over restarts. */
   processId: string;
   clock: Clock;
   log: Log;
@@ -53,7 +53,7 @@ export interface ErasureOptions {
   erasureIndex: ErasureIndex;
   journal: Pick<Journal, "compact" | "eraseRejected" | "removeUnreadable">;
   flushRecords: FlushRecords;
-  /** Has the other processes of this program leave no erased text either. */
+  /** Makes the other processes of this program do `leaveNoErasedText` too. */
   compactOthers: () => Promise<void>;
   storedResponses: Pick<StoredResponseCache, "forget">;
   idempotency: Pick<Idempotency, "erase">;
@@ -64,7 +64,7 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
   const { database, analytics, analyticsStore, processId, clock, log, newId } = options;
   const { erasureIndex, flushRecords, journal } = options;
   const compactJournal = async () => {
-    // Records that the store has refused lie beside the journal.
+    // Records that the store rejected are in a file beside the journal.
     await journal.eraseRejected((call) => erasureIndex.covers(call));
     await journal.removeUnreadable();
     await journal.compact();

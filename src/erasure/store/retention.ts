@@ -6,9 +6,9 @@ import type { AnalyticsStore } from "../../records/analytics_store.ts";
 import { unlinkOutcomes } from "./erase_outcomes.ts";
 import { noteDirty } from "./vacuum.ts";
 
-/** Retention: calls are in `analytics`; what is kept for later turns and evaluations in `main`. */
+/** Builds the store: calls are in `analytics`, stored responses and evaluations in `main`. */
 export function createRetention(main: Database, analytics: AnalyticsStore): RetentionStore {
-  /** A server reclaims rows itself, and only its operator scrubs it. */
+  /** Only for the embedded database: a server reclaims rows itself, and its operator scrubs it. */
   const makeScrubDue = async (counts: object, relations: readonly string[]) => {
     if (main.kind !== "embedded" || Object.values(counts).every((count) => count === 0)) return;
     await noteDirty(main, relations, { atMostDaily: true });
