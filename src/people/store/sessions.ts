@@ -14,11 +14,11 @@ export function createSessions(database: Database): SessionStore {
     start: ({ tokenHash, personId, accountId, now }, replaces) =>
       database.transaction(async (tx) => {
         const idleSince = new Date(now.getTime() - sessionIdleMs);
-        // Before any session, as a removal takes them.
+        // Locked before any session, in the same order as a removal.
         const [person] = await tx.query("select id from people where id = $1 for key share", [
           personId,
         ]);
-        // Before the others: it may be of a person whose removal takes them in another order.
+        // Before the other sessions: a removal of its person may lock them in another order.
         await tx.query("delete from dashboard_sessions where token_hash = $1", [replaces ?? ""]);
         // Ended sessions that another transaction is deleting are left to it.
         await tx.query(
@@ -27,7 +27,7 @@ export function createSessions(database: Database): SessionStore {
              for update skip locked))`,
           [now, idleSince],
         );
-        // A person who has just been removed gets no session, and is asked to sign in.
+        // A person who has just been removed gets no session, and is asked to sign in again.
         if (!person) return;
         await tx.query(
           `insert into dashboard_sessions
@@ -59,7 +59,7 @@ export function createSessions(database: Database): SessionStore {
   };
 }
 
-/** One look-up per page; the role is the one of this moment. */
+/** Finds a session by one query per page, so that a changed role applies at once. */
 async function find(
   database: Database,
   tokenHash: string,
