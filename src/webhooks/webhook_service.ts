@@ -13,9 +13,9 @@ import {
   type WebhookStore,
 } from "./webhook.ts";
 
-/** Webhooks as operators and an account's people manage them. */
+/** Manages webhooks, for operators and for an account's people. */
 export interface WebhookService {
-  /** Shows the secret, this once. Throws `WebhookError`. */
+  /** Adds a webhook. Only here is its secret available. Throws `WebhookError`. */
   add(hook: {
     accountId: number;
     url: string;
@@ -23,19 +23,19 @@ export interface WebhookService {
     creditLowNanos: bigint | null;
   }, actor: AuditNote["actor"]): Promise<{ webhook: Webhook; secret: Secret }>;
   /**
-   * Changes the fields that are there; the secret stays. Undefined where there is none of this id.
-   * Throws `WebhookError`.
+   * Changes the fields that are set; the secret stays the same. Returns undefined if no webhook has
+   * this id. Throws `WebhookError`.
    */
   change(
     id: string,
     change: { url?: string; events?: readonly string[]; creditLowNanos?: bigint | null },
     actor: AuditNote["actor"],
   ): Promise<Webhook | undefined>;
-  /** False where there is none of this id; with an account, among its own. */
+  /** Removes a webhook; false if none, or none of `accountId`, has this id. */
   remove(id: string, actor: AuditNote["actor"], accountId?: number): Promise<boolean>;
   list(accountId?: number): Promise<Webhook[]>;
   find(id: string): Promise<Webhook | undefined>;
-  /** Sends `webhook.test` as any event is sent. False where there is none of this id. */
+  /** Queues `webhook.test` like any event; false if none, or none of `accountId`, has this id. */
   test(id: string, accountId?: number): Promise<boolean>;
 }
 
@@ -43,9 +43,9 @@ export interface WebhookServiceDeps {
   store: WebhookStore;
   clock: Pick<Clock, "now">;
   newId: () => string;
-  /** Judges an address by its looks. */
+  /** Whether an address is allowed, judged by its text alone. */
   permit: Permit;
-  /** An event waits. */
+  /** Is called when an event waits. */
   wake: () => void;
 }
 
@@ -58,7 +58,7 @@ export function createWebhookService(
     actor: AuditNote["actor"],
   ): AuditNote => ({
     ...{ accountId, actor, at: clock.now(), action },
-    // An address may hold a receiver's own secret behind its host.
+    // Only the host: the rest of the address may hold a secret of the receiver.
     subject: URL.parse(url)?.host ?? "",
     detail: "",
   });
