@@ -12,14 +12,14 @@ import { Fault, rethrowing } from "../shared/fault.ts";
 import { momentOf } from "../shared/time_span.ts";
 import { type Administrator, missingOption, OptionError } from "./administration.ts";
 
-/** Limits as callers name them; amounts are decimal strings in USD. */
+/** Limits with their names in the API; amounts are decimal strings in USD. */
 export interface BudgetLimitOptions {
   usd?: string | undefined;
   raise_until?: string | null | undefined;
   raised_usd?: string | undefined;
 }
 
-/** Makes or replaces a budget of an account. Throws `OptionError`. */
+/** Creates or replaces a budget of an account. Throws `OptionError`. */
 export function setBudget(
   budgets: Pick<BudgetService, "set">,
   { actor }: Administrator,
@@ -58,7 +58,7 @@ export function noBudget(id: string): Fault {
   return new Fault("budget_not_found", { message: `No budget has the id ${id}.` });
 }
 
-/** Undefined where nothing is said of it, null where it is taken back. */
+/** Reads a raised limit; undefined: no change, null: the limit is no longer raised. */
 function raisedBy({ raise_until, raised_usd }: BudgetLimitOptions): RaisedLimit | null | undefined {
   if (raise_until && raised_usd !== undefined) {
     return { nanos: parseUsd(raised_usd, 9), until: momentOf(raise_until) };
