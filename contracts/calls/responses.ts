@@ -135,9 +135,7 @@ function at(prefix: PathPrefix, path: string, verb: string) {
   };
 }
 
-/**
- * `POST …/responses`, compaction and token counts, and the endpoints of stored responses.
- */
+/** `POST …/responses`, compaction and token counts, and the endpoints of stored responses. */
 export function responsesContracts(prefix: PathPrefix) {
   return {
     ...callContracts(prefix),

@@ -37,7 +37,7 @@ function kindsOf<T extends Columns>(columns: T): { readonly [K in keyof T]: Colu
   return Object.fromEntries(kinds) as { [K in keyof T]: ColumnKind };
 }
 
-/** Below: builders of columns by kind; money is a decimal string in USD with nine decimals. */
+/** Builders of columns, by kind; money is a decimal string in USD with nine decimals. */
 const text = (about: string) => column("text", z.string().describe(about));
 const textOrNull = (about: string) => column("text", z.string().nullable().describe(about));
 const word = (about: string) => column("word", z.string().describe(about));

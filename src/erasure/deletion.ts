@@ -69,7 +69,7 @@ export interface Deletion {
   state: DeletionState;
   /** Rows erased so far. */
   counts: DeletionCounts;
-  /** Matching rows when it was requested; null before they are counted. */
+  /** Matching rows when work on it began; null before that. */
   expectedCount: number | null;
   selectorsHash: string;
   reason: string | null;

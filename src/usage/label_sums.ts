@@ -22,7 +22,7 @@ export interface LabelSumStore {
 export interface StoredSums extends Ranks {
   at: Date;
   layout: Uint8Array;
-  /** Only if they are short. */
+  /** All records and names, if they are short. */
   all?: Pick<PackedStep, "records" | "names">;
 }
 

@@ -183,7 +183,10 @@ async function eraseBudgets(tx: Queryable, { tombstone }: ErasureScope): Promise
   await eraseUserBudgets(tx, { accountId, salt, userHashes });
 }
 
-/** Erases cached answers of calls without a row, which another process may be about to write. */
+/**
+ * Erases cached answers by the selectors, since their calls may have no row yet: another process
+ * may be about to write it.
+ */
 async function eraseCached(tx: Queryable, scope: ErasureScope): Promise<void> {
   const bound = new Bound();
   const where = condition(scope, "interactions", "c", bound);

@@ -98,7 +98,9 @@ async function remove(
   return typeof removed === "string" ? removed : { ...removed, revokedKeyIds };
 }
 
-/** Locks the account, so that two owners can't remove each other at the same time. */
+/**
+ * Changes a member under the account's lock: two owners can't remove each other at the same time.
+ */
 function change(database: Database, accountId: number, personId: string, { staysOwner, audit }: {
   staysOwner: boolean;
   audit: ((person: Person) => AuditNote) | undefined;
