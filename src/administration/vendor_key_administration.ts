@@ -74,8 +74,8 @@ function labelOf(registry: Registry, vendor: string): string {
 }
 
 /**
- * Turns an error of `read` into an `OptionError`. Its message must not quote the value, maybe a
- * key.
+ * Turns an error of `read` into an `OptionError` with the same message, which must not quote the
+ * value: it may be a key.
  */
 function option<T>(field: string, read: () => T): T {
   try {

@@ -92,8 +92,8 @@ export interface ErasedBatch {
   /** The erased calls. */
   transactionIds: readonly string[];
   /**
-   * No matching call older than this is left or, where evaluations are being erased, no matching
-   * row of theirs. Undefined when the batch found none.
+   * Every matching call older than this is erased or, once no call is left, every matching row of
+   * evaluations. Undefined when the batch found none.
    */
   reached?: Date | undefined;
 }

@@ -2,10 +2,7 @@ import { type LabelStep, type LabelSum, labelSums } from "./label_step.ts";
 
 /** A step as stored in the table `label_steps`. */
 export interface PackedStep {
-  /**
-   * Base64, because drivers convert bytes to text and back: this is as fast to read as bytes would
-   * be without that.
-   */
+  /** Base64, which drivers read faster than `bytea`: they decode that from hex digit by digit. */
   ranks: string;
   layout: Uint8Array;
   records: Uint8Array;

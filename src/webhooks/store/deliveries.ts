@@ -13,9 +13,7 @@ import type {
 
 /** Seals and unseals values under the current master key. */
 export interface Sealer {
-  /**
-   * Is part of the transaction that stores the value. Throws an Error with a message of one line.
-   */
+  /** Seals a value in the transaction that stores it. Throws an Error with a one-line message. */
   seal(
     tx: Queryable,
     value: Secret,
