@@ -3,19 +3,19 @@ import type { Contract } from "./kernel/contract.ts";
 import type { ErrorCode } from "./kernel/errors.ts";
 
 export interface ClientOptions {
-  /** Address of the service. */
+  /** Base URL of the service. */
   baseUrl: string;
-  /** Sent as bearer; absent for endpoints that ask for none. */
+  /** Sent as bearer token; may be absent for endpoints that need no key. */
   apiKey?: string;
   /** How requests are sent. Default: the global `fetch`. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
 /**
- * Calls the endpoints of contracts, typed by them from end to end: path parameters, query, body and
- * answer. A contract that changes breaks its callers when they are compiled, and an answer that
- * isn't what its contract says is thrown as a ZodError. Takes one contract's name to its contract,
- * and groups of them, as `contracts/mod.ts` has them.
+ * Builds a client that calls the endpoints of contracts, with path parameters, query, body and
+ * answer typed by them. So a changed contract shows as compile errors of its callers, and an answer
+ * that violates its contract throws a ZodError. `contracts` is an object of contracts by name, or
+ * of groups of them, as in `contracts/mod.ts`.
  */
 export function createClient<const Contracts extends object>(
   contracts: Contracts,
@@ -41,14 +41,14 @@ type Member<Value> = Value extends Contract<infer Params, infer Query, infer Bod
   : Value extends object ? Client<Value>
   : undefined;
 
-/** Calls one endpoint. Throws a `CallError` where the answer is an error. */
+/** Calls one endpoint. Throws a `CallError` if the answer is an error. */
 export interface Endpoint<Params, Query, Body, Answer> {
   (...input: InputOf<Params, Query, Body>): Promise<Called<Answer>>;
-  /** The answer as it comes, errors and streams too. */
+  /** Returns the answer unread, including errors and streams. */
   raw(...input: InputOf<Params, Query, Body>): Promise<Response>;
 }
 
-/** Nothing has to be given where nothing is asked for. */
+/** The argument is optional if the endpoint requires nothing. */
 type InputOf<Params, Query, Body> = Partial<Asked<Params, Query, Body>> extends
   Asked<Params, Query, Body> ? [input?: Asked<Params, Query, Body>]
   : [input: Asked<Params, Query, Body>];
@@ -59,7 +59,7 @@ type Asked<Params, Query, Body> =
   & Part<"body", Body>
   & { readonly headers?: Readonly<Record<string, string>>; readonly signal?: AbortSignal };
 
-/** A part of the input: left out where the contract has none, optional where all of it is. */
+/** A part of the input: absent if the contract has none, optional if all its fields are. */
 type Part<Name extends string, Schema> = Schema extends z.ZodType
   ? Partial<z.input<Schema>> extends z.input<Schema> ? { readonly [name in Name]?: z.input<Schema> }
   : { readonly [name in Name]: z.input<Schema> }
@@ -68,7 +68,7 @@ type Part<Name extends string, Schema> = Schema extends z.ZodType
 export interface Called<Answer> {
   readonly status: number;
   readonly headers: Headers;
-  /** The JSON answer; the text where the contract has none. */
+  /** The JSON answer; the text if the contract has no JSON answer. */
   readonly body: Answer extends z.ZodType ? z.output<Answer> : string;
 }
 

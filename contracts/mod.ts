@@ -42,7 +42,7 @@ import {
   type VendorFamily,
 } from "./calls/vendors.ts";
 
-/** The contracts of one vendor's family, whether it is one of the seven or an operator's row. */
+/** Returns the contracts of a vendor's family, one of the seven or one that an operator defined. */
 export function familyContracts(family: VendorFamily) {
   const ofDialects = {
     chat: family.dialects.includes("chat") ? chatContract(family) : undefined,
@@ -74,7 +74,7 @@ export function familyOperations(family: VendorFamily) {
   };
 }
 
-/** The contracts that are there once, whatever the vendors. */
+/** The contracts that exist once, whatever vendors there are. */
 export const contracts = {
   unifiedChat: chatContract(anyVendor),
   unifiedResponses: responsesContracts(anyVendor),
@@ -125,14 +125,14 @@ export const contracts = {
   documents,
 } as const;
 
-/** Every contract, for the document. */
+/** Returns every contract, for the OpenAPI document. */
 export function allContracts(): Contract[] {
   return [contracts, ...vendorFamilies.map(familyContracts)].flatMap((group) =>
     Object.values(group).flatMap(contractsIn)
   );
 }
 
-/** A contract, or the contracts of a group such as `{create, get, remove}`. */
+/** Returns a contract, or the contracts of a group such as `{create, get, remove}`. */
 function contractsIn(value: object | undefined): Contract[] {
   if (value === undefined) return [];
   return "patterns" in value ? [value as Contract] : Object.values(value) as Contract[];

@@ -12,7 +12,7 @@ const entry = z.strictObject({
   account_id: accountId,
 }).openapi("AuditEntry");
 
-/** Who changed what. */
+/** The audit log: who changed what. */
 export const adminAuditContracts = {
   listAudit: defineContract({
     ...ofAdministration("get", "/api/v1/admin/audit", "listAuditEntries"),

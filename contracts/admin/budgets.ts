@@ -31,7 +31,7 @@ const limits = {
   ),
 };
 
-/** What accounts, their apps and their end users may spend. */
+/** Budgets: what accounts, their apps and their end users may spend. */
 export const adminBudgetContracts = {
   listBudgets: defineContract({
     ...ofAdministration("get", "/api/v1/admin/budgets", "listBudgets"),

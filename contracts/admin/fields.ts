@@ -6,17 +6,17 @@ const accountNumber = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
 /** The account that an answer is about. */
 export const accountId = z.number().int().describe("Id of the account.").openapi({ example: 1 });
 
-/** In a body: the account that is meant. */
+/** In a body: the account that a request applies to. */
 export const accountIdInBody = accountNumber.optional().describe(
   "Id of the account that is meant. Default: the first account.",
 );
 
-/** In a query: the account that is meant. */
+/** In a query: the account that a request applies to. */
 export const accountIdInQuery = z.coerce.number().pipe(accountNumber).optional().describe(
   "Id of the account that is meant. Default: the first account.",
 ).openapi({ type: "integer" });
 
-/** In the query of a list. */
+/** In the query of a list: the account that it is limited to. */
 export const accountIdFilter = z.coerce.number().pipe(accountNumber).optional().describe(
   "Only what belongs to the account of this id. Default: all accounts.",
 ).openapi({ type: "integer" });
@@ -33,7 +33,7 @@ export const adminPage = {
   ),
 };
 
-/** A page of such rows. */
+/** Returns the schema of a page of rows. */
 export function pageOf<Row extends z.ZodType>(row: Row, about: string) {
   return z.strictObject({
     data: z.array(row).describe(about),
@@ -41,7 +41,7 @@ export function pageOf<Row extends z.ZodType>(row: Row, about: string) {
   });
 }
 
-/** An amount in USD that a caller names: money is no floating point number. */
+/** An amount in USD in a request; a string, since money must not be a floating-point number. */
 export const usdAmount = z.string().regex(
   /^(\d{1,9}(\.\d{1,9})?|1000000000(\.0{1,9})?)$/,
   'expected an amount in US dollars such as "2.50", at most "1000000000"',

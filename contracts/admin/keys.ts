@@ -71,7 +71,7 @@ const name = labelText(200).describe("What it is for: 1 to 200 characters.");
 const cap = (span: string) =>
   `The most that it may spend in a ${span} of UTC, in USD, as a decimal string such as "2.50"`;
 
-/** Keys of all accounts; a value is shown once, where it is made. */
+/** Keys of all accounts; a key's value is shown only once, when it is created. */
 export const adminKeyContracts = {
   listKeys: defineContract({
     ...ofAdministration("get", "/api/v1/admin/keys", "listApiKeys"),

@@ -51,7 +51,9 @@ const params = z.object({ name: name.describe("Name of the virtual model.") });
 const ofAccount = z.strictObject({ account_id: accountIdInQuery });
 const at = "/api/v1/admin/models/{name}";
 
-/** Accounts' virtual models; those of the service stand in `MODELS_FILE` alone. */
+/**
+ * Accounts' virtual models; those of the service are listed, but only `MODELS_FILE` changes them.
+ */
 export const adminModelContracts = {
   listModels: defineContract({
     ...ofAdministration("get", "/api/v1/admin/models", "listVirtualModels"),

@@ -20,7 +20,7 @@ const span = {
   until: timestampSchema.optional().describe("Last moment, not included. Default: now."),
 };
 
-/** Prices, which stand in the bundled table and in `PRICES_FILE`. */
+/** Prices, which are defined in the bundled table and in `PRICES_FILE`. */
 export const adminPriceContracts = {
   listPrices: defineContract({
     ...ofAdministration("get", "/api/v1/admin/prices", "listPrices"),

@@ -3,7 +3,7 @@ import { timestampSchema } from "../kernel/common.ts";
 import { defineContract, ofAdministration } from "../kernel/contract.ts";
 import { accountId, accountIdFilter, accountIdInBody, createdAt, usdAmount } from "./fields.ts";
 
-/** What webhooks may be sent; `webhook.test` is sent to whichever is tested. */
+/** The types of events; `webhook.test` is sent to any webhook that is tested. */
 export const webhookEvents = [
   ...["budget.reached", "credit.low", "vendor.down", "vendor.up", "model.unpriced"] as const,
   ...["export.ready", "deletion.done", "webhook.test"] as const,
@@ -36,7 +36,7 @@ const url = z.string().min(1).max(2000).describe(
   "Where events are sent to: a public https address without credentials, or a host of `FETCH_ALLOW_HOSTS`.",
 ).openapi({ example: "https://hooks.example.com/gateway" });
 
-/** Where accounts' events are sent to. */
+/** Webhooks: addresses to which accounts' events are sent. */
 export const adminWebhookContracts = {
   listWebhooks: defineContract({
     ...ofAdministration("get", "/api/v1/admin/webhooks", "listWebhooks"),

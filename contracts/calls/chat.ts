@@ -60,7 +60,7 @@ export const chatRequest = openObject({
 
 const callId = z.string().describe("Id of the call, for the message that answers it.");
 
-/** `type` tells which member is there. */
+/** `type` tells which member is set. */
 const toolCall = z.union([
   z.looseObject({
     id: callId,

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { errorSchemas, optional } from "../kernel/common.ts";
 
-/** Tokens of a call, as this dialect counts them. */
+/** Tokens of a call, as the chat dialect counts them. */
 export const chatUsage = z.looseObject({
   prompt_tokens: z.number().int().describe("Whole prompt in tokens, cached parts included."),
   completion_tokens: z.number().int().describe("Whole answer in tokens, reasoning included."),
@@ -40,5 +40,5 @@ const chatChunk = z.looseObject({
   ),
 }).openapi("ChatCompletionChunk");
 
-/** What a `data:` line of a stream holds; the last one is `[DONE]`. */
+/** The content of a stream's `data:` lines; the last one is `[DONE]`. */
 export const chatEvent = z.union([chatChunk, errorSchemas.chat]).openapi("ChatStreamEvent");

@@ -76,7 +76,7 @@ const errorInStream = z.looseObject({
   }).describe("The error."),
 }).openapi("GenerateStreamError");
 
-/** What a `data:` line of a stream holds. */
+/** The content of a stream's `data:` lines. */
 const generateEvent = z.union([generateAnswer, errorInStream]).openapi("GenerateStreamEvent");
 
 const tokenCount = z.looseObject({

@@ -1,10 +1,13 @@
 import { z } from "@hono/zod-openapi";
 import { operationName, type PathPrefix } from "./vendors.ts";
 
-/** A dot alone stops at the ends of lines, which an address can hold encoded. */
+/** Also matches line breaks, which a URL can contain encoded and a dot alone doesn't match. */
 const anything = "(?:.|\\s)+";
 
-/** A method of a model, such as `:generateContent`, below one prefix (docs/vendor-paths.md). */
+/**
+ * Returns the common fields of contracts for a method of a model, such as `:generateContent`, below
+ * one prefix (docs/vendor-paths.md).
+ */
 export function generateMethod({ label, aliases }: PathPrefix, name: string) {
   return {
     method: "post" as const,
@@ -28,7 +31,7 @@ export function generateMethod({ label, aliases }: PathPrefix, name: string) {
   };
 }
 
-/** `models/gemini-x:generateContent` as `gemini-x`. */
+/** Returns the model's name, such as `gemini-x` from `models/gemini-x:generateContent`. */
 function modelOf(path: string, verb: string): string {
   return path.slice(0, -(verb.length + 1)).replace(/^models\//, "");
 }

@@ -23,7 +23,7 @@ const embedRequest = openObject({
   ),
 }).openapi("EmbedContentRequest");
 
-/** What the vendor takes in one request; it refuses more. */
+/** The most texts in one request; the vendor refuses more. */
 const mostTexts = 100;
 
 const batchEmbedRequest = openObject({
@@ -50,7 +50,7 @@ const batchEmbedAnswer = z.looseObject({
   usageMetadata: usage,
 }).openapi("BatchEmbedContentsAnswer");
 
-/** Of one request, twice what any model of the vendor makes. */
+/** The most pictures of one request: twice what any model of the vendor makes. */
 const mostPictures = 8;
 
 const predictRequest = openObject({
@@ -73,7 +73,10 @@ const predictAnswer = z.looseObject({
   })).optional().describe("A picture each; missing where all were withheld."),
 }).openapi("PredictAnswer");
 
-/** `:predict` (pictures of the models that only draw) and the vectors of one or several contents. */
+/**
+ * `:predict` (pictures, by models that make nothing else), `:embedContent` and
+ * `:batchEmbedContents` (vectors of one or several contents).
+ */
 export function methodContracts(prefix: PathPrefix) {
   const method = (name: MethodKind, what: string) => ({
     ...generateMethod(prefix, name),

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { optional, typedPart } from "../kernel/common.ts";
 
-/** The whole answer, and what a stream begins with. */
+/** The whole answer; a stream begins with it too, still without content. */
 export const messageObject = z.looseObject({
   id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
   type: z.literal("message").describe("Always `message`."),
@@ -42,7 +42,7 @@ const blockDelta = z.discriminatedUnion("type", [
   }),
 ]).openapi("MessageBlockDelta");
 
-/** What a `data:` line of a stream holds. */
+/** The content of a stream's `data:` lines. */
 export const messageEvent = z.union([
   z.looseObject({
     type: z.literal("message_start").describe("The first event."),

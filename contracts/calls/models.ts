@@ -11,7 +11,7 @@ const model = z.looseObject({
   created: z.number().int().describe("Unix time in seconds, 0 when that is not known."),
 }).openapi("Model");
 
-/** The specification's list; families of other dialects add their own keys beside it. */
+/** The list of the specification; families of other dialects add their own keys to it. */
 export const modelList = z.looseObject({
   object: z.literal("list").describe("Always `list`."),
   data: z.array(model).describe("All models, in one page."),
@@ -22,7 +22,7 @@ const nativeFields = {
   displayName: z.string().describe("The model as people know it."),
 };
 
-/** A model of the unified list as clients of the generate dialect read it, beside our own fields. */
+/** A model of the unified list, with the fields that clients of the generate dialect read. */
 const nativeModel = z.looseObject({ ...model.shape, ...nativeFields }).openapi("NativeModel");
 
 const nativeModelList = z.looseObject({
@@ -37,7 +37,7 @@ const modelParams = z.object({
   model: z.string().min(1).max(256).describe("Name of the model, as the list has it."),
 });
 
-/** Where one vendor is asked for its list. */
+/** Errors of endpoints that ask one vendor for its list. */
 const listErrors = [
   ...["vendor_not_configured", "invalid_vendor_api_key"] as const,
   ...["upstream_error", "upstream_unreachable", "upstream_timeout"] as const,
@@ -68,7 +68,7 @@ export function familyModel(family: VendorFamily) {
   });
 }
 
-/** `GET /chat/v1/models/{model}`: a virtual model, or one of any vendor that has a key. */
+/** `GET /chat/v1/models/{model}`: a virtual model, or a model of any vendor that has a key. */
 export const unifiedModel = defineContract({
   ...unified,
   path: "/chat/v1/models/{model}",
@@ -118,7 +118,7 @@ export function familyModels(family: VendorFamily) {
   });
 }
 
-/** `GET /chat/v1/models`: virtual models, and the models of every vendor that a key is there for. */
+/** `GET /chat/v1/models`: virtual models, and the models of every vendor that has a key. */
 export const unifiedModels = defineContract({
   ...unified,
   path: "/chat/v1/models",

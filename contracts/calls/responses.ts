@@ -135,7 +135,7 @@ function at(prefix: PathPrefix, path: string, verb: string) {
   };
 }
 
-/** `POST …/responses`, its summaries, counting what it would read, and what can be had of a stored one. */
+/** `POST …/responses`, compaction and token counts, and the endpoints of stored responses. */
 export function responsesContracts(prefix: PathPrefix) {
   return {
     ...callContracts(prefix),

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { optional, typedPart } from "../kernel/common.ts";
 
-/** The whole answer, and what a stream begins and ends with. */
+/** The whole answer; a stream begins with it, still without output, and ends with it. */
 export const responseObject = z.looseObject({
   id: z.string().describe("Id of the response; continues it as `previous_response_id`."),
   object: z.literal("response").describe("Always `response`."),
@@ -27,7 +27,7 @@ const inPart = {
   content_index: z.number().int().describe("Position of the part in the item, from 0."),
 };
 
-/** What a `data:` line of a stream holds. */
+/** The content of a stream's `data:` lines. */
 export const responseEvent = z.union([
   z.looseObject({
     type: z.enum([

@@ -1,19 +1,19 @@
 /**
- * The wire formats that callers and vendors speak. What there is once per dialect (its codec, its
- * contracts, its routes, the form of its errors) is a record over this list, so that the compiler
- * names every place where a new one is missing.
+ * The wire formats that callers and vendors speak. Whatever exists once per dialect (codec,
+ * contracts, routes, form of errors) is a record keyed by these names, so that the compiler reports
+ * every place where a new dialect is missing.
  */
 export const dialectNames = ["chat", "responses", "messages", "generate"] as const;
 
 export type DialectName = (typeof dialectNames)[number];
 
 /**
- * Calls beside the four chat dialects: those that chat-style vendors have on paths of their own,
- * and the methods of the generate dialect's models (docs/vendor-paths.md).
+ * Calls outside the four dialects' conversations: those that chat-style vendors have on separate
+ * paths, and methods of the generate dialect's models (docs/vendor-paths.md).
  */
 export type OperationKind = (typeof operationKinds)[number];
 
-/** Of chat-style vendors. */
+/** Operations of chat-style vendors, each on a path of its own. */
 const pathKinds = [
   "imageGenerations",
   "imageEdits",
@@ -27,44 +27,46 @@ export const methodKinds = ["predict", "embedContent", "batchEmbedContents"] as 
 
 export const operationKinds = [...pathKinds, ...methodKinds] as const;
 
-/** A method of a model, as its path names it. */
+/** A method of a model, by its name in the path. */
 export type MethodKind = (typeof methodKinds)[number];
 
 /** One family: the paths below `/{label}` and below `/{alias}`. */
 export interface VendorFamily {
   /** Neutral label of the specification; also the scope's name. */
   readonly label: string;
-  /** The vendor as people know it, for summaries and pages. */
+  /** The vendor's public name, for summaries and pages. */
   readonly name: string;
   /** Further path prefixes and provider names. */
   readonly aliases: readonly string[];
-  /** What kind of vendor it is, for the document. */
+  /** The kind of vendor, for the OpenAPI document. */
   readonly kind: string;
   /** Dialects that callers may speak on this family, in the order of the specification. */
   readonly dialects: readonly DialectName[];
   /** Operations that the family has paths for. */
   readonly operations: readonly OperationKind[];
-  /** Edits are asked for in JSON alone. */
+  /** Whether image edits can only be sent as JSON. */
   readonly takesNoForms?: true;
 }
 
-/** `createMessage` as the method of one prefix: as it is for `chat`, `createMessageVendorC`, … */
+/**
+ * Returns the name of an operation of one prefix: `createMessage` (`chat`), `createMessageVendorC`.
+ */
 export function operationName(verb: string, prefix: string): string {
   if (prefix === "chat") return verb;
   return verb + prefix.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Below what a contract's paths lie: a family's label and aliases, or `/chat` for any vendor. */
+/** The prefix of a contract's paths: a family's label and aliases, or `/chat` for any vendor. */
 export type PathPrefix = Pick<VendorFamily, "label" | "aliases"> & { readonly name?: string };
 
 export const anyVendor: PathPrefix = { label: "chat", aliases: [] };
 
-/** `Create a message (Anthropic)`; what every vendor is asked by has no name behind it. */
+/** Returns a summary such as `Create a message (Anthropic)`; for any vendor, without a name. */
 export function summaryOf(what: string, { name }: PathPrefix): string {
   return name === undefined ? what : `${what} (${name})`;
 }
 
-/** What the operations below a prefix have in common. */
+/** Returns the common fields of contracts for operations below a prefix. */
 export function pathBelow({ label, aliases }: PathPrefix, path: string, verb: string) {
   return {
     path: `/${label}/v1/${path}`,
@@ -76,8 +78,8 @@ export function pathBelow({ label, aliases }: PathPrefix, path: string, verb: st
 }
 
 /**
- * The seven vendor families as callers see them: labels, names, aliases and which endpoints each has.
- * How a vendor is called is in `src/vendors/`.
+ * The seven vendor families as callers see them: labels, names, aliases and endpoints. How the
+ * service calls a vendor is defined in `src/vendors/`.
  */
 export const vendorFamilies: readonly VendorFamily[] = [
   {

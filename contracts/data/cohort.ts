@@ -3,7 +3,7 @@ import { cohortReport } from "./cohort_report.ts";
 import { defineContract, ofRecords } from "../kernel/contract.ts";
 import { cohortIdSchema, labelText } from "../kernel/common.ts";
 
-/** Largest value of one item, either way: billionths of it still are a 64-bit integer. */
+/** Largest absolute value of one item: in billionths, it still fits a 64-bit integer. */
 const maxOutcomeValue = 1_000_000_000;
 
 const conversion = z.strictObject({

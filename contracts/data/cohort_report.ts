@@ -4,7 +4,7 @@ import { cohortIdSchema, orNull } from "../kernel/common.ts";
 /** Money as a decimal string in USD with nine decimals. */
 const usd = z.string().openapi({ example: "0.000054399" });
 
-/** An interval at 95 % of numbers or of amounts in USD. */
+/** Fields of an interval at 95 %, of numbers or amounts in USD. */
 const limits = <Value extends z.ZodType>(value: Value) => ({
   low95: value.nullable().describe("Lower end of the interval at 95 %; null where there is none."),
   high95: value.nullable().describe("Upper end of the interval at 95 %; null where there is none."),
@@ -72,7 +72,7 @@ const figureFields = {
   warnings: z.array(z.string()).describe("What to mind when reading the figures."),
 };
 
-/** A figure of the one cohort less that of the other. */
+/** The difference of a figure between two cohorts or models. */
 const differenceOf = <Value extends z.ZodType>(value: Value) =>
   z.strictObject({ difference: value.nullable().describe("Null where one of the two is.") });
 const testedDifference = <Value extends z.ZodType>(value: Value) =>
@@ -139,7 +139,7 @@ const modelFigures = z.strictObject({
   ).describe("This model's figures less those of the first one in the list; null for the first."),
 }).openapi("CohortModelFigures");
 
-/** Parts whose descriptions are those of the fields that hold them. */
+/** Components without descriptions: the fields that use them have one. */
 export const cohortComponents = {
   CohortMean: mean,
   CohortMeanUsd: usdMean,
@@ -153,7 +153,7 @@ export const cohortComponents = {
   CohortTestedDifferenceUsd: testedUsd,
 } as const;
 
-/** `GET /api/v1/cohort/{cohort_id}` (docs/configuration.md). */
+/** `GET /api/v1/cohort/{cohort_id}` (docs/data.md, "Cohorts"). */
 export const cohortReport = z.strictObject({
   cohort_id: cohortIdSchema,
   ...figureFields,
@@ -171,7 +171,7 @@ export const cohortReport = z.strictObject({
 
 export type CohortFiguresBody = z.output<typeof cohortFigures>;
 export type ModelFigures = z.output<typeof modelFigures>;
-/** What `by=model` adds. */
+/** The fields that `by=model` adds. */
 export interface CohortModelsBody {
   by_model: ModelFigures[];
   unattributed_conversions: z.output<typeof conversions>[];

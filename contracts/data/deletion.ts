@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { orNull, timestampSchema } from "../kernel/common.ts";
 import { defineContract, ofRecords } from "../kernel/contract.ts";
 
-/** How many ids one request takes of each kind. */
+/** The most ids of each kind in one request. */
 const maxIds = 10_000;
 
 const ids = (what: string, example: string) =>
@@ -93,7 +93,7 @@ const receipt = z.strictObject({
   completed_at: timestampSchema.describe("When the last row was gone."),
 }).openapi("DeletionReceipt");
 
-/** `GET /api/v1/data/requests/{request_id}`: how far a deletion is, and its receipt. */
+/** `GET /api/v1/data/requests/{request_id}`: a deletion's progress, and its receipt. */
 export const getDeletion = defineContract({
   ...ofRecords("data:delete", "get", "/api/v1/data/requests/{request_id}", "getDeletion"),
   summary: "Get a deletion's progress or receipt",

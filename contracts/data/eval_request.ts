@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { schemaExcess } from "../kernel/schema_bounds.ts";
 
-/** Columns that stored interactions can be chosen by: those that name a thing (docs/data.md). */
+/** Columns by which stored interactions can be chosen: ids, names and labels (docs/data.md). */
 const filterColumns = [
   "transaction_id",
   "request_id",

@@ -1,21 +1,21 @@
 import { z } from "@hono/zod-openapi";
 import { type ColumnKind, columnKinds, exportRecords, type ExportTable } from "./export_tables.ts";
 
-/** Values of one column; more than this are better asked for in several exports. */
+/** The most values of one column; more have to be split over several exports. */
 const maxValues = 10_000;
 
 type Scalar = string | number | boolean;
 export type ExportFilters = Readonly<Record<string, Scalar | readonly Scalar[]>>;
 
 /**
- * Column → a value, or an array of values of which any matches. Every column of the three tables
- * that holds one plain value is here.
+ * Column → a value, or an array of values of which any matches. It has every column of the three
+ * tables that isn't JSON.
  */
 export const exportFilters = z.strictObject(filterShape(), {
   error: (issue) => issue.code === "unrecognized_keys" ? unknownColumn() : undefined,
 }).openapi("ExportFilters") as z.ZodType<ExportFilters, ExportFilters>;
 
-/** The columns of a table that can be filtered by. */
+/** Returns the columns by which a table can be filtered. */
 export function filterColumns(table: ExportTable): string[] {
   return columnsOf(table).filter(([, kind]) => kind !== "json").map(([name]) => name);
 }
@@ -31,7 +31,7 @@ function filterShape(): Record<string, z.ZodType> {
     for (const [name, kind] of columnsOf(table)) {
       if (kind === "json") continue;
       const values = valueOf(columns[name]!, kind);
-      // What several tables have is of one kind in all of them.
+      // A column that several tables have is of the same kind in all of them.
       shape[name] ??= z.union([values, z.array(values).max(maxValues)], {
         error: () => `expected ${expected(values, kind)}, or an array of up to ${maxValues}`,
       }).optional().describe(`${columns[name]!.description ?? name} A value, or an array.`);
@@ -40,7 +40,9 @@ function filterShape(): Record<string, z.ZodType> {
   return shape;
 }
 
-/** The column's own schema, without null: what is absent can't be asked for. */
+/**
+ * Returns the schema of a filter's value: the column's, without null, which can't be filtered by.
+ */
 function valueOf(column: z.ZodType, kind: ColumnKind): z.ZodType {
   const inner = column instanceof z.ZodNullable ? column.unwrap() as z.ZodType : column;
   if (kind === "usd") return z.string().regex(/^-?\d{1,9}(\.\d{1,9})?$/);

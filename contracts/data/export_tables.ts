@@ -2,8 +2,8 @@ import { z } from "@hono/zod-openapi";
 import { timestampSchema, usdSchema } from "../kernel/common.ts";
 
 /**
- * How an export writes a column's value. `text`: the caller's or vendor's text; `word`: a value that
- * we chose; `json`: JSON text, copied into the export unchanged. Every kind but `json` is a filter.
+ * How an export writes a column's value. `text`: text from a caller or vendor; `word`: a value that
+ * the service chose; `json`: JSON text, copied unchanged. Every kind except `json` can be a filter.
  */
 export type ColumnKind =
   | "text"
@@ -26,7 +26,7 @@ function column<Schema extends z.ZodType>(kind: ColumnKind, schema: Schema): Col
   return { kind, schema };
 }
 
-/** A row as JSON. */
+/** Returns the schema of a row as JSON. */
 function recordOf<T extends Columns>(columns: T) {
   const schemas = Object.entries(columns).map(([name, { schema }]) => [name, schema]);
   return z.strictObject(Object.fromEntries(schemas) as { [K in keyof T]: T[K]["schema"] });
@@ -37,7 +37,7 @@ function kindsOf<T extends Columns>(columns: T): { readonly [K in keyof T]: Colu
   return Object.fromEntries(kinds) as { [K in keyof T]: ColumnKind };
 }
 
-/** Columns by their kind; money is a decimal string in USD with nine decimals. */
+/** Builders of columns, by kind; money is a decimal string in USD with nine decimals. */
 const text = (about: string) => column("text", z.string().describe(about));
 const textOrNull = (about: string) => column("text", z.string().nullable().describe(about));
 const word = (about: string) => column("word", z.string().describe(about));
@@ -142,7 +142,7 @@ const interactionTable = {
 
 export const interactionRecord = recordOf(interactionTable).openapi("Interaction");
 
-/** One evaluation. */
+/** Columns of one evaluation. */
 const evalRunTable = {
   eval_run_id: word("Id of the evaluation."),
   created_at: time("When it was asked for, UTC."),
@@ -158,7 +158,7 @@ const evalRunTable = {
 
 const evalRunRecord = recordOf(evalRunTable).openapi("ExportedEvalRun");
 
-/** One answer's grade. */
+/** Columns of one answer's grade. */
 const evalResultTable = {
   eval_run_id: word("Id of the evaluation."),
   created_at: time("When it was graded, UTC."),
@@ -181,7 +181,7 @@ const evalResultTable = {
 
 const evalResultRecord = recordOf(evalResultTable).openapi("ExportedEvalResult");
 
-/** Table → its row as an export shows it. */
+/** Table → schema of its rows in an export. */
 export const exportRecords = {
   interactions: interactionRecord,
   eval_runs: evalRunRecord,

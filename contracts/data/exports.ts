@@ -6,7 +6,7 @@ import { columnKinds, exportRecords, exportTables } from "./export_tables.ts";
 
 const exportFormats = ["json", "csv", "jsonl"] as const;
 
-/** More columns than all tables have together. */
+/** A limit that exceeds the columns of all tables together. */
 const maxColumns = 100;
 
 const columnNames = [...new Set(exportTables.flatMap((table) => Object.keys(columnKinds[table])))];
@@ -55,7 +55,7 @@ const exportJob = z.strictObject({
   message: z.string().describe("What to do next, for people."),
 }).openapi("ExportJob");
 
-/** Bucket form. */
+/** The answer of an export to a bucket. */
 const exportLink = z.strictObject({
   export_url: z.string().describe("Signed address of the file, valid for seven days."),
 }).openapi("ExportLink");
@@ -97,7 +97,7 @@ export const createExport = defineContract({
   otherStatuses: { 202: { "application/json": exportJob } },
 });
 
-// Any type, though it is bytes: generators give the operation one type for all of its answers.
+// `unknown` although it is bytes: generators give an operation one type for all its answers.
 const part = z.unknown().describe("The asked-for bytes of the file.");
 
 export const streamExport = defineContract({

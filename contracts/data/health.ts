@@ -21,7 +21,7 @@ const unifiedHealthBody = z.strictObject({
   vendors: z.array(vendorHealth).describe("Every vendor that has a key."),
 }).openapi("Health");
 
-/** `GET /vendor-x/health`, which also answers with the prefix repeated. */
+/** `GET /vendor-x/health`, also available as `/vendor-x/vendor-x/health`. */
 export function familyHealth(family: VendorFamily) {
   return defineContract({
     method: "get",

@@ -4,15 +4,15 @@ import { defineContract, ofRecords } from "../kernel/contract.ts";
 import { filterColumns } from "./export_filters.ts";
 import { type ColumnKind, columnKinds, interactionRecord } from "./export_tables.ts";
 
-/** Values of one filter; an address has no room for more. */
+/** The most values of one filter; a URL has no room for more. */
 const maxValues = 500;
 
-/** Columns that the list is filtered by; the account is always the key's. */
+/** Columns by which the list can be filtered; the account is always the key's. */
 export const listFilters = filterColumns("interactions").filter((name) => name !== "account_id");
 
 const { request: _request, response: _response, ...summaryShape } = interactionRecord.shape;
 
-/** A call without what was said. */
+/** A call without its payloads. */
 const interactionSummary = z.strictObject(summaryShape).openapi("InteractionSummary");
 
 const costLine = z.strictObject({

@@ -7,7 +7,7 @@ const spendCap = z.strictObject({
   charged_usd: orNull(usdSchema).describe("What they were charged; null while that isn't known."),
 }).openapi("SpendCap");
 
-/** Both shapes of the specification in one body. */
+/** Combines the two shapes that the specification has. */
 const statusBody = z.strictObject({
   status: z.literal("ok").describe("Always `ok`."),
   project: z.string().describe("Name of the account that the key belongs to."),
@@ -40,7 +40,7 @@ export const status = defineContract({
   answer: statusBody,
 });
 
-/** What takes no key. */
+/** Returns the common fields of contracts for endpoints that need no key. */
 function open(path: string, operationId: string) {
   const method = "get";
   return { tag: "operations", scope: null, dialect: "service", method, path, operationId } as const;
@@ -72,7 +72,7 @@ export const metrics = defineContract({
 
 const document = { "application/json": z.looseObject({}).openapi("OpenApiDocument") };
 
-/** What this service is, for programs and for people. */
+/** Descriptions of this API, for programs and for people. */
 export const documents = {
   current: defineContract({
     ...open("/openapi.json", "getOpenApi"),

@@ -15,7 +15,7 @@ export const usageGroups = [
 
 export type UsageGroup = typeof usageGroups[number];
 
-/** Groups of one answer. */
+/** The most groups of one answer. */
 const maxUsageGroups = 10_000;
 
 const whole = (about: string) => z.number().int().describe(about);

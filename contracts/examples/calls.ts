@@ -1,6 +1,6 @@
 import type { OperationExamples } from "./example.ts";
 
-/** Models that the examples name, by family: the unified one wants the provider in front. */
+/** Models that the examples use, by family; the unified family needs the provider in front. */
 export const exampleModels: Readonly<Record<string, string>> = {
   "chat": "vendor-b/gpt-5-mini",
   "vendor-a": "deepseek-ai/DeepSeek-V4-Flash",
@@ -12,7 +12,7 @@ export const exampleModels: Readonly<Record<string, string>> = {
   "vendor-g": "grok-4.3",
 };
 
-/** Examples of calls to models under one prefix, by the name of the operation without its family. */
+/** Returns examples of model calls under one prefix, by the operation's name without its family. */
 export function callExamples(prefix: string): Readonly<Record<string, OperationExamples>> {
   const named = exampleModels[prefix] ?? exampleModels.chat!;
   const used = prefix === "chat" ? "gpt-5-mini" : named;

@@ -1,12 +1,12 @@
 import type { OperationExamples } from "./example.ts";
 
-/** One red pixel as a PNG: short enough to read past, and a picture to whoever looks at it. */
+/** One red pixel as a PNG: short in the document, but still a valid picture. */
 export const smallPicture =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4oKAAAAKkAQHdsXSBAAAAAElFTkSuQmCC";
 
 export const smallPictureUrl = `data:image/png;base64,${smallPicture}`;
 
-/** Examples of pictures and speech; files stand in them shortened. */
+/** Examples of pictures and speech, with shortened files. */
 export const mediaExamples: Readonly<Record<string, OperationExamples>> = {
   generateImage: {
     requests: {

@@ -9,7 +9,7 @@ import { operationExamples } from "./operations.ts";
 import { recordExamples } from "./records.ts";
 import { serviceExamples } from "./service.ts";
 
-/** Examples of a contract. Throws an Error where there are none: every operation has some. */
+/** Returns a contract's examples. Throws an Error if there are none: every operation needs some. */
 export function examplesOf(contract: Pick<Contract, "operationId" | "tag">): OperationExamples {
   const found = Object.entries({
     ...callExamples(contract.tag),

@@ -1,7 +1,7 @@
 import type { OperationExamples } from "./example.ts";
 import { smallPicture, smallPictureUrl } from "./media.ts";
 
-/** Models that the examples name, by family and then by operation. */
+/** Models that the examples use, by family and then by operation. */
 const models: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "vendor-a": {
     image: "black-forest-labs/FLUX.1-schnell",
@@ -17,7 +17,7 @@ const models: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "chat": { embedding: "vendor-b/text-embedding-3-small" },
 };
 
-/** Examples of calls for pictures, sound and vectors, by the operation's name without its family. */
+/** Returns examples for pictures, sound and vectors, by the operation's name without its family. */
 export function operationExamples(prefix: string): Readonly<Record<string, OperationExamples>> {
   const model = (kind: string, usualModel: string) => models[prefix]?.[kind] ?? usualModel;
   return {
@@ -65,7 +65,7 @@ function imageExamples(prefix: string, model: string): Readonly<Record<string, O
   };
 }
 
-/** What each vendor takes beside model and prompt: in what words sizes and pictures are given. */
+/** The vendors' own fields besides model and prompt, such as those for sizes and input pictures. */
 const pictureRequests: Readonly<
   Record<string, { imageFields: Readonly<Record<string, object>>; changed?: object }>
 > = {
@@ -143,7 +143,7 @@ function embeddingExamples(model: string): OperationExamples {
 const redDoor = { content: { parts: [{ text: "a red door" }] }, outputDimensionality: 768 };
 const inPath = { model: "models/gemini-embedding-001" };
 
-/** The model stands in the path. */
+/** Returns examples of the generate dialect's methods, which have the model in the path. */
 function methodExamples(provider: string): Readonly<Record<string, OperationExamples>> {
   const params = { model: `${provider}gemini-embedding-001` };
   return {

@@ -1,7 +1,9 @@
 import { exampleModels } from "./calls.ts";
 import type { OperationExamples } from "./example.ts";
 
-/** Examples of model lists and health under one prefix, and of what is there once. */
+/**
+ * Returns examples of model lists and health under one prefix, and of endpoints without a prefix.
+ */
 export function serviceExamples(prefix: string): Readonly<Record<string, OperationExamples>> {
   const label = prefix === "chat" ? "vendor-b" : prefix;
   const healthy = { status: "ok", vendor: label, checked_at: now, latency_ms: 84 };

@@ -1,6 +1,6 @@
 import type { ErrorCode } from "./errors.ts";
 
-/** Codes that a call to a vendor can answer with, in whatever dialect. */
+/** Error codes of calls to vendors, in every dialect. */
 export const callErrors: readonly ErrorCode[] = [
   "invalid_request",
   "insufficient_credits",

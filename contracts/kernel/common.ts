@@ -12,8 +12,8 @@ const chatError = z.strictObject({
 }).openapi("ChatError");
 
 /**
- * Error answers by dialect (docs/errors.md). `message`, `type` and `code` are always there and
- * strings; a dialect adds its own fields beside them.
+ * Error answers by dialect (docs/errors.md). `message`, `type` and `code` are always present
+ * strings; a dialect adds its own fields.
  */
 export const errorSchemas = {
   service: z.strictObject({
@@ -41,18 +41,18 @@ export const errorSchemas = {
   }).openapi("GenerateError"),
 } as const;
 
-/** A block, part or item that says its type; what else it holds is up to its dialect. */
+/** A block, part or item with a `type`; its other fields depend on the dialect. */
 export const typedPart = z.looseObject({
   type: z.string().describe("What it is, such as `text`."),
 }).openapi("TypedPart");
 
-/** An RFC 3339 timestamp, with a time zone. Its `T` and `Z` may be small letters. */
+/** An RFC 3339 timestamp, with a time zone. Its `T` and `Z` may be lower case. */
 export const timestampSchema = z.string().toUpperCase().datetime({ offset: true }).openapi({
   format: "date-time",
   example: "2026-11-21T09:00:00Z",
 });
 
-/** A day of UTC as a whole, or a moment; `timeSpan` reads it. */
+/** A whole day of UTC, or a moment; to be read by `timeSpan`. */
 export const dayOrTimeSchema = z.union(
   [z.iso.date().openapi({ format: "date" }), timestampSchema],
   {
@@ -69,7 +69,7 @@ export const usdSchema = z.string().regex(
   "expected an amount such as 0.000054399",
 ).openapi({ example: "0.000054399" });
 
-/** A whole number as an address writes it. */
+/** A whole number in a URL. */
 export function wholeNumber(about: { minimum?: number; maximum?: number; default?: number } = {}) {
   const { minimum = -(10 ** 15), maximum = 10 ** 15 } = about;
   const expected = about.maximum === undefined
@@ -80,19 +80,19 @@ export function wholeNumber(about: { minimum?: number; maximum?: number; default
     .openapi({ type: "integer", ...about }) as unknown as z.ZodType<number, number>;
 }
 
-/** Means "not set" wherever it is null. */
+/** An optional field for which null means "not set" too. */
 export function optional<T extends z.ZodType>(schema: T) {
   return schema.nullish();
 }
 
-/** `schema | null` as a union, so that a named component isn't itself marked nullable. */
+/** `schema | null` as a union, so that a named component itself isn't marked nullable. */
 export function orNull<T extends z.ZodType>(schema: T) {
   return z.union([schema, z.null()]);
 }
 
 /**
- * How many elements arrays of requests take; the document says it, and it is looked at before the
- * elements are. A body's values are counted in all besides, and its levels.
+ * The most elements of arrays in requests. The document states it, and it is checked before the
+ * elements. Apart from this, a body's total number of values and its depth are limited.
  */
 export const mostOf = {
   /** Messages, items or contents. */
@@ -100,19 +100,23 @@ export const mostOf = {
   /** Parts in one of them. */
   parts: 10_000,
   tools: 4_096,
-  /** What vendors take a handful of, such as stop sequences. */
+  /** Arrays of which vendors take only a few elements, such as stop sequences. */
   others: 1_000,
 } as const;
 
-/** Whatever is there, for who it is for to look at; where it is an array, it has so many at most. */
+/**
+ * Any value, which is left to its recipient to check, except that an array has at most `most`
+ * elements.
+ */
 export function upTo(most: number) {
   const list = z.array(z.unknown()).max(most);
   return z.union([z.string(), list, openObject({}), z.number(), z.boolean(), z.null()]);
 }
 
 /**
- * An object with further fields that nobody looks at. It is given on as it came: copying those fields
- * would cost more than all checks. So nothing in `shape` may have a default or change its value.
+ * An object with further, unchecked fields. Parsing returns the same object, since copying these
+ * fields would cost more than all checks. So no schema in `shape` may have a default or transform
+ * its value.
  */
 export function openObject<Shape extends z.ZodRawShape>(shape: Shape) {
   return new OpenObject({ type: "object", shape, catchall: z.unknown() }) as unknown as z.ZodObject<
@@ -136,7 +140,7 @@ const OpenObject = z.core.$constructor<z.ZodObject, z.core.$ZodObjectDef>(
   },
 );
 
-/** A short text of one line that names something, such as a label; spaces around it don't count. */
+/** A short text of one line, such as a label. Space around it is removed. */
 export function labelText(maxLength: number) {
   return z.string().trim().min(1).max(maxLength).refine(
     (text) => !/\p{Cc}/u.test(text) && text.isWellFormed(),
@@ -144,7 +148,7 @@ export function labelText(maxLength: number) {
   );
 }
 
-/** A cohort as the prompt tag `/// COHORT` names it, under the same rules. */
+/** The id of a cohort, under the same rules as in the prompt tag `/// COHORT`. */
 export const cohortIdSchema = labelText(256).describe(
   "Identifier used in the COHORT tag; at most 256 characters.",
 ).openapi({ example: "checkout-2026-11" });

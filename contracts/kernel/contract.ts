@@ -2,20 +2,22 @@ import type { z } from "@hono/zod-openapi";
 import type { DialectName } from "../calls/vendors.ts";
 import type { ErrorCode } from "./errors.ts";
 
-/** The dialect whose error body an endpoint answers with; `service`: the gateway's own endpoints. */
+/**
+ * The dialect whose error body an endpoint answers with; `service`: the gateway's own endpoints.
+ */
 export type ErrorDialect = DialectName | "service";
 
-/** Permission scopes of a key; vendor families are named by their label. */
+/** A permission scope of a key; the scope of a vendor family is its label. */
 export type Scope = string;
 
-/** The scope of administration. A key without scopes, which may do everything else, lacks it. */
+/** The scope of administration. A key without scopes may do everything else, but not this. */
 export const adminScope = "admin";
 
 type ObjectSchema = z.ZodObject<z.ZodRawShape>;
 
 type Method = "get" | "post" | "patch" | "delete";
 
-/** What an endpoint is, before it becomes a route: written once, read by routing and document. */
+/** The definition of an endpoint, written once for routing and the OpenAPI document. */
 interface ContractSpec<
   Params extends ObjectSchema | undefined,
   Query extends ObjectSchema | undefined,
@@ -23,60 +25,60 @@ interface ContractSpec<
   Answer extends z.ZodType | undefined,
 > {
   method: Method;
-  /** Path under its label, `{name}` for parameters. */
+  /** The main path, with `{name}` for parameters. */
   path: string;
-  /** Further paths that answer the same, with the same parameters. */
+  /** Further paths of the same endpoint, with the same parameters. */
   aliases?: readonly string[];
-  /** Patterns of the router in place of the paths, where these can't say which addresses match. */
+  /** The router's patterns, if `{name}` in the paths can't express which URLs match. */
   mounts?: readonly string[];
-  /** Name of the method in generated clients, camelCase; its examples are in `examples/`. */
+  /** Name of the method in generated clients, in camelCase, and of its examples in `examples/`. */
   operationId: string;
   summary: string;
   description?: string;
   tag: string;
   /**
-   * Scope that a key needs; null: no key is asked for; undefined: any valid key. `adminScope` has to
-   * be named by the key's scopes, and the key has to be one of the first account.
+   * The scope that a key needs; null: no key is needed; undefined: any valid key. For `adminScope`
+   * the key must list it explicitly and belong to the first account.
    */
   scope: Scope | null | undefined;
   dialect: ErrorDialect;
   params?: Params;
   query?: Query;
-  /** Headers that the endpoint looks at, beside those that all do; for the document alone. */
+  /** Headers that this endpoint reads in addition to the common ones; only for the document. */
   headers?: ObjectSchema;
   body?: Body;
-  /** The body as `multipart/form-data`: beside JSON where there is a `body`, else alone. */
+  /** The body as `multipart/form-data`: an alternative to `body` if that is set, else required. */
   form?: ObjectSchema;
-  /** Status of the good answer, 200 when absent. */
+  /** Status of the success response; absent: 200. */
   status?: 200 | 202;
-  /** JSON answer; absent for endpoints that answer with bytes of `media`. */
+  /** The JSON response; absent for endpoints that respond only with `media`. */
   answer?: Answer;
-  /** Further media types of the good answer, such as `text/event-stream`. */
+  /** Further media types of the success response, such as `text/event-stream`. */
   media?: Readonly<Record<string, z.ZodType>>;
-  /** Further good statuses: media type → schema. */
+  /** Further success statuses, each with media type → schema. */
   otherStatuses?: Readonly<
     Partial<Record<202 | 206, Readonly<Record<string, z.ZodType>>>>
   >;
   /** Whether a call is recorded as an interaction, billed and tied to sessions and users. */
   interaction?: boolean;
-  /** Codes that the endpoint can answer with beside those that every endpoint can. */
+  /** Error codes of this endpoint in addition to those of every endpoint. */
   errors?: readonly ErrorCode[];
 }
 
-/** A contract as a value: the spec, its paths and the codes of its errors. */
+/** A contract: the spec, its paths and its error codes. */
 export interface Contract<
   Params extends ObjectSchema | undefined = ObjectSchema | undefined,
   Query extends ObjectSchema | undefined = ObjectSchema | undefined,
   Body extends z.ZodType | undefined = z.ZodType | undefined,
   Answer extends z.ZodType | undefined = z.ZodType | undefined,
 > extends ContractSpec<Params, Query, Body, Answer> {
-  /** Patterns of the router that answer. */
+  /** Patterns of all its paths for the router. */
   readonly patterns: readonly string[];
-  /** Every code that it can answer with. */
+  /** All its error codes. */
   readonly codes: readonly ErrorCode[];
 }
 
-/** Makes a contract of its spec. */
+/** Makes a contract from its spec. */
 export function defineContract<
   Params extends ObjectSchema | undefined = undefined,
   Query extends ObjectSchema | undefined = undefined,
@@ -94,18 +96,18 @@ export function defineContract<
   };
 }
 
-/** Where most tools look for an API of any vendor: `/v1/…` is `/chat/v1/…`, `/v1beta/…` likewise. */
+/** Adds the paths that most tools expect: `/v1/…` for `/chat/v1/…`, and likewise `/v1beta/…`. */
 function withShortPaths(paths: readonly string[]): string[] {
   const short = paths.flatMap((path) => /^\/chat(\/v1(?:beta)?\/.*)$/s.exec(path)?.[1] ?? []);
   return [...paths, ...short];
 }
 
-/** The full path for a short one; others as they are. */
+/** Returns the full path for a short one, and other paths unchanged. */
 export function fullPath(path: string): string {
   return /^\/v1(beta)?\//.test(path) ? `/chat${path}` : path;
 }
 
-/** An endpoint for recorded data; `path` is the whole of it. */
+/** Returns the common fields of contracts for recorded data; `path` is the complete path. */
 export function ofRecords(
   scope: Scope | undefined,
   method: Method,
@@ -115,12 +117,12 @@ export function ofRecords(
   return { tag: "data-management", scope, dialect: "service", method, path, operationId } as const;
 }
 
-/** An endpoint of administration; `path` is the whole of it. */
+/** Returns the common fields of contracts for administration; `path` is the complete path. */
 export function ofAdministration(method: Method, path: string, operationId: string) {
   return { ...ofRecords(adminScope, method, path, operationId), tag: "administration" } as const;
 }
 
-/** Codes that any authenticated endpoint can answer with. */
+/** Error codes of every endpoint that needs a key. */
 const everywhere: readonly ErrorCode[] = [
   "missing_api_key",
   "invalid_api_key",

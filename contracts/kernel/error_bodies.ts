@@ -1,18 +1,18 @@
 import type { ErrorDialect } from "./contract.ts";
 import { type ErrorCode, errors } from "./errors.ts";
 
-/** What an error answer is made from. `message` is public. */
+/** The content of an error answer. `message` is public. */
 export interface ErrorFacts {
   readonly code: ErrorCode;
   readonly message: string;
-  /** Path of the wrong field. */
+  /** Path of the invalid field. */
   readonly param: string | undefined;
-  /** What the dialect's own clients recover by: ours, or a vendor's own account of its refusal. */
+  /** Data by which the dialect's clients recover: ours, or the details of a vendor's refusal. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;
   readonly requestId: string;
 }
 
-/** The body of an error answer: the specification's three fields, and the dialect's own. */
+/** Returns the body of an error answer: the specification's three fields, and the dialect's own. */
 export function errorBody(facts: ErrorFacts, dialect: ErrorDialect): unknown {
   const { code, message } = facts;
   return bodies[dialect]({ message, type: errors[code].type, code }, facts);
@@ -25,7 +25,7 @@ interface PublicError {
 }
 type Encode = (error: PublicError, facts: ErrorFacts) => unknown;
 
-/** Fields that each dialect's own clients look for. */
+/** Adds the fields that each dialect's own clients expect. */
 const bodies: Readonly<Record<ErrorDialect, Encode>> = {
   service: (error) => ({ error }),
   chat: (error, { param }) => ({ error: { ...error, param: param || null } }),
@@ -50,7 +50,9 @@ const messagesTypes: Readonly<Record<string, string>> = {
   request_too_large: "request_too_large",
 };
 
-/** The canonical name (google.rpc.Code) of an HTTP status, in the generate dialect (its §7). */
+/**
+ * Returns the google.rpc.Code of an HTTP status, for the generate dialect (generate-content.md §7).
+ */
 export function canonicalStatus(httpStatus: number): string {
   return canonicalNames[httpStatus] ?? (httpStatus < 500 ? "INVALID_ARGUMENT" : "INTERNAL");
 }

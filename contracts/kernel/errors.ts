@@ -1,6 +1,6 @@
 /**
- * The one table of errors: code → HTTP status, type and public text.
- * Adding an error is adding a row. Callers script against types and codes: they stay.
+ * The table of all errors: code → HTTP status, type and public text. A new error needs only a new
+ * row. Callers' programs depend on types and codes, so these must not change.
  */
 export const errors = {
   ...rows(400, "invalid_request_error", {

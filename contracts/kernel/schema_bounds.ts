@@ -6,8 +6,8 @@ const schemaBounds = {
 } as const;
 
 /**
- * What is too much in a schema, undefined when nothing is. Looks no further than that, whatever
- * comes. Nodes are objects and arrays.
+ * Returns which bound a schema exceeds; undefined if none. It stops at the first excess, so that
+ * its own work is bounded too. Nodes are objects and arrays.
  */
 export function schemaExcess(schema: unknown): string | undefined {
   const { characters, nodes, patternCharacters } = schemaBounds;

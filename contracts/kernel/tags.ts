@@ -3,12 +3,12 @@ import { vendorFamilies } from "../calls/vendors.ts";
 /** A family of endpoints: its name in contracts, and a paragraph for the document. */
 export interface Tag {
   readonly name: string;
-  /** What pages call it. */
+  /** Its name on pages. */
   readonly title: string;
   readonly description: string;
 }
 
-/** The families in the order of the document: what all vendors share, then each vendor. */
+/** The families in the order of the document: first those of all vendors, then each vendor's. */
 export const tags: readonly Tag[] = [
   {
     name: "chat",

@@ -24,10 +24,10 @@ const speechRequest = z.looseObject({
 
 const sound = z.string().openapi({ format: "binary" }).describe("The sound, as it is made.");
 
-/** What vendors call the formats; raw samples and Opus go by two names. */
+/** The vendors' names of formats; raw samples and Opus have two names. */
 const soundTypes = ["mpeg", "ogg", "opus", "aac", "flac", "wav", "pcm", "L16"] as const;
 
-/** `POST …/audio/speech` of one vendor's family: sound as it comes. */
+/** `POST …/audio/speech` of one vendor's family; the sound is streamed. */
 export function familySpeech(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "audio/speech", "createSpeech"),

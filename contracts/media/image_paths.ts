@@ -38,7 +38,7 @@ const imageEditRequest = imageRequest.extend({
   ),
 }).openapi("ImageEditRequest");
 
-/** A form's numbers are text. */
+/** A number in a form, where it is text. */
 const numeral = (least: number, most: number) =>
   optional(
     z.string().refine(
@@ -101,7 +101,7 @@ export function familyImages(family: VendorFamily) {
   });
 }
 
-/** `POST …/images/edits` of one vendor's family, as JSON and for most as a form. */
+/** `POST …/images/edits` of one vendor's family, as JSON and, for most vendors, as a form. */
 export function familyImageEdits(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "images/edits", "createImageEdit"),

@@ -22,7 +22,7 @@ export const endUserField = optional(z.string().min(1).max(256)).describe(
   "The end user, recorded as `user_id`. No default.",
 );
 
-/** What it may be depends on the model, whose sizes the refusal of another one lists. */
+/** Its values depend on the model; the error for an invalid one lists them. */
 const pixels = z.string().min(1).max(32);
 
 /** `POST /imagen/v1/generate` (docs/images-and-speech.md). */

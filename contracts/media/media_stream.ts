@@ -2,9 +2,10 @@ import { z } from "@hono/zod-openapi";
 import { optional } from "../kernel/common.ts";
 
 /**
- * Events of streams of pictures, sound and transcripts (docs/vendor-paths.md): vendor-b's
- * own, which go on as they are, and the service's where a stream fails.
+ * Events in streams of pictures, sound and transcripts (docs/vendor-paths.md): vendor-b's own,
+ * which are forwarded unchanged, and the service's error event for a stream that fails.
  */
+
 const picture = {
   b64_json: z.string().describe("The picture as base64."),
   created_at: optional(z.number().int()).describe("Unix time in seconds."),

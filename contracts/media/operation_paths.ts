@@ -3,7 +3,7 @@ import { callErrors } from "../kernel/call_errors.ts";
 import { optional } from "../kernel/common.ts";
 import { pathBelow, type PathPrefix } from "../calls/vendors.ts";
 
-/** What the operations beside the chat dialects have in common, below one prefix. */
+/** Returns the common fields of contracts for operations outside the dialects, below one prefix. */
 export function operationPath(prefix: PathPrefix, path: string, verb: string) {
   return {
     ...pathBelow(prefix, path, verb),

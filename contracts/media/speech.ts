@@ -71,7 +71,7 @@ const speechAnswer = z.strictObject({
   cost_usd: z.string().optional().describe("What the call costs; absent when no price is known."),
 }).openapi("SpeechAnswer");
 
-/** Content types of sound; `audio/L16` is what `pcm` comes as. */
+/** Content types of sound formats; `pcm` is sent as `audio/L16`. */
 export const soundTypes = {
   mp3: "audio/mpeg",
   opus: "audio/ogg",

@@ -5,8 +5,8 @@ import { Fault, missingOption, OptionError } from "../shared/fault.ts";
 import { type Administrator, noteBy } from "./administration.ts";
 
 /**
- * Makes an account of the tier free, without credit. Throws `OptionError`, and
- * `Fault("already_exists")` where the name is taken.
+ * Creates an account of the tier `free`, without credit. Throws `OptionError`, and
+ * `Fault("already_exists")` if the name is taken.
  */
 export async function createAccount(
   { accounts }: { accounts: Pick<AccountStore, "create" | "find"> },
@@ -26,13 +26,13 @@ export async function createAccount(
   const account = { name, tier: "free", ...tierLimits.free } as const;
   const note = ({ id }: Account) => noteBy(by, id, "account.created", name, account.tier);
   return await accounts.create(account, note).catch(async (thrown) => {
-    // Somebody else was faster.
+    // Another request may have taken the name meanwhile.
     await refuseTaken();
     throw thrown;
   });
 }
 
-/** What is to be changed of an account's limits; what is absent stays. */
+/** The change of an account's limits; absent fields stay as they are. */
 export interface LimitOptions {
   tier?: Tier | undefined;
   /** Requests a minute, for enterprise. */
@@ -40,12 +40,15 @@ export interface LimitOptions {
   burst?: number | undefined;
 }
 
-/** Gives an account the limits of a tier, which fills its rate bucket. Throws `OptionError`. */
+/**
+ * Sets an account's limits, which fills its rate bucket. Throws `OptionError` and
+ * `Fault("account_not_found")`.
+ */
 export async function changeAccountLimits(
   { accounts, apiKeys, keysChanged }: {
     accounts: Pick<AccountStore, "setTier">;
     apiKeys: Pick<ApiKeyStore, "list">;
-    /** Told which keys now mean something else. */
+    /** Is called with the keys that have other limits now. */
     keysChanged: (ids: readonly string[]) => void;
   },
   by: Administrator,
@@ -65,7 +68,7 @@ export async function changeAccountLimits(
   return changed;
 }
 
-/** Enterprise takes its numbers; an account that is enterprise keeps those that are absent. */
+/** `enterprise` takes its own numbers; an account that has it already keeps absent ones. */
 function limitsOf(account: Account, { tier = account.tier, rpm, burst }: LimitOptions) {
   if (tier !== "enterprise") {
     if (rpm === undefined && burst === undefined) return { tier, ...tierLimits[tier] };
@@ -85,7 +88,7 @@ function amount(field: "rpm" | "burst", value: number | undefined): number {
   throw new OptionError(field, `expected a whole number from 1 to ${maxRateNumber}`);
 }
 
-/** An account as the API shows it. */
+/** Returns an account as the API shows it. */
 export function accountView({ id, name, tier, requestsPerMinute, burst, createdAt }: Account) {
   return { id, name, tier, rpm: requestsPerMinute, burst, created_at: createdAt.toISOString() };
 }

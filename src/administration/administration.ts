@@ -4,20 +4,20 @@ import type { Account, AccountStore } from "../keys/account.ts";
 import type { ApiKey } from "../keys/api_key.ts";
 import { Fault, OptionError } from "../shared/fault.ts";
 
-/** Who changes something, and when; command line and API differ in this alone. */
+/** Who changes something, and when; this is all in which command line and API differ. */
 export interface Administrator {
   actor: Actor;
   at: Date;
 }
 
-/** Makes an administrator of whoever calls the API. */
+/** Returns a function that makes an `Administrator` of an API caller. */
 export function administratorBy(
   clock: Pick<Clock, "now">,
 ): (caller: { principal: { key: Pick<ApiKey, "name" | "prefix"> } }) => Administrator {
   return ({ principal: { key } }) => ({ actor: keyAsActor(key), at: clock.now() });
 }
 
-/** The audit log's entry of a change; `detail` never holds a secret. */
+/** Returns the audit log's entry for a change; `detail` must never hold a secret. */
 export function noteBy(
   { actor, at }: Administrator,
   accountId: number,
@@ -28,7 +28,7 @@ export function noteBy(
   return { accountId, actor, at, action, subject, detail };
 }
 
-/** The account of an id, the first one without. Throws `Fault("account_not_found")`. */
+/** Returns the account of an id, by default the first one. Throws `Fault("account_not_found")`. */
 export async function accountOf(
   accounts: Pick<AccountStore, "first" | "find">,
   id: number | undefined,
@@ -42,7 +42,7 @@ export async function accountOf(
   });
 }
 
-/** The account that a list is limited to, if it is. Throws `Fault("account_not_found")`. */
+/** Returns the account that a list is limited to, if any. Throws `Fault("account_not_found")`. */
 export async function accountFilter(
   accounts: Pick<AccountStore, "first" | "find">,
   id: number | undefined,
@@ -60,14 +60,14 @@ export function pageOf<Row>(
   return { page, next_cursor: rows.length > limit ? cursorOf(page.at(-1)!) : null };
 }
 
-/** A cursor that is the number of a row. Throws `OptionError`. */
+/** Reads a cursor that is the number of a row. Throws `OptionError`. */
 export function rowCursor(cursor: string | undefined): bigint | null {
   if (cursor === undefined) return null;
   if (/^\d{1,18}$/.test(cursor)) return BigInt(cursor);
   throw wrongCursor();
 }
 
-/** A cursor that is the id of a row. Throws `OptionError`. */
+/** Reads a cursor that is the id of a row. Throws `OptionError`. */
 export function idCursor(cursor: string | undefined): string | null {
   if (cursor === undefined) return null;
   if (/^[0-9a-f-]{36}$/.test(cursor)) return cursor;

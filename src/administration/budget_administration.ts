@@ -11,7 +11,7 @@ import { Fault, missingOption } from "../shared/fault.ts";
 import { momentOf } from "../shared/time_span.ts";
 import type { Administrator } from "./administration.ts";
 
-/** Limits as callers name them; amounts are decimal strings in USD. */
+/** Limits with their names in the API; amounts are decimal strings in USD. */
 export interface BudgetLimitOptions {
   usd?: string | undefined;
   raise_until?: string | null | undefined;
@@ -53,7 +53,7 @@ export function noBudget(id: string): Fault {
   return new Fault("budget_not_found", { message: `No budget has the id ${id}.` });
 }
 
-/** Undefined where nothing is said of it, null where it is taken back. */
+/** Reads a raised limit; undefined: no change, null: the limit is no longer raised. */
 function raisedBy({ raise_until, raised_usd }: BudgetLimitOptions): RaisedLimit | null | undefined {
   if (raise_until && raised_usd !== undefined) {
     return { nanos: parseUsd(raised_usd, 9), until: momentOf(raise_until) };

@@ -4,13 +4,13 @@ import type { Account } from "../keys/account.ts";
 import { OptionError } from "../shared/fault.ts";
 import { type Administrator, noteBy } from "./administration.ts";
 
-/** The amount of a grant in nano-dollars, of a text such as `2.50`. Throws `OptionError`. */
+/** Reads the amount of a grant, such as `2.50`, in nano-dollars. Throws `OptionError`. */
 export function grantAmount(text: string): bigint {
   let nanos = 0n;
   try {
     nanos = parseStatedUsd(text);
   } catch {
-    // Said below.
+    // Reported below, like an amount of 0.
   }
   if (nanos > 0n) return nanos;
   throw new OptionError(
@@ -19,11 +19,11 @@ export function grantAmount(text: string): bigint {
   );
 }
 
-/** Grants credit, once in a day for an `operationId`; gives the credit then. */
+/** Grants credit, only once a day for the same `operationId`. Returns the credit afterwards. */
 export async function grantCredit(
   { ledger, showCredit }: {
     ledger: Pick<Ledger, "grant">;
-    /** The account's credit as it is now, this process's calls included. */
+    /** Returns the account's current credit, including this process's calls. */
     showCredit: (accountId: number) => Promise<Credit>;
   },
   by: Administrator,
@@ -37,7 +37,7 @@ export async function grantCredit(
   return await showCredit(account.id);
 }
 
-/** An account's credit as command line and API show it. */
+/** Returns an account's credit as command line and API show it. */
 export function creditJson({ balanceNanos, reservedNanos }: Credit) {
   return { balance_usd: nanosToUsd(balanceNanos), reserved_usd: nanosToUsd(reservedNanos) };
 }

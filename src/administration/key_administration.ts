@@ -9,7 +9,7 @@ import { checkKeyDefaults, type KeyDefaults } from "../keys/key_defaults.ts";
 import { Fault, OptionError } from "../shared/fault.ts";
 import { type Administrator, noteBy } from "./administration.ts";
 
-/** What a key is to be; the rest is made. */
+/** The options of a new key; its other fields are generated. */
 export type NewKeyOptions = Omit<NewApiKey, "id" | "accountId" | "prefix" | "hash">;
 
 export interface KeyAdministrationDeps {
@@ -17,11 +17,11 @@ export interface KeyAdministrationDeps {
   apiKeys: Pick<ApiKeyStore, "insert" | "change" | "revoke" | "findById">;
   scopes: readonly string[];
   clock: Clock;
-  /** Told which keys changed, so that a cache forgets them at once. */
+  /** Is called with the keys that changed, so that a cache forgets them at once. */
   keysChanged: (ids: readonly string[]) => void;
 }
 
-/** Makes a key of an account; its value is known only here. Throws `OptionError`. */
+/** Creates a key of an account; only here is its value available. Throws `OptionError`. */
 export async function createApiKey(
   deps: Pick<KeyAdministrationDeps, "accounts" | "apiKeys" | "scopes" | "clock">,
   by: Administrator,
@@ -46,8 +46,8 @@ export async function createApiKey(
 }
 
 /**
- * The defaults of a new key; undefined where there are none. Its app is trimmed, as tags and the names
- * of budgets are. Throws `OptionError`.
+ * Checks the defaults of a new key; undefined if there are none. Its app is trimmed, like tags and
+ * the names of budgets. Throws `OptionError`.
  */
 export async function checkedKeyDefaults(
   { app, ...others }: KeyDefaults,
@@ -88,7 +88,7 @@ function changeWords({ name, capDayNanos, capMonthNanos }: ApiKeyChange): string
   ];
 }
 
-/** Refuses a key from now on; the same again changes nothing. Throws `Fault("api_key_not_found")`. */
+/** Revokes a key; doing it again changes nothing. Throws `Fault("api_key_not_found")`. */
 export async function revokeApiKey(
   deps: Pick<KeyAdministrationDeps, "apiKeys" | "keysChanged">,
   by: Administrator,
@@ -107,7 +107,7 @@ export function noKey(id: string): Fault {
   return new Fault("api_key_not_found", { message: `No key has the id ${id}.` });
 }
 
-/** A key as lists of the command line and the API show it. */
+/** Returns a key as lists of the command line and the API show it. */
 export function apiKeyJson(key: ApiKey) {
   return {
     id: key.id,
@@ -132,7 +132,7 @@ export function apiKeyJson(key: ApiKey) {
   };
 }
 
-/** The same with the caps, as the API shows it. */
+/** Returns a key with its caps, as the API shows it. */
 export function apiKeyView(key: ApiKey) {
   const usd = (nanos: bigint | null) => nanos === null ? null : nanosToUsd(nanos);
   return {

@@ -8,11 +8,14 @@ import { type Administrator, noteBy } from "./administration.ts";
 export interface VendorKeyAdministrationDeps {
   registry: Registry;
   vendorKeys: Pick<VendorKeyStore, "set" | "remove" | "list">;
-  /** Told that a key changed, so that this process goes by it at once. */
+  /** Is called after a change, so that this process uses it at once. */
   vendorKeysChanged: () => Promise<void>;
 }
 
-/** Stores or replaces an account's own key at a vendor. Throws `OptionError`; never says the value. */
+/**
+ * Stores or replaces an account's own key at a vendor. Throws `OptionError`, whose message never
+ * has the value.
+ */
 export async function setVendorKey(
   { registry, vendorKeys, vendorKeysChanged }: VendorKeyAdministrationDeps,
   by: Administrator,
@@ -31,7 +34,7 @@ export async function setVendorKey(
   return stored;
 }
 
-/** Removes it; `removed` is false where none was stored. Throws `OptionError`. */
+/** Removes a stored key; `removed` is false if none was stored. Throws `OptionError`. */
 export async function removeVendorKey(
   { registry, vendorKeys, vendorKeysChanged }: VendorKeyAdministrationDeps,
   by: Administrator,
@@ -45,7 +48,9 @@ export async function removeVendorKey(
   return { vendor: label, removed };
 }
 
-/** The key of one vendor. Throws `OptionError` and `Fault("vendor_key_not_found")`. */
+/**
+ * Returns the stored key of one vendor. Throws `OptionError` and `Fault("vendor_key_not_found")`.
+ */
 export async function findVendorKey(
   { registry, vendorKeys }: Pick<VendorKeyAdministrationDeps, "registry" | "vendorKeys">,
   account: Account,
@@ -68,7 +73,10 @@ function labelOf(registry: Registry, vendor: string): string {
   return option("vendor", () => canStoreKeyOf(registry, vendor)).label;
 }
 
-/** The message of what it throws names no value, which may be a key. */
+/**
+ * Turns an error of `read` into an `OptionError` with the same message, which must not quote the
+ * value: it may be a key.
+ */
 function option<T>(field: string, read: () => T): T {
   try {
     return read();
@@ -77,7 +85,7 @@ function option<T>(field: string, read: () => T): T {
   }
 }
 
-/** A stored key as command line and API show it. */
+/** Returns a stored key as command line and API show it. */
 export function vendorKeyJson(key: StoredVendorKey) {
   return {
     account_id: key.accountId,

@@ -8,7 +8,7 @@ import {
 } from "../routing/virtual_model.ts";
 import { type Administrator, noteBy } from "./administration.ts";
 
-/** Notes that a virtual model was made or changed. */
+/** Returns a function that builds the audit entry for creating or changing a virtual model. */
 export function virtualModelSet(
   by: Administrator,
   accountId: number,
@@ -22,7 +22,7 @@ export function virtualModelRemoved(by: Administrator, accountId: number, name: 
   return noteBy(by, accountId, "virtual_model.removed", name);
 }
 
-/** A virtual model of an account or of the service, as command line and API show it. */
+/** Returns a virtual model, of an account or the service, as command line and API show it. */
 export function virtualModelView(
   { accountId, name, definition, createdAt, updatedAt }: FileModel & Partial<StoredVirtualModel>,
 ) {

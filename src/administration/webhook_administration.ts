@@ -7,21 +7,24 @@ import type { Webhook } from "../webhooks/webhook.ts";
 import type { WebhookService } from "../webhooks/webhook_service.ts";
 import type { Administrator } from "./administration.ts";
 
-/** A webhook as callers name it; the amount is a decimal string in USD. */
+/** The options of a webhook, with their names in the API; the amount is a decimal string in USD. */
 export interface NewWebhookOptions {
   url: string;
   events?: readonly string[] | undefined;
   credit_low_usd?: string | undefined;
 }
 
-/** What of a webhook is to change; null: as if it had never been given. */
+/** The change of a webhook; absent: no change, null: back to the default. */
 export interface WebhookChangeOptions {
   url?: string | undefined;
   events?: readonly string[] | undefined;
   credit_low_usd?: string | null | undefined;
 }
 
-/** Has an account's events sent to an address; shows the secret, this once. Throws `OptionError`. */
+/**
+ * Adds a webhook, which sends an account's events to an address. Only here is its secret available.
+ * Throws `OptionError`.
+ */
 export async function addWebhook(
   webhooks: Pick<WebhookService, "add">,
   { actor }: Administrator,
@@ -32,7 +35,7 @@ export async function addWebhook(
   return await webhooks.add({ accountId: account.id, url, events, creditLowNanos }, actor);
 }
 
-/** Changes the fields that are there. Throws `OptionError` and `Fault("webhook_not_found")`. */
+/** Changes the fields that are set. Throws `OptionError` and `Fault("webhook_not_found")`. */
 export async function changeWebhook(
   webhooks: Pick<WebhookService, "change">,
   { actor }: Administrator,

@@ -10,7 +10,7 @@ export interface OutcomeItem {
   valueNanos: bigint;
   /** The caller's own id, under which the item counts once in its cohort. */
   itemId: string | null;
-  /** The call, or else the session, that it came of; whether these are stored is not asked. */
+  /** The call, or else the session, that led to the item; whether it is stored isn't checked. */
   transactionId: string | null;
   sessionId: string | null;
 }
@@ -24,32 +24,32 @@ export interface OutcomePost {
   items: readonly OutcomeItem[];
 }
 
-/** Sums of calls and of what came of them; exact. */
+/** Exact sums of calls and of their outcomes. */
 export interface FigureSums extends CallSums {
   outcomes: readonly OutcomeSum[];
 }
 
-/** What the store knows of one cohort. */
+/** The sums of one cohort. */
 export interface CohortSums extends FigureSums {
   cohortId: string;
 }
 
-/** What the store knows of a cohort's calls to one model. */
+/** The sums of a cohort's calls to one model. */
 export interface ModelSums extends FigureSums {
-  /** With its vendor, as `vendor-c/claude-sonnet-4-6`. */
+  /** With its vendor's prefix, such as `vendor-c/claude-sonnet-4-6`. */
   model: string;
-  /** Calls that failed, were cut by the vendor or were interrupted by us. */
+  /** Calls that failed, were cut off by the vendor or were interrupted by us. */
   errors: bigint;
 }
 
 export interface CohortModels {
-  /** Those with the most calls first. */
+  /** Sorted by number of calls, the highest first. */
   models: readonly ModelSums[];
-  /** Items that belong to no call of the cohort, or don't name one. */
+  /** Items that name no call or session, or none of this cohort. */
   unattributed: readonly OutcomeSum[];
-  /** Models with fewer calls than these were left out. */
+  /** Whether models with fewer calls than these were left out. */
   hasMoreModels: boolean;
-  /** Older items that name a call or a session were left out. */
+  /** Whether older items that name a call or a session were left out. */
   hasMoreItems: boolean;
 }
 
@@ -59,82 +59,86 @@ export interface OutcomeSum extends Sums {
   label: string | null;
 }
 
-/** Figures of a cohort's latest calls and outcomes, which are all of them unless it is said. */
+/** Sums of a cohort's latest calls and outcomes; these are all of them if `cutAt` is null. */
 export interface LatestSums {
   sums: CohortSums;
-  /** Older calls and outcomes than this were left out; null: none since the time asked for. */
+  /** Calls and outcomes older than this were left out; null: none within the requested time. */
   cutAt: Date | null;
 }
 
 /** A cohort in a list. */
 export interface CohortLine {
   cohortId: string;
-  /** Null for one that only outcomes name. */
+  /** Null for a cohort that only outcomes name. */
   lastCallAt: Date | null;
-  /** Calls since the time asked for, at most as many as asked for, with what is known of their cost. */
+  /** Calls within the bounds; `priced` and `costNanos` are of those whose cost is known. */
   calls: { counted: number; priced: number; costNanos: bigint; isCut: boolean };
-  /** Items in the same way; conversions and revenue in billionths, revenue null when none came. */
+  /** Items within the bounds; both values in billionths, revenue null without revenue items. */
   outcomes: { conversionNanos: bigint; revenueNanos: bigint | null; isCut: boolean };
 }
 
-/** A page of a list: cohorts from a name on, in the order of names. */
+/** A page of a list of cohorts, sorted by name. */
 export interface CohortPage {
   lines: CohortLine[];
-  /** The name that the next page begins with. */
+  /** The first name of the next page. */
   next: string | undefined;
 }
 
-/** What of each cohort is counted: so much has to be read, however large it is. */
+/** The part of each cohort that is counted, which bounds how much is read of a large one. */
 export interface CohortBounds {
   since: Date | null;
-  /** Calls, and items of outcomes. */
+  /** The most calls, and the most items of outcomes. */
   most: number;
 }
 
-/** Where outcomes live, and where a cohort's calls are summed. Implemented in `src/cohorts/store/cohorts.ts`. */
+/**
+ * Stores outcomes, and sums them and the calls of cohorts. Implemented in
+ * `src/cohorts/store/cohorts.ts`.
+ */
 export interface CohortStore {
   /**
-   * Stores the items and tells how many are new. A repeat of the same post within 24 hours adds
-   * nothing, nor does an item whose id is known; either with other content is `idempotency_conflict`
-   * and stores nothing.
+   * Stores the items; `accepted` is the number of new ones. A repeat of the same post within 24
+   * hours adds nothing, nor does an item whose id exists; either with other content throws
+   * `idempotency_conflict` and stores nothing.
    */
   post(post: OutcomePost): Promise<{ accepted: number; repeated: boolean }>;
-  /** Sums in the order of the ids; zeros for a cohort that nobody has named yet. */
+  /** Returns sums in the order of the ids; zeros for a cohort without calls and outcomes. */
   read(accountId: number, cohortIds: readonly string[]): Promise<CohortSums[]>;
-  /** The same of the latest calls, and of outcomes that came since the oldest of these. */
+  /** Like `read`, for the latest calls and the outcomes posted since the oldest of them. */
   readLatest(
     accountId: number,
     cohortIds: readonly string[],
     bounds: CohortBounds,
   ): Promise<LatestSums[]>;
   /**
-   * The same of one cohort by model: of all calls, or of the latest and of the latest items since the
-   * oldest of these. An item belongs to the call that it names, else to its session's last call of the
-   * cohort before it, or the first after it.
+   * Returns one cohort's sums by model: of all calls, or with `bounds` of the latest calls and the
+   * latest items since the oldest of them. An item belongs to the call that it names, else to the
+   * last call of its session in the cohort before the item, else to the first one after it.
    */
   readModels(accountId: number, cohortId: string, bounds?: CohortBounds): Promise<CohortModels>;
-  /** Cohorts that calls or outcomes name, from this name on. */
+  /** Lists cohorts that calls or outcomes name, starting with the name `from`. */
   list(
     accountId: number,
     page: CohortBounds & { from: string; limit: number },
   ): Promise<CohortPage>;
 }
 
-/** What makes two posts the same. */
+/** Returns a hash that is equal for two posts with the same content. */
 export function outcomeHash({ cohortId, items }: Pick<OutcomePost, "cohortId" | "items">): string {
   return sha256Hex(JSON.stringify([
     cohortId,
     items.map(({ type, label, valueNanos, itemId, transactionId, sessionId }) => [
       ...[type, label, String(valueNanos), itemId],
-      // Items without have the hash of before there were any.
+      // Items without either keep the hash that they had before these fields existed.
       ...(transactionId === null && sessionId === null ? [] : [transactionId, sessionId]),
     ]),
   ]));
 }
 
 /**
- * The values of `conversions` in billionths, exactly as they stand in the body's text: `JSON.parse`
- * alone would make `0.1` something near it. The text has passed the contract.
+ * Returns the values of `conversions` in billionths, read from the digits in the body's text, since
+ * `JSON.parse` would round `0.1` to a binary fraction. The text must have been validated before.
+ * Throws faults that name the item.
  */
 export function outcomeValues(bodyText: string): bigint[] {
   const body = JSON.parse(bodyText, sourceOfValue) as { conversions: { value: string }[] };
@@ -152,7 +156,7 @@ export function outcomeValues(bodyText: string): bigint[] {
   });
 }
 
-/** The number's own text, which the engine hands to a reviver. */
+/** A `JSON.parse` reviver that returns a value's source text, which the engine passes to it. */
 function sourceOfValue(key: string, value: unknown, context?: { source?: string }): unknown {
   return key === "value" && typeof value === "number" ? context?.source ?? String(value) : value;
 }

@@ -9,7 +9,7 @@ interface Calls {
   figures: CohortFigures;
 }
 
-/** Every figure of the one cohort, or model, less that of the other. */
+/** Subtracts each figure of cohort, or model, `b` from that of `a`. */
 export function differencesOf(a: Calls, b: Calls): CohortDifferences {
   const sum = (of: (sums: FigureSums) => bigint) => ({
     difference: Number(of(a.sums) - of(b.sums)),

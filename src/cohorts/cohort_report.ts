@@ -10,11 +10,11 @@ import {
   ratioInterval,
 } from "./statistics.ts";
 
-/** Under so many calls, intervals of means say little. */
+/** With fewer calls than this, intervals of means are unreliable. */
 const smallSample = 30;
 const nanosPerUnit = 1e9;
 
-/** A figure with its interval, before it is written. */
+/** A figure with its interval, before formatting. */
 export interface Figure {
   at: number;
   interval: Interval | undefined;
@@ -35,7 +35,9 @@ export interface CohortFigures {
   revenuePerDollar: Figure | undefined;
 }
 
-/** The figures out of exact sums; how the intervals are made is said in `contracts/data/cohort.ts`. */
+/**
+ * Computes the figures from exact sums; `contracts/data/cohort.ts` names the intervals' methods.
+ */
 export function figuresOf(sums: FigureSums): CohortFigures {
   const cost = meanOf(sums.cost);
   const revenue = totalOf(sums.outcomes.filter(isRevenue));
@@ -62,7 +64,7 @@ export function figuresBody(sums: CohortSums, figures: CohortFigures): CohortFig
   };
 }
 
-/** The figures of any calls, without warnings. */
+/** Formats the figures of any set of calls, without warnings. */
 export function plainFigures(
   sums: FigureSums,
   figures: CohortFigures,
@@ -101,7 +103,7 @@ export function conversionsBody(outcomes: readonly OutcomeSum[]): CohortFiguresB
   ));
 }
 
-/** Nano-dollars that were computed, as a decimal string. */
+/** Rounds computed nano-dollars and writes them as a decimal string of dollars. */
 export function usdOf(nanos: number): string {
   return nanosToUsd(BigInt(Math.round(nanos)));
 }
@@ -110,12 +112,12 @@ export function usdInterval({ low95, high95 }: Interval): { low95: string; high9
   return { low95: usdOf(low95), high95: usdOf(high95) };
 }
 
-/** Billionths as the nearest number. */
+/** Converts billionths to the nearest number. */
 export function unitsOf(nanos: bigint): number {
   return Number(nanosToUsd(nanos));
 }
 
-/** None of what is measured here can be negative, so neither are the limits. */
+/** Cuts an interval off at 0: the quantities measured here can't be negative. */
 function aboveZero(interval: Interval | undefined): Interval | undefined {
   return interval && { ...interval, low95: Math.max(0, interval.low95) };
 }
@@ -148,7 +150,7 @@ function totalOf(outcomes: readonly OutcomeSum[]): Omit<OutcomeSum, "type" | "la
 
 function rateOf(conversions: number, interactions: number): Figure | undefined {
   if (interactions === 0) return undefined;
-  // Corrections can take more back than there was; a count below nothing has no interval.
+  // Corrections can exceed what was posted before; a negative count has no interval.
   const interval = conversions < 0 ? undefined : countInterval(conversions);
   return {
     at: conversions / interactions,
@@ -173,7 +175,7 @@ function costPerConversion(
   };
 }
 
-/** Revenue is taken for a compound Poisson sum: its variance is the sum of the squares. */
+/** Treats revenue as a compound Poisson sum, whose variance is the sum of the squares. */
 function revenuePerDollar(
   { cost: { sum } }: FigureSums,
   cost: Mean | undefined,
@@ -182,7 +184,7 @@ function revenuePerDollar(
   if (revenue.count === 0n || sum <= 0n) return undefined;
   const at = Number(revenue.sum) / Number(sum);
   const variance = cost && relativeVariance(cost);
-  // One sum posted for all says nothing of its spread.
+  // A single posted sum tells nothing about the spread.
   if (variance === undefined || revenue.count < 2n || revenue.sum <= 0n) {
     return { at, interval: undefined };
   }
@@ -190,7 +192,7 @@ function revenuePerDollar(
   return { at, interval: ratioInterval(at, variance + ofRevenue) };
 }
 
-/** Of the mean's estimate, relative to its square. */
+/** Returns the variance of a mean, divided by the square of the mean. */
 function relativeVariance({ mean, error }: Mean): number | undefined {
   return error === undefined || mean <= 0 ? undefined : (error / mean) ** 2;
 }
@@ -206,7 +208,7 @@ function warningsOf(sums: CohortSums, figures: CohortFigures): string[] {
   return [...warnings, ...callWarnings(sums), ...outcomeWarnings(sums, figures)];
 }
 
-/** What to mind when reading figures of these calls. */
+/** Returns warnings about how to read the figures of these calls. */
 export function callWarnings({ interactions, cost }: FigureSums): string[] {
   const warnings: string[] = [];
   const unknown = interactions - cost.count;
@@ -223,7 +225,7 @@ export function callWarnings({ interactions, cost }: FigureSums): string[] {
   return warnings;
 }
 
-/** What to mind when reading figures of these outcomes. */
+/** Returns warnings about how to read the figures of these outcomes. */
 export function outcomeWarnings(sums: FigureSums, figures: CohortFigures): string[] {
   const warnings: string[] = [];
   const misspelt = sums.outcomes.find((one) =>

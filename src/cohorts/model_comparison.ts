@@ -12,10 +12,12 @@ import {
 } from "./cohort_report.ts";
 import { shareInterval } from "./statistics.ts";
 
-/** The models that one answer lists, and the items that it counts; both are the first or latest. */
+/** The most models that one answer lists and items that it counts: top models, latest items. */
 export const modelBounds = { models: 100, items: 1_000_000 } as const;
 
-/** `by_model` and what belongs to it: figures of each model, and what they differ by from the first. */
+/**
+ * Builds `by_model` and its companions: each model's figures and their differences from the first.
+ */
 export function modelsBody(
   { models, unattributed, hasMoreModels, hasMoreItems }: CohortModels,
 ): CohortModelsBody {
@@ -43,7 +45,7 @@ interface ComparedModel {
   errorRate: Figure;
 }
 
-/** There is no model without calls. */
+/** Returns the share of failed calls; a listed model has at least one call to divide by. */
 function errorRateOf({ errors, interactions }: ModelSums): Figure {
   const [count, total] = [Number(errors), Number(interactions)];
   return { at: count / total, interval: shareInterval(count, total) };

@@ -6,7 +6,7 @@ export interface Interval {
   high95: number;
 }
 
-/** A mean with what is known of its spread; `error` is its standard error, absent below two values. */
+/** A mean and its spread; `error` is the standard error, undefined with fewer than two values. */
 export interface Mean {
   mean: number;
   error: number | undefined;
@@ -14,30 +14,30 @@ export interface Mean {
   freedom: number;
 }
 
-/** Undefined without values. */
+/** Returns the mean; undefined without values. */
 export function meanOf({ count, sum, sumOfSquares }: Sums): Mean | undefined {
   if (count === 0n) return undefined;
   const mean = Number(sum) / Number(count);
   if (count === 1n) return { mean, error: undefined, freedom: 0 };
-  // Exact up to here: of large values that differ by little nothing cancels.
+  // Exact up to here, so large values that differ by little lose no digits to cancellation.
   const spread = count * sumOfSquares - sum * sum;
   const variance = Number(spread) / Number(count * (count - 1n));
   return { mean, error: Math.sqrt(variance / Number(count)), freedom: Number(count - 1n) };
 }
 
-/** By Student's t. */
+/** Returns the mean's interval by Student's t. */
 export function meanInterval(mean: Mean | undefined): Interval | undefined {
   if (mean?.error === undefined) return undefined;
   const reach = studentT975(mean.freedom) * mean.error;
   return { low95: mean.mean - reach, high95: mean.mean + reach };
 }
 
-/** Of the difference `a` − `b`, by Welch's t. */
+/** Returns the interval of the difference `a` − `b`, by Welch's t. */
 export function welchInterval(a: Mean | undefined, b: Mean | undefined): Interval | undefined {
   if (a?.error === undefined || b?.error === undefined) return undefined;
   const difference = a.mean - b.mean;
   const [first, second] = [a.error ** 2, b.error ** 2];
-  // Without any spread the difference is what it is.
+  // Without any spread the interval is the difference itself.
   if (first + second === 0) return { low95: difference, high95: difference };
   const freedom = (first + second) ** 2 /
     (first ** 2 / a.freedom + second ** 2 / b.freedom);
@@ -45,33 +45,37 @@ export function welchInterval(a: Mean | undefined, b: Mean | undefined): Interva
   return { low95: difference - reach, high95: difference + reach };
 }
 
-/** Of what a Poisson count stands for, by Byar's approximation; the count need not be whole. */
+/**
+ * Returns the interval of a Poisson distribution's mean from one observed count, by Byar's
+ * approximation. The count may be fractional.
+ */
 export function countInterval(count: number): Interval {
   const bound = (at: number, sign: number) =>
     at * (1 - 1 / (9 * at) + sign * normal975 / (3 * Math.sqrt(at))) ** 3;
   return { low95: count > 0 ? Math.max(0, bound(count, -1)) : 0, high95: bound(count + 1, 1) };
 }
 
-/** Of the share that `count` out of `total` > 0 stand for, by Wilson's score. */
+/** Returns the interval of the proportion `count` of `total` > 0, by Wilson's score. */
 export function shareInterval(count: number, total: number): Interval {
   const share = count / total;
   const square = normal975 ** 2 / total;
   const middle = (share + square / 2) / (1 + square);
   const reach = normal975 / (1 + square) *
     Math.sqrt((share * (1 - share) + square / 4) / total);
-  // At the ends the score's limit is the end itself.
+  // At 0 and 1 the exact limit is 0 or 1; this avoids a rounding error.
   return {
     low95: count === 0 ? 0 : middle - reach,
     high95: count === total ? 1 : middle + reach,
   };
 }
 
-/** An interval that reaches further to each side says nothing, and soon is more than a number holds. */
+/** The most that a ratio's limits may differ from it, as a factor: wider intervals say nothing, and
+ * soon overflow. */
 const mostFactor = 1e6;
 
 /**
- * Of a positive ratio whose logarithm has this variance; undefined where that is next to nothing
- * known, as where corrections leave a cent of what was posted.
+ * Returns the interval of a positive ratio whose logarithm has this variance. Undefined where it
+ * would be uselessly wide, e.g. where corrections leave a cent of the posted revenue.
  */
 export function ratioInterval(ratio: number, logVariance: number): Interval | undefined {
   const factor = Math.exp(normal975 * Math.sqrt(logVariance));
@@ -79,9 +83,9 @@ export function ratioInterval(ratio: number, logVariance: number): Interval | un
 }
 
 /**
- * Of the difference of two figures, out of their own intervals, which may be lopsided (MOVER: Zou
- * and Donner 2008, "Construction of confidence limits about effect measures"); of two shares with
- * Wilson's limits this is Newcombe's interval.
+ * Returns the interval of the difference of two figures from their own intervals, which may be
+ * asymmetric (MOVER: Zou and Donner 2008, "Construction of confidence limits about effect
+ * measures"). For two proportions with Wilson's limits this is Newcombe's interval.
  */
 export function differenceInterval(
   a: { at: number; interval: Interval | undefined },

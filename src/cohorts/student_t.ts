@@ -1,6 +1,6 @@
 /**
- * The 97.5 % quantile of Student's t, by which two-sided 95 % intervals are made. `freedom` > 0
- * need not be whole (Welch). Beyond a million it is the normal distribution's.
+ * Returns the 97.5 % quantile of Student's t, which two-sided 95 % intervals use. `freedom` > 0 may
+ * be fractional (Welch). Above a million it is the normal distribution's quantile.
  */
 export function studentT975(freedom: number): number {
   if (freedom > 1e6) return normal975;
@@ -23,9 +23,9 @@ function twoSided(t: number, freedom: number): number {
   return incompleteBeta(freedom / (freedom + t * t), freedom / 2, 0.5);
 }
 
-/** The regularised incomplete beta function by its continued fraction (DLMF 8.17.22). */
+/** Computes the regularised incomplete beta function by its continued fraction (DLMF 8.17.22). */
 function incompleteBeta(x: number, a: number, b: number): number {
-  // On the other side of this point the fraction of the mirrored function converges faster.
+  // Beyond this point the fraction of the mirrored function converges faster.
   if (x > (a + 1) / (a + b + 2)) return 1 - incompleteBeta(1 - x, b, a);
   const front = Math.exp(
     a * Math.log(x) + b * Math.log1p(-x) - Math.log(a) - (logGamma(a) + logGamma(b) -
@@ -34,7 +34,7 @@ function incompleteBeta(x: number, a: number, b: number): number {
   return front * continuedFraction(x, a, b);
 }
 
-/** Modified Lentz; the denominators stay away from 0 for all that is asked here. */
+/** By the modified Lentz method; for the arguments used here, no denominator comes near 0. */
 function continuedFraction(x: number, a: number, b: number): number {
   let c = 1;
   let d = 1 / (1 - (a + b) * x / (a + 1));
@@ -53,7 +53,7 @@ function continuedFraction(x: number, a: number, b: number): number {
   return value;
 }
 
-/** Logarithm of the gamma function for x > 0: Stirling's series, from 10 on. */
+/** Logarithm of the gamma function for x > 0: shifted to x ≥ 10, then Stirling's series. */
 function logGamma(x: number): number {
   let shift = 0;
   let at = x;

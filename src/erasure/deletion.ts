@@ -10,7 +10,7 @@ export type DataTable = typeof dataTables[number];
  * one selector. A table without a selector's column has no matching rows.
  */
 export interface Selectors {
-  /** Times of `created_at`, half-open. */
+  /** A half-open span of `created_at`. */
   start?: Date;
   end?: Date;
   transactionIds?: readonly string[];
@@ -18,7 +18,7 @@ export interface Selectors {
   userIds?: readonly string[];
 }
 
-/** Names the kinds of selectors without their values: the audit log is never erased. */
+/** Returns the kinds of selectors without their values: the audit log is never erased. */
 export function selectorKinds(
   { userIds, sessionIds, transactionIds, start, end }: Selectors,
 ): string {
@@ -32,7 +32,7 @@ export function selectorKinds(
   ].join(", ");
 }
 
-/** A requested deletion; rows made after `requestedAt` stay. */
+/** A requested deletion; rows created after `requestedAt` stay. */
 export interface DeletionRequest {
   deletionId: string;
   accountId: number;
@@ -40,17 +40,17 @@ export interface DeletionRequest {
   selectors: Selectors;
   reason: string | null;
   requestedAt: Date;
-  /** Noted in the transaction that stores the request. */
+  /** Written to the audit log in the transaction that stores the request. */
   audit?: AuditNote;
 }
 
-/** Where a page of deletions ends. */
+/** The last deletion of a page. */
 export interface DeletionCursor {
   requestedAt: Date;
   deletionId: string;
 }
 
-/** Rows of each table that callers know. */
+/** Number of rows by table. */
 export type DeletionCounts = Readonly<Record<DataTable, number>>;
 
 export const noCounts: DeletionCounts = { interactions: 0, eval_runs: 0, eval_results: 0 };
@@ -62,14 +62,14 @@ export function totalOf(counts: DeletionCounts): number {
 /** `failed` is not used yet: each deletion is retried until it is done. */
 export type DeletionState = "queued" | "running" | "done" | "failed";
 
-/** A deletion as its account sees it; once done it is the receipt. */
+/** A deletion as its account sees it; once done, it is the receipt. */
 export interface Deletion {
   deletionId: string;
   accountId: number;
   state: DeletionState;
-  /** Erased so far. */
+  /** Rows erased so far. */
   counts: DeletionCounts;
-  /** Matching rows when it was requested; null before they are counted. */
+  /** Matching rows when work on it began; null before that. */
   expectedCount: number | null;
   selectorsHash: string;
   reason: string | null;
@@ -78,20 +78,22 @@ export interface Deletion {
   attempts: number;
 }
 
-/** A deletion that this process works on. `selectors` is null for one restored from its tombstone. */
+/**
+ * A deletion that this process works on. `selectors` is null for one restored from its tombstone.
+ */
 export interface ClaimedDeletion {
   tombstone: Tombstone;
   selectors: Selectors | null;
 }
 
 export interface ErasedBatch {
-  /** Nothing was left to erase. */
+  /** Whether nothing is left to erase. */
   isLast: boolean;
-  /** Calls that are gone now. */
+  /** The erased calls. */
   transactionIds: readonly string[];
   /**
-   * No call that matches and is older than this is left, or of evaluations no row; undefined when the
-   * batch found none.
+   * Every matching call older than this is erased or, once no call is left, every matching row of
+   * evaluations. Undefined when the batch found none.
    */
   reached?: Date | undefined;
 }
@@ -103,7 +105,7 @@ export interface ErasedSpan {
   to: Date;
 }
 
-/** What any process erased since the last read. */
+/** Deletions and erased calls, by any process, since the last read. */
 export interface ErasureFeed {
   tombstones: readonly Tombstone[];
   transactionIds: readonly string[];
@@ -111,54 +113,57 @@ export interface ErasureFeed {
 
 /** Stores deletions and erases rows. Implemented in `src/erasure/store/deletions.ts`. */
 export interface DeletionStore {
-  /** How many rows the request matches now. */
+  /** Counts the rows that the request matches now. */
   count(request: DeletionRequest): Promise<DeletionCounts>;
   /**
    * Stores request and tombstone; from then on no process writes a matching call. `claimed`: this
-   * process works on it; `queued`, the default: it waits for `claim`, or `rate_limit_exceeded` is
-   * thrown where too many of the account wait.
+   * process works on it; `queued`, the default: it waits for `claim`. Throws `rate_limit_exceeded`
+   * instead of queueing it when too many deletions of the account wait.
    */
   add(request: DeletionRequest, as?: "queued" | "claimed"): Promise<Tombstone>;
-  /** Adds a tombstone that a restored backup has lost, and queues it; false: it is there. */
+  /** Adds a tombstone that a restored backup lacks, and queues it; false if it exists already. */
   restore(tombstone: Tombstone): Promise<boolean>;
   /**
-   * Claims a deletion that nobody works on, none of these and of none of these accounts: the oldest
-   * of the account that had the fewest of late.
+   * Claims a deletion that nobody works on, except these deletions and those of these accounts.
+   * Takes the oldest deletion of the account with the fewest recent ones.
    */
   claim(
     except?: { deletions?: readonly string[]; accounts?: readonly number[] },
   ): Promise<ClaimedDeletion | undefined>;
-  /** Renews this process's claims; gives the ids of those that hold. */
+  /** Renews this process's claims; returns the ids of the deletions that it still holds. */
   renew(deletionIds: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Gives back one that failed; nobody claims it for a while, longer after each attempt. */
+  /**
+   * Releases a deletion that failed; it can't be claimed for a while, longer after each attempt.
+   */
   postpone(deletionId: string): Promise<void>;
-  /** Gives one back, to be claimed at once. */
+  /** Releases a deletion, which can be claimed again at once. */
   release(deletionId: string): Promise<void>;
-  /** Notes how many rows a deletion that begins will erase. */
+  /** Stores how many rows the deletion will erase, unless that is stored already. */
   expect(deletion: ClaimedDeletion): Promise<void>;
   /**
-   * Erases and counts some rows, the oldest calls first, and everything that belongs to them. `from`:
-   * looks for no row older than this, nor for what has no row, as the first step and the last one do.
+   * Erases and counts some rows, the oldest calls first, and everything that belongs to them. With
+   * `from`, it looks neither for older rows nor for data of calls without a row; the first and the
+   * last step, without `from`, look for both.
    */
   eraseBatch(deletion: ClaimedDeletion, from?: Date): Promise<ErasedBatch>;
-  /** Undefined when no row was erased. */
+  /** Returns the span of the erased rows; undefined when no row was erased. */
   erasedSpan(deletionId: string): Promise<ErasedSpan | undefined>;
-  /** Turns it into its receipt; forgets the selectors. */
+  /** Turns a deletion into its receipt, which no longer has the selectors. */
   finish(deletionId: string): Promise<void>;
-  /** Undefined when the account has no such deletion. */
+  /** Returns a deletion; undefined when the account has no such deletion. */
   find(accountId: number, deletionId: string): Promise<Deletion | undefined>;
-  /** The latest first; those behind `after`. */
+  /** Lists deletions, the latest first, starting after `after`. */
   list(accountId: number, page: { limit: number; after?: DeletionCursor }): Promise<Deletion[]>;
   waiting(): Promise<{ count: number; oldest: Date | null }>;
-  /** Reads what was erased, each time from where the last read ended. */
+  /** Opens a feed of erasures; each read continues where the last one ended. */
   changeFeed(): { next(): Promise<ErasureFeed> };
   /** Removes feed entries that no process can still need. */
   sweep(): Promise<void>;
 }
 
 /**
- * Removes export files that may hold erased rows: those of the account whose tables and span overlap
- * these, both ends included. A running job starts again. Returns the number of jobs.
+ * Removes export files that may hold erased rows, i.e. those of the account whose tables and span
+ * overlap `rows`, both ends included. A running job starts again. Returns the number of jobs.
  */
 export interface ExportEraser {
   eraseExports(

@@ -1,6 +1,6 @@
 import { type Deletion, totalOf } from "./deletion.ts";
 
-/** A deletion as its account sees it: how far it is, and once it is done its receipt. */
+/** Returns a deletion as its account sees it: its progress and, once it is done, its receipt. */
 export function deletionBody(deletion: Deletion) {
   const { counts, reason, completedAt } = deletion;
   return {

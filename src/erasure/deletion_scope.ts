@@ -4,7 +4,7 @@ import type { Selectors } from "./deletion.ts";
 import { Fault } from "../shared/fault.ts";
 import { timeSpan } from "../shared/time_span.ts";
 
-/** The selectors of both forms of the API together. */
+/** The selectors of `DELETE /api/v1/data` and `POST /api/v1/data` together. */
 export const selectionRequest = deletionRequest.pick({
   tables: true,
   start_date: true,
@@ -13,20 +13,20 @@ export const selectionRequest = deletionRequest.pick({
   session_ids: true,
 }).extend({ user_id: erasureRequest.shape.user_id });
 
-/** Why, for the receipt. */
+/** The reason that the receipt quotes. */
 export const erasureReason = erasureRequest.shape.reason;
 
-/** The selectors of `DELETE /api/v1/data`. Throws faults that name the field. */
+/** Reads the selectors of `DELETE /api/v1/data`. Throws faults that name the field. */
 export function deletionSelectors(body: z.output<typeof deletionRequest>): Selectors {
   return atLeastOne(body, ["start_date", "end_date", "transaction_ids", "session_ids"]);
 }
 
-/** The selectors of `POST /api/v1/data`. Throws faults that name the field. */
+/** Reads the selectors of `POST /api/v1/data`. Throws faults that name the field. */
 export function erasureSelectors(body: z.output<typeof erasureRequest>): Selectors {
   return atLeastOne(body, ["user_id", "transaction_ids"]);
 }
 
-/** The selectors of a request that may name any of them. Throws faults that name the field. */
+/** Reads selectors of any kind. Throws faults that name the field. */
 export function anySelectors(body: z.output<typeof selectionRequest>): Selectors {
   return atLeastOne(body, [
     "user_id",
@@ -57,7 +57,7 @@ function selectorsOf(asked: Asked): Selectors {
   };
 }
 
-/** An empty list is no selector: it must not match everything. */
+/** Leaves out an empty list: as a selector it would match everything. */
 function listed<Name extends string>(
   name: Name,
   ids: readonly string[] | undefined,

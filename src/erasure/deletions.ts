@@ -16,13 +16,13 @@ import { Fault, messageOf, overLimit } from "../shared/fault.ts";
 import type { ErasureIndex, Erasures } from "./erasures.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 
-/** What a caller asks to have erased. */
+/** A deletion that a caller requests. */
 export interface WantedDeletion {
   accountId: number;
   tables: readonly DataTable[];
   selectors: Selectors;
   reason: string | null;
-  /** The entry of the audit log, made with the deletion's id. */
+  /** Builds the entry of the audit log from the deletion's id. */
   audit?: (deletionId: string) => AuditNote;
 }
 
@@ -30,7 +30,7 @@ export interface DeletionsDeps {
   store: DeletionStore;
   erasures: Pick<Erasures, "refresh">;
   exports: ExportEraser | undefined;
-  /** Resolves when every call answered so far is in the store; throws when the store is away. */
+  /** Resolves when every call answered so far is stored; throws when the store is unavailable. */
   flushRecords: (options: { timeoutMs: number }) => Promise<void>;
   index: Pick<ErasureIndex, "arrivalOf">;
   clock: Clock;
@@ -38,17 +38,17 @@ export interface DeletionsDeps {
   log: Pick<Log, "info" | "warn">;
 }
 
-/** A deletion waits for pending records as long as it takes. */
+/** A deletion waits for pending records for as long as it takes. */
 const noLimit = { timeoutMs: Infinity };
-/** Queued deletions under way at once, of as many accounts. */
+/** Queued deletions under way at once, each of another account. */
 const jobsAtOnce = 3;
-/** Batches at once, of all deletions: the rest of the database's time is for other work. */
+/** Concurrent batches of all deletions together, which leaves the database time for other work. */
 const stepsAtOnce = 2;
-/** Waiting requests of one account that erase or count before they answer. */
+/** Waiting requests of one account that erase or count rows before they are answered. */
 const requestsWaiting = 64;
 
 interface Erasing extends ClaimedDeletion {
-  /** Its request waits for the receipt, so it takes no place of the queued ones. */
+  /** Its request waits for the receipt, so it doesn't count toward `jobsAtOnce`. */
   isAwaited?: boolean;
 }
 
@@ -76,14 +76,14 @@ export class Deletions {
     });
   }
 
-  /** How many are not done, and how long the oldest has waited, as the job saw it last. */
+  /** Number of unfinished deletions, and how long the oldest has waited, as of the last claim. */
   get waiting(): { count: number; seconds: number } {
     const { count, oldest } = this.#waiting;
     const ms = oldest === null ? 0 : this.#deps.clock.now().getTime() - oldest.getTime();
     return { count, seconds: Math.max(0, ms / 1000) };
   }
 
-  /** Counts matching rows without erasing any. Includes every call answered before. */
+  /** Counts matching rows, including those of every call answered so far, without erasing any. */
   async count(wanted: WantedDeletion): Promise<DeletionCounts> {
     return await this.#requests.run(String(wanted.accountId), async () => {
       await this.#deps.flushRecords(noLimit);
@@ -92,8 +92,8 @@ export class Deletions {
   }
 
   /**
-   * Erases now and returns the receipt. Throws `store_unavailable` when the store goes away in the
-   * middle; then the rest is erased as soon as it is back.
+   * Erases now and returns the receipt. Throws `store_unavailable` when the store becomes
+   * unavailable midway; the rest is then erased as soon as it is back.
    */
   erase(wanted: WantedDeletion): Promise<Deletion> {
     return this.#requests.run(String(wanted.accountId), () => this.#eraseNow(wanted));
@@ -112,13 +112,13 @@ export class Deletions {
     return (await store.find(wanted.accountId, request.deletionId))!;
   }
 
-  /** Stores the request for a job and returns its id. From now on no matching call is written. */
+  /** Queues the request and returns its id. From then on no matching call is written. */
   async queue(wanted: WantedDeletion): Promise<string> {
     // Records of calls answered before must be rows, so that they are erased and counted.
     await this.#deps.flushRecords(noLimit);
     const request = this.#request(wanted);
     await this.#deps.store.add(request);
-    // Drops what this process has of it in memory.
+    // Drops what this process holds in memory of the matching calls.
     await this.#deps.erasures.refresh();
     this.#queue.wake();
     return request.deletionId;
@@ -128,17 +128,17 @@ export class Deletions {
     return this.#deps.store.find(accountId, deletionId);
   }
 
-  /** The latest first; those behind `after`. */
+  /** Lists deletions, the latest first, starting after `after`. */
   list(...asked: Parameters<DeletionStore["list"]>): Promise<Deletion[]> {
     return this.#deps.store.list(...asked);
   }
 
-  /** Claims what waits; a background job. */
+  /** Claims waiting deletions. To be called by a background job. */
   tick(): Promise<void> {
     return this.#queue.tick();
   }
 
-  /** Ends after the step under way; what is left is given back. */
+  /** Stops after the steps under way, and releases unfinished deletions. */
   close(): Promise<void> {
     return this.#queue.close(Infinity);
   }
@@ -161,7 +161,7 @@ export class Deletions {
     return {
       ...wanted,
       deletionId,
-      // As the calls that it is to cover.
+      // Recorded like the arrival of a call, to cover every call so far.
       requestedAt: index.arrivalOf(wanted.accountId, now),
       ...(audit ? { audit: audit(deletionId) } : {}),
     };
@@ -177,7 +177,7 @@ export class Deletions {
       if (!deletion.isAwaited && !signal.aborted) {
         log.warn("a deletion failed", { deletion: deletionId, reason: messageOf(thrown) });
       }
-      // With the store away the claim expires by itself.
+      // With the store unavailable this fails too; the claim then expires.
       await (signal.aborted ? store.release(deletionId) : store.postpone(deletionId)).catch(
         () => {},
       );
@@ -185,7 +185,7 @@ export class Deletions {
     }
   }
 
-  /** Safe to repeat from any point. */
+  /** Erases all rows. Can be interrupted at any point and repeated. */
   async #eraseAll(deletion: ClaimedDeletion, signal: AbortSignal): Promise<void> {
     const { store, erasures, exports, flushRecords, log } = this.#deps;
     const { deletionId, accountId } = deletion.tombstone;
@@ -202,7 +202,7 @@ export class Deletions {
       const step = () => store.eraseBatch(deletion, from);
       const { isLast, reached } = await this.#steps.run(String(accountId), step);
       if (isLast && from === undefined) break;
-      // From the beginning a step reads the account's other calls again: only the last one does.
+      // A step without `from` has to read past the account's other calls: only the last one does.
       from = isLast ? undefined : reached ?? from;
     }
     const span = await store.erasedSpan(deletionId);
@@ -224,7 +224,7 @@ function manyRequests(): Fault {
   );
 }
 
-/** Tells the caller where to follow the rest. */
+/** Replaces a fault of the store by one that says where to follow the deletion. */
 function goesOn(thrown: unknown, deletionId: string): unknown {
   if (!(thrown instanceof Fault) || thrown.code !== "store_unavailable") return thrown;
   return new Fault("store_unavailable", {

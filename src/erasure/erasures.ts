@@ -4,36 +4,36 @@ import type { DeletionStore } from "./deletion.ts";
 import { covers, type Tombstone } from "./tombstone.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 
-/** Tells whether a call was erased. Built first: both the writers and the eraser depend on it. */
+/** Tells whether a call was erased. It is built before its users, the writers and the eraser. */
 export interface ErasureIndex {
   /** Whether a call that arrived since this process started is erased. */
   covers(call: SelectableCall): boolean;
-  /** These calls were erased while they were under way, and were not written. */
+  /** Reports calls that were not written, since they were erased while they were under way. */
   dropped(transactionIds: readonly string[]): Promise<void>;
   /** Adds a listener for dropped calls; `dropped` waits for it. */
   onDropped(listener: (transactionIds: readonly string[]) => Promise<void>): void;
-  /** Adds tombstones; a call that was under way when one was made may end after it. */
+  /** Adds tombstones, which also apply to calls that are under way and end later. */
   add(tombstones: readonly Tombstone[]): void;
   /**
-   * The time that a call is recorded with which arrived at `at`. It is after the account's deletions
-   * that this process had read by then, even if their clock is ahead or this one was set back (by an
-   * hour at most): else they would cover the record of a later call.
+   * Returns the time to record for a call that arrived at `at`. It is later than the account's
+   * deletions that this process had read by then, even if their clock is ahead or this one was set
+   * back (by an hour at most). Otherwise they would cover the record of a later call.
    */
   arrivalOf(accountId: number, at: Arrival): Date;
-  /** Drops tombstones that no call under way can be older than. */
+  /** Drops tombstones that are older than any call under way. */
   prune(): void;
 }
 
 /** A moment by this process's two clocks. */
 export interface Arrival {
   readonly arrivedAt: Date;
-  /** Of the monotonic clock, which decides what came first. */
+  /** By the monotonic clock, which decides the order. */
   readonly arrivedMs: number;
 }
 
-/** Clocks that are further apart are broken. */
+/** A larger difference is ignored: one of the clocks must be broken. */
 const clocksApartMs = 60 * 60 * 1000;
-/** No call takes longer. */
+/** Longer than any call takes. */
 const rememberMs = 24 * 60 * 60 * 1000;
 const dropsRemembered = 10_000;
 
@@ -68,7 +68,7 @@ export function createErasureIndex(clock: Clock): ErasureIndex {
   };
 }
 
-/** The deletions that later calls of their accounts stand behind. */
+/** The latest deletion of each account, which calls that arrive later must be recorded after. */
 class LatestDeletions {
   /** By account; `knownMs` is of the monotonic clock. */
   readonly #latest = new Map<number, { beforeMs: number; knownMs: number }>();
@@ -80,7 +80,7 @@ class LatestDeletions {
     if (transactionIds !== null) return;
     const beforeMs = before.getTime();
     const latest = this.#latest.get(accountId);
-    // Calls that arrived since the earlier one was read are recorded as after both.
+    // Calls that arrived since the other deletion was read are recorded as later than both.
     if (latest !== undefined && latest.beforeMs >= beforeMs) return;
     this.#latest.set(accountId, { beforeMs, knownMs: this.clock.monotonicMs() });
   }
@@ -102,24 +102,24 @@ class LatestDeletions {
 }
 
 /**
- * Follows what any process erases, and removes it from this process's memory, journal and stored
- * replays.
+ * Follows the erasures of all processes, and removes the erased data from this process's memory,
+ * journal and stored replays.
  */
 export interface Erasures {
-  /** Reads the feed of erasures; when it resolves, this process has forgotten what was erased. */
+  /** Reads the feed of erasures; once it resolves, this process holds no erased data. */
   refresh(): Promise<void>;
 }
 
 export interface ErasureDeps {
   index: ErasureIndex;
   store: Pick<DeletionStore, "changeFeed">;
-  /** Keeps tombstones where a restored store doesn't lose them. */
+  /** Stores tombstones outside the database, so that restoring a backup doesn't lose them. */
   keep: (tombstones: readonly Tombstone[]) => Promise<void>;
-  /** Removes records that the store has refused from beside the journal, of whichever age. */
+  /** Removes erased records, however old, from those that the store rejected. */
   eraseRejected: (tombstones: readonly Tombstone[]) => Promise<void>;
   /** Removes these calls from caches and stored replays. */
   forget: (transactionIds: readonly string[]) => Promise<void>;
-  /** Removes records from the journal that the store has, or that were erased. */
+  /** Removes records that are stored or were erased from the journal. */
   compactJournal: () => Promise<void>;
 }
 
@@ -128,12 +128,12 @@ export function createErasures(deps: ErasureDeps): Erasures {
   const reader = deps.store.changeFeed();
   let refreshing: Promise<void> = Promise.resolve();
   let tidiesDue = 0;
-  /** Read, and not yet seen through to the disk. */
+  /** Tombstones that were read but are not on disk yet. */
   let unkept: readonly Tombstone[] = [];
 
   async function forget(transactionIds: readonly string[]): Promise<void> {
     await deps.forget(transactionIds);
-    // Once more a moment later: a record is open in the journal until its writer has come back.
+    // And again with the next poll: a record stays open in the journal until its writer is done.
     tidiesDue = 2;
   }
 
@@ -141,7 +141,8 @@ export function createErasures(deps: ErasureDeps): Erasures {
     for (;;) {
       if (unkept.length > 0) {
         await deps.keep(unkept);
-        // The index has none of before this process started, and the records may be older.
+        // The index can't be used: it has no tombstones from before this process started, while
+        // rejected records may be older.
         await deps.eraseRejected(unkept);
         unkept = [];
       }
@@ -161,7 +162,7 @@ export function createErasures(deps: ErasureDeps): Erasures {
   index.onDropped(forget);
   return {
     refresh() {
-      // One after the other: each has seen all that was there when it was asked.
+      // One after the other, so that each reads everything that existed when it was requested.
       refreshing = refreshing.catch(() => {}).then(pollFeed);
       return refreshing;
     },

@@ -1,14 +1,14 @@
 /** Erases records that are older than the operator wants to keep them. */
 export interface RetentionStore {
-  /** Makes the partitions of this month and the two after it. */
+  /** Creates the partitions of this month and the two after it. */
   ensurePartitions(now: Date): Promise<void>;
   /**
-   * Erases what callers and models said before `limit`: payloads, their media, kept answers and
-   * what graders wrote. Usage rows stay. Undefined when another process is doing it.
+   * Erases the texts of callers and models from before `limit`: payloads, their media, stored
+   * responses and graders' details. Usage rows stay. Undefined when another process is doing it.
    */
   erasePayloads(limit: Date): Promise<ErasedPayloads | undefined>;
   /**
-   * Erases usage rows of before `limit` with all that hangs on them, and evaluations.
+   * Erases usage rows from before `limit` with everything that belongs to them, and evaluations.
    * Undefined when another process is doing it.
    */
   eraseUsage(limit: Date): Promise<ErasedUsage | undefined>;
@@ -25,20 +25,22 @@ export interface RejectedRetention {
 export interface StoredMonth {
   /** Its first moment. */
   month: Date;
-  /** What its usage rows and its payloads take on disk, indexes included. */
+  /** Bytes of its usage rows and its payloads on disk, indexes included. */
   usageBytes: number;
   payloadBytes: number;
 }
 
-/** What there is to be kept or erased. */
+/** The months and calls that are stored. */
 export interface PartitionsInUse {
-  /** The latest first. */
+  /** Lists the months, the latest first. */
   list(): Promise<StoredMonth[]>;
-  /** The first call of an account that is still stored; undefined without any. */
+  /** Returns the time of an account's oldest stored call; undefined without any. */
   oldestCall(accountId: number): Promise<Date | undefined>;
 }
 
-/** Counts of rows; rows of dropped partitions are not counted, their partitions are. */
+/**
+ * Counts of rows. Of dropped partitions, `partitions` counts the partitions instead of the rows.
+ */
 export interface ErasedPayloads {
   partitions: number;
   payloads: number;

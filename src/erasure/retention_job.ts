@@ -3,7 +3,7 @@ import type { Log } from "../base/log.ts";
 import { dayMs } from "../shared/time_span.ts";
 import type { RejectedRetention, RetentionStore } from "./retention.ts";
 
-/** How often partitions are made ahead and old records erased. */
+/** How often partitions are created ahead and old records erased. */
 export const retentionEveryMs = 60 * 60 * 1000;
 
 /** The first run comes soon, for processes that don't live for an hour. */

@@ -3,34 +3,36 @@ import type { SelectableCall } from "../shared/interaction.ts";
 import type { DataTable, Selectors } from "./deletion.ts";
 
 /**
- * What a deletion leaves behind, for good: it says which calls must not be written any more,
- * without naming people or sessions in clear.
+ * The permanent trace of a deletion. It tells which calls must not be written any more, without
+ * having the ids of users or sessions in clear.
  */
 export interface Tombstone {
   deletionId: string;
   accountId: number;
   tables: readonly DataTable[];
-  /** Calls that arrived later are others. */
+  /** Calls that arrived later aren't covered. */
   before: Date;
-  /** Half-open, as the selectors. */
+  /** Half-open, like the selectors. */
   start: Date | null;
   end: Date | null;
   transactionIds: readonly string[] | null;
-  /** In front of what is hashed; another one for each tombstone. */
+  /** Put in front of each value that is hashed; every tombstone has its own. */
   salt: string;
   sessionHashes: readonly string[] | null;
   userHashes: readonly string[] | null;
   selectorsHash: string;
 }
 
-/** Which rows a deletion covers, with the ids in clear while they are known: indexes need them. */
+/**
+ * The rows that a deletion covers, with the ids in clear while they are known: indexes need them.
+ */
 export interface ErasureScope {
   tombstone: Tombstone;
   sessionIds: readonly string[] | undefined;
   userIds: readonly string[] | undefined;
 }
 
-/** The tombstone of a deletion; `salt` is fresh and random. */
+/** Builds the tombstone of a deletion; `salt` must be fresh and random. */
 export function tombstoneOf(deletion: {
   deletionId: string;
   accountId: number;
@@ -71,13 +73,13 @@ export function covers(tombstone: Tombstone, call: SelectableCall): boolean {
     isOneOf(tombstone.userHashes, call.userId);
 }
 
-/** SHA-256 of salt and value, as hex; `sha256(convert_to(salt || value, 'UTF8'))` in SQL. */
+/** Returns the SHA-256 of salt and value, as hex; the same as `hashOf` in `erasure_sql.ts`. */
 export function saltedHash(salt: string, value: string): string {
   return sha256Hex(salt + value);
 }
 
 /**
- * The receipt's `selectors_hash`: SHA-256, as hex, of the JSON text of what was asked for, with
+ * Returns the receipt's `selectors_hash`: SHA-256, as hex, of the JSON text of the request, with
  * these members in this order, lists sorted and without duplicates, absent members left out:
  * `account_id`, `tables`, `start_date`, `end_date` (as 2026-11-21T09:00:00.000Z),
  * `transaction_ids`, `session_ids`, `user_ids`.

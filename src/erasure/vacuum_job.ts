@@ -1,20 +1,23 @@
 import type { Log } from "../base/log.ts";
 import type { VacuumReport, VacuumStore } from "./vacuum.ts";
 
-/** Rewrites files that may hold erased text; never twice at once. */
+/** Rewrites files that may hold erased text; only one scrub runs at a time. */
 export interface VacuumJob {
   all(): Promise<VacuumReport>;
-  /** A job: scrubs what was erased lately when the service is quiet or the time is up. */
+  /** Scrubs recent erasures once the service is quiet or the time is up. To be called as a job. */
   whenQuiet(): Promise<void>;
-  /** A job where an operator scrubs: only measures for how long it has been due. */
+  /** Only measures how long a scrub has been due. To be called as a job where operators scrub. */
   look(): Promise<void>;
-  /** How long erased text may have been in files, as a job saw it last; 0: it is in none. */
+  /** How long a scrub has been due, as of the last job; 0: none is due. */
   readonly dueSeconds: number;
 }
 
-/** Erased text leaves all files within ten minutes; the physical purge takes part of that time. */
+/**
+ * How long a scrub waits for a quiet moment at most: erased text must be gone from all files within
+ * ten minutes, and the scrub itself takes part of that time.
+ */
 const lockWaitSeconds = 8 * 60;
-/** Waits for further deletions, so that one scrub serves them all. */
+/** How long a scrub waits for further deletions, so that it serves them all. */
 const leastSeconds = 10;
 
 export function createVacuumJob({ store, before, log }: {

@@ -20,12 +20,12 @@ import { createVacuumJob, type VacuumJob } from "./vacuum_job.ts";
 
 export interface ErasureOptions {
   database: Database;
-  /** Where interactions stand; `database` unless it is configured. */
+  /** The database of interactions; `database` unless another one is configured. */
   analytics: Database;
   analyticsStore: AnalyticsStore;
-  /** Where this process keeps its tombstones. */
+  /** The directory of this process's tombstone file. */
   processDir: string;
-  /** Names this process in claims, over restarts. */
+  /** Identifies this process in claims; stays the same over restarts. */
   processId: string;
   clock: Clock;
   log: Log;
@@ -33,7 +33,7 @@ export interface ErasureOptions {
   erasureIndex: ErasureIndex;
   journal: Pick<Journal, "compact" | "eraseRejected" | "removeUnreadable">;
   flushRecords: FlushRecords;
-  /** Has the other processes of this program leave no erased text either. */
+  /** Makes the other processes of this program do `leaveNoErasedText` too. */
   compactOthers: () => Promise<void>;
   storedResponses: Pick<StoredResponseCache, "forget">;
   idempotency: Pick<Idempotency, "erase">;
@@ -44,7 +44,7 @@ export function createErasureServices(options: ErasureOptions) {
   const { database, analytics, analyticsStore, processId, clock, log, newId } = options;
   const { erasureIndex, flushRecords, journal } = options;
   const compactJournal = async () => {
-    // Records that the store has refused lie beside the journal.
+    // Records that the store rejected are in a file beside the journal.
     await journal.eraseRejected((call) => erasureIndex.covers(call));
     await journal.removeUnreadable();
     await journal.compact();

@@ -32,13 +32,13 @@ export interface CreateEvalDeps extends Pick<RelayDeps, "prices" | "catalogue" |
 /** The body of `POST /api/v1/evals`, by its contract. */
 export type EvalRequest = z.output<typeof evalRequest>;
 
-/** Who asks for an evaluation, and with which key it is to run. */
+/** The caller who asks for an evaluation; the run makes its calls with the same API key. */
 export type EvalCaller = Pick<CallContext, "principal" | "vendorKey" | "requestId" | "arrivedAt">;
 
 /**
- * Takes in an evaluation: checks its models against the key, its graders, and chooses the stored
- * interactions. `bodyText` tells whether a repeat under the same request id asks for the same.
- * Throws faults that name the field.
+ * Creates an evaluation run: checks whether the key may call its models and whether its graders can
+ * be used, then stores it with the interactions that match. A repeat under the same request id must
+ * have the same `bodyText`. Throws faults that name the field.
  */
 export async function startEval(
   deps: CreateEvalDeps,
@@ -51,7 +51,7 @@ export async function startEval(
   const { account, key } = caller.principal;
   await checkGraders(deps, account.id, body.graders);
   const select = selectionOf(body, account.id);
-  // A run is about every call whose answer was received before it was asked for.
+  // Every call whose answer arrived before this request can be selected.
   await deps.flushRecords();
   const created = await deps.evals.create({
     evalRunId: deps.newId(),
@@ -73,7 +73,10 @@ export async function startEval(
   return created;
 }
 
-/** Every model that the run will call: known, priced, permitted to this key, with a vendor key. */
+/**
+ * Checks that every model of the run is known, has a price and a vendor key, and is permitted to
+ * this API key.
+ */
 async function checkModels(
   deps: CreateEvalDeps,
   caller: EvalCaller,
@@ -98,7 +101,10 @@ async function checkModels(
   }
 }
 
-/** Where the calls of a run will go. Throws where this key may not call one of them. */
+/**
+ * Returns the routes of the run's model and of its judges' models. Throws when this key may not
+ * call one of them.
+ */
 export function permitEval(
   routes: RouteTable,
   caller: Pick<EvalCaller, "principal">,
@@ -135,7 +141,9 @@ function permitted(
   return permitRoute(routes, key, route);
 }
 
-/** A fault of a model name, under the field that it stands in here. */
+/**
+ * Renames the `model` field of a fault to the field of this request that holds the model's name.
+ */
 function named(param: string, thrown: unknown): unknown {
   if (!(thrown instanceof Fault)) return thrown;
   const message = thrown.message.replace(/^model: /, "");
@@ -155,7 +163,7 @@ async function checkGraders(
   }
 }
 
-/** The stored calls that a run is about. */
+/** Returns the query for the stored calls that a run evaluates. */
 export function selectionOf(body: EvalRequest, accountId: number): InteractionQuery {
   const filters = Object.fromEntries(
     Object.entries(body.filters).flatMap(([column, value]) =>

@@ -9,19 +9,19 @@ export interface EvalEstimate {
   costNanos: bigint | undefined;
 }
 
-/** Average tokens of the stored calls that a run is about. */
+/** Average tokens of the stored calls that a run evaluates. */
 export interface AverageTokens {
   input: number;
   output: number;
 }
 
-/** Tokens that a judge adds to what it reads, and that it answers with. */
+/** Tokens that a judge's prompt adds to its input, and tokens of its answer. */
 const judgePrompt = 300;
 const judgeAnswer = 100;
 
 /**
- * What so many calls cost: the model reads what was asked before and answers as long as was answered
- * before, and each judge reads both.
+ * Estimates the cost of evaluating this many calls. The model gets the stored input again, and its
+ * answer is assumed to be as long as the stored one; each judge reads the input and both answers.
  */
 export function estimateEval(
   calls: number,

@@ -6,7 +6,7 @@ import type { StoredCall } from "../records/analytics_store.ts";
 
 export type EvalState = "queued" | "running" | "done" | "failed" | "cancelled";
 
-/** What became of one stored interaction. */
+/** The result of evaluating one stored interaction. */
 export type ItemOutcome = "passed" | "failed" | "skipped" | "error";
 
 /** Figures of a run so far; cost in nano-dollars. */
@@ -28,7 +28,7 @@ export interface EvalRun {
   apiKeyId: string;
   name: string | null;
   model: string;
-  /** JSON text as it was sent. */
+  /** The JSON text of the request's filters. */
   filtersText: string;
   graders: readonly Grader[];
   state: EvalState;
@@ -38,7 +38,7 @@ export interface EvalRun {
   finishedAt: Date | null;
 }
 
-/** A run as it is asked for. `select` says which stored interactions. */
+/** A run to create. `select` chooses the stored interactions. */
 export interface NewEvalRun
   extends Omit<EvalRun, "state" | "counts" | "waiting" | "error" | "finishedAt"> {
   select: InteractionQuery;
@@ -47,7 +47,7 @@ export interface NewEvalRun
   /** `X-Request-ID`, the caller's or ours, and a hash of the body. */
   requestId: string;
   requestHash: string;
-  /** Noted in the transaction that stores the run. */
+  /** Written to the audit log in the transaction that stores the run. */
   audit?: AuditNote;
 }
 
@@ -69,37 +69,37 @@ export interface EvalResult {
 /** Where runs and results live. Implemented in `src/evals/store/evals.ts`. */
 export interface EvalStore {
   /**
-   * Stores a run with the interactions that it is about. A repeat of the same request within 24
-   * hours gives the first one's run; with another body it throws `idempotency_conflict`. An account
-   * with too many unfinished runs gets `rate_limit_exceeded`.
+   * Stores a run with its interactions. A repeat of the same request within 24 hours returns the
+   * first request's run; with another body it throws `idempotency_conflict`. Throws
+   * `rate_limit_exceeded` when the account has too many unfinished runs.
    */
   create(run: NewEvalRun): Promise<{ evalRunId: string; total: number; repeated: boolean }>;
   find(accountId: number, evalRunId: string): Promise<EvalRun | undefined>;
-  /** Newest first; those behind `after`. */
+  /** Lists runs, newest first, starting after `after`. */
   list(accountId: number, page: { limit: number; after?: RunCursor }): Promise<EvalRun[]>;
-  /** By stored interaction and grader; those behind `after`. */
+  /** Lists results, sorted by stored interaction and grader, starting after `after`. */
   results(
     accountId: number,
     evalRunId: string,
     page: { limit: number; after?: ResultCursor },
   ): Promise<EvalResult[]>;
-  /** Ends a run that has not ended; undefined when there is none. */
+  /** Cancels the run unless it has ended, and returns it; undefined when there is no such run. */
   cancel(accountId: number, evalRunId: string, audit?: AuditNote): Promise<EvalRun | undefined>;
 }
 
-/** Where a page of runs ends. */
+/** The last run of a page. */
 export interface RunCursor {
   createdAt: Date;
   evalRunId: string;
 }
 
-/** Where a page of results ends. */
+/** The last result of a page. */
 export interface ResultCursor {
   transactionId: string;
   graderIndex: number;
 }
 
-/** A run that a process works on. */
+/** A run that this process has claimed. */
 export interface ClaimedRun {
   evalRunId: string;
   createdAt: Date;
@@ -115,11 +115,11 @@ export interface EvalItem {
   transactionId: string;
   createdAt: Date;
   /**
-   * Its tries at vendors that were overloaded or away, the present one included; 0: no call was begun.
-   * Pauses for credit or rate are no tries: nobody was asked.
+   * Tries at vendors that were overloaded or unreachable, the current one included; 0: no call was
+   * begun. A pause for credit or rate isn't a try, since no vendor was called.
    */
   attempts: number;
-  /** Ids of its calls whose cost the run's counts hold already. */
+  /** Ids of its calls whose cost is already in the run's counts. */
   countedCalls: readonly string[];
 }
 
@@ -131,56 +131,65 @@ export interface FinishedItem {
   unpricedCalls: number;
 }
 
-/** By the clock of this process: deletions compare the results' time with that of theirs. */
+/**
+ * `finishedAt` is by this process's clock, like the time of a deletion, which results' times are
+ * compared with.
+ */
 export type EndedItem = FinishedItem & { finishedAt: Date };
 
 export type CallCost = Pick<FinishedItem, "costNanos" | "unpricedCalls">;
 
-/** What the worker needs. Implemented in `src/evals/store/eval_work.ts`. */
+/** The store as the worker uses it. Implemented in `src/evals/store/eval_work.ts`. */
 export interface EvalWork {
   /**
-   * Claims a run that nobody works on, none of these and of none of these accounts; the oldest of
-   * the account that had the fewest of late.
+   * Claims a run that nobody works on, except these runs and those of these accounts. Takes the
+   * oldest run of the account with the fewest recent runs.
    */
   claim(except: { runs: readonly string[]; accounts: readonly number[] }): Promise<
     ClaimedRun | undefined
   >;
-  /** Whether there is a run to claim beside these and those of these accounts. */
+  /** Whether there is a run to claim, other than these and those of these accounts. */
   othersWait(except: { runs: readonly string[]; accounts: readonly number[] }): Promise<boolean>;
-  /** Renews this process's claims; gives the ids of the runs that it still holds. */
+  /** Renews this process's claims; returns the ids of the runs that it still holds. */
   renew(runIds: readonly string[]): Promise<ReadonlySet<string>>;
-  /** The next items to do, in order. */
+  /** Returns the next unfinished items behind position `after`, in order. */
   items(run: ClaimedRun, after: number, limit: number): Promise<EvalItem[]>;
-  /** The run's state, or undefined when the claim is lost or the run erased. */
+  /** Returns the run's state; undefined when the claim was lost or the run erased. */
   stateOf(run: ClaimedRun): Promise<EvalState | undefined>;
-  /** The stored interaction, undefined when it was erased. */
+  /** Returns the stored interaction; undefined when it was erased. */
   stored(run: ClaimedRun, item: EvalItem): Promise<StoredCall | undefined>;
-  /** A completed call of this run made under this request id: a process died before it was judged. */
+  /**
+   * Returns a completed call that this run made under this request id. There is one when an earlier
+   * try ended before its answer was judged.
+   */
   earlierCall(run: ClaimedRun, requestId: string): Promise<StoredCall | undefined>;
-  /** Notes that a call is about to be made. */
+  /** Stores that a call is about to be made. */
   begin(run: ClaimedRun, item: EvalItem): Promise<void>;
-  /** Counts a call that is made again, and what it cost. */
+  /** Counts a failed call that will be tried again, and its cost. */
   countTry(run: ClaimedRun, item: EvalItem, spent: CallCost): Promise<void>;
-  /** Adds what calls cost whose item doesn't end now: the run may end without it. */
+  /**
+   * Adds the cost of calls whose item doesn't end now. Without this the cost would be lost if the
+   * run ends before the item does.
+   */
   countCalls(
     run: ClaimedRun,
     item: EvalItem,
     calls: readonly (CallCost & { transactionId: string | null })[],
   ): Promise<void>;
-  /** Stores an item's end and results once; false when the claim is lost. */
+  /** Stores an item's outcome and results, once; returns false when the claim was lost. */
   finish(run: ClaimedRun, item: EvalItem, done: EndedItem): Promise<boolean>;
-  /** Pauses a run; one that has waited for a day ends as failed with this reason. */
+  /** Pauses a run; a run that has been waiting for a day ends as failed with this reason. */
   pause(run: ClaimedRun, wait: { ms: number; code: ErrorCode; message: string }): Promise<void>;
   end(
     run: ClaimedRun,
     state: "done" | "failed" | "cancelled",
     error?: { code: ErrorCode; message: string },
   ): Promise<void>;
-  /** Gives a run back, to be claimed at once. */
+  /** Releases the claim; the run can be claimed again at once. */
   release(run: ClaimedRun): Promise<void>;
 }
 
-/** Most runs of one account that have not ended. */
+/** The most unfinished runs of one account. */
 export const maxUnfinishedRuns = 100;
 
 export const noCounts: EvalCounts = {
@@ -207,15 +216,17 @@ export function countCost(counts: EvalCounts, { costNanos, unpricedCalls }: Call
   };
 }
 
-/** What names an item, and by it the calls that are made for it. */
+/** Identifies an item; the request ids of its calls are made from it. */
 type ItemKey = Pick<ClaimedRun, "evalRunId"> & Pick<EvalItem, "position">;
 
-/** The request id of the calls that ask an item's interaction again, whichever try it is. */
+/**
+ * Returns the request id of the calls that repeat an item's interaction; every try has the same.
+ */
 export function answerRequestId({ evalRunId, position }: ItemKey): string {
   return `${evalRunId}/${position}`;
 }
 
-/** The request id of the calls that ask a judge about the item's answer. */
+/** Returns the request id of the calls that ask this judge about the item's answer. */
 export function judgeRequestId(item: ItemKey, graderIndex: number): string {
   return `${answerRequestId(item)}/judge-${graderIndex}`;
 }

@@ -13,7 +13,7 @@ export interface EvalCall {
   body: unknown;
   bodyText: string;
   requestId: string;
-  /** Of the stored interaction: what erases that one erases this call too. */
+  /** The stored interaction's: a deletion that matches it erases this call too. */
   sessionId: string | null;
   userId: string | null;
   /** The stored interaction's id. */
@@ -21,7 +21,7 @@ export interface EvalCall {
   signal: AbortSignal;
 }
 
-/** What a call cost, as far as anybody knows. */
+/** What a call cost, as far as is known. */
 export interface Spent {
   transactionId: string | null;
   costNanos: bigint;
@@ -29,8 +29,8 @@ export interface Spent {
 }
 
 /**
- * What became of a call. `busy`: another try may succeed; `wait`: no call of this account can be
- * made for now; `unrecoverable`: no call of this run can succeed; `stopped`: the process ends.
+ * The result of a call. `busy`: another try may succeed; `wait`: this account can't make calls for
+ * now; `unrecoverable`: no call of this run can succeed; `stopped`: the process is shutting down.
  */
 export type Asked =
   | { kind: "answer"; json: unknown; spent: Spent }
@@ -48,10 +48,10 @@ export interface EvalCallDeps {
   onLowRate: () => void;
 }
 
-/** How long a run first waits for credit: what its own calls had reserved may be free by then. */
+/** How long a run first waits for credit: reservations of its own calls may be released by then. */
 const creditMs = 2_000;
 
-/** Makes a call under the account's own rate limit, credit and caps, as any caller's is made. */
+/** Makes a call under the account's rate limit, credit and caps, like any caller's call. */
 export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Asked> {
   const rate = await deps.rateLimiter.take(call.principal.account);
   if (!rate.admitted) {
@@ -80,7 +80,7 @@ export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Aske
 function failed(fault: Fault, spent: Spent): Asked {
   const { code } = fault;
   const ms = fault.retryAfterSeconds === undefined ? undefined : fault.retryAfterSeconds * 1000;
-  // What a vendor said may quote the prompt, and this text outlives the results.
+  // A vendor's error text may quote the prompt, and this message is kept longer than the results.
   const message = spent.transactionId === null ? fault.message : errors[code].message;
   if (waits.has(code)) return { kind: "wait", code, message, ms: ms ?? creditMs };
   if (unrecoverable.has(code)) return { kind: "unrecoverable", code, message };
@@ -88,14 +88,14 @@ function failed(fault: Fault, spent: Spent): Asked {
   return { kind: "refused", code, message: fault.message, spent };
 }
 
-/** The account can't pay now; credit may be granted, a day's cap ends with the day. */
+/** The account can't make calls now, but may later: with new credit, or when a daily cap resets. */
 const waits: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "insufficient_credits",
   "spend_cap_exceeded",
   "rate_limit_exceeded",
 ]);
 
-/** About model, key or vendor, not about the one request. */
+/** Errors of the model, key or vendor rather than of one request. */
 const unrecoverable: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "model_not_found",
   "vendor_not_configured",

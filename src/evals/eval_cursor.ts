@@ -1,7 +1,9 @@
 import type { EvalResult, EvalRun, ResultCursor, RunCursor } from "./eval.ts";
 import { Fault, invalidValue } from "../shared/fault.ts";
 
-/** Where a page of runs ends, as text; callers hand it back as it is. */
+/**
+ * Returns the end of a page of runs as text, which callers send back unchanged for the next page.
+ */
 export function runCursor(page: readonly EvalRun[]): string {
   const { createdAt, evalRunId } = page.at(-1)!;
   return `${createdAt.toISOString()}_${evalRunId}`;
@@ -10,7 +12,7 @@ export function runCursor(page: readonly EvalRun[]): string {
 export function readRunCursor(text: string): RunCursor {
   const [, time = "", evalRunId = ""] = /^(\S{24})_([\w-]+)$/.exec(text) ?? [];
   const createdAt = new Date(time);
-  // Nothing was made before 1970, and a database knows no year 0.
+  // No run is older than 1970, and databases have no year 0.
   if (!(createdAt.getTime() >= 0)) throw noPlace();
   return { createdAt, evalRunId };
 }

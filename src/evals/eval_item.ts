@@ -38,22 +38,24 @@ export interface ItemContext {
   signal: AbortSignal;
 }
 
-/** An item that has ended, or why the run can't go on with it now. */
+/** The outcome of a finished item, or why the run can't finish it now. */
 export type ItemEnd =
   | { kind: "finished"; done: FinishedItem }
   | Extract<Asked, { kind: "wait" | "unrecoverable" | "stopped" }>;
 
-/** Tries of one item at a vendor that is overloaded or away. */
+/** Tries of one item at a vendor that is overloaded or unreachable. */
 const maxTries = 4;
 
-/** Asks one stored interaction again and has its answer judged. Throws when the store is away. */
+/**
+ * Repeats one stored interaction and has the answer judged. Throws when the store is unavailable.
+ */
 export async function runItem(deps: EvalItemDeps, context: ItemContext): Promise<ItemEnd> {
   const stored = await deps.work.stored(context.run, context.item);
   try {
     return await runStored(deps, context, stored);
   } catch (thrown) {
     if (isStoreAway(thrown)) throw thrown;
-    // Our own failure with one interaction is not retried forever.
+    // An internal error ends the item: it would otherwise be retried forever.
     const { evalRunId } = context.run;
     deps.log.warn("an interaction could not be evaluated", {
       run: evalRunId,
@@ -83,7 +85,8 @@ async function runStored(
     asked = askAgain(dialect, requestText, run.model);
     input = requestWords(finish(dialect.decodeRequest(asked.body)));
   } catch {
-    // Nothing but its text was looked at: it is not what today's contracts take.
+    // Only the request's text was read so far, so the cause is a body that today's contracts
+    // refuse.
     return skipped(context, stored, "request_not_repeatable");
   }
   await deps.work.begin(run, item);
@@ -108,8 +111,8 @@ async function runStored(
 }
 
 /**
- * A conversation that was compacted is compacted again. OpenAI seals the summary, which nobody can
- * judge.
+ * Returns the dialect in which to repeat the call. A call that compacted a conversation is repeated
+ * as one; OpenAI encrypts the summary, so its answer can't be judged.
  */
 function dialectOf(
   { dialects }: Pick<EvalItemDeps, "dialects">,
@@ -122,7 +125,7 @@ function dialectOf(
   return isCompaction ? compaction : dialect;
 }
 
-/** Counts calls of an item that doesn't end now: if its run ends first, nothing else does. */
+/** Counts paid calls of an item that doesn't end now: if the run ends first, nothing else does. */
 async function countPaid(
   { work }: EvalItemDeps,
   { run, item }: ItemContext,
@@ -141,7 +144,7 @@ interface Judgement {
 
 const noSpent: Spent = { transactionId: null, costNanos: 0n, unpricedCalls: 0 };
 
-/** Why an interaction can't be asked again, in a word. */
+/** Returns the reason why an interaction can't be repeated; undefined if it can. */
 function findBlocker(
   run: ClaimedRun,
   stored: StoredCall | undefined,
@@ -164,7 +167,7 @@ function storedAnswer(stored: StoredCall, dialect: Dialect): string | null {
   }
 }
 
-/** The stored request with the media that stands apart from it; undefined when that is gone. */
+/** Puts separately stored media back into the request; undefined when some was erased. */
 function withMedia(
   { media }: EvalItemDeps,
   { run }: ItemContext,
@@ -223,7 +226,7 @@ async function judge(
   return { kind: "judgement", verdict, spent: asked.spent };
 }
 
-/** The answer of a call that an earlier try made: it was paid for, so it is used. */
+/** Returns the answer of an earlier try's call, if there is one: it was paid for, so it is used. */
 async function earlierAnswer(
   { work }: EvalItemDeps,
   { run, item }: ItemContext,
@@ -254,7 +257,7 @@ async function call(
   if (tries >= maxTries) {
     return { kind: "refused", code, message: `no answer after ${tries} tries`, spent };
   }
-  // A vendor may bill an answer that it breaks off; the item's end knows of its last call alone.
+  // A vendor may bill an interrupted answer, and the item's end counts only its last call.
   await deps.work.countTry(run, item, spent);
   return { kind: "wait", code, message: code, ms: ms ?? 1000 * 2 ** tries };
 }
@@ -289,14 +292,19 @@ function skipped(
   return finished(context, stored, end, `skipped: ${reason}`);
 }
 
-/** One judged answer: no if any grader says no, unless one of them failed. */
+/**
+ * Combines the graders' verdicts: `error` if any grader failed to work, else `failed` if any says
+ * no, else `skipped` if any had nothing to compare with.
+ */
 function outcomeOf(verdicts: readonly Verdict[]): ItemOutcome {
   if (verdicts.some(({ state }) => state === "error")) return "error";
   if (verdicts.some(({ passed }) => passed === false)) return "failed";
   return verdicts.some(({ state }) => state === "unknown") ? "skipped" : "passed";
 }
 
-/** An item's end; where no grader was asked each of them says why. */
+/**
+ * Builds an item's end. Where no grader was asked, the result of each has `detail` as the reason.
+ */
 function finished({ run, item }: ItemContext, stored: StoredCall | undefined, end: {
   outcome: ItemOutcome;
   reason: string | null;

@@ -7,21 +7,22 @@ import { broken, type Verdict } from "./graders.ts";
 
 export type Judge = Extract<Grader, { type: "judge" }>;
 
-/** What a judge gets to see. */
+/** The texts that a judge is shown. */
 export interface Evidence {
-  /** The stored request as people read it. */
+  /** The stored request as readable text. */
   input: string;
   answer: string;
   /** The stored answer, null when there is none. */
   expected: string | null;
 }
 
-/** Room for a verdict of a model that thinks first. */
+/** Enough for a verdict of a model that reasons first. */
 const maxOutputTokens = 8192;
 const maxDetail = 2000;
 
 /**
- * A judge's request in a dialect. What is judged is quoted as data: it may itself hold instructions.
+ * Builds a judge's request in a dialect. The material to judge is quoted as data, since it may
+ * contain instructions itself.
  */
 export function judgeRequest(
   judge: Judge,
@@ -60,7 +61,7 @@ const verdictSchema = {
   additionalProperties: false,
 } as const;
 
-/** The criterion with the evidence in place of its placeholders, or behind it where it has none. */
+/** Puts the evidence in place of the criterion's placeholders, or after a criterion without any. */
 export function judgePrompt(criterion: string, evidence: Evidence): string {
   const quoted = (name: keyof Evidence) =>
     `<${name}>\n${evidence[name] ?? "(there is none)"}\n</${name}>`;
@@ -79,7 +80,7 @@ const verdict = z.strictObject({
   reason: z.string(),
 });
 
-/** The verdict in a judge's answer; anything but the object that was asked for is none. */
+/** Reads a judge's verdict; any answer other than the requested object counts as broken. */
 export function readVerdict(text: string): Verdict {
   const found = parse(text);
   if (!found.success) return broken("the judge's answer is no verdict");

@@ -9,10 +9,10 @@ export interface EvalRunDeps extends Omit<EvalItemDeps, "onLowRate" | "work"> {
   apiKeys: Pick<ApiKeyStore, "findById">;
 }
 
-/** Calls of one run that are under way at a time. */
+/** Concurrent calls of one run. */
 const callsAtOnce = 4;
 const pageItems = 100;
-/** So many failures in a row are no longer about single requests. */
+/** After this many failures in a row, single requests are no longer the likely cause. */
 const maxErrorsInARow = 20;
 /** A pause that leaves the account's rate to its live calls. */
 const pauseMs = 1000;
@@ -21,13 +21,13 @@ const pauseMs = 1000;
 type StopSignal =
   | { kind: "pause"; ms: number; code: ErrorCode; message: string }
   | { kind: "end"; state: "failed" | "cancelled"; code: ErrorCode; message: string }
-  /** Someone else's, erased, cancelled, or the process ends. */
+  /** Claimed by another process, erased, cancelled, or this process is shutting down. */
   | { kind: "leave" };
 
 /**
- * Works on a claimed run until it is done, has to wait or is ended, and says so in the store. On
- * `rest` it finishes the calls under way and gives the run back. Throws when the store is away; the
- * claim then expires.
+ * Works on a claimed run until it is done, has to wait or is ended, and stores that state. When
+ * `rest` aborts, it finishes the calls under way and releases the run. Throws when the store is
+ * unavailable; the claim then expires.
  */
 export async function workOn(
   deps: EvalRunDeps,
@@ -55,7 +55,7 @@ export async function workOn(
   await conclude(deps.work, run, progress.signal, signal);
 }
 
-/** How a run is going, shared by its workers. */
+/** The state of a run, shared by its workers. */
 class Progress {
   signal: StopSignal | undefined;
   #errorsInARow = 0;
@@ -64,7 +64,7 @@ class Progress {
     return this.signal === undefined && !signal.aborted;
   }
 
-  /** The first reason holds, but an end is stronger than a pause. */
+  /** Keeps the first signal, except that a later one replaces a pause. */
   stop(signal: StopSignal): void {
     if (this.signal === undefined || this.signal.kind === "pause") this.signal = signal;
   }
@@ -96,7 +96,10 @@ async function* itemsOf(work: EvalWork, run: ClaimedRun): AsyncGenerator<EvalIte
   }
 }
 
-/** Who the run's calls are made for, or nobody when they may not be made any more. */
+/**
+ * Returns the principal of the run's API key. When the run may make no more calls, stops it and
+ * returns undefined.
+ */
 async function checkRun(
   { work, apiKeys, clock }: EvalRunDeps,
   run: ClaimedRun,

@@ -4,18 +4,20 @@ import { WorkQueue } from "../work_queue/work_queue.ts";
 import type { ClaimedRun } from "./eval.ts";
 import { type EvalRunDeps, workOn } from "./eval_run.ts";
 
-/** How long a run rests after a failure of ours. */
+/** How long a run pauses after an internal error. */
 const retryMs = 30_000;
-/** A run that hasn't stopped by then is left behind; its claim expires. */
+/** On shutdown, a run that hasn't stopped by then is abandoned; its claim expires. */
 const closeMs = 10_000;
-/** Runs at a time, of as many accounts: one account's long run holds nobody else up. */
+/**
+ * Concurrent runs, each of another account, so that one account's long run doesn't block the rest.
+ */
 const runsAtOnce = 8;
-/** A run that has worked for so long makes room where there is none and others wait. */
+/** When all slots are taken and others wait, a run is released after working for this long. */
 const sliceMs = 30_000;
 
 interface Working {
   run: ClaimedRun;
-  /** Ends the run's turn once the calls under way have ended. */
+  /** Releases the run once the calls under way have ended. */
   rest: AbortController;
   sinceMs: number;
 }
@@ -37,25 +39,25 @@ export class EvalRunner {
     });
   }
 
-  /** Renews claims and claims runs that nobody works on; a job for every second. */
+  /** Renews claims, and claims runs that nobody works on. To be called every second. */
   async tick(): Promise<void> {
     await this.#makeRoom();
     await this.#queue.tick();
   }
 
-  /** A run was created: claims it at once. */
+  /** Claims a newly created run at once. */
   wake(): void {
     this.#queue.wake();
   }
 
-  /** Ends the calls under way and gives the runs back. */
+  /** Aborts the calls under way and releases the runs. */
   async close(): Promise<void> {
-    // Calls are aborted, so this takes as long as a vendor's connection takes to close.
+    // The calls are aborted, so this only waits for vendors' connections to close.
     await this.#queue.close(closeMs);
     this.#deps.graders.close();
   }
 
-  /** One account's long runs would else keep a place for hours. */
+  /** Releases the oldest run if others wait: a long run would otherwise keep its slot for hours. */
   async #makeRoom(): Promise<void> {
     const working = this.#queue.working;
     const [oldest] = working;
@@ -70,14 +72,14 @@ export class EvalRunner {
     return run ? [{ run, rest: new AbortController(), sinceMs: clock.monotonicMs() }] : [];
   }
 
-  /** A failure of ours is tried again, but not at once: each try may cost something. */
+  /** Retries after an internal error, but not at once: each try may cost money. */
   async #interrupted(run: ClaimedRun, thrown: unknown): Promise<never> {
     const reason = messageOf(thrown);
     this.#deps.log.warn("an evaluation was interrupted", { run: run.evalRunId, reason });
     const isAway = isStoreAway(thrown);
     const code = isAway ? "store_unavailable" : "internal_error";
     const wait = { ms: isAway ? 0 : retryMs, code, message: errors[code].message } as const;
-    // With the store away nothing can be noted; then the claim expires.
+    // With the store unavailable the pause can't be stored either; then the claim expires.
     await this.#deps.work.pause(run, wait).catch(() => {});
     throw thrown;
   }

@@ -1,7 +1,8 @@
 /**
- * Starts the thread in which callers' schemas and patterns run (`grade_worker.ts`) and passes on
- * what is said. It is a thread of its own because only a web worker has permissions of its own, and
- * only a worker of Node's kind has a heap of its own size; the second inherits those of the first.
+ * Starts the thread in which callers' schemas and patterns run (`grade_worker.ts`) and relays
+ * messages to and from it. This takes two threads: only a web worker can have its own permissions,
+ * and only a Node worker can have its own heap limit. The Node worker inherits the web worker's
+ * permissions.
  */
 import { Worker } from "node:worker_threads";
 import { programModule } from "../base/program_files.ts";
@@ -14,12 +15,12 @@ interface Scope {
 
 const scope = globalThis as unknown as Scope;
 
-/** Without both the runtime does not keep to either. */
+/** Both must be set: with only one of them the runtime ignores it. */
 const resourceLimits = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 };
 
 const worker = new Worker(programModule("src/evals/grade_worker.ts"), { resourceLimits, env: {} });
 worker.on("message", (result: GradeResult | typeof gradeReady) => {
-  // Reading was needed to load the code, and the worker's permissions are these.
+  // The read permission was needed to load the code. Revoking it here revokes the worker's too.
   if (result === gradeReady) revokeAll();
   scope.postMessage(result);
 });

@@ -1,9 +1,9 @@
 import type { Grader } from "../../contracts/data/eval_request.ts";
 
-/** Graders that run what their caller wrote. */
+/** Graders that run a schema or pattern written by the caller. */
 export type CallersRule = Extract<Grader, { type: "json_schema" | "regex" }>;
 
-/** To the thread. Without a text: can the rule be used at all? */
+/** A message to the thread. Without a text it asks whether the rule can be used at all. */
 export interface GradeQuestion {
   id: number;
   rule: CallersRule;
@@ -12,11 +12,11 @@ export interface GradeQuestion {
   limitMs: number;
 }
 
-/** From the thread. `unusable`: the rule can't be compiled; `timeout`: it took too long. */
+/** A reply of the thread. `unusable`: the rule can't be compiled; `timeout`: it took too long. */
 export type GradeResult =
   | { id: number; kind: "judged"; passed: boolean; detail: string | null }
   | { id: number; kind: "unusable"; reason: string }
   | { id: number; kind: "timeout" };
 
-/** The first thing that the thread says: it is loaded, and may do nothing any more but judge. */
+/** The thread's first message: its code is loaded, so its permissions can be revoked. */
 export const gradeReady = "ready";

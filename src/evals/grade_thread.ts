@@ -7,7 +7,7 @@ import {
   type GradeResult,
 } from "./grade_protocol.ts";
 
-/** What the threads say of one text, or why they could not. */
+/** The result for one text, or why there is none. */
 export type Graded =
   | { kind: "judged"; passed: boolean; detail: string | null }
   | { kind: "unusable"; reason: string }
@@ -15,27 +15,27 @@ export type Graded =
 
 export interface GradeThread {
   /**
-   * Without a text: can the rule be used at all? Those who share a `key` wait in line, and lines
-   * take turns.
+   * Judges a text by a rule; without a text, checks whether the rule can be used at all. Calls with
+   * the same `key` run one at a time, and keys take turns.
    */
   grade(rule: CallersRule, text: string | null, key?: string): Promise<Graded>;
-  /** Ends the threads; what waits is answered with `timeout`. */
+  /** Ends the threads; pending calls resolve to `timeout`. */
   close(): void;
 }
 
-/** Starting a thread and loading the validator is not the rule's fault. */
+/** Starting a thread and loading the validator doesn't count against a rule's time limit. */
 const startMs = 60_000;
-/** The thread keeps to the limit itself; one that does not answer by then is of no more use. */
+/** The thread enforces the limit itself; a thread that is this much later is ended. */
 const graceMs = 3_000;
 const idleMs = 60_000;
-/** One account keeps one of them busy at most. */
+/** One account can use at most one of them at a time. */
 const threadsAtOnce = 2;
-/** Judged up to this length: parsing it can't be interrupted. */
+/** Longer texts aren't judged, since parsing can't be interrupted. */
 const maxGradedChars = 1024 * 1024;
 
 /**
- * Threads for callers' schemas and patterns, each one question at a time of at most `limitMs`. They
- * are started when they are first needed, and end when they have been idle for a while.
+ * Creates the threads for callers' schemas and patterns. Each handles one question at a time, for
+ * at most `limitMs`. A thread starts when it is first needed, and ends after a while without work.
  */
 export function createGradeThread(limitMs = 2_000): GradeThread {
   return new Threads(limitMs);
@@ -91,7 +91,7 @@ class Threads implements GradeThread {
 class Thread {
   readonly #worker = new Worker(programModule("src/evals/grade_guard.ts"), {
     type: "module",
-    // What the code is loaded with; the thread gives it up before it judges anything.
+    // Needed to load the code; revoked before the thread judges anything.
     deno: { permissions: { read: "inherit" } },
   });
   readonly #ready = Promise.withResolvers<boolean>();
@@ -111,7 +111,7 @@ class Thread {
     };
   }
 
-  /** Undefined when no answer comes in time, or the thread dies. */
+  /** Sends a question. Returns undefined when no answer comes in time, or the thread dies. */
   async ask(question: Omit<GradeQuestion, "id">): Promise<GradeResult | undefined> {
     clearTimeout(this.#rest);
     const start = setTimeout(() => this.#ready.resolve(false), startMs);
@@ -130,7 +130,7 @@ class Thread {
     });
   }
 
-  /** Ends it when nobody asks for so long: two heaps take memory. */
+  /** Ends the thread after `ms` without a question: its two heaps take memory. */
   rest(ms: number): void {
     this.#rest = setTimeout(() => this.end(), ms);
   }

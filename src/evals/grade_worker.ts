@@ -1,7 +1,7 @@
 /**
- * The thread in which callers' schemas and patterns run. Both can be made to take for ever, or all
- * memory: each question has a limit of time, the thread one of its heap, and it may do nothing else
- * (`grade_guard.ts`). Nothing of the service is known here.
+ * The thread in which callers' schemas and patterns run. Both can be written to run forever or to
+ * use all memory, so each question has a time limit, and the thread has a heap limit and no
+ * permissions (`grade_guard.ts`). It holds no data of the service.
  */
 import { createContext, Script } from "node:vm";
 import { parentPort } from "node:worker_threads";
@@ -16,17 +16,22 @@ const options = {
   strict: false,
   logger: false,
   validateFormats: false,
-  // Copies of what is referred to may be many.
+  // Inlining copies the target of every `$ref`, and there may be many.
   inlineRefs: false,
 } as const;
-/** Ending a thread does not end what runs in it, but this limit does, patterns included. */
+/**
+ * Terminating a thread doesn't interrupt running code; a script's timeout does, patterns included.
+ */
 const script = new Script("work()");
 const maxCompiled = 16;
 
 class Grader {
-  /** They know the drafts alone, so that a schema never meets another one's `$id`. */
+  /**
+   * Validate schemas against their draft and compile none, so that the `$id`s of callers' schemas
+   * can't collide.
+   */
   readonly #drafts = { current: new Ajv2020(options), seventh: new Ajv(options) };
-  /** Rules that were compiled last: a run asks the same few for each of its answers. */
+  /** Recently used rules, compiled: a run applies the same few to each of its answers. */
   readonly #compiled = new Map<string, Check>();
   readonly #room: { work?: () => void } = {};
 
@@ -39,7 +44,7 @@ class Grader {
     try {
       const done = this.#limited(limitMs, () => {
         const check = this.#checkOf(rule);
-        // Without a text the question is only whether the rule can be used.
+        // Without a text, compiling the rule was all that was asked.
         return text === null ? null : check(text);
       });
       if (!done) return { id, kind: "timeout" };
@@ -65,7 +70,7 @@ class Grader {
     const compiled = this.#compiled;
     const key = JSON.stringify(rule);
     const check = compiled.get(key) ?? (rule.type === "regex" ? pattern(rule) : this.#schema(rule));
-    // The one asked for last stays longest.
+    // A map keeps insertion order: the first entry is the least recently used.
     compiled.delete(key);
     compiled.set(key, check);
     if (compiled.size > maxCompiled) compiled.delete(compiled.keys().next().value!);
@@ -94,7 +99,7 @@ class Grader {
     }
     const ajv = new (isCurrent ? Ajv2020 : Ajv)({ ...options, validateSchema: false });
     const validate = ajv.compile(value);
-    // An asynchronous one would answer with a promise, which is always true.
+    // An asynchronous validator would return a promise, which is always truthy.
     if ("$async" in validate) throw new Error("asynchronous schemas are not supported");
     return validate as ValidateFunction;
   }
@@ -105,7 +110,7 @@ function pattern(rule: Extract<Rule, { type: "regex" }>): Check {
   return (text) => found.test(text) ? null : "the pattern is not found";
 }
 
-/** With Unicode, unless the pattern is written in what only the older syntax takes. */
+/** Compiles with the `u` flag, or without it if only the older syntax accepts the pattern. */
 function compile(source: string, flags: string): RegExp {
   try {
     return new RegExp(source, `${flags}u`);
@@ -121,7 +126,7 @@ function sayWhere(error: ErrorObject | undefined): string {
 
 const grader = new Grader();
 parentPort!.on("message", (question: GradeQuestion) => {
-  // Nothing of a caller is run by who could read a file.
+  // Callers' rules run only once the thread can't read files any more.
   if (Deno.permissions.querySync({ name: "read" }).state === "granted") {
     throw new Error("the graders' thread may still read");
   }

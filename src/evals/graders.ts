@@ -2,7 +2,7 @@ import type { Grader } from "../../contracts/data/eval_request.ts";
 import type { CallersRule } from "./grade_protocol.ts";
 import type { Graded } from "./grade_thread.ts";
 
-/** What a grader says of one answer. */
+/** A grader's verdict on one answer. */
 export interface Verdict {
   /** `unknown`: there was nothing to compare with; `error`: the grader failed. */
   state: "judged" | "unknown" | "error";
@@ -14,12 +14,12 @@ export interface Verdict {
 /** Graders that need no model. */
 export type PlainGrader = Exclude<Grader, { type: "judge" }>;
 
-/** Whether a grader can say nothing without the stored answer. */
+/** Whether a grader compares with the stored answer, and so can't judge without it. */
 export function requiresStoredAnswer(grader: Grader): boolean {
   return (grader.type === "exact" || grader.type === "contains") && grader.value === undefined;
 }
 
-/** Judges an answer's text; `expected` is the stored answer's, null when there is none. */
+/** Judges an answer's text; `expected` is the stored answer's text, null when there is none. */
 export async function gradeText(
   grader: PlainGrader,
   { answer, expected }: { answer: string; expected: string | null },
@@ -34,7 +34,7 @@ export async function gradeText(
     return { state: "error", passed: null, score: null, detail: reason };
   }
   const wanted = grader.value ?? expected;
-  // Every text contains the empty one.
+  // An empty text is contained in every answer.
   if (wanted === null || wanted === "") {
     return unknown("the stored interaction has no answer to compare with");
   }

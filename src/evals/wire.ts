@@ -17,16 +17,16 @@ export function createEvalServices(
   deps: Omit<EvalRunDeps, "work" | "graders"> & {
     database: Database;
     analyticsStore: Pick<AnalyticsStore, "findCall" | "within">;
-    /** Finds the calls of a run, in the turns of their account: it may read all of them. */
+    /** Finds a run's calls. Accounts take turns, because it may read all calls of an account. */
     fairAnalytics: Pick<AnalyticsReads, "sample">;
-    /** Names this process in claims, over restarts. */
+    /** Identifies this process in claims; stays the same over restarts. */
     processId: string;
     newId: () => string;
   },
 ) {
   const { database, analyticsStore, fairAnalytics, processId, newId, ...runDeps } = deps;
   const graders = createGradeThread();
-  // One of an account at a time, so that its runs wait for one new grader at most.
+  // One check per account at a time, so that its running evaluations wait for at most one of them.
   const intake = createFairQueue({
     atOnce: 4,
     atOncePerKey: 1,

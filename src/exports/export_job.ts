@@ -3,10 +3,10 @@ import type { AuditNote } from "../audit/audit.ts";
 import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import type { ExportWork } from "./text.ts";
 
-/** Where the file of an export stands: `DATA_DIR`, the database, or the operator's bucket. */
+/** Where the file of an export is stored: `DATA_DIR`, the database, or the operator's bucket. */
 export type ExportPath = "files" | "chunks" | "bucket";
 
-/** `deleted`: its file held data that was erased since. */
+/** `deleted`: its file was removed, because it held data that was erased later. */
 export type ExportState = "queued" | "running" | "ready" | "failed" | "deleted";
 
 /** An export in job or bucket form, as its owner sees it. */
@@ -20,7 +20,7 @@ export interface ExportJob {
   /** Half-open; absent: unbounded. */
   start?: Date;
   end?: Date;
-  /** Which attempt wrote the file, or writes it now; 0 before the first. */
+  /** Number of the attempt that wrote, or is writing, the file; 0 before the first. */
   claim: number;
   /** 0 until it is ready. */
   bytesSize: number;
@@ -28,7 +28,7 @@ export interface ExportJob {
   expiresAt: Date;
 }
 
-/** A job that this process works on; only as long as nobody else has claimed it since. */
+/** A job that this process works on, until another process claims it. */
 export interface ClaimedExport {
   job: ExportJob;
   work: ExportWork;
@@ -40,11 +40,11 @@ export interface NewExport {
   location: ExportPath;
   order: ExportSpec;
   snapshot: string;
-  /** Noted in the transaction that stores the job. */
+  /** Written to the audit log in the transaction that stores the job. */
   audit?: AuditNote;
 }
 
-/** Which rows an erasure concerns: both ends are included; absent: unbounded. */
+/** The rows that an erasure affects. Both ends of the span are included; absent: unbounded. */
 export interface ErasedSpan {
   tables: readonly ExportTable[];
   from?: Date;
@@ -52,58 +52,69 @@ export interface ErasedSpan {
 }
 
 /**
- * Where jobs are kept. What names an account finds only that account's jobs. Implemented in
+ * Stores jobs. Methods that take an account find only that account's jobs. Implemented in
  * `src/exports/store/`.
  */
 export interface ExportJobStore {
-  /** Frees what an earlier process worked on where only one process can run; at the start. */
+  /**
+   * Requeues the jobs that an earlier process was working on, where only one process can run at a
+   * time. To be called at the start.
+   */
   takeOver(): Promise<void>;
-  /** Throws `rate_limit_exceeded` when the account has too many jobs, waiting or kept. */
+  /**
+   * Stores a job. Throws `rate_limit_exceeded` when the account has too many jobs that are waiting
+   * or stored, or its files are too large.
+   */
   create(made: NewExport): Promise<ExportJob>;
-  /** Claims the next job for an attempt, none of these; undefined when there is none to claim. */
+  /** Claims the next job for an attempt, except these; undefined when there is none to claim. */
   claim(except?: readonly string[]): Promise<ClaimedExport | undefined>;
-  /** Keeps attempts alive; gives the ids of those that are still this process's. */
+  /** Renews the claims of attempts; returns the ids of those that this process still holds. */
   renew(jobs: readonly ExportJob[]): Promise<ReadonlySet<string>>;
-  /** False when another attempt has begun since: this one's file is useless. */
+  /** Marks a job as ready; false when the attempt isn't the current one, so its file is useless. */
   finish(job: ExportJob, bytesSize: number): Promise<boolean>;
-  /** Ends an attempt without a file: another may begin at once or, after a failure, a little later. */
+  /** Ends an attempt without a file. Another may begin at once or, after a failure, a bit later. */
   release(job: ExportJob, failed: boolean): Promise<void>;
   find(accountId: number, requestId: string): Promise<ExportJob | undefined>;
-  /** Newest first. */
+  /** Lists jobs, newest first. */
   list(accountId: number): Promise<ExportJob[]>;
-  /** Takes a job out of the list for good; undefined when there is none. Its file is left over. */
+  /**
+   * Removes a job from the list for good and returns it; undefined when there is none. The caller
+   * then removes its file.
+   */
   remove(accountId: number, requestId: string, audit?: AuditNote): Promise<ExportJob | undefined>;
   /**
-   * Ends jobs that may hold rows of this span as `deleted`, and makes running ones start again.
-   * Returns them with the attempts whose files are left over.
+   * Marks finished jobs that may hold rows of this span as `deleted`, and makes running ones start
+   * again. Returns these jobs; the caller removes the files of their attempts.
    */
   erase(accountId: number, span: ErasedSpan): Promise<ExportJob[]>;
-  /** Ended or expired jobs whose files still exist: some of each place, others each time. */
+  /**
+   * Returns ended or expired jobs whose files still exist: a random selection for each location.
+   */
   leftOver(): Promise<ExportJob[]>;
-  /** The files of all attempts up to this one are gone. */
+  /** Stores that the files of all attempts up to this one are gone. */
   cleared(job: ExportJob): Promise<void>;
-  /** Forgets jobs whose time is over and whose files are gone. */
+  /** Deletes expired jobs whose files are gone. */
   forget(): Promise<void>;
 }
 
-/** Names the file of one attempt. */
+/** Identifies the file of one attempt. */
 export type ExportFileName = Pick<ExportJob, "requestId" | "claim" | "format">;
 
-/** A place for files. */
+/** Storage for files. */
 export interface ExportFiles {
   /**
-   * Writes a whole file; resolves with its length when it is safe. Nothing is left when it throws,
-   * as far as that can be helped.
+   * Writes a whole file; resolves with its length when it is durable. When it throws, parts of the
+   * file may be left for `remove`.
    */
   save(file: ExportFileName, bytes: AsyncIterable<Uint8Array>): Promise<number>;
-  /** Bytes from `start` up to, not including, `end`. Throws when there is no such file. */
+  /** Reads the bytes from `start` up to but excluding `end`. Throws when there is no such file. */
   read(file: ExportFileName, start: number, end: number): AsyncIterable<Uint8Array>;
-  /** Removes the files of this attempt, or of it and all before it; missing ones are gone. */
+  /** Removes the file of this attempt, or of it and all before it; missing files are ignored. */
   remove(file: ExportFileName, which: "this" | "all"): Promise<void>;
 }
 
-/** A place that can give an address of its own for a file. */
+/** Storage that can sign a download URL for a file. */
 export interface ExportBucket extends ExportFiles {
-  /** An address that anyone can read the file at until `until`. */
+  /** Returns a URL where anyone can read the file until `until`, but for seven days at most. */
   address(file: ExportFileName, until: Date): Promise<string>;
 }

@@ -2,28 +2,29 @@ import type { ExportFilters } from "../../contracts/data/export_filters.ts";
 import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import type { ExportedLines, LineForm } from "../records/analytics_store.ts";
 
-/** Which rows of a table an export reads. */
+/** The rows of a table that an export reads. */
 export interface ExportQuery {
   table: ExportTable;
   accountId: number;
   start?: Date;
   end?: Date;
   filters: ExportFilters;
-  /** As `snapshot` gave it. */
+  /** A result of `ExportSource.snapshot`. */
   snapshot: string;
-  /** The payloads of calls aren't read. */
+  /** Whether to leave out the payloads of calls. */
   withoutPayloads?: boolean;
 }
 
-/** Where an export's rows come from. Implemented in `src/exports/store/`. */
+/** The source of an export's rows. Implemented in `src/exports/store/`. */
 export interface ExportSource {
-  /** A snapshot of the store: it excludes rows that are written later. Only the store can read it. */
+  /** Takes a snapshot of the store, which excludes rows written later. Opaque to others. */
   snapshot(): Promise<string>;
   /**
-   * Rows of the snapshot, oldest first, some at a time: memory stays flat at any size. They are
-   * lines of `form`, if there is one and the source can write them, or the cells of all columns.
+   * Reads the rows of the snapshot, oldest first, a few at a time, so that memory stays flat at any
+   * size. Yields finished lines if `form` is set and the source can write it, or else the cells of
+   * all columns.
    */
   read(query: ExportQuery, form?: LineForm): AsyncIterable<readonly ExportedLines[]>;
-  /** How many rows `read` would give. */
+  /** Counts the rows that `read` would yield. */
   count(query: ExportQuery): Promise<number>;
 }

@@ -7,7 +7,7 @@ import { type TimeSpan, timeSpan } from "../shared/time_span.ts";
 export type ExportFormat = "json" | "csv" | "jsonl";
 export type Delivery = "job" | "stream" | "bucket";
 
-/** What an export is to hold; its span is of `created_at`. */
+/** The content of an export; its time span is of `created_at`. */
 export interface ExportSpec extends TimeSpan {
   format: ExportFormat;
   tables: readonly ExportTable[];
@@ -32,8 +32,8 @@ export interface ExportRequest {
 }
 
 /**
- * What an export holds, for the audit log, which outlives an end user's data: by which columns it was
- * narrowed, never to whose rows.
+ * Describes an export for the audit log. The log outlives end users' data, so this names the
+ * filtered columns but never the values.
  */
 export function describeExport(
   { tables, format, start, end, filters = {} }:
@@ -51,7 +51,7 @@ export function describeExport(
 
 const mediaTypes: Readonly<Record<ExportFormat, string>> = {
   json: "application/json",
-  // RFC 9110, "Content-Type".
+  // The parameters are those of RFC 4180, section 3.
   csv: "text/csv; charset=utf-8; header=present",
   jsonl: "application/x-ndjson",
 };
@@ -60,7 +60,7 @@ export function exportMediaType(format: ExportFormat): string {
   return mediaTypes[format];
 }
 
-/** Reads a request that fits its contract. Throws faults that name the field. */
+/** Reads a request that its contract has accepted. Throws faults that name the field. */
 export function readExportSpec(
   request: ExportRequest,
   context: { accountId: number; hasBucket: boolean },
@@ -90,12 +90,12 @@ function columnNamesOf(table: ExportTable): string[] {
 
 const payloadColumns: readonly string[] = ["request", "response"];
 
-/** The columns of a table but what was sent and received. */
+/** Returns the columns of a table except those of requests and responses. */
 export function columnsWithoutPayloads(table: ExportTable): string[] {
   return columnNamesOf(table).filter((name) => !payloadColumns.includes(name));
 }
 
-/** Undefined: all columns. */
+/** Returns the requested columns; undefined: all. */
 function columnsOfRequest(
   { columns, payloads }: ExportRequest,
   tables: readonly ExportTable[],
@@ -157,7 +157,7 @@ function checkFilters(
       );
     }
   }
-  // Every read is narrowed to the key's account anyway.
+  // Every read is limited to the key's account anyway.
   return Object.fromEntries(Object.entries(filters).filter(([name]) => name !== "account_id"));
 }
 

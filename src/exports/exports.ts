@@ -8,27 +8,27 @@ import { createExportQueue, type ExportRunnerDeps } from "./runner.ts";
 
 export interface ExportsDeps extends ExportRunnerDeps {
   newId: () => string;
-  /** A timer. */
+  /** Waits this long. */
   pause: (ms: number) => Promise<void>;
-  /** Where files stand that go in no bucket. */
+  /** Where files that don't go to the bucket are stored. */
   ownPlace: "files" | "chunks";
 }
 
-/** How long `close` waits for jobs to be given back. */
+/** How long `close` waits for jobs to be released. */
 const closeMs = 3_000;
-/** How often a request looks for the file that another process writes. */
+/** How often a waiting request checks for a file that another process writes. */
 const pollMs = 250;
-/** Exports of an account that are being read at once as they are written. */
+/** Concurrent streamed exports of one account. */
 const streamsAtOnce = 4;
-/** Waiting streams of an account; most are short, and slow readers are cut off. */
+/** Waiting streams of one account; most are short, and slow readers are cut off. */
 const streamsWaiting = 64;
 
-/** Exports of accounts: written at once into an answer, or as jobs into files. */
+/** Exports of accounts: streamed into a response, or written to files by jobs. */
 export class Exports {
   readonly #deps: ExportsDeps;
   readonly #queue: ReturnType<typeof createExportQueue>;
   readonly #streams = createFairQueue({
-    // Readers may be slow, so nobody waits for another account's.
+    // Readers may be slow, so no account waits for another's.
     ...{ atOnce: Infinity, atOncePerKey: streamsAtOnce, waitingPerKey: streamsWaiting },
     refuse: manyStreams,
   });
@@ -48,9 +48,9 @@ export class Exports {
   }
 
   /**
-   * Streams an export. The first piece is read when this resolves, so that a missing store fails the
-   * request and not the stream. `onRows` gets the number of rows written so far. Throws
-   * `rate_limit_exceeded` where the account reads too many already.
+   * Streams an export. Reads the first piece before it resolves, so that an unavailable store fails
+   * the request rather than the stream. `onRows` gets the number of rows written so far. Throws
+   * `rate_limit_exceeded` when too many streams of the account are waiting already.
    */
   async write(accountId: number, order: ExportSpec, onRows?: (rows: number) => void) {
     const { source } = this.#deps;
@@ -66,7 +66,7 @@ export class Exports {
     }
   }
 
-  /** How many rows an export would have now. */
+  /** Counts the rows that an export would have now. */
   async count(accountId: number, { tables, ...order }: ExportSpec): Promise<number> {
     const { source } = this.#deps;
     const snapshot = await source.snapshot();
@@ -77,7 +77,7 @@ export class Exports {
     return rows;
   }
 
-  /** Creates a job; it begins at once where there is room. */
+  /** Creates a job; it begins at once if this process has a free slot. */
   async start(
     accountId: number,
     order: ExportSpec,
@@ -96,8 +96,8 @@ export class Exports {
   }
 
   /**
-   * Waits for a job's file. Undefined when the caller has left, which the job survives. Throws when
-   * there will be no file.
+   * Waits until a job's file is ready. Returns undefined when `signal` aborts; the job goes on.
+   * Throws when the job has failed or was deleted.
    */
   async finished(job: ExportJob, signal: AbortSignal): Promise<ExportJob | undefined> {
     const left = Promise.withResolvers<void>();
@@ -116,12 +116,12 @@ export class Exports {
     }
   }
 
-  /** A signed address of a job's file in the bucket. */
+  /** Returns a signed URL of a job's file in the bucket. */
   async address(job: ExportJob): Promise<string> {
     return await (this.#filesOf(job) as ExportBucket).address(job, job.expiresAt);
   }
 
-  /** A job whose file can be read. Throws `export_not_found`, `export_not_ready`. */
+  /** Returns a job whose file can be read. Throws `export_not_found`, `export_not_ready`. */
   async ready(accountId: number, requestId: string): Promise<ExportJob> {
     const job = await this.#deps.jobs.find(accountId, requestId);
     switch (job?.state) {
@@ -152,14 +152,14 @@ export class Exports {
     const job = await this.#deps.jobs.remove(accountId, requestId, audit);
     if (!job) throw notFound(requestId);
     this.#queue.stop(requestId);
-    // What can't be removed now is swept later.
+    // A file that can't be removed now is left to `sweep`.
     await this.#clear(job).catch((thrown) => this.#warn(job, thrown));
   }
 
   /**
-   * Erases the files of an account that may hold rows of these tables and this span; jobs that are
-   * being written begin anew. Call it when the rows are gone from the store. Gives the number of
-   * jobs; throws when a file could not be erased: ask again then.
+   * Erases the files of an account that may hold rows of these tables and this span; running jobs
+   * start again. To be called when the rows are gone from the store. Returns the number of jobs.
+   * Throws when a file could not be erased, and must then be called again.
    */
   async eraseExports(accountId: number, span: ErasedSpan): Promise<number> {
     const hit = await this.#deps.jobs.erase(accountId, span);
@@ -170,12 +170,12 @@ export class Exports {
     return hit.length;
   }
 
-  /** Claims what waits; a job for every two seconds. */
+  /** Claims waiting jobs. To be called every two seconds. */
   tick(): Promise<void> {
     return this.#queue.tick();
   }
 
-  /** Removes expired and leftover files; a job for every minute. */
+  /** Removes expired and leftover files. To be called every minute. */
   async sweep(): Promise<void> {
     const { jobs } = this.#deps;
     for (const job of await jobs.leftOver()) {
@@ -184,7 +184,7 @@ export class Exports {
     await jobs.forget();
   }
 
-  /** Gives back what runs; for the end. */
+  /** Releases the running jobs, for a shutdown. */
   close(): Promise<void> {
     return this.#queue.close(closeMs);
   }
@@ -212,7 +212,11 @@ export class Exports {
   }
 }
 
-/** A generator that has given its first piece; `onEnd` is called even where nobody reads it. */
+/**
+ * Puts the first piece back in front of the rest. `onEnd` is called when the generator ends, even
+ * if it is closed before anything was read, where the `finally` of a generator function wouldn't
+ * run.
+ */
 function resumed<T>(
   first: IteratorResult<T>,
   rest: AsyncGenerator<T>,

@@ -14,11 +14,11 @@ export function columnsOf(table: ExportTable): [string, ColumnKind][] {
 interface WrittenColumn {
   name: string;
   kind: ColumnKind;
-  /** Where its value stands in a row's cells. */
+  /** The index of its value in a row's cells. */
   at: number;
 }
 
-/** All columns of the table, or those of `chosen` that it has, in that order. */
+/** Returns all columns of the table, or those of `chosen` that it has, in the order of `chosen`. */
 function writtenColumns(table: ExportTable, chosen?: readonly string[]): WrittenColumn[] {
   const all = columnsOf(table).map(([name, kind], at) => ({ name, kind, at }));
   if (chosen === undefined) return all;
@@ -27,9 +27,10 @@ function writtenColumns(table: ExportTable, chosen?: readonly string[]): Written
 }
 
 /**
- * Writes rows of a table as JSON objects. JSON cells, payloads above all, are put in as the text
- * they are: nothing is parsed or written again. With `oneLine` their line ends become spaces. Rows
- * have all cells of the table, whatever columns are `chosen`; the same goes for the writers below.
+ * Returns a function that writes a row of a table as a JSON object. JSON cells, mainly payloads,
+ * are copied as text, without parsing them. With `oneLine` their line breaks become spaces. The
+ * function takes all cells of the table, even if only some columns are `chosen`, as do the writers
+ * below.
  */
 export function jsonWriter(
   table: ExportTable,
@@ -39,7 +40,7 @@ export function jsonWriter(
   const columns = writtenColumns(table, chosen).map(({ name, kind, at }, index) => ({
     start: `${index === 0 ? "" : ","}"${name}":`,
     at,
-    // Truths may come as text; numbers and truths are written as they are.
+    // Booleans, which may arrive as text, and numbers are written without quotes.
     isQuoted: kind !== "json" && kind !== "number" && kind !== "boolean",
     isFlattened: oneLine && kind === "json",
   }));
@@ -55,18 +56,18 @@ export function jsonWriter(
   };
 }
 
-/** JSON has them only between its tokens: in strings they are escaped. */
+/** JSON has line breaks only between tokens: in strings they are escaped. */
 const lineEnd = /[\r\n]/g;
 
-/** The header line of a table, ended by CRLF. */
+/** Returns the header line of a table, ended by CRLF. */
 export function csvHeader(table: ExportTable, chosen?: readonly string[]): string {
   return writtenColumns(table, chosen).map(({ name }) => name).join(",") + "\r\n";
 }
 
 /**
- * Writes rows of a table as lines of RFC 4180, ended by CRLF. An absent value is nothing, an empty
- * text is `""`, as PostgreSQL's COPY tells them apart. Unless `rawCells`, words of callers and
- * vendors that a spreadsheet would take for a formula begin with `'`.
+ * Returns a function that writes a row of a table as a line of CSV (RFC 4180), ended by CRLF. Null
+ * is an empty field and an empty text is `""`, as in PostgreSQL's COPY. Unless `rawCells`, text
+ * from callers and vendors that a spreadsheet would read as a formula gets a `'` in front.
  */
 export function csvWriter(
   table: ExportTable,
@@ -85,11 +86,11 @@ export function csvWriter(
   };
 }
 
-/** What makes a spreadsheet take a cell for a formula; it drops tabs and returns before looking. */
+/** Beginnings that spreadsheets read as a formula; they drop tabs and carriage returns first. */
 const formula = /^[=+\-@\t\r]/;
 const special = /[",\r\n]/;
 
-/** One cell of a line of CSV; see `csvWriter`. */
+/** Writes one cell of a line of CSV; see `csvWriter`. */
 export function csvCell(cell: Cell, kind: ColumnKind, rawCells: boolean): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);

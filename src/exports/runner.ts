@@ -14,15 +14,15 @@ import { exportBytes } from "./text.ts";
 export interface ExportRunnerDeps {
   jobs: ExportJobStore;
   source: ExportSource;
-  /** Places that this process can reach. */
+  /** The storage that this process can reach. */
   stores: Readonly<Partial<Record<ExportPath, ExportFiles>>> & { bucket?: ExportBucket };
   log: Pick<Log, "warn">;
 }
 
-/** Jobs that this process works on at once, of as many accounts. */
+/** Concurrent jobs of this process, each of another account. */
 const jobsAtOnce = 4;
 
-/** This process's share of the jobs. */
+/** Creates the queue of the jobs that this process works on. */
 export function createExportQueue(deps: ExportRunnerDeps): WorkQueue<ClaimedExport> {
   const { jobs } = deps;
   let takenOver = false;
@@ -41,7 +41,9 @@ export function createExportQueue(deps: ExportRunnerDeps): WorkQueue<ClaimedExpo
   });
 }
 
-/** Throws when the store is away; what else fails is noted as a failure of the job. */
+/**
+ * Writes a job's file. Throws when the store is unavailable; other errors make the attempt fail.
+ */
 async function writeFile(
   { jobs, source, stores, log }: ExportRunnerDeps,
   { job, work }: ClaimedExport,
@@ -50,7 +52,7 @@ async function writeFile(
   const files = stores[job.location];
   try {
     if (!files) throw new Error("the bucket that it is meant for is not configured any more");
-    // What an earlier attempt left.
+    // Files that earlier attempts left.
     if (job.claim > 1) await files.remove({ ...job, claim: job.claim - 1 }, "all");
     const length = await files.save(job, untilAborted(exportBytes(source, work), signal));
     if (!await jobs.finish(job, length)) await files.remove(job, "this");
@@ -59,7 +61,7 @@ async function writeFile(
     const isAway = isStoreAway(thrown);
     const failed = !signal.aborted && !isAway;
     if (failed) log.warn("an export failed", { id: job.requestId, reason: messageOf(thrown) });
-    // A claim that can't be given back expires, since nobody renews it.
+    // A claim that can't be released expires, since nobody renews it.
     await jobs.release(job, failed).catch(() => {});
     if (isAway) throw thrown;
   }

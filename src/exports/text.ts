@@ -5,15 +5,15 @@ import { type Cells, csvHeader, csvWriter, jsonWriter } from "./row_writers.ts";
 import type { ExportSpec } from "./export_spec.ts";
 import type { ExportSource } from "./export_source.ts";
 
-/** What to export, of which account and as of when. */
+/** An export to write: its content, account and snapshot. */
 export interface ExportWork extends ExportSpec {
   accountId: number;
   snapshot: string;
 }
 
 /**
- * The export's bytes in pieces, read on demand: at most a few pages of rows and one piece are in
- * memory. `onRows` gets the number of rows written so far.
+ * Yields the export's bytes in pieces, read on demand: at most a few pages of rows and one piece
+ * are in memory. `onRows` gets the number of rows written so far.
  */
 export async function* exportBytes(
   source: ExportSource,
@@ -38,7 +38,7 @@ export async function* exportBytes(
   onRows(rows);
 }
 
-/** Suggest a minor GC after so many bytes: a fast export leaves them quicker than V8 counts them. */
+/** Suggests a minor GC after this many bytes: a fast export frees more than V8 notices in time. */
 const gcHintEveryBytes = 4 * 1024 * 1024;
 
 const pieceBytes = 128 * 1024;
@@ -49,7 +49,7 @@ class Pieces {
   #piece = new Uint8Array(pieceBytes);
   #filled = 0;
 
-  /** Copies the bytes, since their source uses its buffers again. Gives the pieces that are full. */
+  /** Copies the bytes, since their source reuses its buffers. Yields the full pieces. */
   *addBytes(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
     for (let at = 0; at < bytes.length;) {
       const some = bytes.subarray(at, at + pieceBytes - this.#filled);
@@ -60,7 +60,7 @@ class Pieces {
     }
   }
 
-  /** Encodes the text where it goes. Gives the pieces that are full. */
+  /** Encodes the text directly into the piece. Yields the full pieces. */
   *addText(text: string): Generator<Uint8Array<ArrayBuffer>> {
     for (let at = 0; at < text.length;) {
       const room = this.#piece.subarray(this.#filled);
@@ -71,7 +71,7 @@ class Pieces {
     }
   }
 
-  /** What has been gathered since the last full piece. */
+  /** Returns the bytes gathered since the last piece, and begins a new one. */
   rest(): Uint8Array<ArrayBuffer> {
     const piece = this.#piece.subarray(0, this.#filled);
     this.#piece = new Uint8Array(pieceBytes);
@@ -80,7 +80,7 @@ class Pieces {
   }
 }
 
-/** Rows in their order, or what stands between them, which has no rows. */
+/** Rows in order, or the text between them, which counts no rows. */
 type Chunks = Iterable<WrittenLines | Text>;
 
 interface Text {
@@ -152,7 +152,7 @@ async function* rowsOf(
   }
 }
 
-/** Cells become lines as they are asked for, since together they may be long. */
+/** Turns cells into lines one at a time, on demand, since all lines together may be long. */
 function* written(
   some: readonly ExportedLines[],
   write: (cells: Cells) => string,
@@ -160,7 +160,7 @@ function* written(
   for (const one of some) yield "bytes" in one ? one : { text: write(one), rows: 1 };
 }
 
-/** Writes cells as a line of this form. */
+/** Returns a function that writes cells as a line of this form. */
 function lineWriter(table: ExportTable, form: LineForm): (cells: Cells) => string {
   if (form.format === "csv") return csvWriter(table, form.rawCells, form.columns);
   const write = jsonWriter(table, form.columns, form);
@@ -175,7 +175,7 @@ function between(text: string): Chunks {
   return [{ text, rows: 0 }];
 }
 
-/** What separates rows is a single byte. */
+/** Drops the comma, a single byte, in front of the first row. */
 function* withoutFirstByte(chunks: Chunks): Generator<WrittenLines | Text> {
   let isFirst = true;
   for (const chunk of chunks) {

@@ -19,7 +19,7 @@ export interface ExportOptions {
   dataDir: string;
   database: Database;
   analyticsStore: AnalyticsStore;
-  /** Turns of reading interactions. */
+  /** Reads interactions, with accounts taking turns. */
   reads: FairReads;
   clock: Clock;
   log: Log;
@@ -27,12 +27,12 @@ export interface ExportOptions {
   vendorLabel: VendorLabel;
 }
 
-/** Exports of a process or of a command; whoever calls `tick` works on the jobs. */
+/** Builds the exports of a process or a command; processes that call `tick` work on the jobs. */
 export function createExportService(
   { exportBucket, dataDir, database, analyticsStore, reads, clock, log, newId, vendorLabel }:
     ExportOptions,
 ): Exports {
-  // Where several processes share a database, each must be able to give a file.
+  // Where several processes share a database, each must be able to serve every file.
   const isShared = database.kind === "postgres";
   return new Exports({
     jobs: createExportJobs(database),
@@ -58,7 +58,7 @@ function namingVendors(source: ExportSource, vendorLabel: VendorLabel): ExportSo
   };
 }
 
-/** What exports read, in bulk; `database` holds the evaluations. */
+/** Reads rows in bulk, with accounts taking turns; `database` holds the evaluations. */
 function fairSource(analytics: AnalyticsStore, reads: FairReads, database: Database): ExportSource {
   const { sharesMain } = analytics;
   const create = (inBulk: Queryable) =>

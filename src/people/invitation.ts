@@ -1,7 +1,7 @@
 import { hashToken, newToken } from "./link_token.ts";
 import { type Invitation, invitationMs, type Role } from "./person.ts";
 
-/** A new invitation as it is stored, and the link that is given away, once. */
+/** Returns a new invitation to store, and its link, which is shown only once. */
 export function makeInvitation({ email, role, now, newId, baseUrl }: {
   email: string;
   role: Role;
@@ -20,12 +20,12 @@ export function makeInvitation({ email, role, now, newId, baseUrl }: {
   };
 }
 
-/** Whom an invitation is for, in words. */
+/** Describes, for people, whom an invitation is for. */
 export function inviteeOf({ email }: Pick<Invitation, "email">): string {
   return email === "" ? "whoever has the link" : email;
 }
 
-/** The address in small letters; undefined when it can't be one. */
+/** Returns the address in lower case; undefined if the text can't be an address. */
 export function readEmail(text: string): string | undefined {
   const email = text.trim().toLowerCase();
   const [name = "", host = "", ...more] = email.split("@");

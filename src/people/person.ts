@@ -1,26 +1,29 @@
 import type { AuditNote } from "../audit/audit.ts";
 
-/** What a person may do in an account: `viewer` reads, `member` also makes keys, `owner` all. */
+/**
+ * What a person may do in an account: a `viewer` reads, a `member` also creates keys, an `owner`
+ * may do everything.
+ */
 export type Role = "owner" | "member" | "viewer";
 
 export const roles: readonly Role[] = ["owner", "member", "viewer"];
 
-/** Whether who has `role` may do what takes `needed`. */
+/** Whether a person with `role` may do what requires `needed`. */
 export function mayAs(role: Role, needed: Role): boolean {
   return roles.indexOf(role) <= roles.indexOf(needed);
 }
 
-/** A person as the identity provider vouches for it. */
+/** A person, as vouched for by the identity provider. */
 export interface Identity {
   /** The provider's name for itself. */
   issuer: string;
-  /** The provider's name for the person, the only one that never changes hands. */
+  /** The provider's id of the person, the only name that is never given to another person. */
   subject: string;
-  /** In small letters; null unless the provider says that it is verified. */
+  /** In lower case; null unless the provider says that it is verified. */
   email: string | null;
-  /** For people to read. */
+  /** The display name. */
   name: string;
-  /** The role in the first account that the provider's groups give; absent: none of them does. */
+  /** The role that the provider's groups give in the first account; absent: no group gives one. */
   role?: Role;
 }
 
@@ -30,11 +33,11 @@ export interface Person {
   name: string;
 }
 
-/** A person's place in an account. */
+/** A person's membership in an account. */
 export interface Membership {
   person: Person;
   role: Role;
-  /** Whether they see what callers sent and received: of viewers only those whom an owner lets. */
+  /** Whether the person sees payloads; a viewer does only if an owner allows it. */
   payloads: boolean;
   createdAt: Date;
   signedInAt: Date;
@@ -42,7 +45,7 @@ export interface Membership {
 
 export interface Invitation {
   id: string;
-  /** Empty: it is for whoever opens the link first. */
+  /** Empty: for whoever opens the link first. */
   email: string;
   role: Role;
   createdAt: Date;
@@ -52,12 +55,12 @@ export interface Invitation {
 /** How long an invitation's link works. */
 export const invitationMs = 7 * 24 * 3_600_000;
 
-/** The domain of an e-mail address, in small letters. */
+/** Returns the domain of an e-mail address, in lower case. */
 export function domainOf(email: string): string {
   return email.slice(email.lastIndexOf("@") + 1).toLowerCase();
 }
 
-/** Why a person or role stays as it is. */
+/** Why a person can't be removed or their role changed. */
 export type Refusal = "not_found" | "last_owner";
 
 export interface Removed extends Person {
@@ -65,36 +68,37 @@ export interface Removed extends Person {
 }
 
 /**
- * Who belongs to which account. What is done is noted in the same transaction, under `audit`.
- * Implemented in `src/people/store/people.ts`.
+ * Stores who belongs to which account. Audit entries, built by `audit`, are written in the
+ * transaction of the change. Implemented in `src/people/store/people.ts`.
  */
 export interface PeopleStore {
   list(accountId: number): Promise<Membership[]>;
   invitations(accountId: number, now: Date): Promise<Invitation[]>;
-  /** Invites an address; an earlier invitation of the same one ends. */
+  /** Invites an address, in place of an earlier invitation of the same address. */
   invite(
     accountId: number,
     invitation: Invitation & { tokenHash: string },
     audit?: AuditNote,
   ): Promise<void>;
-  /** The address whose invitation is withdrawn; undefined when there was none. */
+  /** Withdraws an invitation and returns its address; undefined when there was none. */
   withdraw(
     accountId: number,
     invitationId: string,
     audit?: (email: string) => AuditNote,
   ): Promise<string | undefined>;
-  /** An account keeps at least one owner. */
+  /** Changes a person's role; an account keeps at least one owner. */
   changeRole(
     accountId: number,
     personId: string,
     role: Role,
     audit?: (person: Person) => AuditNote,
-    /** Whether a viewer sees payloads. */
+    /** Whether the person, as a viewer, sees payloads. */
     payloads?: boolean,
   ): Promise<Person | Refusal>;
   /**
-   * Their sessions in the account end with it. An account keeps at least one owner. `revoked`: the
-   * keys that they made end too, each noted under what it gives.
+   * Removes a person from an account, and ends their sessions there. An account keeps at least one
+   * owner. With `revoked`, the keys that they created are revoked too, each with the audit entry
+   * that it returns.
    */
   remove(
     accountId: number,

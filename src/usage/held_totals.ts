@@ -1,14 +1,15 @@
 import type { HeldSums } from "./shown_values.ts";
 
-/** What orders values, by their numbers. */
+/** The sums by which values are ranked, by slot. */
 export interface RankTotals {
   calls: Float64Array;
   costs: Float64Array;
 }
 
 /**
- * Sums over the steps of the last look, so that the next one at the same time adds those that changed
- * alone: over 90 days half a million numbers, to which a call adds those of its hour.
+ * Totals over the steps of the last read, so that the next read of the same span adds only the
+ * steps that changed: 90 days have half a million numbers, of which a new call changes those of its
+ * hour.
  */
 export class HeldTotals {
   #steps: ReadonlySet<HeldSums> = new Set();
@@ -18,12 +19,15 @@ export class HeldTotals {
     return 2 * this.#totals.calls.byteLength;
   }
 
-  /** Whether the step is in the sums that are held. */
+  /** Whether the held totals include this step. */
   has(step: HeldSums): boolean {
     return this.#steps.has(step);
   }
 
-  /** `length`: how many numbers there are. `isHeld` says which steps a next look may have again. */
+  /**
+   * Returns the totals of `steps` for `length` slots. `isHeld` tells which steps a later read may
+   * have again.
+   */
   of(
     length: number,
     steps: readonly HeldSums[],
@@ -49,7 +53,7 @@ function emptyTotals(length: number): RankTotals {
   return { calls: new Float64Array(length), costs: new Float64Array(length) };
 }
 
-/** In one loop, which meets each value once. */
+/** Adds calls and costs in the same loop, so that each value is visited only once. */
 function add({ calls, costs }: RankTotals, { slots, sums }: HeldSums): void {
   const [ofCalls, ofCosts] = [sums.calls, sums.costNanos];
   for (let at = 0; at < slots.length; at++) {

@@ -1,11 +1,11 @@
 import { dayMs, hourMs } from "../shared/time_span.ts";
 import { callCounts, usageAmounts, type UsageQuery } from "./usage_sums.ts";
 
-/** What callers name calls by, and no table of sums has: summed up from the rows of calls. */
+/** Labels of calls that `usage_sums` doesn't have: they are summed from the rows of calls. */
 export type UsageLabel = "user" | "flow" | "cohort";
 export const usageLabels: readonly UsageLabel[] = ["user", "flow", "cohort"];
 
-/** The sums of one value: those of `UsageSums` but for latencies. */
+/** The sums of one value: those of `UsageSums` except latencies. */
 export const labelSums = [...callCounts, ...usageAmounts] as const;
 
 export type LabelSum = typeof labelSums[number];
@@ -16,11 +16,11 @@ export interface LabelStep {
   at: Date;
   /** The first eight bytes of each value's SHA-256. */
   ids: Uint8Array;
-  /** Empty: calls without the label. */
+  /** An empty text stands for calls without the label. */
   values: readonly string[];
   /**
-   * Whole numbers, exact up to 2^53: nine million dollars of one value and day. A sum may be absent if
-   * it is zero for all values.
+   * Whole numbers, exact up to 2^53: nine million dollars of one value and day. A sum may be absent
+   * if it is zero for all values.
    */
   sums: Readonly<Partial<Record<LabelSum, readonly number[] | Float64Array>>>;
 }
@@ -36,7 +36,7 @@ export const stepMs = { hour: hourMs, day: dayMs } as const;
 
 export type StoredSteps = (query: UsageQuery) => Promise<StoredStep[]>;
 
-/** Whose steps, by what, and whether hours or days. */
+/** The account and label of steps, and whether they are hours or days. */
 export interface StepsOf {
   accountId: number;
   label: UsageLabel;

@@ -3,11 +3,14 @@ import type { StepsOf, StoredStep } from "./label_step.ts";
 import type { PackedStep, Ranks } from "./packed_step.ts";
 import type { UsageQuery } from "./usage_sums.ts";
 
-/** Sums of hours and days by label, kept so that no page adds them up from the calls. */
+/** Stored sums of hours and days by label, so that pages needn't add them up from the calls. */
 export interface LabelSumStore {
-  /** Of these steps, the oldest first, those whose calls are still in these states. */
+  /**
+   * Reads those of `steps`, which must be sorted by time, whose calls are still in their states.
+   * Returns them in no order.
+   */
   read(of: StepsOf, steps: readonly StoredStep[]): Promise<StoredSums[]>;
-  /** In the order of `slices`; undefined where the step is in that state no more. */
+  /** Reads `slices`, in their order; undefined where a step is no longer in its state. */
   slices(
     of: StepsOf,
     column: "records" | "names",
@@ -15,27 +18,27 @@ export interface LabelSumStore {
   ): Promise<(Uint8Array | undefined)[]>;
 }
 
-/** What orders the values of a step, and how long its records are. */
+/** The sums by which a step's values are ranked, and the layout of its records. */
 export interface StoredSums extends Ranks {
   at: Date;
   layout: Uint8Array;
-  /** Where they are short. */
+  /** All records and names, if they are short. */
   all?: Pick<PackedStep, "records" | "names">;
 }
 
-/** Bytes of a column; to its end without `length`. */
+/** A range of bytes of a column; without `length`, to its end. */
 export interface StepSlice extends StoredStep {
   from: number;
   length?: number;
 }
 
-/** Finds and keeps them. Implemented in `src/usage/store/label_sums.ts`. */
+/** Finds missing sums and stores them. Implemented in `src/usage/store/label_sums.ts`. */
 export interface LabelSumKeeper {
-  /** Up to `limit` accounts with calls, by id, behind this one. */
+  /** Returns the ids of up to `limit` accounts with calls, in order, after this one. */
   accounts(after: number, limit: number): Promise<number[]>;
-  /** Steps whose sums are missing or are of other calls, the newest first. */
+  /** Returns the steps whose sums are missing or out of date, the newest first. */
   missing(query: UsageQuery): Promise<Date[]>;
-  /** Adds up the calls of a step, and keeps the sums of each label. */
+  /** Adds up the calls of a step, and stores the sums of each label. */
   keep(of: Omit<StepsOf, "label">, at: Date): Promise<void>;
   /** Deletes the sums of hours before this one. */
   dropHours(accountId: number, before: Date): Promise<void>;
@@ -47,19 +50,22 @@ export interface LabelSumsJobDeps {
   now: () => Date;
 }
 
-/** The longest span that the overview offers, with the month before. */
+/** Covers the longest span that the overview offers, and the month before it. */
 const storedDays = 400;
-/** More than the three that it shows by hour; of today alone it needs them for every span. */
+/**
+ * More than the three days that the overview shows by hour; longer spans need hours of today only.
+ */
 const daysWithHours = 4;
-/** When a round begins after an hour is over: what was under way then is mostly written by now. */
+/** How long after the hour a round begins: by then most calls that were under way are written. */
 const delayMs = 5 * 60_000;
-/** What one run may take, so that calls have the store for most of the time. */
+/** The longest time that one run takes, which leaves the store to calls for most of the time. */
 const runMs = 4_000;
 const accountsAtOnce = 100;
 
 /**
- * Keeps the sums of hours and days that are over, account by account, the newest first. A run goes on
- * where the last one ended; with nothing left, the next round begins some minutes after the next hour.
+ * Builds a job that stores the sums of past hours and days, account by account, the newest first. A
+ * run continues where the last one ended. When nothing is left, the next round begins some minutes
+ * after the next hour.
  */
 export function createLabelSumsJob({ keeper, now }: LabelSumsJobDeps): () => Promise<void> {
   let round: number | undefined;

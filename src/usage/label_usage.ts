@@ -17,15 +17,18 @@ import { ValueSlots } from "./value_slots.ts";
 
 /** Reads rows of calls. Implemented in `src/records/store/label_days.ts`. */
 export interface LabelRows {
-  /** Hours or days with calls; of each the dearest values, up to `maxValuesADay`. */
+  /** Reads hours or days with calls, each with its costliest values, up to `maxValuesADay`. */
   read(query: UsageQuery, label: UsageLabel): Promise<LabelStep[]>;
 }
 
-/** Values of one day beyond these, the cheapest, are in no sum by label. */
+/** The most values of one day; sums by label leave out the others, which are the cheapest. */
 export const maxValuesADay = 20_000;
 
 export interface LabelUsage {
-  /** Values of a label by cost, then by calls; `all` is their number. Erased calls are in none. */
+  /**
+   * Returns up to `limit` values of a label, sorted by cost, then by calls; `all` is the number of
+   * all its values. Erased calls don't count.
+   */
   values(
     query: UsageQuery,
     label: UsageLabel,
@@ -33,28 +36,29 @@ export interface LabelUsage {
   ): Promise<{ values: UsageValue[]; all: number }>;
 }
 
-/** Read in one statement, so that others get their turns between. */
+/** Steps that one statement reads from the calls: other work gets its turn in between. */
 const stepsAtOnce = { hour: 7 * 24, day: 7 };
-/** Steps whose stored sums one statement reads: calls get their turns between. */
+/** Steps whose stored sums one statement reads: calls get their turn in between. */
 const storedStepsAtOnce = { hour: 72, day: 10 };
-/** Sums held in memory, with the numbers of their values. */
+/** Bytes of sums held in memory, including the slots of their values. */
 const maxHeldBytes = 48 * 1024 * 1024;
-/** Records of a step that went meanwhile are read from the calls at the latest then. */
+/** If stored steps change while they are read, the last attempt reads from the calls instead. */
 const maxAttempts = 3;
 
 export interface LabelUsageDeps {
   rows: LabelRows;
   storedSteps: StoredSteps;
-  /** Sums of hours and days that are over; whatever it lacks is added up from the rows. */
+  /** Sums of past hours and days; what it lacks is added up from the rows. */
   labelSums: LabelSumStore;
   maxBytes?: number;
 }
 
 /**
- * Sums by label. What orders values is held in memory, with the state of the calls that it is of:
- * what is written, erased or repriced since changes the state, and is read again, of steps that are
- * over from the sums that are kept in the store. Of the newest day hours are held, so that a call has
- * one hour read again. Names and the other sums are read of the values that are shown.
+ * Builds the sums by label. The sums that rank values are held in memory, together with the state
+ * of the calls that they are of. Calls that are written, erased or repriced later change the state,
+ * and the step is read again: a past step from the stored sums, others from the calls. The newest
+ * day is held by hours, so that a new call makes one hour be read again. Names and the other sums
+ * are read only for the values that are shown.
  */
 export function createLabelUsage(deps: LabelUsageDeps): LabelUsage {
   return new HeldUsage(deps, deps.maxBytes ?? maxHeldBytes);
@@ -68,7 +72,7 @@ interface HeldStep {
 }
 
 class HeldUsage implements LabelUsage {
-  /** The one that was read first comes first. */
+  /** In the order of reading, the oldest first. */
   readonly #steps = new Map<string, HeldStep>();
   readonly #slots = new Map<string, ValueSlots>();
   readonly #totals = new Map<ValueSlots, HeldTotals>();
@@ -108,7 +112,7 @@ class HeldUsage implements LabelUsage {
 
   #totalsOf(slots: ValueSlots, steps: readonly HeldSums[], { span }: UsageQuery): RankTotals {
     const totals = this.#totals.getOrInsertComputed(slots, () => new HeldTotals());
-    // Of the newest day there are hours, in objects of this look alone.
+    // The newest day's hours are excluded: each read makes new objects for them.
     return totals.of(slots.length, steps, ({ rest }) => rest.isStored && rest.span === span);
   }
 
@@ -154,7 +158,7 @@ class HeldUsage implements LabelUsage {
     return found;
   }
 
-  /** Those that the store lacks. */
+  /** Reads steps from the stored sums; returns those that are missing there. */
   async #readStored(
     of: StepsOf,
     steps: readonly StoredStep[],
@@ -195,13 +199,13 @@ class HeldUsage implements LabelUsage {
     const held = this.#steps.get(key);
     if (!held) return;
     this.#steps.delete(key);
-    // They would keep it in memory.
+    // The totals would keep the step in memory.
     if (this.#totals.get(held.slots)?.has(held.step)) this.#totals.delete(held.slots);
     held.slots.release(held.step.slots.length);
     this.#bytes -= held.bytes;
   }
 
-  /** Their records may be more now. */
+  /** Updates the steps' sizes: they may hold more records now. */
   #weigh(steps: readonly HeldSums[]): void {
     for (const { rest } of steps) {
       const held = rest.isStored ? this.#steps.get(keyOf(rest, rest.at)) : undefined;
@@ -212,7 +216,10 @@ class HeldUsage implements LabelUsage {
     }
   }
 
-  /** Numbers of values take as much as their sums; those of an account go with its last step. */
+  /**
+   * Forgets the oldest steps until the rest fits. Slots take as much memory as sums; those of an
+   * account and label are dropped with its last step.
+   */
   #shrink(): void {
     for (;;) {
       let bytes = this.#bytes;
@@ -247,7 +254,7 @@ function wholeStep(at: Date, read: LabelStep | undefined, slots: ValueSlots): He
   };
 }
 
-/** Of a step with nothing in it too, so that their number is limited. */
+/** Returns the size of a step, not 0 for an empty one, so that the number of steps is limited. */
 function bytesOf({ slots, sums, rest }: HeldSums): number {
   const least = 500 + slots.length * 9 + sums.more.size * 100;
   if (rest.isStored) return least + rest.records.size * 300 + (rest.all ? 4096 : 0);
@@ -255,7 +262,7 @@ function bytesOf({ slots, sums, rest }: HeldSums): number {
   return least + 8 * slots.length * Object.keys(rest.sums).length + names;
 }
 
-/** Steps that follow each other, in groups that one statement reads; the newest day alone. */
+/** Groups consecutive steps for one statement each; the newest day is a group by itself. */
 function runsOf(
   steps: readonly StoredStep[],
   span: UsageQuery["span"],
@@ -271,7 +278,7 @@ function runsOf(
   return runs;
 }
 
-/** Numbers of the values by cost, then by calls. */
+/** Returns the slots of the first values by cost, then by calls. */
 function dearest(slots: ValueSlots, { calls, costs }: RankTotals, limit: number) {
   const found: number[] = [];
   for (let slot = 0; slot < calls.length; slot++) {
@@ -285,7 +292,9 @@ function dearest(slots: ValueSlots, { calls, costs }: RankTotals, limit: number)
   return { shown, all: found.length };
 }
 
-/** The first ones in an order, without sorting all: of a hundred thousand that takes ten times as long. */
+/**
+ * Returns the first ones in an order. Sorting all takes ten times as long for a hundred thousand.
+ */
 function firstOf(
   all: readonly number[],
   limit: number,

@@ -1,7 +1,8 @@
 /**
- * Latencies in fixed buckets that grow by 2^(1/4): below 8 ms, then four per doubling, and from
- * 2^20 ms. Their bounds are rounded up to whole milliseconds, so that every machine counts alike. A
- * percentile is at most 19 % off, the width of a bucket, and typically 2 %, since it is interpolated.
+ * Counts of latencies in fixed buckets that grow by 2^(1/4): the first is below 8 ms, then there
+ * are four per doubling, and the last is from 2^20 ms. Bounds are rounded up to whole milliseconds,
+ * so that every machine counts alike. A percentile is at most 19 % off, the width of a bucket, and
+ * typically 2 %, since it is interpolated.
  */
 export class LatencyHistogram {
   /** Calls per bucket, the fastest first; further buckets are empty. */
@@ -22,14 +23,17 @@ export class LatencyHistogram {
     return new LatencyHistogram(counts);
   }
 
-  /** One call as a number that the store can sum up. */
+  /** Returns one call as a number that the store can sum up. */
   static digitsOfOne(latencyMs: number): bigint {
     let interval = 0;
     while (interval < lastInterval && latencyMs >= lowerEnd(interval + 1)) interval++;
     return 10n ** BigInt(digitsEach * interval);
   }
 
-  /** The latency in ms that `share` (0 to 1) of the calls don't exceed; undefined without calls. */
+  /**
+   * Returns the latency in ms that `share` (0 to 1) of the calls don't exceed; undefined without
+   * calls.
+   */
   percentile(share: number): number | undefined {
     if (this.calls === 0) return undefined;
     const wanted = share * this.calls;
@@ -56,7 +60,7 @@ const digitsEach = 10;
 /** The bucket from 2^20 ms. */
 const lastInterval = 69;
 
-/** Lower bound of a bucket in whole ms. */
+/** Returns the lower bound of a bucket in whole ms. */
 function lowerEnd(interval: number): number {
   return interval === 0 ? 0 : Math.ceil(8 * 2 ** ((interval - 1) / 4) - 1e-6);
 }

@@ -1,42 +1,43 @@
 import { type LabelStep, type LabelSum, labelSums } from "./label_step.ts";
 
-/** A step as the table `label_steps` has it. */
+/** A step as stored in the table `label_steps`. */
 export interface PackedStep {
-  /** Base64: as fast to read as bytes that neither side makes a text of first. */
+  /** Base64, which drivers read faster than `bytea`: they decode that from hex digit by digit. */
   ranks: string;
   layout: Uint8Array;
   records: Uint8Array;
   names: Uint8Array;
 }
 
-/** What values are ordered by, those of a step in the order of their bytes. */
+/** The sums by which values are ranked. The values of a step are sorted by id. */
 export interface Ranks {
-  /** Both halves of each value's first eight bytes of SHA-256. */
+  /** Both halves of each value's id, the first eight bytes of its SHA-256. */
   ids: Uint32Array;
   sums: RankSums;
 }
 
-/** Calls and cost of each value, most of which are small. */
+/** Calls and cost of each value, split because most numbers are small. */
 export interface RankSums {
-  /** What is below 256. */
+  /** The lowest byte. */
   calls: Uint8Array;
-  /** What is below 2^32. */
+  /** The lowest 32 bits. */
   costNanos: Uint32Array;
-  /** What is to be added for some values, by position. */
+  /** What to add for values with larger numbers, by position. */
   more: ReadonlyMap<number, { calls: number; costNanos: number }>;
 }
 
-/** What a record has of a value: the sums that no order needs, and where its name is. */
+/** The sums in a value's record, which ranking doesn't need; behind them is where its name is. */
 export const recordSums = labelSums.filter((name) => name !== "calls" && name !== "costNanos");
 const nameAt = recordSums.length;
 const nameBytes = nameAt + 1;
 
-/** Of a value in `LabelStep.ids`. */
+/** Bytes of a value's id in `LabelStep.ids`. */
 export const idBytes = 8;
 
 /**
- * Records are of one length, so that one of them can be read: each number takes the bytes that the
- * largest one of its kind needs.
+ * Packs a step. Its records have the same length, so that one can be read alone: each number takes
+ * as many bytes as the largest one of its column needs. Throws an Error for a sum that isn't a safe
+ * non-negative integer.
  */
 export function packStep(step: LabelStep): PackedStep {
   const ids = halvesOf(step.ids);
@@ -59,7 +60,7 @@ export function packStep(step: LabelStep): PackedStep {
   return { ranks, layout, ...packRecords(columns, layout, names) };
 }
 
-/** Bytes as the words that this machine makes of them. */
+/** Reads bytes as 32-bit words in this machine's byte order. */
 export function halvesOf(bytes: Uint8Array): Uint32Array {
   return new Uint32Array(bytes.slice().buffer);
 }
@@ -84,7 +85,10 @@ export function rankSums(
   return { ...low, more };
 }
 
-/** The number of values, then words and bytes of each, then what is to be added. */
+/**
+ * Packs, as base64: the number of values, their ids and costs as 32-bit words, their calls as
+ * bytes, and then `more`.
+ */
 function packRanks(ids: Uint32Array, { calls, costNanos, more }: RankSums): string {
   const values = calls.length;
   const all = new Uint8Array(4 + values * 13);
@@ -102,7 +106,7 @@ function packRanks(ids: Uint32Array, { calls, costNanos, more }: RankSums): stri
   return bytes.toBase64();
 }
 
-/** On the machines that the runtime is made for, whose words begin with their lowest byte too. */
+/** Reverses `packRanks`. Assumes a little-endian machine, as all are that the runtime supports. */
 export function unpackRanks(text: string): Ranks {
   const { buffer } = Uint8Array.fromBase64(text);
   const values = new DataView(buffer).getUint32(0, true);
@@ -159,7 +163,7 @@ function widthOf(numbers: readonly number[]): number {
   return width;
 }
 
-/** Seven bits a byte, the lowest first. */
+/** Writes seven bits per byte, the lowest first; the top bit is set on all bytes but the last. */
 function pushNumber(bytes: number[], number: number): void {
   let rest = number;
   while (rest >= 128) {
@@ -191,7 +195,7 @@ export interface LabelRecord {
   name: { from: number; length: number };
 }
 
-/** The record that begins at a byte. */
+/** Reads the record that begins at the byte `from`. */
 export function readRecord(layout: Uint8Array, bytes: Uint8Array, from: number): LabelRecord {
   const numbers = new Float64Array(layout.length);
   let at = from;

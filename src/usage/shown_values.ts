@@ -17,7 +17,7 @@ import {
 import { noUsage, usageBy, type UsageValue } from "./usage_sums.ts";
 import type { ValueSlots } from "./value_slots.ts";
 
-/** Sums of one hour or day: a number for each slot. */
+/** Sums of one hour or day: one number for each of `slots`. */
 export interface HeldSums {
   atMs: number;
   slots: Uint32Array;
@@ -26,47 +26,49 @@ export interface HeldSums {
   rest: WholeRest | StoredRest;
 }
 
-/** Added up from the calls. */
+/** The rest of a step that was added up from the calls. */
 type WholeRest = Pick<LabelStep, "values" | "sums"> & { isStored: false };
 
-/** In the store. */
+/** The rest of a step that is in the store. */
 export interface StoredRest extends StepsOf, StoredStep {
   isStored: true;
   layout: Uint8Array;
   all: StoredSums["all"];
-  /** Those that were shown, by position. */
+  /** Records of values that were shown, by position. */
   records: Map<number, HeldRecord>;
 }
 
 type HeldRecord = LabelRecord & { value?: string };
 
-/** Records that are read one by one, and held; of more, such as a download's, steps are read whole. */
+/**
+ * The most records that are read one by one, and held; for more, e.g. a download, whole steps are.
+ */
 const maxSlices = 1000;
-/** Steps of which one statement reads all records. */
+/** Steps whose records one statement reads, when whole steps are read. */
 const wholeAtOnce = 10;
-/** Charts show the steps of few values; of more, such as a download's, nobody looks at them. */
+/** The most values with costs by step, which only charts show; a download has more values. */
 const maxWithCosts = 100;
 
 type ShownValue = UsageValue & { costs: Map<number, bigint> };
 
-/** Where a value that is shown stands in a step. */
+/** The position of a shown value in a step, and its rank among the shown values. */
 interface Position {
   at: number;
   rank: number;
 }
 
 /**
- * All sums of the values that are shown, and their names: to add up all of each sum would take five
- * times as long.
+ * Reads all sums and the names of the values that are shown. Adding up all sums of every value
+ * would take five times as long.
  */
 export class ShownValues {
   /** By sum and rank. */
   readonly #sums: Readonly<Record<LabelSum, Float64Array>>;
-  /** Those of `recordSums`. */
+  /** Those of `#sums` that `recordSums` names, in that order. */
   readonly #columns: readonly Float64Array[];
   readonly #costs: readonly Map<number, bigint>[];
   readonly #names: (string | undefined)[];
-  /** Where to read names that are not known, by rank. */
+  /** Where to read the names that aren't known yet, by rank. */
   readonly #unnamed = new Map<number, { rest: StoredRest; record: HeldRecord }>();
 
   constructor(
@@ -81,9 +83,9 @@ export class ShownValues {
     this.#names = shown.map(() => undefined);
   }
 
-  /** Undefined where what is in the store changed meanwhile. */
+  /** Returns the values in order; undefined if a stored step changed meanwhile. */
   async read(): Promise<ShownValue[] | undefined> {
-    /** From 1 on; 0 of a value that is not shown. */
+    /** Ranks by slot, from 1 on; 0: not shown. */
     const ranks = new Int32Array(this.slots.length);
     for (const [at, slot] of this.shown.entries()) ranks[slot] = at + 1;
     const inStore: { rest: StoredRest; positions: Position[] }[] = [];
@@ -126,7 +128,7 @@ export class ShownValues {
     }
   }
 
-  /** Few records are read one by one, and held; many with their steps. */
+  /** Reads few records one by one, and holds them; reads many as parts of whole steps. */
   async #addStored(
     inStore: readonly { rest: StoredRest; positions: Position[] }[],
   ): Promise<boolean> {
@@ -205,7 +207,7 @@ export class ShownValues {
     return true;
   }
 
-  /** In the order of `wanted`, one statement for hours and one for days. */
+  /** Reads slices, in the order of `wanted`, by one statement for hours and one for days. */
   async #slices(
     column: "records" | "names",
     wanted: readonly { rest: StoredRest; from: number; length?: number }[],
@@ -232,14 +234,14 @@ export class ShownValues {
       ),
       ...{ value: this.#names[rank]!, costs: this.#costs[rank]! },
     }));
-    // Equal ones by name, as a person looks for them.
+    // Equal ones are sorted by name, to be easy to find.
     return values.sort((a, b) =>
       Number(b.costNanos - a.costNanos) || b.calls - a.calls || (a.value < b.value ? -1 : 1)
     );
   }
 }
 
-/** Undefined where it is still to be read. */
+/** Returns a record that is in memory; undefined if it must be read. */
 function recordOf({ layout, all, records }: StoredRest, at: number): HeldRecord | undefined {
   const held = records.get(at);
   if (held || !all) return held;

@@ -12,39 +12,40 @@ import {
 
 export interface UsageReportDeps {
   usage: Pick<UsageStore, "steps" | "groups">;
-  /** Sums that are read from the calls themselves (`AnalyticsReads.groupedCalls`). */
+  /** Sums read from the calls themselves (`AnalyticsReads.groupedCalls`). */
   groupedCalls: (query: GroupedCallsQuery) => Promise<GroupedCalls[] | undefined>;
 }
 
 export interface UsageReportRequest extends TimeSpan {
   accountId: number;
-  /** Different ones; empty: one row of all calls. */
+  /** Without duplicates; empty: one row of all calls. */
   groups: readonly UsageGroup[];
 }
 
 export interface UsageReportRow extends GroupSums {
   /** In the order of the request's groups. */
   values: readonly (string | null)[];
-  /** Calls whose records were erased, where what they are grouped by went with them. */
+  /** Whether the row is of erased calls, if a label that groups them was erased too. */
   erased: boolean;
 }
 
 export interface UsageReport {
-  /** The dearest first. */
+  /** The costliest first. */
   rows: UsageReportRow[];
   total: GroupSums;
 }
 
-/** More groups are no report for anybody. */
+/** The most groups of a report: nobody can read more. */
 const mostGroups = 50_000;
-/** Calls that one statement reads, as far as hours can be told apart. */
+/** The most calls that one statement reads, unless a single hour has more. */
 const callsAtOnce = 25_000;
 
 /**
- * Sums of an account's calls by one or several labels. From the sums that are written with each call
- * where they suffice (one of model, vendor, app and key, each with or without the day), which takes
- * milliseconds; else from the calls, day after day. Whatever it is grouped by, the rows add up to
- * the same total. Throws `invalid_value` for a time within an hour, and for too many groups.
+ * Sums an account's calls by one or several labels. It reads the sums that are written with each
+ * call where they suffice (one of model, vendor, app and key, or model and vendor, each with or
+ * without the day), which takes milliseconds; else the calls, day by day. Whatever the groups, the
+ * rows add up to the same total. Throws `invalid_value` for a time that isn't on the hour, and for
+ * too many groups.
  */
 export async function reportUsage(
   deps: UsageReportDeps,
@@ -73,7 +74,7 @@ function wholeHours({ start, end }: TimeSpan): Pick<UsageQuery, "from" | "to"> {
   return { from: start ?? new Date(0), to: end ?? new Date("9999-12-31T00:00:00Z") };
 }
 
-/** What the sums have that these groups ask for; undefined where they don't suffice. */
+/** Returns the part of the sums that has these groups; undefined if the sums don't suffice. */
 function partOf(groups: readonly UsageGroup[]): UsagePart | "all" | undefined {
   const [first, ...more] = groups.filter((group) => group !== "day");
   if (first === undefined) return "all";
@@ -84,7 +85,7 @@ function partOf(groups: readonly UsageGroup[]): UsagePart | "all" | undefined {
   return more.length === 0 && (first === "app" || first === "api_key") ? first : undefined;
 }
 
-/** By days where the span is of whole ones: they are fewer. */
+/** Reads by day if the span consists of whole days, because there are fewer of them. */
 function withSpan(query: Span): UsageQuery {
   return { ...query, span: isWholeDays(query) ? "day" : "hour" };
 }
@@ -100,7 +101,7 @@ async function fromSums(
   return enough(found).map((sums) => ({
     ...sumsOf(sums),
     values: valuesOf(groups, part, sums),
-    // Erasure takes no other label than the app off a call's sums.
+    // Of the labels in the sums, erasure removes only the app.
     erased: sums.erased && part === "app",
   }));
 }
@@ -130,10 +131,13 @@ async function fromCalls(
   return [...rows.values()];
 }
 
-/** Reads of one slice at most while calls of it are being erased. */
+/** The most reads of one slice while its calls are being erased. */
 const mostReads = 20;
 
-/** Stored and erased calls as of one moment: what is erased between two reads would count twice. */
+/**
+ * Reads the stored and the erased calls as of one moment: a call that is erased between the two
+ * reads would count twice.
+ */
 async function readSlice(
   { usage, groupedCalls }: UsageReportDeps,
   { accountId, from, to }: Span,
@@ -143,7 +147,7 @@ async function readSlice(
   const query = withSpan({ accountId, from, to });
   const by = { part, byDay: groups.includes("day"), erasedOnly: true };
   const readErased = async () => enough(await usage.groups(query, by, mostGroups));
-  // Sums of erased calls only grow.
+  // Counts of erased calls only grow, so an equal count means that none was erased meanwhile.
   const countOf = (sums: readonly GroupSums[]) => sums.reduce((sum, one) => sum + one.calls, 0n);
   let erased = await readErased();
   for (let reads = 1;; reads++) {
@@ -156,7 +160,7 @@ async function readSlice(
   }
 }
 
-/** Spans that cover all calls, each of a number of calls that a statement reads at once. */
+/** Returns spans that cover all calls, each with as many calls as one statement reads. */
 async function slices(
   usage: Pick<UsageStore, "steps">,
   query: Span,
@@ -187,7 +191,7 @@ async function slices(
   return found;
 }
 
-/** The values of a group of the sums; null for what is not known of it. */
+/** Returns a row's values from a group of the sums; null for labels that these sums don't have. */
 function valuesOf(
   groups: readonly UsageGroup[],
   part: UsagePart | "all",
@@ -200,7 +204,7 @@ function valuesOf(
   });
 }
 
-/** Groups of the same values, such as those of stored and of erased calls, added up. */
+/** Adds up rows of the same values, such as those of stored and of erased calls. */
 function merged(rows: readonly UsageReportRow[]): UsageReportRow[] {
   const groups = Map.groupBy(rows, ({ values, erased }) => JSON.stringify([values, erased]));
   return [...groups.values()].map(([first, ...more]) =>

@@ -42,7 +42,7 @@ export interface UsageStep extends UsageSums {
 /** One vendor, model (`vendor/model`), key (its id) or app (empty: none). */
 export interface UsageValue extends UsageSums {
   value: string;
-  /** Nano-dollars by the beginning of the hour or day (milliseconds); those without calls lack. */
+  /** Nano-dollars by the beginning of the hour or day (ms since 1970); only those with calls. */
   costs: ReadonlyMap<number, bigint>;
 }
 
@@ -60,28 +60,35 @@ export function isWholeDays({ from, to }: Pick<UsageQuery, "from" | "to">): bool
   return from.getTime() % dayMs === 0 && to.getTime() % dayMs === 0;
 }
 
-/** Sums of calls, kept as they are written. Implemented in `src/usage/store/usage_sums.ts`. */
+/**
+ * Sums of calls, updated whenever calls are written. Implemented in
+ * `src/usage/store/usage_sums.ts`.
+ */
 export interface UsageStore {
   /**
-   * Hours or days that had calls, in their order, calls whose records are erased included. `starts`:
-   * steps that begin at these times instead, the first one where the query does.
+   * Returns the hours or days that had calls, in order, including calls whose records are erased.
+   * With `starts`, returns steps that begin at these times instead; the first one must be the
+   * query's `from`.
    */
   steps(query: UsageQuery, starts?: readonly Date[]): Promise<UsageStep[]>;
-  /** The hour of the account's oldest stored call. */
+  /** Returns the hour of the account's oldest stored call. */
   firstHour(accountId: number): Promise<Date | undefined>;
   /** Hours or days that have stored calls, each with a text that changes whenever its calls do. */
   storedSteps: StoredSteps;
-  /** Of these, calls whose records were erased: by request, or for their age. */
+  /** Returns the sums of calls whose records were erased, by request or because of their age. */
   erased(query: UsageQuery): Promise<Pick<UsageSums, "calls" | "costNanos" | "chargedNanos">>;
-  /** Values of a dimension by cost, then by calls; `all` is their number. */
+  /**
+   * Returns up to `limit` values of a dimension, sorted by cost, then by calls; `all` is the number
+   * of all values.
+   */
   values(
     query: UsageQuery,
     part: UsagePart,
     limit: number,
   ): Promise<{ values: UsageValue[]; all: number }>;
   /**
-   * Sums by value, of calls whose records are erased apart, or of these alone, and by day if `byDay`;
-   * in no order. Undefined if they are more than `most`.
+   * Returns sums by value and, if `byDay`, by day, in no order. Calls whose records are erased have
+   * sums of their own; `erasedOnly` returns only those. Undefined if there are more than `most`.
    */
   groups(
     query: UsageQuery,
@@ -98,7 +105,7 @@ export interface UsageGroupSums extends GroupSums {
   erased: boolean;
 }
 
-/** The sums that count calls, and those of tokens and nano-dollars; latencies apart. */
+/** The names of the sums that count calls, and of those of tokens and nano-dollars. */
 export const callCounts = [
   ...["calls", "failed", "truncated", "cancelled", "interrupted", "unpriced"] as const,
 ] as const;

@@ -1,30 +1,32 @@
 /**
- * Numbers for the values of a label, which go by eight bytes each, so that sums of many steps are
- * added up in arrays: a map of names takes ten times as long for half a million of them. A number that
- * no held step has any more goes to another value once nobody is reading.
+ * Assigns slots, which are small numbers, to the values of a label, so that sums of many steps can
+ * be added up in arrays: with half a million values, a map of names takes ten times as long. A
+ * value is identified by eight bytes, its id. A slot that no held step uses any more is given to
+ * another value once nobody is reading.
  */
 export class ValueSlots {
-  /** Both halves of a value's bytes, by its number. */
+  /** Both halves of a value's id, by slot. */
   #high = new Uint32Array(firstSlots);
   #low = new Uint32Array(firstSlots);
-  /** Of the numbers that were ever given. */
+  /** Number of slots that were ever assigned. */
   #length = 0;
   #free: number[] = [];
   /**
-   * Four numbers a cell: both halves and the number plus one, or 0. Values are where their first bits
-   * say, or behind: those of a step, which come in their order, are met from the first cell to the
-   * last, which is kind to the processor's cache.
+   * A hash table with four words per cell: both halves of the id, the slot plus one (0: empty), and
+   * one unused. A value's cell is given by the first bits of its id, or is the next free one. The
+   * values of a step, sorted by id, are thus found from the first cell to the last, which suits the
+   * processor's cache.
    */
   #cells = new Uint32Array(2 * firstSlots * cellLength);
-  /** Bits of a value's first half that its cell doesn't depend on. */
+  /** Number of low bits of an id's first half that its cell doesn't depend on. */
   #shift = 32 - Math.log2(2 * firstSlots);
-  /** Steps that are held. */
+  /** Number of held steps. */
   #held = 0;
-  /** Values of steps that are held no more. */
+  /** Number of values in steps that were released since unused slots were last freed. */
   #released = 0;
   #readers = 0;
 
-  /** How many numbers there are: each is below. */
+  /** Number of slots; each slot is below it. */
   get length(): number {
     return this.#length;
   }
@@ -33,12 +35,14 @@ export class ValueSlots {
     return 2 * this.#high.byteLength + this.#cells.byteLength + 8 * this.#free.length;
   }
 
-  /** Whether no step has any of them, and nobody reads. */
+  /** Whether no step is held and nobody reads. */
   get isIdle(): boolean {
     return this.#held === 0 && this.#readers === 0;
   }
 
-  /** Numbers stay whose they are until `read` has ended. `held` gives those of all held steps. */
+  /**
+   * Keeps all slots assigned until `read` has ended. `held` returns the slots of all held steps.
+   */
   async reading<T>(held: () => Iterable<Uint32Array>, read: () => Promise<T>): Promise<T> {
     this.#readers++;
     try {
@@ -48,7 +52,10 @@ export class ValueSlots {
     }
   }
 
-  /** `ids`: both halves of each value. One loop with everything at hand: half of the time of a look. */
+  /**
+   * Returns the slots of values, and assigns new ones; `ids` has both halves of each id. It is a
+   * single loop with local variables, because it takes half of the time of a read.
+   */
   slotsOf(ids: Uint32Array): Uint32Array {
     const slots = new Uint32Array(ids.length / 2);
     this.reserve(slots.length);
@@ -70,23 +77,23 @@ export class ValueSlots {
     return slots;
   }
 
-  /** A step is held. */
+  /** Counts a step as held. */
   hold(): void {
     this.#held++;
   }
 
-  /** A step with so many values is held no more. */
+  /** Ends the holding of a step with this many values. */
   release(values: number): void {
     this.#held--;
     this.#released += values;
   }
 
-  /** An order that depends on nothing but the values. */
+  /** Compares the values of two slots, in an order that depends only on the values. */
   compare(one: number, other: number): number {
     return this.#high[one]! - this.#high[other]! || this.#low[one]! - this.#low[other]!;
   }
 
-  /** Makes room for so many more values: half of the cells stay empty, so that few others are met. */
+  /** Makes room for this many more values. Half of the cells stay empty, to keep searches short. */
   reserve(more: number): void {
     const needed = this.#length + more;
     if (needed <= this.#high.length) return;
@@ -133,7 +140,7 @@ export class ValueSlots {
 const firstSlots = 16;
 const cellLength = 4;
 
-/** Where the value is or is to be. */
+/** Returns the index of the value's cell, or of the empty cell where it belongs. */
 function cellOf(cells: Uint32Array, shift: number, high: number, low: number): number {
   let cell = (high >>> shift) * cellLength;
   while (cells[cell + 2] !== 0 && (cells[cell + 1] !== low || cells[cell] !== high)) {

@@ -9,33 +9,33 @@ export type WebhookEventType = typeof webhookEvents[number];
 
 export const webhookLimits = { perAccount: 50, urlLength: 2_000, waiting: 10_000 } as const;
 
-/** Where an account's events are sent to. */
+/** An address to which an account's events are sent. */
 export interface Webhook {
   id: string;
   accountId: number;
   url: string;
   /** Empty: all. */
   events: readonly WebhookEventType[];
-  /** `credit.low` comes under this; null: under a tenth of the last grant. Nano-dollars. */
+  /** `credit.low` is sent below this, in nano-dollars; null: below a tenth of the last grant. */
   creditLowNanos: bigint | null;
   createdAt: Date;
   lastSentAt: Date | null;
   lastFailedAt: Date | null;
-  /** Why the last attempt failed that did; null where none has. */
+  /** The reason of the last failed attempt; null if none has failed. */
   lastError: string | null;
-  /** Events that wait to be sent, and those that never were. */
+  /** Number of events that wait to be sent (`waiting`) and that were given up (`lost`). */
   waiting: number;
   lost: bigint;
 }
 
-/** What of a webhook may change; what is absent stays. */
+/** The fields of a webhook that can change; absent ones stay as they are. */
 export type WebhookChange = Partial<Pick<Webhook, "url" | "events" | "creditLowNanos">>;
 
 export type NewWebhook = Pick<Webhook, "accountId" | "url" | "events" | "creditLowNanos">;
 
-/** Something that happened, once; `key` is the same in every process that notices it. */
+/** Something that happened; its `key` is the same in every process that notices it. */
 export interface WebhookEvent {
-  /** Whose hooks are sent it; `"first"`: those of the first account, the operator's. */
+  /** The account whose webhooks get it; `"first"`: the first account, which is the operator's. */
   accountId: number | "first";
   key: string;
   type: WebhookEventType;
@@ -43,9 +43,9 @@ export interface WebhookEvent {
   at: Date;
 }
 
-/** An event on its way to one webhook. */
+/** An event to be sent to one webhook. */
 export interface WebhookDelivery {
-  /** `webhook-id`, the same at each attempt. */
+  /** The header `webhook-id`, the same at each attempt. */
   id: string;
   webhookId: string;
   accountId: number;
@@ -58,21 +58,21 @@ export interface WebhookDelivery {
   endsAt: Date;
 }
 
-/** How an attempt ended; `nextAt` null: it was the last. */
+/** The result of an attempt; `nextAt` null: it was the last one. */
 export type DeliveryOutcome =
   | { kind: "sent"; at: Date }
   | { kind: "failed"; at: Date; reason: string; nextAt: Date | null };
 
-/** Where webhooks and waiting events live. Implemented in `src/webhooks/store/`. */
+/** Stores webhooks and waiting events. Implemented in `src/webhooks/store/`. */
 export interface WebhookStore {
-  /** Undefined where the account has `webhookLimits.perAccount`. */
+  /** Adds a webhook; undefined if the account has `webhookLimits.perAccount` already. */
   add(
     id: string,
     hook: NewWebhook,
     secret: Secret,
     audit?: AuditNote,
   ): Promise<Webhook | undefined>;
-  /** Undefined where there is none of this id. What waits goes to the new address. */
+  /** Changes a webhook; undefined if none has this id. Waiting events go to the new address. */
   update(
     id: string,
     change: WebhookChange,
@@ -83,21 +83,23 @@ export interface WebhookStore {
     options: { accountId?: number; audit?: (removed: Webhook) => AuditNote },
   ): Promise<Webhook | undefined>;
   list(query: { accountId?: number; id?: string }): Promise<Webhook[]>;
-  /** Keeps an event for the hooks that want it, or for this one; each key once for each hook. */
+  /**
+   * Stores an event for the webhooks that subscribe to it, or for this one; see `enqueueEvents`.
+   */
   enqueue(event: WebhookEvent, webhookId?: string): Promise<void>;
-  /** Claims what is due at `now`: one event of a hook at a time. */
+  /** Claims an event that is due at `now`, only one per webhook at a time. */
   claim(now: Date, except: readonly string[]): Promise<WebhookDelivery | undefined>;
   renew(deliveries: readonly WebhookDelivery[]): Promise<ReadonlySet<string>>;
-  /** Ends an attempt of this process; nothing where another has taken the event over. */
+  /** Stores an attempt of this process; does nothing if another process has claimed the event. */
   finish(delivery: WebhookDelivery, attempted: DeliveryOutcome): Promise<void>;
-  /** Gives claims back without an attempt. */
+  /** Releases a claim without an attempt. */
   release(delivery: WebhookDelivery): Promise<void>;
   /**
-   * Notes what budgets, balances and vendors have come to since the last look, each event once over
-   * all processes. `down`: labels of the vendors that this process sees down.
+   * Stores events for what changed in budgets, balances and vendors since the last call, each event
+   * only once over all processes. `down`: labels of the vendors that this process sees down.
    */
   note(now: Date, down: readonly string[]): Promise<void>;
-  /** Forgets what was sent or lost. */
+  /** Deletes old events that were sent or lost. */
   sweep(now: Date): Promise<void>;
 }
 
@@ -106,7 +108,10 @@ export function createWebhookSecret(): Secret {
   return new Secret(`whsec_${randomBytes(32).toString("base64")}`);
 }
 
-/** `webhook-signature` by the Standard Webhooks specification; `seconds` since 1970. */
+/**
+ * Returns the header `webhook-signature` of the Standard Webhooks specification; `seconds` is the
+ * time since 1970.
+ */
 export function signWebhook(
   secret: Secret,
   { id, seconds, body }: { id: string; seconds: number; body: string },
@@ -120,7 +125,7 @@ const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** Pauses after failed attempts; the last goes on until an event is a day old. */
+/** Pauses after failed attempts; the last one is repeated until an event is a day old. */
 const retryMs: readonly number[] = [
   ...[5 * second, 30 * second, 2 * minute, 10 * minute, 30 * minute],
   ...[hour, 2 * hour, 4 * hour],
@@ -128,7 +133,7 @@ const retryMs: readonly number[] = [
 
 export const giveUpMs = 24 * hour;
 
-/** When a delivery is tried again that failed at `now`; null: never. */
+/** Returns when to retry a delivery that failed at `now`; null: never. */
 export function nextAttempt(
   { attempts, endsAt }: Pick<WebhookDelivery, "attempts" | "endsAt">,
   now: Date,
@@ -137,7 +142,7 @@ export function nextAttempt(
   return next < endsAt ? next : null;
 }
 
-/** As listed for operators and shown in answers of the admin API; never with the secret. */
+/** Returns a webhook as command line and admin API show it, never with its secret. */
 export function webhookJson(hook: Webhook) {
   return {
     id: hook.id,

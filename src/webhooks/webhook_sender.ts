@@ -6,9 +6,9 @@ import type { PublicPost } from "../vendors/public_fetch.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 import { nextAttempt, signWebhook, type WebhookDelivery, type WebhookStore } from "./webhook.ts";
 
-/** Sends the events that wait, each once over all processes. */
+/** Sends waiting events; all processes share the work. */
 export interface WebhookSender {
-  /** Claims and sends what is due; a background job. */
+  /** Claims and sends events that are due. To be called by a background job. */
   tick(): Promise<void>;
   wake(): void;
   close(): Promise<void>;
@@ -22,9 +22,9 @@ export interface WebhookSenderDeps {
   log: Pick<Log, "warn">;
 }
 
-/** How long a receiver may take. */
+/** The time limit of one attempt. */
 const timeoutMs = 15_000;
-/** Receivers that one process sends to at the same time. */
+/** The most receivers that one process sends to at the same time. */
 const atOnce = 8;
 const closeMs = 5_000;
 
@@ -61,7 +61,7 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
   };
 }
 
-/** Undefined where the process ends, and another one goes on. */
+/** Makes an attempt; undefined if the process is shutting down, and another one is to make it. */
 async function deliver(
   { store, post, clock, log }: WebhookSenderDeps,
   delivery: WebhookDelivery,

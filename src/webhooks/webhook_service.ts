@@ -14,7 +14,7 @@ import {
   type WebhookStore,
 } from "./webhook.ts";
 
-/** Webhooks as operators and an account's people manage them. */
+/** Manages webhooks, for operators and for an account's people. */
 export interface WebhookService {
   /** Shows the secret, this once. Throws `OptionError`. */
   add(hook: {
@@ -32,7 +32,7 @@ export interface WebhookService {
     change: { url?: string; events?: readonly string[]; creditLowNanos?: bigint | null },
     actor: AuditNote["actor"],
   ): Promise<Webhook | undefined>;
-  /** False where there is none of this id; with an account, among its own. */
+  /** Removes a webhook; false if none, or none of `accountId`, has this id. */
   remove(id: string, actor: AuditNote["actor"], accountId?: number): Promise<boolean>;
   list(accountId?: number): Promise<Webhook[]>;
   find(id: string, accountId?: number): Promise<Webhook | undefined>;
@@ -44,9 +44,9 @@ export interface WebhookServiceDeps {
   store: WebhookStore;
   clock: Pick<Clock, "now">;
   newId: () => string;
-  /** Judges an address by its looks. */
+  /** Whether an address is allowed, judged by its text alone. */
   permit: Permit;
-  /** An event waits. */
+  /** Is called when an event waits. */
   wake: () => void;
 }
 
@@ -59,7 +59,7 @@ export function createWebhookService(
     actor: AuditNote["actor"],
   ): AuditNote => ({
     ...{ accountId, actor, at: clock.now(), action },
-    // An address may hold a receiver's own secret behind its host.
+    // Only the host: the rest of the address may hold a secret of the receiver.
     subject: URL.parse(url)?.host ?? "",
     detail: "",
   });

@@ -1,4 +1,4 @@
-// Apart from its user: only the composition root builds a subject with its store.
+// A separate file, because only the composition root builds a subject with its store.
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
@@ -14,11 +14,11 @@ export function createWebhooks(
   { database, masterKey, workerId, allowHosts, post, downVendors, clock, log, newId }: {
     database: Database;
     masterKey: () => Promise<MasterKeySource>;
-    /** Names this run of the process. */
+    /** Identifies this start of the process in claims. */
     workerId: string;
-    /** Hosts that may be private (`FETCH_ALLOW_HOSTS`). */
+    /** Hosts that are allowed even if they are private (`FETCH_ALLOW_HOSTS`). */
     allowHosts: readonly string[];
-    /** Absent where events are kept for servers to send, as in a command. */
+    /** Absent in a command, which only stores events: servers send them. */
     post?: PublicPost["post"];
     /** Labels of the vendors that this process sees down. */
     downVendors: () => readonly string[];

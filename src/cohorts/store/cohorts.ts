@@ -21,7 +21,7 @@ type CohortCalls = Pick<
   "cohortSums" | "cohortModels" | "modelsOfOutcomes" | "cohortNames" | "cohortCosts"
 >;
 
-/** `analytics` sums the interactions, `database` holds what was posted. */
+/** Builds the store: `analytics` sums the interactions, `database` holds the posted outcomes. */
 export function createCohorts(database: Database, analytics: CohortCalls): CohortStore {
   return {
     post: (post) => database.transaction((tx) => insert(tx, post)),
@@ -74,13 +74,13 @@ async function insert(
 function storedItem({ type, label, valueNanos, itemId, transactionId, sessionId }: OutcomeItem) {
   return {
     ...{ type, label, value_nanos: String(valueNanos), item_id: itemId },
-    // As ids of calls and sessions are stored.
+    // Sanitized like the stored ids of calls and sessions.
     transaction_id: sanitizeText(transactionId),
     session_id: sanitizeText(sessionId),
   };
 }
 
-/** An id that is known must have said the same before; throws `idempotency_conflict` if not. */
+/** Throws `idempotency_conflict` if an item's id was posted before with other content. */
 async function checkKnown(tx: Queryable, { accountId, cohortId, items }: OutcomePost) {
   const ids = items.flatMap(({ itemId }) => itemId === null ? [] : [itemId]);
   const rows = await tx.query(
@@ -144,7 +144,7 @@ async function readLatest(
 
 const noValues: Sums = { count: 0n, sum: 0n, sumOfSquares: 0n };
 
-/** Of a cohort without calls all is zero. */
+/** The sums of a cohort without calls. */
 const noCalls = {
   ...{ interactions: 0n, completed: 0n, cost: noValues, inputTokens: noValues },
   ...{ outputTokens: noValues, latency: noValues, latencyP50: null, latencyP95: null },

@@ -4,9 +4,9 @@ import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /**
- * Cohorts from a name on. Names are found by stepping down the indexes from one to the next, and
- * of each cohort no more than the bounds allow is read: neither the account's size nor a cohort's
- * matters.
+ * Lists cohorts, starting with the name `from`. The time taken depends neither on the account's
+ * size nor on a cohort's: names are found by stepping from one to the next in the indexes, and no
+ * more of a cohort is read than the bounds allow.
  */
 export async function listCohorts(
   { database, analytics }: {
@@ -43,7 +43,9 @@ const first = (condition: string) =>
   `select o.cohort_id from cohort_outcomes o where o.account_id = $1 and ${condition}
    order by o.cohort_id limit 1`;
 
-/** Names of outcomes' cohorts and of those that calls name ($4), each one step down the index. */
+/**
+ * Merges the cohorts that outcomes name, one index step each, with those that calls name (`$4`).
+ */
 const namesSql = `with recursive names as (
     (${first("o.cohort_id >= $2")})
     union all

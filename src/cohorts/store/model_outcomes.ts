@@ -3,12 +3,14 @@ import { modelBounds } from "../model_comparison.ts";
 import type { AnalyticsReads, CohortModelSums } from "../../records/analytics_store.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 
-/** Items that are attributed in one step: on the embedded database calls wait for it, 0.5 ms an item. */
+/**
+ * Items attributed in one step, at 0.5 ms an item: on the embedded database, calls wait meanwhile.
+ */
 const stepItems = 250;
 
 type CohortCalls = Pick<AnalyticsReads, "cohortModels" | "modelsOfOutcomes">;
 
-/** A cohort by model, of all its calls or of the latest. */
+/** Sums a cohort's calls and outcomes by model: all of them, or those within `bounds`. */
 export async function readModels(
   stores: { database: Queryable; analytics: CohortCalls },
   accountId: number,
@@ -16,13 +18,13 @@ export async function readModels(
   bounds?: CohortBounds,
 ): Promise<CohortModels> {
   const { database, analytics } = stores;
-  // One more than are listed tells whether there are others.
+  // Reads one model more than is listed, to know whether there are others.
   const calls = await analytics.cohortModels(accountId, cohortId, {
     bounds,
     limit: modelBounds.models + 1,
   });
   const listed = calls.models.slice(0, modelBounds.models);
-  // Outcomes count since the oldest call that does, where some are left out.
+  // If older calls are left out, so are outcomes from before the oldest counted call.
   const isCut = bounds !== undefined && Number(calls.interactions) >= bounds.most;
   const since = isCut ? calls.firstAt : bounds?.since ?? null;
   const byModel = new Map(listed.map((row) => [nameOf(row), new OutcomeSums()]));
@@ -37,7 +39,7 @@ export async function readModels(
     for (const [index, row] of page.entries()) {
       const model = models[index];
       if (items++ >= most) break;
-      // Items of models that aren't listed are left out with them.
+      // Items of a model that isn't listed are left out too.
       const sums = model ? byModel.get(nameOf(model)) : unattributed;
       sums?.add([itemSum(row)]);
     }
@@ -74,7 +76,7 @@ const linkedPage = `select id, created_at::text as at, type, label, value_nanos,
     and ($4::text is null or (created_at, id) < ($4::text::timestamptz, $5::bigint))
   order by created_at desc, id desc limit ${stepItems}`;
 
-/** Items that name a call or a session, the latest first. */
+/** Yields pages of items that name a call or a session, the latest first. */
 async function* linkedItems(
   database: Queryable,
   { accountId, cohortId, since }: { accountId: number; cohortId: string; since: Date | null },
@@ -110,7 +112,7 @@ function itemSum(row: SqlRow): OutcomeSum {
   };
 }
 
-/** A row of sums by type and label. */
+/** Reads a row of sums by type and label. */
 export function readOutcomeSum(row: SqlRow): OutcomeSum {
   // Sums of integers come as `numeric`, whose text is a whole number.
   const whole = (column: string) => BigInt(String(row[column]));
@@ -141,7 +143,7 @@ class OutcomeSums {
     }
   }
 
-  /** By type, then label; those without a label first. */
+  /** Returns the sums sorted by type, then label; sums without a label come first. */
   list(): OutcomeSum[] {
     return [...this.#sums.values()].sort((a, b) =>
       compare(a.type, b.type) || compare(a.label ?? "", b.label ?? "")

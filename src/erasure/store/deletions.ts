@@ -27,7 +27,7 @@ import {
   type WorkTable,
 } from "../../work_queue/store/claims.ts";
 
-/** Deletions of an account that wait. */
+/** The most waiting deletions of one account. */
 const maxWaiting = 100;
 
 const work: WorkTable = {
@@ -39,7 +39,10 @@ const work: WorkTable = {
   claimMs: 60_000,
 };
 
-/** `newSalt` gives a fresh random text; `workerId` names this run of the process in claims. */
+/**
+ * Builds the store. `newSalt` returns a fresh random text; `workerId` identifies this start of the
+ * process in claims.
+ */
 export function createDeletions(
   stores: RecordStores,
   { newSalt, workerId }: { newSalt: () => string; workerId: string },
@@ -58,7 +61,7 @@ export function createDeletions(
       await main.transaction(async (tx) => {
         await insertDeletion(tx, stored, tombstone, as === "claimed" ? workerId : null);
         await writeAudit(tx, request.audit);
-        // Last, since writers wait for as long as the lock is held.
+        // Last, since writers wait while the lock is held.
         await lockForErasure(tx);
         await insertTombstone(tx, tombstone);
       });
@@ -108,13 +111,13 @@ export function createDeletions(
   };
 }
 
-/** How far the clocks of replicas may be apart. */
+/** How far apart the clocks of replicas may be. */
 const clocksApartMs = 5 * 60_000;
 const mostAhead = 10_000;
 
 /**
- * The tombstone of a deletion that is asked for now. What is stored has arrived before, also where
- * the replica that it arrived at has a clock that is ahead of this one's.
+ * Builds the tombstone of a deletion that is requested now. It covers every matching call stored so
+ * far, even those with a later time because they arrived at a replica whose clock is ahead.
  */
 async function tombstoneNow(
   { analytics }: RecordStores,
@@ -132,7 +135,10 @@ async function tombstoneNow(
   return latest ? { ...tombstone, before: latest.createdAt } : tombstone;
 }
 
-/** The result is audited under the person who asked, in the same transaction and so once. */
+/**
+ * Completes a deletion. The audit entry of the result is written under the person who requested it,
+ * in the same transaction and so only once.
+ */
 async function finish(tx: Queryable, deletionId: string): Promise<void> {
   const [done] = await tx.query(
     `update deletions set state = 'done', selectors = null, ${withoutClaim(work)},
@@ -265,7 +271,7 @@ async function insertDeletion(
   );
 }
 
-/** Queues the deletion again whose receipt the store has lost. */
+/** Queues a deletion again whose tombstone, and maybe receipt, the store has lost. */
 async function insertAgain(tx: Queryable, stone: Tombstone): Promise<void> {
   await tx.query(
     `insert into deletions (deletion_id, account_id, state, selectors_hash, reason, requested_at)
@@ -275,7 +281,9 @@ async function insertAgain(tx: Queryable, stone: Tombstone): Promise<void> {
   );
 }
 
-/** The oldest of the account that had the fewest of late, which are counted once for all accounts. */
+/**
+ * The oldest deletion of the account with the fewest recent ones, counted once for all accounts.
+ */
 const nextDeletion = {
   set: "state = 'running', attempts = attempts + 1",
   where: `account_id <> all($${firstParam}::bigint[])`,
@@ -290,7 +298,7 @@ const nextDeletion = {
   returning: "deletion_id, selectors",
 };
 
-/** What a step erased. */
+/** Adds what a step erased to the deletion's row. */
 async function note(
   tx: Queryable,
   deletionId: string,
@@ -314,7 +322,7 @@ async function note(
   await noteDirty(tx, relations);
 }
 
-/** The selectors as columns store them, so that hashes are of the same text. */
+/** Sanitizes the selectors like stored columns, so that hashes are of the same text. */
 function storedSelectors(selectors: Selectors): Selectors {
   const stored = (ids: readonly string[]) => ids.map((id) => sanitizeText(id));
   return {

@@ -4,14 +4,14 @@ import type { AnalyticsTransaction, CallKey } from "../../records/analytics_stor
 import type { ErasureScope } from "../tombstone.ts";
 import { Bound, condition } from "./erasure_sql.ts";
 
-/** Items of outcomes that go in one transaction. */
+/** Items of outcomes that are changed in one transaction. */
 const stepRows = 2000;
 
 /**
- * Erases outcomes that name one of these calls, which are about to be erased, or a session whose last
- * calls they are, or a session or call that the deletion names. Outcomes that came after the deletion
- * was asked for stay. Before the calls, since these say which sessions end, and in transactions of its
- * own, in which no writer waits; `onErased` runs in each.
+ * Erases outcomes that name a call or session of the deletion, one of `calls`, which are erased
+ * next, or a session that has no other calls. Outcomes posted after the deletion was requested
+ * stay. Must run before the calls are erased, since their rows tell which sessions end. It has its
+ * own transactions, for which no writer waits; `onErased` runs in each.
  */
 export async function eraseOutcomes(
   { main, analytics }: { main: Database; analytics: AnalyticsTransaction },
@@ -52,7 +52,10 @@ export async function hasLinkedOutcomes(main: Queryable, accountId: number): Pro
   return row!.linked === true;
 }
 
-/** Takes the names of calls and sessions off outcomes of before the limit. Runs under `unlessBusy`. */
+/**
+ * Removes the ids of calls and sessions from outcomes posted before `limit`. Must run under
+ * `unlessBusy`.
+ */
 export async function unlinkOutcomes(main: Database, limit: Date): Promise<void> {
   const statement = `update cohort_outcomes set transaction_id = null, session_id = null
     where id = any(array(

@@ -16,7 +16,7 @@ import { eraseUserBudgets } from "../../budgets/store/budgets.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 
 export interface RecordStores {
-  /** Deletions, evaluations, what calls keep for later turns, stored replays. */
+  /** Deletions, evaluations, stored responses and reasoning, stored replays. */
   main: Database;
   /** Interactions, payloads and media. */
   analytics: AnalyticsStore;
@@ -26,26 +26,28 @@ interface ErasedTable {
   table: string;
   /** `$1`: transaction ids. */
   where: string;
-  /** Exports have its rows, by times of their own. */
+  /** Whether its rows are exported, by their own `created_at`. */
   isExported?: boolean;
 }
 
 const ofTheCall = "transaction_id = any($1::text[])";
-/** By way of a sub-select: of ids that the planner sees, it expects to find most of the table. */
+/** The sub-select hides the ids from the planner, which expects them to match most of the table. */
 const withItsText = `${ofTheCall} or sources && (select $1::text[])`;
 
-/** Answers of repeats, in the order in which calls are charged, which locks them too. */
+/** Selects stored replays, and locks them in the same order as charging calls does. */
 const replaysWhere = (where: string) =>
   `key = any(array(select key from replays where ${where} order by key for update))`;
 
-/** What is erased in the main database with an interaction; a new table is a new row here. */
+/**
+ * Tables of the main database that are erased with an interaction; new tables must be added here.
+ */
 const erasedWithInteraction: readonly ErasedTable[] = [
   { table: "eval_results", where: ofTheCall, isExported: true },
   // A later response holds the whole conversation.
   { table: "kept_responses", where: withItsText },
   { table: "kept_reasoning", where: ofTheCall },
   { table: "background_calls", where: ofTheCall },
-  // An answer may repeat what earlier calls said.
+  // An answer may quote earlier calls.
   { table: "replays", where: replaysWhere(withItsText) },
   { table: "cached_answers", where: ofTheCall },
 ];
@@ -56,21 +58,21 @@ export interface Erased extends ErasedBatch {
   counts: DeletionCounts;
   from: Date | null;
   to: Date | null;
-  /** Tables and partitions that rows went from. */
+  /** Tables and partitions that had erased rows. */
   relations: string[];
 }
 
 /**
  * Erases some of the rows in the scope of a deletion and everything that belongs to them. `note`
- * stores the counts, in the same transaction where one database holds all. With two databases the
- * interactions go last, so that an interrupted step can be repeated, and runs go when no call is
- * left: they say which calls were made from others.
+ * stores the counts, in the same transaction if one database holds everything. With two databases
+ * the interactions are erased last, so that an interrupted step can be repeated, and runs once no
+ * call is left, since they tell which calls were made from others.
  */
 export async function eraseBatch(
   { main, analytics }: RecordStores,
   scope: ErasureScope,
   { from, note }: {
-    /** As of `DeletionStore.eraseBatch`. */
+    /** See `DeletionStore.eraseBatch`. */
     from?: Date | undefined;
     note: (main: Queryable, erased: Erased) => Promise<void>;
   },
@@ -103,7 +105,7 @@ export async function eraseBatch(
   return { ...joined(hanging, rows), reached: hanging.reached ?? reached };
 }
 
-/** Calls in the scope, and those that evaluations made from them. */
+/** Chooses a batch of calls in the scope, and the calls that evaluations made from them. */
 async function pick(
   { main, analytics }: { main: Queryable; analytics: AnalyticsTransaction },
   scope: ErasureScope,
@@ -117,7 +119,7 @@ async function pick(
   return { calls: [...direct, ...await analytics.keysOf(accountId, made)], reached };
 }
 
-/** The scope without what is older than `from`. */
+/** Returns the scope without rows older than `from`. */
 function restOf(scope: ErasureScope, from: Date | undefined): ErasureScope {
   return from ? { ...scope, tombstone: { ...scope.tombstone, start: from } } : scope;
 }
@@ -134,17 +136,17 @@ async function eraseMain(
   await noteErased(tx, calls.map(idOf));
   const hanging = await eraseHanging(tx, calls);
   if (from === undefined) {
-    // All at once, by the first step and once more by the last.
+    // Not in batches: the first step erases all of it, and the last one looks again.
     await eraseUnrecorded(tx, scope);
     await eraseCached(tx, scope);
     await eraseBudgets(tx, scope);
   }
-  // Evaluations in the scope come last; those of erased calls went with them.
+  // Evaluations in the scope come last; results about erased calls were erased with these.
   if (calls.length > mostCalls) return hanging;
   const rest = restOf(scope, from);
   const results = await eraseOldest(tx, rest, "eval_results");
   const runs = await eraseOldest(tx, rest, "eval_runs");
-  // What is left of a table begins where its batch, a full one, ended.
+  // After a full batch, the rest of the table begins where the batch ended.
   const ends = [results, runs].filter(({ length }) => length >= batchRows)
     .map((times) => greatest(times.map((at) => at.getTime())));
   return joined(hanging, {
@@ -156,7 +158,7 @@ async function eraseMain(
   });
 }
 
-/** Background calls that have no row yet: their worker stops when they are gone. */
+/** Erases background calls that have no record yet; their worker stops once they are gone. */
 async function eraseUnrecorded(tx: Queryable, scope: ErasureScope): Promise<void> {
   const bound = new Bound();
   const where = condition(scope, "interactions", "b", bound);
@@ -167,13 +169,13 @@ async function eraseUnrecorded(tx: Queryable, scope: ErasureScope): Promise<void
     bound.values,
   );
   if (rows.length === 0) return;
-  // What repeats are answered with holds words of the request.
+  // The stored replays of these calls hold text of the request.
   await tx.query(`delete from replays where ${replaysWhere(ofTheCall)}`, [
     rows.map((row) => String(row.transaction_id)),
   ]);
 }
 
-/** Budgets name end users: one goes when everything of its user goes. */
+/** Erases the budgets of end users, which name them, when everything of a user is erased. */
 async function eraseBudgets(tx: Queryable, { tombstone }: ErasureScope): Promise<void> {
   const { accountId, salt, userHashes, start, end, transactionIds, sessionHashes } = tombstone;
   const isWhole = !start && !end && !transactionIds && !sessionHashes;
@@ -181,7 +183,10 @@ async function eraseBudgets(tx: Queryable, { tombstone }: ErasureScope): Promise
   await eraseUserBudgets(tx, { accountId, salt, userHashes });
 }
 
-/** Cached answers of calls that may have no row yet: another process may be about to write it. */
+/**
+ * Erases cached answers by the selectors, since their calls may have no row yet: another process
+ * may be about to write it.
+ */
 async function eraseCached(tx: Queryable, scope: ErasureScope): Promise<void> {
   const bound = new Bound();
   const where = condition(scope, "interactions", "c", bound);
@@ -211,13 +216,13 @@ async function eraseHanging(tx: Queryable, calls: readonly CallKey[]): Promise<E
     );
     pushAll(relations, new Set(rows.map((row) => String(row.relation))));
     if (table === "eval_results") counts.eval_results = rows.length;
-    // An export of results may begin after the call that they quote.
+    // An export's span may begin after the call but before the results about it.
     if (isExported) pushAll(created, rows.map((row) => row.created_at as Date));
   }
   return { ...erasedOf(created), counts, relations };
 }
 
-/** Nothing yet, but the span of the rows' times. */
+/** Returns a result without counts, which has the span of these times. */
 function erasedOf(created: readonly Date[]): Erased {
   const times = created.map((at) => at.getTime());
   return {
@@ -249,7 +254,10 @@ function joined(one: Erased, other: Erased): Erased {
   };
 }
 
-/** Erases a batch of rows, and those of the same time as its last; gives their times. */
+/**
+ * Erases the oldest rows, a batch and those with the same time as the last of it; returns their
+ * times.
+ */
 async function eraseOldest(
   tx: Queryable,
   scope: ErasureScope,
@@ -263,7 +271,7 @@ async function eraseOldest(
      order by e.created_at offset ${batchRows - 1} limit 1`,
     bound.values,
   );
-  // By a span of time, for which the index is read no further.
+  // Selected by time, so that the index is read no further.
   const until = last
     ? ` and e.created_at <= ${bound.bind(String(last.at))}::text::timestamptz`
     : "";

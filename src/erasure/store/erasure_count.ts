@@ -21,8 +21,9 @@ export async function countScope(
 }
 
 /**
- * The calls that evaluations made from these, and from those again, without these. By the runs' items
- * and by results alike: an item has no result before its end, and results outlive their run.
+ * Returns the calls that evaluations made from these calls, directly or by evaluating such calls
+ * again; these calls themselves are left out. It looks at runs' items and at results, because an
+ * item has no result before its end, and results outlive their run.
  */
 export async function madeOf(
   { main, analytics }: { main: Queryable; analytics: Pick<AnalyticsReads, "idsOfRequests"> },
@@ -51,7 +52,7 @@ export async function madeOf(
   return [...made];
 }
 
-/** Rows of a table that are in the scope themselves, or belong to one of the calls. */
+/** Counts the rows of a table that are in the scope themselves or belong to one of the calls. */
 async function count(
   database: Queryable,
   scope: ErasureScope,

@@ -2,20 +2,20 @@ import type { ErasureFeed } from "../deletion.ts";
 import type { Queryable } from "../../database/database.ts";
 import { readTombstone } from "./tombstones.ts";
 
-/** What one answer holds at most of each kind; the rest comes with the next. */
+/** The most entries of each kind that one read returns; the next read returns more. */
 const pageRows = 5000;
 
 /**
- * Reads what was erased, once each and in order: a writer holds the erasure lock until it commits, so
- * no entry becomes visible after a later one. A call that was erased while it was under way may be
- * missing: its own process knows.
+ * Reads each erasure once and in order: a writer holds the erasure lock until it commits, so no
+ * entry becomes visible after a later one. A call that was erased while it was under way may be
+ * missing, but its own process knows.
  */
 export function createErasureFeed(database: Queryable): { next(): Promise<ErasureFeed> } {
   let tombstonesTo = 0n;
   let callsTo: bigint | undefined;
   return {
     async next() {
-      // This process has nothing in memory of what was erased before it started.
+      // This process holds nothing in memory that was erased before it started.
       callsTo ??= await lastCall(database);
       const stones = await database.query(
         "select * from tombstones where seq > $1 order by seq limit $2",

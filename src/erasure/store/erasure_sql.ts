@@ -12,7 +12,7 @@ export function scopeOf(tombstone: Tombstone, selectors: Selectors | null): Eras
   };
 }
 
-/** Values of a statement; `bind` gives a value its `$n`. */
+/** Collects the parameters of a statement; `bind` adds a value and returns its `$n`. */
 export class Bound {
   readonly values: SqlValue[] = [];
 
@@ -21,10 +21,10 @@ export class Bound {
   }
 }
 
-/** Outcomes belong to interactions: callers name their table by that of these. */
+/** Outcomes belong to interactions: a deletion that names that table covers them. */
 type SelectableTable = DataTable | "cohort_outcomes";
 
-/** Columns that selectors test, where a table has them; all have `created_at`. */
+/** The columns of each table that selectors of ids test; all tables have `created_at`. */
 const selectable: Readonly<Record<SelectableTable, readonly string[]>> = {
   interactions: ["transaction_id", "session_id", "user_id"],
   eval_runs: [],
@@ -32,7 +32,9 @@ const selectable: Readonly<Record<SelectableTable, readonly string[]>> = {
   cohort_outcomes: ["transaction_id", "session_id"],
 };
 
-/** The condition under which a row of `alias` is in the scope; `false` where no row of the table is. */
+/**
+ * Returns the condition for rows of `alias` in the scope; `false` if no row of the table can be.
+ */
 export function condition(
   scope: ErasureScope,
   table: SelectableTable,
@@ -76,7 +78,7 @@ export function condition(
   ].join(" and ");
 }
 
-/** Whether tombstone `t` covers the call `r`; the same as `covers` in `tombstone.ts`. */
+/** SQL: tombstone `t` covers the call `r`; the same as `covers` in `tombstone.ts`. */
 export const tombstoneCovers = `'interactions' = any(t.tables)
   and t.account_id = r.account_id and t.before >= r.created_at
   and (t.start_at is null or r.created_at >= t.start_at)
@@ -85,7 +87,7 @@ export const tombstoneCovers = `'interactions' = any(t.tables)
   and (t.session_hashes is null or ${hashOf("t.salt", "r.session_id")} = any(t.session_hashes))
   and (t.user_hashes is null or ${hashOf("t.salt", "r.user_id")} = any(t.user_hashes))`;
 
-/** The same as `saltedHash` in `tombstone.ts`; null for null. */
+/** Returns SQL that is the same as `saltedHash` in `tombstone.ts`; null for null. */
 function hashOf(salt: string, value: string): string {
   return `encode(sha256(convert_to(${salt} || ${value}, 'UTF8')), 'hex')`;
 }

@@ -6,7 +6,7 @@ import type { AnalyticsStore } from "../../records/analytics_store.ts";
 import { unlinkOutcomes } from "./erase_outcomes.ts";
 import { notingDirty } from "./vacuum.ts";
 
-/** Retention: calls are in `analytics`; what is kept for later turns and evaluations in `main`. */
+/** Builds the store: calls are in `analytics`, stored responses and evaluations in `main`. */
 export function createRetention(main: Database, analytics: AnalyticsStore): RetentionStore {
   /** A server reclaims rows itself, and only its operator scrubs it. */
   const scrubbing = async <Counts extends object>(

@@ -1,13 +1,14 @@
 import type { Tombstone } from "../tombstone.ts";
 
 /**
- * Tombstones beside the database: a database that is restored from a backup has lost those that
- * came after it. One JSON text a line, in `DATA_DIR/tombstones`; nothing is ever taken out.
+ * A file of tombstones beside the database, since a database restored from a backup lacks those
+ * that are newer than the backup. `DATA_DIR/tombstones` has one JSON text per line; none is ever
+ * removed.
  */
 export interface TombstoneFile {
-  /** What it holds, oldest first. */
+  /** Returns the tombstones of the file, oldest first. */
   read(): Promise<Tombstone[]>;
-  /** Adds those that it lacks; resolves when they are on the disk. */
+  /** Adds tombstones that the file lacks; resolves when they are on disk. */
   add(tombstones: readonly Tombstone[]): Promise<void>;
 }
 
@@ -28,7 +29,7 @@ export function createTombstoneFile(path: string): TombstoneFile {
       const missing = tombstones.filter(({ deletionId }) => !there.has(deletionId));
       if (missing.length === 0) return;
       using file = await Deno.open(path, { append: true, create: true, mode: 0o600 });
-      // In front of each line too: the last one may have been cut by a crash.
+      // A line break in front of each line too: a crash may have cut off the last one.
       const text = missing.map((one) => `\n${JSON.stringify(one)}\n`).join("");
       const bytes = new TextEncoder().encode(text);
       for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
@@ -38,7 +39,7 @@ export function createTombstoneFile(path: string): TombstoneFile {
   };
 }
 
-/** Nothing for a line that was not written whole. */
+/** Returns nothing for a line that was not completely written. */
 function parseLine(line: string): Tombstone[] {
   try {
     const stone = JSON.parse(line) as Tombstone & Record<"before" | "start" | "end", string | null>;

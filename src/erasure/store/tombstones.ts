@@ -12,15 +12,15 @@ export interface Writable {
   rows: SettledCall[];
   /** Calls that are not written, since they were erased while they were under way. */
   erased: string[];
-  /** Of these, those that nobody knew of before. */
+  /** Those of `erased` that weren't stored as erased before. */
   newlyErased: SettledCall[];
 }
 
 /**
- * Filters out rows matched by a tombstone, and stored answers derived from erased text.
- * Called in the transaction that writes them, before any write: no erasure can run until it ends.
- * One round trip as long as nothing was erased lately. `erasedElsewhere`: calls that another database
- * has found to be erased.
+ * Filters out rows matched by a tombstone, and stored answers derived from erased text. Called in
+ * the transaction that writes them, before any write: no erasure can run until it ends. One round
+ * trip as long as nothing was erased lately. `erasedElsewhere`: calls that another database has
+ * found to be erased.
  */
 export async function withoutErased(
   tx: Queryable,
@@ -28,8 +28,8 @@ export async function withoutErased(
   erasedElsewhere: readonly string[] = [],
 ): Promise<Writable> {
   const oldest = rows.reduce((least, row) => row.createdAt < least ? row.createdAt : least, never);
-  // Without values several statements go at once. The second one's snapshot is taken when the lock
-  // is held; in one statement it would be older.
+  // Without parameters, several statements can be sent at once. The second one's snapshot is taken
+  // when the lock is held; in a single statement it would be older.
   const [feed] = await tx.query(`${sharedErasureLock};
      select exists (select from tombstones where before >= '${oldest.toISOString()}') as meant,
        exists (select from erased_calls) as gone,
@@ -76,7 +76,7 @@ async function findCovered(
   for (const row of found) erased.add(String(row.transaction_id));
 }
 
-/** Calls that were erased with another one, and erased sources of stored answers. */
+/** Adds calls that were erased together with another one, and erased sources of stored answers. */
 async function findGone(
   tx: Queryable,
   rows: readonly SettledCall[],
@@ -89,7 +89,7 @@ async function findGone(
   for (const id of await goneAmong(tx, ids)) erased.add(id);
 }
 
-/** Which of these calls were erased in the last days. */
+/** Returns those of these calls that were erased in the last seven days. */
 export async function goneAmong(tx: Queryable, transactionIds: readonly string[]) {
   const found = await tx.query(
     "select transaction_id from erased_calls where transaction_id = any($1::text[])",
@@ -98,19 +98,22 @@ export async function goneAmong(tx: Queryable, transactionIds: readonly string[]
   return found.map((row) => String(row.transaction_id));
 }
 
-/** SQL: the call of row `r` is not among those that any process has erased, of any version. */
+/** SQL: the call of row `r` is not among the erased calls of any process, of any version. */
 export const notGone =
   "not exists (select from erased_calls gone where gone.transaction_id = r.transaction_id)";
 
 /**
- * SQL for a statement that stores something of one call `r` (`transaction_id`, `account_id`,
- * `created_at`, `session_id`, `user_id`): the call was not erased. Used in a transaction that has
- * called `lockForWriting` before, so that no erasure runs until it ends.
+ * SQL for a statement that stores data of one call `r` (`transaction_id`, `account_id`,
+ * `created_at`, `session_id`, `user_id`): the call was not erased. The transaction must have called
+ * `lockForWriting` before, so that no erasure runs until it ends.
  */
 export const notErased = `not exists (select from tombstones t where ${tombstoneCovers})
     and ${notGone}`;
 
-/** Stores the ids of erased calls, for calls that continue them and for other processes; gives the new ones. */
+/**
+ * Stores the ids of erased calls, for calls that continue them and for other processes. Returns the
+ * ids that weren't stored before.
+ */
 export async function noteErased(
   tx: Queryable,
   transactionIds: readonly string[],
@@ -123,7 +126,7 @@ export async function noteErased(
   return rows.map((row) => String(row.transaction_id));
 }
 
-/** Forgets calls that were erased long ago: nobody writes them any more. */
+/** Forgets calls that were erased long ago: no process can still be about to write them. */
 export async function sweepErased(database: Queryable): Promise<void> {
   await database.query(
     `delete from erased_calls
@@ -135,7 +138,7 @@ export async function sweepErased(database: Queryable): Promise<void> {
 function withoutResponse(row: SettledCall): SettledCall {
   if (!row.retained) return row;
   const { reasoning, background } = row.retained;
-  // A background call ends all the same.
+  // A background call must end nevertheless.
   const ended = background && { ...background, state: "failed" as const, answerText: null };
   return { ...row, retained: { reasoning, ...(ended ? { background: ended } : {}) } };
 }
@@ -144,7 +147,7 @@ function sourcesOf(row: SettledCall): readonly string[] {
   return row.retained?.response?.sources ?? [];
 }
 
-/** False when it is there already. */
+/** Stores a tombstone; returns false if it exists already. */
 export async function insertTombstone(tx: Queryable, stone: Tombstone): Promise<boolean> {
   const rows = await tx.query(
     `insert into tombstones (deletion_id, account_id, tables, before, start_at, end_at,

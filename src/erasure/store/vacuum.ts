@@ -2,7 +2,7 @@ import type { VacuumReport, VacuumStore } from "../vacuum.ts";
 import { messageOf } from "../../shared/fault.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 
-/** Tables without anybody's text, which may be large. */
+/** Tables that hold no text of callers; they may be large, so they are left out. */
 const withoutText: ReadonlySet<string> = new Set([
   ...["ledger_entries", "key_charges", "budget_charges"],
 ]);
@@ -50,7 +50,7 @@ export function createVacuum(databases: readonly Database[]): VacuumStore {
         await rewrite(database, tables, report);
       }
       await main.query(
-        // What was erased meanwhile waits for the next one.
+        // Rows that were erased meanwhile wait for the next scrub.
         `update scrubs set due_since = case when version = $1::bigint then null else $2::timestamptz end,
            relations = case when version = $1::bigint then '{}' else relations end,
            scrubbed_at = clock_timestamp()`,
@@ -62,8 +62,8 @@ export function createVacuum(databases: readonly Database[]): VacuumStore {
 }
 
 /**
- * Files hold erased rows of these relations until a scrub rewrites them. `atMostDaily`: the scrub is
- * due a day after the last one, unless something else makes it due earlier.
+ * Stores that files hold erased rows of these relations, which makes a scrub due. `atMostDaily`: it
+ * is due a day after the last one, unless something else makes it due earlier.
  */
 export async function noteDirty(
   tx: Queryable,
@@ -142,12 +142,12 @@ async function rewrite(
       report.notRewritten.push(`${name} (${messageOf(thrown).split("\n")[0]})`);
     }
   };
-  // Statistics hold samples of the rows: they are taken again where there are some.
+  // Statistics hold samples of the rows, so tables that have statistics are analyzed again.
   const sampled = await sampledTables(database);
   for (const name of tables) {
     await attempt(name, `vacuum (full${sampled.has(name) ? ", analyze" : ""}) ${name}`);
   }
-  // Those of a whole table are apart from those of its partitions.
+  // A partitioned table has statistics apart from those of its partitions.
   for (const name of partitioned) if (sampled.has(name)) await attempt(name, `analyze ${name}`);
   if (sampled.size > 0) await attempt("pg_statistic", "vacuum (full) pg_catalog.pg_statistic");
   if (database.kind === "postgres") {

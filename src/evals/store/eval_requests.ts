@@ -4,15 +4,16 @@ import type { Queryable } from "../../database/database.ts";
 import { answerRequestId, judgeRequestId } from "../eval.ts";
 
 /**
- * The requests that runs of the account have made about these calls. A call that failed and was made
- * again, and one whose item has no result yet, is named nowhere else.
+ * Returns the request ids under which the account's runs called models and judges about these
+ * stored calls. A call that failed and was repeated, or whose item has no result yet, can't be
+ * found otherwise.
  */
 export async function requestsAbout(
   database: Queryable,
   accountId: number,
   transactionIds: readonly string[],
 ): Promise<CallsOfRequests["requests"]> {
-  // The processes' clocks differ: whoever makes a call may be behind whoever created the run.
+  // Clocks differ: the process that makes a call may be behind the one that created the run.
   const rows = await database.query(
     `select r.eval_run_id, e.position, r.graders, r.created_at - interval '1 hour' as since
      from eval_items e join eval_runs r on r.eval_run_id = e.eval_run_id
@@ -29,7 +30,7 @@ export async function requestsAbout(
   });
 }
 
-/** The calls of an account that runs have asked again, or may have. */
+/** Returns the ids of the account's calls that runs have repeated, or may have. */
 export async function evaluatedCalls(database: Queryable, accountId: number): Promise<string[]> {
   const rows = await database.query(
     `select transaction_id from eval_results where account_id = $1

@@ -27,7 +27,7 @@ export function readRun(row: SqlRow): EvalRun {
   };
 }
 
-/** The figures as an export shows them. */
+/** Writes the counts as JSON with the field names of exports. */
 export function writeCounts(counts: EvalCounts): string {
   const { costNanos, unpricedCalls, ...numbers } = counts;
   return JSON.stringify({

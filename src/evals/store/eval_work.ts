@@ -17,7 +17,7 @@ import { sanitizeText } from "../../database/sanitize_text.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
 import { Claims, firstParam, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
 
-/** How the table says who works on a run. */
+/** The columns by which processes claim runs. */
 const work: WorkTable = {
   name: "eval_runs",
   key: "eval_run_id",
@@ -26,13 +26,16 @@ const work: WorkTable = {
   isOpen: "state in ('queued', 'running')",
   claimMs: 30_000,
 };
-/** A run that has waited for so long for credit or the like is given up. */
+/** A run that has waited this long, e.g. for credit, ends as failed. */
 const maxWaitHours = 24;
-/** Pauses grow with the time that a run has waited, up to this unless a longer one is asked for. */
+/**
+ * Pauses grow with the time that a run has waited, up to this, unless a longer one is requested.
+ */
 const longestPause = "60 seconds";
 
 /**
- * What a process asks of the runs; `workerId` names this run of it in claims. `analytics` holds the interactions, `database` the runs and their results.
+ * Builds the worker's store. `workerId` identifies this start of the process in claims. `analytics`
+ * holds the interactions, `database` the runs and their results.
  */
 export function createEvalWork(
   database: Database,
@@ -79,7 +82,7 @@ export function createEvalWork(
     countCalls: (...args) => database.transaction((tx) => countCalls(tx, ...args)),
     finish: (run, item, done) =>
       database.transaction((tx) => {
-        // Where both share a database nobody can erase the one while the other is written.
+        // Where both share a database, the interaction can't be erased while its result is written.
         return finish({ tx, calls: analytics.within(tx), workerId }, run, item, done);
       }),
     async pause(run, { ms, code, message }) {
@@ -103,9 +106,9 @@ export function createEvalWork(
 
 const isDue = "(next_at is null or next_at <= clock_timestamp())";
 
-/** The oldest of the account that had the fewest of late. */
+/** The oldest run of the account with the fewest recent runs. */
 const nextRun = {
-  // The release before writes only where it finds the claim_id that it set.
+  // Processes of the previous release write only to runs that have the claim_id that they set.
   set: "state = 'running', claim_id = null, next_at = null",
   orderBy: `(
       select count(*) from eval_runs other
@@ -157,7 +160,7 @@ function gaveUp(): string {
 }
 
 async function countTry(tx: Queryable, run: ClaimedRun, item: EvalItem, spent: CallCost) {
-  // The run before its item, as `finish` locks them.
+  // Locks the run before the item, in the same order as `finish`.
   await countSpent(tx, run, spent);
   await tx.query(
     "update eval_items set attempts = attempts + 1 where eval_run_id = $1 and position = $2",
@@ -179,7 +182,7 @@ async function countCalls(tx: Queryable, ...args: Parameters<EvalWork["countCall
   );
 }
 
-/** Whoever has the run now: the call was made. */
+/** Adds a call's cost to the run, even if another process has claimed it: the call was made. */
 async function countSpent(tx: Queryable, { evalRunId }: ClaimedRun, spent: CallCost) {
   if (spent.costNanos === 0n && spent.unpricedCalls === 0) return;
   const [row] = await tx.query("select counts from eval_runs where eval_run_id = $1 for update", [
@@ -193,7 +196,7 @@ async function countSpent(tx: Queryable, { evalRunId }: ClaimedRun, spent: CallC
   ]);
 }
 
-/** Item, results and counts together; a run that was cancelled meanwhile takes them too. */
+/** Stores outcome, results and counts together, also in a run that was cancelled meanwhile. */
 async function finish(
   { tx, calls, workerId }: {
     tx: Queryable;
@@ -204,7 +207,7 @@ async function finish(
   item: EvalItem,
   done: EndedItem,
 ): Promise<boolean> {
-  // Before any row, as an erasure does it too.
+  // Before any row, like an erasure, so that the two can't deadlock.
   await lockForWriting(tx);
   const [row] = await tx.query(
     "select counts from eval_runs where eval_run_id = $1 and claimed_by = $2 for update",
@@ -222,7 +225,7 @@ async function finish(
     ],
   );
   if (!marked) return true;
-  // The interaction may have been erased meanwhile; then nothing is drawn from it.
+  // The interaction may have been erased meanwhile; then no results about it may be stored.
   if (await calls.has(run.accountId, item)) await insertResults(tx, run, item, done);
   await tx.query(
     `update eval_runs set counts = $2, waiting_for = null, waiting_since = null

@@ -14,10 +14,13 @@ import type { AnalyticsReads, CallKey } from "../../records/analytics_store.ts";
 import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
-/** Where the calls of evaluations say that they come from: no run picks up another's calls. */
+/**
+ * The endpoint that evaluations' own calls are recorded under. Runs leave these calls out, unless
+ * their filters name an endpoint.
+ */
 export const evalEndpoint = "/api/v1/evals";
 
-/** `analytics` finds the interactions, `database` holds the runs and their results. */
+/** Builds the store: `analytics` finds the interactions, `database` holds runs and results. */
 export function createEvals(
   database: Database,
   analytics: Pick<AnalyticsReads, "sample">,

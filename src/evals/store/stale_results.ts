@@ -2,10 +2,13 @@ import type { Database } from "../../database/database.ts";
 import { eraseAlone } from "../../database/retention_lock.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
 
-/** Interactions whose results are looked at in one step. */
+/** Interactions whose results are checked in one step. */
 const stepIds = 1000;
 
-/** Erases results and quotes of older interactions; gives their number. Runs under `unlessBusy`. */
+/**
+ * Erases the results about interactions older than `limit`, or only their details, which may quote
+ * text. Returns the number of rows. Must run under `unlessBusy`.
+ */
 export async function eraseResults(
   { main, analytics }: { main: Database; analytics: Pick<AnalyticsReads, "idsSince"> },
   limit: Date,

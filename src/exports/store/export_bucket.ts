@@ -6,11 +6,11 @@ import { messageOf } from "../../shared/fault.ts";
 import type { ExportBucket, ExportFileName } from "../export_job.ts";
 import { exportMediaType } from "../export_spec.ts";
 
-/** Where the bucket is, and who asks. */
+/** The bucket's location and credentials. */
 export interface BucketSettings {
   bucket: string;
   prefix: string;
-  /** Of a store other than Amazon's, which is then asked by path, not by host name. */
+  /** Of a store other than Amazon's; its bucket is then addressed by path, not by host name. */
   endpoint: string | undefined;
   region: string;
   accessKeyId: Secret;
@@ -18,25 +18,26 @@ export interface BucketSettings {
 }
 
 /**
- * A file has at most 10,000 parts: 50 GB at first, and for what did not fit, 200 GB at the next
- * attempt. Three parts are held in memory: two on their way, one that fills.
+ * Returns the size of an upload's parts. A file has at most 10,000 of them, so up to 50 GB fit at
+ * the first attempt and 200 GB at later ones. Three parts are in memory: two being sent, one being
+ * filled.
  */
 function partBytes(claim: number): number {
   return (claim === 1 ? 5 : 20) * 1024 * 1024;
 }
 const partsAtOnce = 2;
-/** A store that hangs must not hold a job for ever. */
+/** A store that hangs must not block a job forever. */
 const requestLimits = {
   connectionTimeout: 5_000,
   requestTimeout: 120_000,
   throwOnRequestTimeout: true,
 };
-/** As the client has them by itself. */
+/** The client's defaults, which passing an agent would otherwise replace. */
 const connections = { keepAlive: true, maxSockets: 50 };
-/** The longest that a signature may be good for. */
+/** The longest validity of a signature. */
 const maxAddressSeconds = 7 * 24 * 60 * 60;
 
-/** Files of exports in a bucket that speaks S3; the client is loaded when it is first needed. */
+/** Builds the storage in an S3 bucket; the client library is loaded when it is first needed. */
 export function createExportBucket(settings: BucketSettings, now: () => Date): ExportBucket {
   const { bucket: Bucket } = settings;
   let opened: ReturnType<typeof open> | undefined;
@@ -64,7 +65,7 @@ export function createExportBucket(settings: BucketSettings, now: () => Date): E
         await upload.done();
       } catch (thrown) {
         body.destroy();
-        // What ended the reading is the reason; the upload's own error only follows from it.
+        // If reading the export failed, the upload's own error is only a consequence.
         if (counted.failed) throw counted.failed.thrown;
         throw new Error(`the bucket did not take the file: ${messageOf(thrown)}`);
       }
@@ -112,7 +113,7 @@ async function open(settings: BucketSettings) {
       secretAccessKey: settings.secretAccessKey.reveal(),
     },
     requestHandler: { ...requestLimits, httpsAgent: createHttpsAgent(connections) },
-    // Stores other than Amazon's don't know the checksums that the client adds by itself.
+    // Stores other than Amazon's don't know the checksums that the client adds by default.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
   });
@@ -120,8 +121,8 @@ async function open(settings: BucketSettings) {
 }
 
 /**
- * Parts of uploads that a killed process left behind. Not every store can list them, nor may every
- * key: a rule of the bucket that ends old uploads is the net below.
+ * Aborts uploads that a killed process left behind. Not every store can list them, and not every
+ * access key may; a lifecycle rule of the bucket that aborts old uploads is the fallback.
  */
 async function abortUploads(
   client: S3Client,
@@ -138,7 +139,8 @@ async function abortUploads(
       await client.send(new s3.AbortMultipartUploadCommand({ Bucket, Key, UploadId }));
     }
   } catch (thrown) {
-    // Said by the store itself: it is there. What can't be reached fails the removal.
+    // An error response is ignored, since the store is there; an unreachable store fails the
+    // removal.
     if (isAnswer(thrown)) return;
     throw thrown;
   }
@@ -149,7 +151,7 @@ function isAnswer(thrown: unknown): boolean {
     typeof (thrown.$metadata as { httpStatusCode?: unknown }).httpStatusCode === "number";
 }
 
-/** Bytes on their way, counted; remembers what ended them before their end. */
+/** Passes bytes on and counts them; remembers the error if the source fails. */
 class Counted implements AsyncIterable<Uint8Array> {
   length = 0;
   failed: { thrown: unknown } | undefined;

@@ -6,20 +6,20 @@ import type { Database } from "../../database/database.ts";
 import { isOutOfRoom } from "../../database/postgres/faults.ts";
 
 /**
- * Bytes of the file in one piece; the last one may hold fewer. Each is compressed by itself, so
- * that a part can be read alone. Compressed they are small objects on their way to the database and
- * back, and a fraction of what the database would have to log.
+ * Bytes of the file in one chunk, before compression; the last one may hold fewer. Each is
+ * compressed on its own, so that a range can be read without the rest. Compression keeps the values
+ * sent to and from the database small, as well as the database's log.
  */
 const chunkBytes = 256 * 1024;
-/** Exports repeat themselves so much that more effort hardly pays. */
+/** Exports are so repetitive that a higher level gains little. */
 const level = 1;
 const compress = promisify(deflateRaw);
 const decompress = promisify(inflateRaw);
 
-/** Suggest a minor GC after so many bytes that were read and handed on. */
+/** Suggests a minor GC after this many bytes were read and passed on. */
 const gcHintEveryBytes = 4 * 1024 * 1024;
 
-/** Files of exports as rows of the database, where any replica finds them. */
+/** Builds the storage in rows of the database, where every replica finds the files. */
 export function createExportChunks(database: Database): ExportFiles {
   const gcHint = createGcHint(gcHintEveryBytes);
   return {
@@ -71,7 +71,9 @@ export function createExportChunks(database: Database): ExportFiles {
   };
 }
 
-/** Writes a piece only as long as the attempt is the last one: a late one leaves nothing behind. */
+/**
+ * Writes a chunk if the attempt is still the current one; an outdated one leaves nothing behind.
+ */
 async function insert(
   database: Database,
   { requestId, claim }: ExportFileName,
@@ -88,7 +90,7 @@ async function insert(
      select request_id, $2, $3, decode($4, 'base64') from held returning position`,
     [requestId, claim, position, compressed.toString("base64")],
   ).catch((thrown) => {
-    // The job's failure, which counts: it may be this very file that fills the disk.
+    // Counts as a failure of the job, not of the store: this very file may fill the disk.
     throw isOutOfRoom(thrown) ? new Error("The database has no room for the file.") : thrown;
   });
   if (rows.length === 0) throw new Error("The export was taken away while it was written.");

@@ -12,7 +12,7 @@ type EvalTable = Exclude<ExportTable, "interactions">;
 /** Rows of one page; filters and graders of a row may be long. */
 const pageRows = 200;
 
-/** Rows of a table of evaluations, oldest first, in pages by keyset. */
+/** Reads the rows of a table of evaluations, oldest first, in pages by keyset. */
 export async function* readEvalRows(
   database: Queryable,
   table: EvalTable,
@@ -45,7 +45,7 @@ export async function* readEvalRows(
   }
 }
 
-/** How many rows `readEvalRows` would give. */
+/** Counts the rows that `readEvalRows` would yield. */
 export async function countEvalRows(
   database: Queryable,
   table: EvalTable,
@@ -60,7 +60,7 @@ export async function countEvalRows(
 }
 
 interface Table {
-  /** What orders the rows; unique. */
+  /** The unique sort key of the rows. */
   key: readonly { name: string; type: "timestamptz" | "text" | "integer" }[];
   was: (conditions: SnapshotConditions) => string;
 }
@@ -68,7 +68,7 @@ interface Table {
 const tables: Readonly<Record<EvalTable, Table>> = {
   eval_runs: {
     key: [{ name: "created_at", type: "timestamptz" }, { name: "eval_run_id", type: "text" }],
-    // A run is written anew at each step, and is shown as far as it is.
+    // A run's row is updated at each step, and is exported in its current state.
     was: (was) => `(${was.before("t.created_at")} or ${was.written("t")})`,
   },
   eval_results: {

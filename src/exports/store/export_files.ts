@@ -2,7 +2,7 @@ import type { ExportFileName, ExportFiles } from "../export_job.ts";
 
 const pieceBytes = 64 * 1024;
 
-/** Files of exports in a directory that belongs to this process; only its owner may read them. */
+/** Builds the storage in a directory of this process; only the files' owner may read them. */
 export function createExportFiles(directory: string): ExportFiles {
   const pathOf = ({ requestId, claim, format }: ExportFileName) =>
     `${directory}/${requestId}.${claim}.${format}`;

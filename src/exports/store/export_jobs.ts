@@ -18,16 +18,16 @@ import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
 import { Claims, fromNow, type WorkTable } from "../../work_queue/store/claims.ts";
 
 export interface ExportJobOptions {
-  /** How long a file stays; a signed address of a bucket is good for at most seven days. */
+  /** How long a file is kept; a signed URL of a bucket is valid for at most seven days. */
   keepMs?: number;
-  /** How many jobs of an account may wait or run, and how many may be kept. */
+  /** How many jobs of an account may wait or run, and how many may be stored. */
   maxOpen?: number;
   maxStored?: number;
-  /** How many bytes the files of an account may have before it may ask for another. */
+  /** Total bytes of an account's files from which on new exports are refused. */
   maxStoredBytes?: number;
 }
 
-/** How the table says who works on a job: the number of the attempt, and no process. */
+/** The columns by which jobs are claimed: by the number of the attempt, without a process. */
 const work: WorkTable = {
   name: "export_jobs",
   key: "request_id",
@@ -37,11 +37,11 @@ const work: WorkTable = {
   claimMs: 30_000,
 };
 
-/** A job has failed after this many attempts; an absent store is no failure. */
+/** A job has failed after this many failed attempts; an unavailable store doesn't count. */
 const maxFailures = 3;
 const retryMs = 1000;
 
-/** Jobs of exports on PostgreSQL, served or embedded. Times are the database's own. */
+/** Builds the store on PostgreSQL, a server or embedded. Times are by the database's clock. */
 export function createExportJobs(database: Database, {
   keepMs = 7 * dayMs,
   maxOpen = 20,
@@ -193,7 +193,7 @@ async function create(
   { requestId, accountId, location, order, snapshot, audit }: NewExport,
   limits: Required<ExportJobOptions>,
 ): Promise<ExportJob> {
-  // Requests at once are counted one after the other.
+  // An account's concurrent requests are counted one after the other.
   await lockRequest(database, "export", accountId, "");
   const [counts] = await database.query(
     `select count(*) filter (where state in ('queued', 'running')) as open, count(*) as kept,
@@ -249,8 +249,9 @@ function checkRoom(
 const claimLock = 7_305_112_604_921;
 
 /**
- * An account has one job under way at a time, in all processes, and the account that had the fewest
- * of those that are kept comes first. So neither long jobs nor many of them hold up another account.
+ * The next job to claim. An account has one running job at a time, across all processes, and the
+ * account with the fewest started jobs among the stored ones comes first. So neither long jobs nor
+ * many of them delay another account.
  */
 const nextJob = {
   set: "state = 'running', claim = claim + 1, has_file = true",
@@ -267,9 +268,9 @@ const nextJob = {
 };
 
 /**
- * $1 account, $2 tables, $3 and $4 the span, both ends included. A queued job will not read what is
- * erased: it keeps what was asked for, and loses the file of an earlier attempt. A job that was
- * deleted before is returned again, so that a repeated erasure can finish.
+ * $1 account, $2 tables, $3 and $4 the span, both ends included. A queued job won't read the erased
+ * rows, so it stays queued and loses only the file of an earlier attempt. A job that was deleted
+ * before is returned again, so that a repeated erasure can finish.
  */
 const eraseSql = `update export_jobs set
     state = case when state = 'running' then 'queued' when state = 'ready' then 'deleted' else state end,

@@ -6,8 +6,8 @@ import { countEvalRows, readEvalRows } from "./export_eval_rows.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
 
 /**
- * The tables of an export: calls come from `analytics`; evaluations from `evals`, with a snapshot of
- * their own unless both share a database.
+ * Builds the source of exports: calls come from `analytics`, evaluations from `evals`, each with a
+ * snapshot of its own unless both share a database.
  */
 export function createExportSource({ analytics, evals, sharesMain }: {
   analytics: Pick<AnalyticsReads, "readLines" | "count" | "snapshot">;
@@ -35,7 +35,7 @@ function interactionQuery(query: ExportQuery): InteractionQuery {
   return { ...query, filters: Object.fromEntries(filters), snapshot: part(query, 0) };
 }
 
-/** Two databases have a snapshot each. */
+/** Returns the part of one database; a shared database has a single one. */
 function part({ snapshot }: ExportQuery, index: number): string {
   const parts = snapshot.split("|");
   return parts[index] ?? parts[0]!;

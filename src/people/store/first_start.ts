@@ -6,8 +6,8 @@ import type { Database } from "../../database/database.ts";
 import { credit } from "../../credit/store/ledger.ts";
 
 /**
- * Makes the first account and its key where there is no account yet. Of two processes that start
- * at once only one is told that it made them.
+ * Creates the first account and its key if there is no account yet. Of two processes that start at
+ * the same time, only one gets `created: true`.
  */
 export async function ensureFirstAccount(database: Database, first: {
   account: { name: string; tier: Tier; requestsPerMinute: number; burst: number };
@@ -27,5 +27,5 @@ export async function ensureFirstAccount(database: Database, first: {
   });
 }
 
-/** Key of the advisory lock under which the first account is made. */
+/** Key of the advisory lock under which the first account is created. */
 const firstAccountLock = 7_305_112_604_911;

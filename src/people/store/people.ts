@@ -59,12 +59,12 @@ export function createPeople(database: Database): PeopleStore {
   };
 }
 
-/** Names an identity in `removed_members`; the arguments are expressions of SQL. */
+/** Returns SQL for an identity's hash in `removed_members`; the arguments are SQL expressions. */
 export function identityHash(issuer: string, subject: string): string {
   return `encode(sha256(convert_to(${issuer} || chr(10) || ${subject}, 'UTF8')), 'hex')`;
 }
 
-/** Signs out who is removed; who belongs nowhere any more is forgotten, but for a hash. */
+/** Signs a removed person out. A person without any account left is deleted, except for a hash. */
 async function remove(
   database: Database,
   { accountId, personId }: { accountId: number; personId: string },
@@ -98,15 +98,18 @@ async function remove(
   return typeof removed === "string" ? removed : { ...removed, revokedKeyIds };
 }
 
-/** Two owners who remove each other at the same moment are told apart by the account's lock. */
+/**
+ * Changes a member under the account's lock: two owners can't remove each other at the same time.
+ */
 function change(database: Database, accountId: number, personId: string, { staysOwner, audit }: {
   staysOwner: boolean;
   audit: ((person: Person) => AuditNote) | undefined;
 }, act: (tx: Queryable) => Promise<void>): Promise<Person | Refusal> {
   return database.transaction(async (tx) => {
-    // `no key`: the audit note of an act that holds rows taken below refers to the account.
+    // `no key`: whoever holds rows locked below may write an audit entry, which refers to the
+    // account.
     await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
-    // Before what refers to them, as a sign-in takes them.
+    // Before the rows that refer to the person, in the same order as a sign-in.
     await tx.query("select id from people where id = $1 for update", [personId]);
     const [row] = await tx.query(
       `select p.id, p.email, p.name, m.role,

@@ -17,7 +17,7 @@ export function createSessions(database: Database): SessionStore {
         const [person] = await tx.query("select id from people where id = $1 for key share", [
           personId,
         ]);
-        // Before the others: it may be of a person whose removal takes them in another order.
+        // Before the other sessions: a removal of its person may lock them in another order.
         await tx.query("delete from dashboard_sessions where token_hash = $1", [replaces ?? ""]);
         // Ended sessions that another transaction is deleting are left to it. Idle ones stay until
         // `expires_at`: an index of `seen_at` would be written whenever a session is used.
@@ -27,7 +27,7 @@ export function createSessions(database: Database): SessionStore {
              for update skip locked))`,
           [now],
         );
-        // A person who has just been removed gets no session, and is asked to sign in.
+        // A person who has just been removed gets no session, and is asked to sign in again.
         if (!person) return;
         await tx.query(
           `insert into dashboard_sessions
@@ -59,7 +59,7 @@ export function createSessions(database: Database): SessionStore {
   };
 }
 
-/** One look-up per page; the role is the one of this moment. */
+/** Finds a session by one query per page, so that a changed role applies at once. */
 async function find(
   database: Database,
   tokenHash: string,

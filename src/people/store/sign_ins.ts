@@ -16,7 +16,7 @@ import { identityHash } from "./people.ts";
 export function createSignIns(database: Database): SignInStore {
   return {
     async begin({ stateHash, returnTo, claimHash, invitationHash, identity, expiresAt }, now) {
-      // Those that nobody came back to.
+      // Removes sign-ins that were never finished.
       await database.query("delete from sign_in_states where expires_at <= $1", [now]);
       await database.query(
         `insert into sign_in_states
@@ -110,7 +110,9 @@ async function findOffer(
   return row && { accountName: String(row.name), role: row.role as Role };
 }
 
-/** Links stand among the sign-ins under way; no browser's token is one of theirs. */
+/**
+ * Returns a link's key among the sign-ins under way. Its space keeps it apart from tokens' hashes.
+ */
 function ofLink(tokenHash: string): string {
   return `link ${tokenHash}`;
 }
@@ -119,7 +121,7 @@ function offerTo({ name, email }: Identity): LinkOffer {
   return { name: email ?? name };
 }
 
-/** Who signs in by a link alone, with no identity provider to vouch for them. */
+/** The issuer of people who sign in by link alone, without an identity provider. */
 const localIssuer = "local";
 
 async function offerLink(
@@ -243,7 +245,7 @@ async function admit(
   return membership ? await join(tx, identity, membership, context) : { kind: "stranger" };
 }
 
-/** An invitation is taken once, by who agrees to it. */
+/** Uses up an invitation, once the person has agreed to it. */
 async function accept(
   tx: Queryable,
   identity: Identity,
@@ -266,8 +268,9 @@ interface Invited extends JoinedAccount {
 }
 
 /**
- * Claims and sign-ins come one after the other: two claims at once would make two owners. `no key`:
- * whoever withdraws an invitation holds its row while their note refers to the account.
+ * Makes claims and sign-ins run one after the other: two concurrent claims would make two owners.
+ * `no key`, because withdrawing an invitation locks its row and then writes an audit entry that
+ * refers to the account: a full lock could deadlock with it.
  */
 async function lockFirstAccount(tx: Queryable): Promise<number | undefined> {
   const [row] = await tx.query("select id from accounts order by id limit 1 for no key update");
@@ -292,7 +295,7 @@ async function mayClaim(
   return row !== undefined && (row.expires_at as Date) > now && !await isOwned(tx, accountId);
 }
 
-/** The invitation of a link. The link of one verified address is of no use to another. */
+/** Finds the invitation of a link. A person with another verified address can't use it. */
 async function byLink(
   tx: Queryable,
   identity: Identity,
@@ -312,7 +315,7 @@ async function byLink(
   return readInvited(row);
 }
 
-/** The invitation of a verified address. */
+/** Finds the oldest invitation of a verified address. */
 async function byAddress(
   tx: Queryable,
   { email }: Identity,
@@ -336,14 +339,16 @@ function readInvited(row: SqlRow): Invited {
   };
 }
 
-/** The place that the provider's groups give: the operator's own word too. */
+/**
+ * Returns the membership that the provider's groups give. The operator set it up, so no consent.
+ */
 function byGroup({ role }: Identity, first: number | undefined): JoinedAccount | undefined {
   return role === undefined || first === undefined ? undefined : { accountId: first, role };
 }
 
 /**
- * Gives a member of the first account the role that the provider's groups give now. An account
- * keeps its last owner.
+ * Sets the role of a member of the first account to the one that the provider's groups give now.
+ * The last owner of the account stays owner.
  */
 async function takeRole(
   tx: Queryable,
@@ -365,8 +370,8 @@ async function takeRole(
 }
 
 /**
- * The place that an allowed domain gives: the operator's own word, so nobody is asked. An owner's
- * word about one person counts more: who was removed comes back by an invitation.
+ * Returns the membership that an allowed domain gives. The operator allowed it, so no consent is
+ * needed. A person who was removed by an owner isn't let in again by domain, only by an invitation.
  */
 async function byDomain(
   tx: Queryable,
@@ -385,8 +390,9 @@ async function byDomain(
 }
 
 /**
- * Notes the person's sign-in, and the place if one is given. Without one only who belongs to an
- * account already is admitted. A role that is there stays, but for the one who claims.
+ * Stores the person's sign-in, and `membership` if it is set. Without it, only a person who belongs
+ * to an account already is admitted. An existing role stays, unless the new one is `owner`, as by a
+ * claim.
  */
 async function join(
   tx: Queryable,

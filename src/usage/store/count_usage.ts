@@ -5,9 +5,9 @@ import { dayMs, hourMs } from "../../shared/time_span.ts";
 import { LatencyHistogram } from "../latency_histogram.ts";
 
 /**
- * Keeps `usage_sums` in step with `interactions`. Every statement that updates or deletes rows there
- * returns `countedColumns` of the rows it touched, and its transaction hands them, or the calls that
- * it added, to one of the functions below: what is counted is what was written.
+ * Keeps `usage_sums` in step with `interactions`. Every statement that updates or deletes rows
+ * there returns `countedColumns` of the rows it touched, and its transaction passes them, or the
+ * calls that it added, to one of the functions below. So exactly what was written is counted.
  */
 
 /** Columns of `interactions` that the sums are made of. */
@@ -25,16 +25,16 @@ export type CountedCall = Readonly<Record<typeof countedColumns[number], unknown
 export interface UsageChange {
   readonly call: CountedCall;
   readonly sign: 1 | -1;
-  /** Counts among the calls whose records are erased. */
+  /** Whether it counts among the calls whose records are erased. */
   readonly erased: boolean;
 }
 
-/** Calls whose rows were added. */
+/** Returns the changes for calls whose rows were added. */
 export function addedCalls(calls: readonly Interaction[]): UsageChange[] {
   return calls.map((call) => ({ call: countedCall(call), sign: 1, erased: false }));
 }
 
-/** `countedColumns` of a call as its row has them. */
+/** Returns `countedColumns` of a call, as in its row. */
 export function countedCall(call: Interaction): CountedCall {
   return {
     account_id: call.accountId,
@@ -57,7 +57,10 @@ export function countedCall(call: Interaction): CountedCall {
   };
 }
 
-/** Rows that an update returned, each with the columns as they were in `old_…`. */
+/**
+ * Returns the changes for rows that an update returned, with the previous values of changed columns
+ * in `old_…`.
+ */
 export function correctedCalls(rows: readonly SqlRow[]): UsageChange[] {
   return rows.flatMap((row) => {
     const call = row as CountedCall;
@@ -81,7 +84,7 @@ export async function countErased(tx: Queryable, rows: readonly SqlRow[]): Promi
   ]);
 }
 
-/** The charge of a call that is given back after the call was erased. */
+/** Returns the changes for a call whose charge is refunded after the call was erased. */
 export function refundedErased(call: Interaction, chargedNanos: bigint): UsageChange[] {
   const charged = { ...countedCall(call), charged_nanos: chargedNanos };
   return [
@@ -107,7 +110,7 @@ export async function changeUsage(
   );
   if (!changes.some(({ sign }) => sign < 0)) return;
   await deleteLabelSums(tx, sent);
-  // They may hold the names of apps that no call bears any more.
+  // Sums without calls may hold names of apps that no call has any more.
   await tx.query(
     `delete from usage_sums s using json_to_recordset($1::text::json) as r(${rowType})
      where s.calls = 0 and not s.erased and r.calls < 0
@@ -117,8 +120,8 @@ export async function changeUsage(
 }
 
 /**
- * Sums of hours and days of which calls were corrected or erased: they hold the names of these. So do
- * those of the version before, in `label_sums`.
+ * Deletes the label sums of hours and days with corrected or erased calls, since they hold labels
+ * of these calls. `label_sums` has those of the previous version.
  */
 async function deleteLabelSums(tx: Queryable, changedSums: string): Promise<void> {
   const changed = `json_to_recordset($1::text::json) as r(${rowType})
@@ -128,7 +131,7 @@ async function deleteLabelSums(tx: Queryable, changedSums: string): Promise<void
 }
 
 /**
- * Moves the sums of a month whose partition is dropped to those of what is erased; part of the
+ * Moves the sums of a month whose partition is dropped to the sums of erased calls; part of the
  * transaction that drops it.
  */
 export async function countMonthErased(tx: Queryable, from: Date, until: Date): Promise<void> {
@@ -166,12 +169,12 @@ const rowType = [
 
 const insertSums = `insert into usage_sums as s (${[...keyColumns, ...sumColumns].join(", ")})`;
 
-/** Rows are locked in the order of their key, so that no two transactions wait for each other. */
+/** Rows are locked in the order of their key, so that two transactions can't deadlock. */
 const addToThere = `order by 1, 2, 3, 4, 5, 6 on conflict (${
   keyColumns.join(", ")
 }) do update set ${sumColumns.map((name) => `${name} = s.${name} + excluded.${name}`).join(", ")}`;
 
-/** One row for each key that changes, without the sums that don't. */
+/** Returns one row for each key that changes, with only the sums that change. */
 function sumsOf(changes: readonly UsageChange[]): Record<string, unknown>[] {
   const counted = changes.map((change) => ({ change, sums: sumsOfOne(change) }));
   const rows = new Map<string, { key: UsageKey; sums: Sums }>();
@@ -192,13 +195,13 @@ interface Counted {
   sums: Sums;
 }
 
-/** Parts whose sums are added up together, and the names that tell their calls apart. */
+/** Parts whose sums are added up together, and the names by which their calls are grouped. */
 interface Grouping {
   parts: readonly (keyof typeof valueOf)[];
   namesOf(change: UsageChange): unknown[];
 }
 
-/** A batch may have as many API keys as calls, while the other names are few. */
+/** API keys are apart, since a batch may have as many as calls; the other names are few. */
 const groupings: readonly Grouping[] = [
   {
     parts: ["all", "vendor", "model", "app"],
@@ -207,7 +210,7 @@ const groupings: readonly Grouping[] = [
   { parts: ["api_key"], namesOf: ({ call }) => [call.api_key_id] },
 ];
 
-/** Calls that count under the same keys, added up. */
+/** Adds up calls that count under the same keys. */
 function groupsOf(counted: readonly Counted[], { namesOf }: Grouping): Iterable<Counted> {
   const found = new Map<string, Counted>();
   for (const { change, sums } of counted) {
@@ -230,11 +233,14 @@ function addTo<T extends object>(
 }
 
 function add(sums: Sums, more: Sums): void {
-  // Most are zero.
+  // Most sums are zero.
   for (const name of sumColumns) if (more[name] !== 0n) sums[name] += more[name];
 }
 
-/** The hour and the day of each part: over all groupings the ten keys that a call counts under. */
+/**
+ * Returns the keys of each part by hour and by day. Over all groupings these are the ten keys that
+ * a call counts under.
+ */
 function keysOf({ call, erased }: UsageChange, { parts }: Grouping): UsageKey[] {
   const hour = hourOf(call);
   const times = [["hour", hour], ["day", Math.floor(hour / dayMs) * dayMs]] as const;
@@ -258,17 +264,19 @@ const valueOf = {
 
 type UsageKey = Record<typeof keyColumns[number], string | boolean>;
 
-/** The value, which may be any text, stands last. */
+/** Returns a unique text for a key. The value comes last, since it may be any text. */
 function nameOf({ account_id, span, part, at, value, erased }: UsageKey): string {
   return `${account_id} ${span} ${part} ${at} ${erased} ${value}`;
 }
 
-/** When the call's hour of UTC begins; hours before 1970 too. */
+/**
+ * Returns the beginning of the call's hour (UTC) in ms since 1970; works for negative times too.
+ */
 function hourOf(call: CountedCall): number {
   return Math.floor((call.created_at as Date).getTime() / hourMs) * hourMs;
 }
 
-/** Names of models that callers made up are of any length; characters are those of the database. */
+/** Cuts model names, since callers may make up any. Counts code points, as the database does. */
 function shortened(model: string): string {
   return model.length <= maxModel ? model : [...model].slice(0, maxModel).join("");
 }
@@ -278,7 +286,7 @@ const maxModel = 256;
 function sumsOfOne({ call, sign: one }: UsageChange): Sums {
   const sign = BigInt(one);
   const count = (is: boolean) => is ? sign : 0n;
-  // What is no number is null in the row.
+  // NaN is stored as null in the row.
   const sum = (value: unknown) =>
     value === null || Number.isNaN(value) ? 0n : sign * BigInt(value as bigint);
   const { status, cost_nanos: cost } = call;

@@ -5,7 +5,7 @@ import type { LabelRows } from "../label_usage.ts";
 import { packStep, unpackRanks } from "../packed_step.ts";
 import { createUsageSums } from "./usage_sums.ts";
 
-/** Reads the sums that `createLabelSumKeeper` keeps. */
+/** Builds the reader of the sums that `createLabelSumKeeper` stores. */
 export function createLabelSums(analytics: Queryable): LabelSumStore {
   return {
     async read(of, steps) {
@@ -19,7 +19,7 @@ export function createLabelSums(analytics: Queryable): LabelSumStore {
           ...keyOf(of),
           steps.map(({ at }) => at),
           steps.map(({ state }) => state),
-          // So that others are not read even where the planner reads a range.
+          // Bounds that keep other steps from being read, even if the planner scans a range.
           ...[steps[0]!.at, steps.at(-1)!.at],
         ],
       );
@@ -47,10 +47,10 @@ export function createLabelSums(analytics: Queryable): LabelSumStore {
   };
 }
 
-/** A step of few values is read whole, instead of parts of it in two statements more. */
+/** A step with few values is read whole, which saves two statements that read parts of it. */
 const isSmall = "octet_length(l.records) + octet_length(l.names) < 4096";
 
-/** The condition of `keyOf`, which are its parameters $1 to $3. */
+/** The condition for the parameters $1 to $3, which are those of `keyOf`. */
 const ofSteps = "l.account_id = $1 and l.span = $2 and l.label = $3";
 
 function keyOf({ accountId, span, label }: StepsOf) {
@@ -63,7 +63,7 @@ function readStep(row: SqlRow): StoredSums {
   return { ...unpackRanks(String(row.ranks)), at, layout: layout!, ...all };
 }
 
-/** One process at a time adds up: others would only do the same again. */
+/** Key of the advisory lock under which one process adds up: others would only repeat it. */
 const keeperLock = 7_305_112_604_920;
 
 export function createLabelSumKeeper(
@@ -73,7 +73,7 @@ export function createLabelSumKeeper(
   const usage = createUsageSums(analytics);
   return {
     async accounts(after, limit) {
-      // Its key begins with the account: each is found by one step in the index.
+      // The table's key begins with the account, so each is found by one step in the index.
       const rows = await analytics.query(
         `with recursive found as (
            select (select min(account_id) from usage_sums where account_id > $1) as account_id
@@ -101,14 +101,14 @@ export function createLabelSumKeeper(
       }).map(({ at }) => at).reverse();
     },
     async keep(of, at) {
-      // One transaction each: the embedded database does nothing else meanwhile.
+      // One transaction for each label: the embedded database does nothing else meanwhile.
       for (const label of usageLabels) {
         await analytics.transaction((tx) => keepStep(tx, rowsOf(tx), { ...of, label }, at));
       }
     },
     async dropHours(accountId, before) {
       await analytics.query(
-        // Those that an erasure deletes are left to it: it takes them in another order.
+        // Skips steps that an erasure is deleting: it locks them in another order.
         `delete from label_steps where (account_id, span, label, at) in (
            select account_id, span, label, at from label_steps
            where account_id = $1 and span = 'hour' and at < $2 for update skip locked)`,
@@ -119,9 +119,10 @@ export function createLabelSumKeeper(
 }
 
 /**
- * Whoever writes, corrects or erases calls changes the step's sums in the same transaction. What was
- * read is kept if these are as they were before: then no call came or went meanwhile. Their rows are
- * locked until it is stored, so that an erasure that comes then deletes it; writers wait only for that.
+ * Adds up a step and stores it, unless its calls change meanwhile. Every transaction that writes,
+ * corrects or erases calls changes the step's rows in `usage_sums` too, so unchanged rows mean
+ * unchanged calls. These rows are locked until the step is stored, so that a later erasure deletes
+ * it; writers wait only for the storing.
  */
 async function keepStep(
   tx: Queryable,
@@ -154,7 +155,7 @@ async function keepStep(
   );
 }
 
-/** Of a step whose calls are all erased. */
+/** Returns the sums of a step whose calls are all erased. */
 function emptyStep(at: Date): LabelStep {
   return { at, ids: new Uint8Array(), values: [], sums: {} };
 }

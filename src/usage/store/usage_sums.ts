@@ -13,11 +13,11 @@ import type { GroupSums, Interaction } from "../../shared/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { countedCall, sumColumns, type UsageChange } from "./count_usage.ts";
 
-/** Reads the sums that `count_usage.ts` keeps beside the rows of calls; `analytics` has both. */
+/** Builds the reader of the sums that `count_usage.ts` keeps in the database of the calls. */
 export function createUsageSums(analytics: Queryable): UsageStore {
   return {
     async steps(query, starts) {
-      // To add up costs less than to send rows of fifteen sums.
+      // Adding up in the database costs less than sending rows of fifteen sums.
       const rows = await analytics.query(
         `select ${starts ? stepOfHour : "at"} as at, ${summed}
          from usage_sums where ${within} and part = 'all' group by 1 order by 1`,
@@ -45,8 +45,8 @@ export function createUsageSums(analytics: Queryable): UsageStore {
     },
     groups: (...args) => groupSums(analytics, ...args),
     async values(query, part, limit) {
-      // Only those that are shown are summed whole, each found by its key: histograms are long.
-      // Which these are, whole days tell with the fewest rows.
+      // Only the values that are shown get all sums, each found by its key, because histograms are
+      // long. Ranking by days, where the span allows it, reads the fewest rows.
       const rankedBy = isWholeDays(query) ? "day" : query.span;
       const rows = await analytics.query(
         `with dearest as (
@@ -81,7 +81,7 @@ export function createUsageSums(analytics: Queryable): UsageStore {
   };
 }
 
-/** Every hour that holds a call has a row; those of erased calls stand beside. */
+/** Every hour with a stored call has a row; erased calls have rows of their own. */
 async function firstHour(analytics: Queryable, accountId: number): Promise<Date | undefined> {
   const [row] = await analytics.query(
     `select at from usage_sums where account_id = $1 and span = 'hour' and part = 'all'
@@ -128,8 +128,8 @@ export function readGroupSums(row: SqlRow): GroupSums {
 }
 
 /**
- * Calls that were erased while in flight: charged but never stored. Those that are stored after all
- * are counted like any row.
+ * Returns the changes for calls that were erased while in flight: charged but never stored. Calls
+ * of `rows` that are stored after all are left out, since they are counted like any row.
  */
 export async function unstoredCalls(
   tx: Queryable,
@@ -145,10 +145,10 @@ export async function unstoredCalls(
   return unstored.map((row) => ({ call: countedCall(row), sign: 1, erased: true }));
 }
 
-/** The condition of `boundaries`, which are its parameters $1 to $4. */
+/** The condition for the parameters $1 to $4, which are those of `boundaries`. */
 const within = "account_id = $1 and span = $2 and at >= $3 and at < $4";
 
-/** The time among `starts`, which is $5, that an hour or day comes after. */
+/** The last time among `starts` ($5) that isn't after the hour or day. */
 const stepOfHour = "($5::timestamptz[])[width_bucket(at, $5::timestamptz[])]";
 
 function boundaries({ accountId, span, from, to }: UsageQuery): SqlValue[] {
@@ -158,15 +158,15 @@ function boundaries({ accountId, span, from, to }: UsageQuery): SqlValue[] {
 const summed = sumColumns.map((name) => `sum(${name}) as ${name}`).join(", ");
 
 /**
- * Sums of erased calls only grow: a call that takes an equal one's place changes them too. Their digits
- * are a kilobyte; a hash of them is as good.
+ * The state of a step includes the sums of erased calls, which only grow. So it changes even if an
+ * erased call is replaced by an equal one. It is a hash, since the sums' digits take a kilobyte.
  */
 const statesSql = `select at, left(encode(sha256(convert_to(string_agg(
     concat_ws(' ', erased, ${sumColumns.join(", ")}), ';' order by erased
   ), 'UTF8')), 'hex'), 32) as state
   from usage_sums where ${within} and part = 'all' group by at order by at`;
 
-/** The columns of sums, by the names of `UsageSums`. */
+/** The columns of the sums, by their names in `UsageSums`. */
 const columnOf = valuesByName(
   labelSums,
   (name) => name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`),
@@ -180,7 +180,7 @@ function readSums(row: SqlRow): UsageSums {
   );
 }
 
-/** JSON of pairs of time and nano-dollars; those of one time belong together. */
+/** Reads JSON of pairs of time and nano-dollars; adds up pairs with the same time. */
 function readCosts(text: string): Map<number, bigint> {
   const costs = new Map<number, bigint>();
   for (const [time, nanos] of JSON.parse(text) as [string, string][]) {

@@ -11,9 +11,9 @@ import type {
   WebhookStore,
 } from "../webhook.ts";
 
-/** Seals and opens under the master key as it is at that moment. */
+/** Seals and unseals values under the current master key. */
 export interface Sealer {
-  /** Part of the transaction that stores the value. Throws an Error of one line. */
+  /** Seals a value in the transaction that stores it. Throws an Error with a one-line message. */
   seal(
     tx: Queryable,
     value: Secret,
@@ -23,7 +23,7 @@ export interface Sealer {
   unseal(sealed: string, slot: SealedFor): Promise<Secret>;
 }
 
-/** Where a webhook's secret stands, for its seal. */
+/** Names the place of a webhook's secret, to which its seal is bound. */
 export function webhookSlot(id: string): string {
   return `webhook ${id}`;
 }
@@ -41,19 +41,19 @@ const work: WorkTable = {
 const claimLock = 7_305_112_604_919;
 
 const nextEvent = {
-  // A receiver is sent one event at a time. Not a look per event: of ten thousand for one receiver
-  // each would look at all the others.
+  // A receiver is sent one event at a time. The sub-select runs only once: if it ran for each
+  // event, each of ten thousand events for one receiver would look at all the others.
   where: `work.next_at <= $3 and work.webhook_id not in (
       select other.webhook_id from webhook_deliveries other where other.state = 'waiting'
         and (other.claimed_until > clock_timestamp() or other.id = any($2::text[])))`,
-  // Receivers that hang would else take all turns for as long as anything waits for them.
+  // Failing receivers come last: otherwise receivers that hang would take all turns.
   orderBy: `work.webhook_id in (
       select id from webhooks where last_failed_at > coalesce(last_sent_at, '-infinity')
     ), work.next_at, work.seq`,
   returning: "id, webhook_id, type, data, at, attempts, ends_at",
 };
 
-/** Events on their way. Claims run by the database's clock, pauses by the processes'. */
+/** Builds the store of deliveries. Claims go by the database's clock, pauses by the processes'. */
 export function createDeliveries(
   database: Database,
   { sealer, workerId }: { sealer: Sealer; workerId: string },
@@ -94,7 +94,7 @@ export function createDeliveries(
       );
     },
     async sweep(now) {
-      // Those that somebody removes with their webhook are left to them.
+      // Skips events that are being removed together with their webhook.
       await database.query(
         `delete from webhook_deliveries where id = any(array(
            select id from webhook_deliveries where state <> 'waiting' and ends_at < $1
@@ -114,7 +114,7 @@ async function finish(
   const failed = attempted.kind === "failed" ? attempted : undefined;
   const isLost = failed?.nextAt === null;
   const state = failed ? isLost ? "lost" : "waiting" : "sent";
-  // The webhook's row before the event's, as a removal takes them: else the two could deadlock.
+  // Locks the webhook's row before the event's, like a removal, so that the two can't deadlock.
   await database.query(
     `with hook as (
            select from webhooks where id = $5 for no key update
@@ -135,13 +135,16 @@ async function finish(
   );
 }
 
-/** A day more than the day in which an event is sent. */
+/** How long events are kept after the day in which they may be sent. */
 const keepMs = 24 * 60 * 60_000;
 
-/** A process whose master key is not the database's any more leaves an event to others for so long. */
+/** How long a process whose master key is out of date leaves an event to other processes. */
 const sealedMs = 60_000;
 
-/** "gone": there is nobody to send it to, or its budget is removed, and with it whom it was on. */
+/**
+ * Completes a claimed event. "gone": its webhook was removed, or the budget that it is about, and
+ * with it the name of the app or user. "unreadable": this process can't unseal the secret.
+ */
 async function complete(
   database: Database,
   sealer: Sealer,

@@ -2,10 +2,10 @@ import type { Queryable } from "../../database/database.ts";
 import { giveUpMs, type WebhookEvent, webhookLimits } from "../webhook.ts";
 
 /**
- * Keeps events for the webhooks that want them, or for this one, each key once for each hook; part
- * of the transaction in which they happen. A hook for which too many wait loses the new one. What
- * waits is counted once for a hook, and only where there is a new event for it: each call of an
- * unpriced model has an event.
+ * Stores events for the webhooks that subscribe to them, or for this webhook alone; each key once
+ * per webhook. Part of the transaction in which the events happen. A webhook with too many waiting
+ * events loses the new one. Waiting events are counted once per webhook, and only if it has a new
+ * event, because each call of an unpriced model enqueues one.
  */
 export async function enqueueEvents(
   tx: Queryable,

@@ -19,7 +19,9 @@ const columns = `w.id, w.account_id, w.url, w.events, w.credit_low_nanos, w.crea
   w.last_sent_at, w.last_failed_at, w.last_error, w.lost, (select count(*) from webhook_deliveries d
     where d.webhook_id = w.id and d.state = 'waiting') as waiting`;
 
-/** Webhooks on PostgreSQL, served or embedded. `workerId` names this run of the process. */
+/**
+ * Builds the store on PostgreSQL, a server or embedded; `workerId` identifies this process's start.
+ */
 export function createWebhookStore(
   database: Database,
   { sealer, workerId }: { sealer: Sealer; workerId: string },
@@ -54,7 +56,7 @@ export function createWebhookStore(
       database.transaction(async (tx) => {
         const [removed] = await list(tx, { id, ...(accountId === undefined ? {} : { accountId }) });
         if (!removed) return undefined;
-        // Of two that remove it at the same time, one does, and is noted.
+        // Of two concurrent removals, only the one that deletes the row is audited.
         const deleted = await tx.query("delete from webhooks where id = $1 returning id", [id]);
         if (deleted.length === 0) return undefined;
         await writeAudit(tx, audit?.(removed));
@@ -129,7 +131,7 @@ async function list(
   }));
 }
 
-/** A period's percentages are claimed in the transaction that keeps their events. */
+/** Claims the percentages that budgets reached, in the transaction that stores their events. */
 async function noteBudgets(tx: Queryable, at: Date, accountIds: readonly number[]): Promise<void> {
   const reached = await claimReached(tx, at, accountIds);
   await enqueueEvents(
@@ -137,7 +139,8 @@ async function noteBudgets(tx: Queryable, at: Date, accountIds: readonly number[
     reached.map(({ budgetId, startsAt, accountId, per, percent, limitNanos, spentNanos }) => ({
       ...{ accountId, at, type: "budget.reached" },
       key: `budget ${budgetId} ${startsAt.toISOString()} ${percent}`,
-      // Whom the budget is on is added when the event is sent, and where that is erased, never.
+      // The app or user of the budget is added when the event is sent, unless it was erased by
+      // then.
       data: {
         ...{ budget_id: budgetId, per, percent },
         ...{ limit_usd: nanosToUsd(limitNanos), spent_usd: nanosToUsd(spentNanos) },
@@ -146,7 +149,7 @@ async function noteBudgets(tx: Queryable, at: Date, accountIds: readonly number[
   );
 }
 
-/** Once each time that the balance falls below. */
+/** Stores an event each time that a balance falls below the limit. */
 async function noteCredit(tx: Queryable, at: Date): Promise<void> {
   const hooks = await tx.query(
     `select id, account_id, credit_low_nanos, credit_is_low from webhooks
@@ -175,7 +178,7 @@ async function noteCredit(tx: Queryable, at: Date): Promise<void> {
   }
 }
 
-/** A vendor is up once no process has seen it down for so long. */
+/** A vendor is up again when no process has seen it down for this long. */
 const quietMs = 30_000;
 
 async function noteVendors(tx: Queryable, down: readonly string[], at: Date): Promise<void> {
@@ -210,8 +213,8 @@ async function noteVendors(tx: Queryable, down: readonly string[], at: Date): Pr
 }
 
 /**
- * Seals all secrets anew, as part of the transaction that changes the master key; gives how many
- * there are.
+ * Reseals all secrets, as part of the transaction that changes the master key. Returns their
+ * number.
  */
 export async function resealWebhooks(
   tx: Queryable,
