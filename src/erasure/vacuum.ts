@@ -5,10 +5,16 @@ export interface VacuumReport {
   notRewritten: string[];
 }
 
+export interface VacuumScope {
+  /** All tables, or only those that the last deletions can have touched. */
+  what: "all" | "erased";
+  /** Large tables and partitions that rows were erased from. */
+  touched: readonly string[];
+}
+
 /** Rewrites files, which hold erased rows until then. Implemented in `src/erasure/store/vacuum.ts`. */
 export interface VacuumStore {
   /** Since when erased text may be in files; undefined: nothing was erased since the last scrub. */
   due(): Promise<{ since: Date; seconds: number; isBusy: boolean } | undefined>;
-  /** Rewrites all tables, or only what the last deletions can have touched. */
-  scrub(what: "all" | "erased"): Promise<VacuumReport>;
+  scrub(what: VacuumScope["what"]): Promise<VacuumReport>;
 }

@@ -40,8 +40,6 @@ export interface ErasureServices {
 
 export interface ErasureOptions {
   database: Database;
-  /** Where interactions stand; `database` unless it is configured. */
-  analytics: Database;
   analyticsStore: AnalyticsStore;
   /** Where this process keeps its tombstones. */
   processDir: string;
@@ -61,7 +59,7 @@ export interface ErasureOptions {
 }
 
 export function createErasureServices(options: ErasureOptions): ErasureServices {
-  const { database, analytics, analyticsStore, processId, clock, log, newId } = options;
+  const { database, analyticsStore, processId, clock, log, newId } = options;
   const { erasureIndex, flushRecords, journal } = options;
   const compactJournal = async () => {
     // Records that the store has refused lie beside the journal.
@@ -97,7 +95,7 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     await compactJournal();
   };
   const vacuum = createVacuumJob({
-    store: createVacuum([database, analytics]),
+    store: createVacuum(database, analyticsStore),
     before: async () => {
       await flushRecords({ timeoutMs: Infinity });
       await leaveNoErasedText();

@@ -14,6 +14,7 @@ import { type BudgetServices, createBudgets } from "../budgets/wire.ts";
 import { createCredit, type CreditServices } from "../credit/wire.ts";
 import type { Database } from "../database/database.ts";
 import { runBackfills } from "../database/backfill.ts";
+import { createFairReads, type FairReads } from "../database/fair_reads.ts";
 import { reclaimExpired, refreshStatistics } from "../database/table_statistics.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 import type { Ledger } from "../credit/ledger.ts";
@@ -41,8 +42,6 @@ import { createRateLimiter, type RateLimiter } from "../rate_limits/rate_limiter
 import { createRateBuckets } from "../rate_limits/store/rate_buckets.ts";
 import type { JournalStatus } from "../records/journal/status.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
-import { createAnalyticsStore } from "../records/store/analytics_store.ts";
-import { createLabelRows } from "../records/store/label_days.ts";
 import { createThreadInsert } from "../records/store/write_thread.ts";
 import { createRecordServices, type RecordServices } from "../records/wire.ts";
 import { createStoredResponses } from "../relay/conversation/store/stored_responses.ts";
@@ -74,7 +73,6 @@ import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.
 import { createLookupTurns } from "../vendors/public_agents.ts";
 import { createPublicFetch } from "../vendors/public_fetch.ts";
 import { createLabelSumsJob } from "../usage/label_sums.ts";
-import { createLabelSumKeeper } from "../usage/store/label_sums.ts";
 import { createWebhooks, type WebhookServices } from "../webhooks/wire.ts";
 import { workerIdOf } from "../work_queue/store/claims.ts";
 import { createWorkerServices, takeOverWorkers, type WorkerRole } from "./worker_services.ts";
@@ -88,9 +86,7 @@ export interface Services extends RefusalServices {
   metrics: Metrics;
   newId: () => string;
   database: Database;
-  /** The database of interactions; `database` unless `ANALYTICS_DATABASE_URL` is set. */
-  analytics: Database;
-  /** The interactions in it. */
+  /** Interactions, in `database` unless `ANALYTICS_DATABASE_URL` is set. */
   analyticsStore: AnalyticsStore;
   dialects: Readonly<Record<DialectName, Dialect>>;
   stores: OperatorStores;
@@ -146,7 +142,7 @@ export function createServices(
   stack: AsyncDisposableStack,
   role: WorkerRole = { seat: onlySeat, siblings: noSiblings },
 ): Services {
-  const { database, analytics, masterKey, journal } = opened;
+  const { database, masterKey, journal } = opened;
   const core = createCore(config, opened, { lines, version, role });
   const { clock, log, newId, analyticsStore, vendors, telemetry } = core;
   const routing = createConfiguredRouting(config, { ...vendors, database, log });
@@ -193,7 +189,7 @@ export function createServices(
   );
   const services: Services = {
     ...{ config, version, clock, log, metrics, newId },
-    ...{ database, analytics, analyticsStore, dialects },
+    ...{ database, analyticsStore, dialects },
     ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets, webhooks },
     ...{ ...access, ...recording, ...refusals },
     ...{ ...work, admission, loopWatch, archivePrices },
@@ -212,6 +208,8 @@ export function createServices(
 /** The dependencies of every subject. */
 interface Core extends OpenedStores {
   analyticsStore: AnalyticsStore;
+  /** Turns of reading `database`. */
+  reads: FairReads;
   /** Which calls were erased; checked by everything that stores or caches data of a call. */
   erasureIndex: ErasureIndex;
   config: Config;
@@ -238,13 +236,13 @@ function createCore(
   const log = createServiceLog(lines, clock, seat, config);
   const vendors = createVendors(config, clock);
   const erasureIndex = createErasureIndex(clock);
-  const analyticsStore = createAnalyticsStore(
-    opened.analytics,
-    opened.database,
-    (transactionIds) => erasureIndex.dropped(transactionIds),
-  );
+  const reads = createFairReads(opened.database);
+  const analyticsStore = opened.analytics.create({
+    mainReads: reads,
+    onDropped: (transactionIds) => erasureIndex.dropped(transactionIds),
+  });
   return {
-    ...{ ...opened, analyticsStore, erasureIndex },
+    ...{ ...opened, analyticsStore, reads, erasureIndex },
     ...{ config, clock, log, newId: createUuidv7(clock), siblings, vendors },
     lookups: createLookupTurns(),
     telemetry: createTelemetry(config, {
@@ -305,14 +303,14 @@ function createRecording(
   & Pick<Services, "records" | "storedResponses" | "responseCache" | "socketTurns">
   & Pick<Services, "idempotency" | "exports" | "erasure">
   & { sweepReplays: () => Promise<void> } {
-  const { config, database, analyticsStore, erasureIndex, processId, journal } = core;
+  const { config, database, reads, analyticsStore, erasureIndex, processId, journal } = core;
   const { clock, log, newId } = core;
   const { payloadMaxBytes, mediaInlineBytes, storedBytesPerDay, dataDir, exportBucket } = config;
   const { processDir } = core;
   const isErased = (call: SelectableCall) => erasureIndex.covers(call);
   const vendorLabel = vendorLabelOf(vendors.registry);
   const records = createRecordServices({
-    ...{ database, analytics: core.analytics, analyticsStore, journal, clock, log, pause },
+    ...{ database, analyticsStore, journal, clock, log, pause },
     insert: threadInsertOf(core),
     masterKey: core.masterKey,
     recordedForms: [...Object.values(dialects), ...Object.values(operations)],
@@ -320,7 +318,7 @@ function createRecording(
     flushOthers: async () => void await core.siblings.ask("flush"),
     vendorLabel,
   });
-  const { flushRecords, reads } = records;
+  const { flushRecords } = records;
   const storedResponses = createStoredResponseCache({
     ...{ store: createStoredResponses(database), clock, isErased },
     waits: database.kind === "embedded" ? [] : waitsForOthers({
@@ -343,7 +341,7 @@ function createRecording(
     vendorLabel,
   });
   const erasure = createErasureServices({
-    ...{ database, analytics: core.analytics, analyticsStore },
+    ...{ database, analyticsStore },
     ...{ processDir, processId, clock, log, newId, erasureIndex, journal, flushRecords },
     compactOthers: async () => void await core.siblings.ask("compact"),
     ...{ storedResponses: { forget }, idempotency, exports },
@@ -355,11 +353,11 @@ function createRecording(
 }
 
 /** How records are written in another thread, where there is one. */
-function threadInsertOf({ writeThread: thread, config, database, analytics, erasureIndex }: Core) {
-  const analyticsUrl = analytics === database ? undefined : config.analyticsDatabaseUrl?.reveal();
+function threadInsertOf({ writeThread: thread, config, erasureIndex }: Core) {
+  const { databaseUrl, analyticsDatabaseUrl } = config;
   return thread && createThreadInsert({
     thread,
-    urls: { main: config.databaseUrl?.reveal(), analytics: analyticsUrl },
+    urls: { main: databaseUrl?.reveal(), analytics: analyticsDatabaseUrl?.reveal() },
     onDropped: (transactionIds) => erasureIndex.dropped(transactionIds),
   });
 }
@@ -394,7 +392,7 @@ function createWork(
 }
 
 /** The work of housekeeping jobs. */
-function createHousekeeping({ config, database, analytics, analyticsStore, clock, log }: Core) {
+function createHousekeeping({ config, database, analyticsStore, clock, log }: Core) {
   const { retentionPayloadDays, retentionUsageDays } = config;
   return {
     sweepKeyCharges: async () => void await sweepKeyCharges(database, clock.now()),
@@ -402,17 +400,17 @@ function createHousekeeping({ config, database, analytics, analyticsStore, clock
       store: createRetention(database, analyticsStore),
       ...{ retentionPayloadDays, retentionUsageDays, clock, log },
     }),
-    refreshStatistics: () => refreshStatistics(analytics),
+    refreshStatistics: () => refreshStatistics(database),
     reclaimExpired: () => reclaimExpired(database),
     keepLabelSums: createLabelSumsJob({
-      keeper: createLabelSumKeeper(analytics, createLabelRows),
+      keeper: analyticsStore.labelSumKeeper,
       now: clock.now,
     }),
     runBackfills: async () => {
-      for (const each of new Set([database, analytics])) await runBackfills(each, log);
+      await runBackfills(database, log);
+      await analyticsStore.runBackfills(log);
     },
     isEmbedded: database.kind === "embedded",
-    isAnalyticsEmbedded: analytics.kind === "embedded",
   };
 }
 

@@ -10,7 +10,7 @@ import { Partitions } from "./partitions.ts";
 export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
 
 /** What writes records. It stands apart from the reads: a thread of its own loads it alone. */
-export type AnalyticsWriter = Pick<AnalyticsStore, "sharesMain" | "insert" | "insertPrepared">;
+export type AnalyticsWriter = Pick<AnalyticsStore, "insert" | "insertPrepared">;
 
 /** SQLSTATE of a row whose key is there already. */
 const uniqueViolation = "23505";
@@ -64,7 +64,6 @@ export function createAnalyticsWriter(
     await writing(rows, (tx, written) => writeRecords(tx, rows, ["rows"], written, erased));
   };
   return {
-    sharesMain,
     insert,
     async insertPrepared(rows, prepare) {
       const prepared = async (tx: Queryable) => {

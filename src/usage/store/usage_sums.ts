@@ -9,9 +9,9 @@ import {
   type UsageStore,
   type UsageSums,
 } from "../usage_sums.ts";
-import type { GroupSums, Interaction } from "../../shared/interaction.ts";
+import type { GroupSums } from "../../shared/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
-import { countedCall, sumColumns, type UsageChange } from "./count_usage.ts";
+import { sumColumns } from "./count_usage.ts";
 
 /** Reads the sums that `count_usage.ts` keeps beside the rows of calls; `analytics` has both. */
 export function createUsageSums(analytics: Queryable): UsageStore {
@@ -125,24 +125,6 @@ export function readGroupSums(row: SqlRow): GroupSums {
     costNanos: whole(row.cost_nanos),
     chargedNanos: whole(row.charged_nanos),
   };
-}
-
-/**
- * Calls that were erased while in flight: charged but never stored. Those that are stored after all
- * are counted like any row.
- */
-export async function unstoredCalls(
-  tx: Queryable,
-  rows: readonly Interaction[],
-): Promise<UsageChange[]> {
-  if (rows.length === 0) return [];
-  const stored = await tx.query(
-    "select transaction_id from interactions where transaction_id = any($1::text[])",
-    [rows.map((row) => row.transactionId)],
-  );
-  const existing = new Set(stored.map((row) => String(row.transaction_id)));
-  const unstored = rows.filter((row) => !existing.has(row.transactionId));
-  return unstored.map((row) => ({ call: countedCall(row), sign: 1, erased: true }));
 }
 
 /** The condition of `boundaries`, which are its parameters $1 to $4. */
