@@ -12,6 +12,7 @@ import { glossary } from "./architecture/glossary.ts";
 import { checkLayout } from "./architecture/layout.ts";
 import { patterns } from "./architecture/patterns.ts";
 import { checkReachable } from "./architecture/reachable.ts";
+import { ports } from "./architecture/ports.ts";
 import { limits, medianLines, sizes } from "./architecture/sizes.ts";
 import { tableOwners } from "./architecture/tables.ts";
 import { tenured } from "./architecture/tenured.ts";
@@ -25,6 +26,7 @@ const checks: readonly (readonly [rule: string, check: Check])[] = [
   ["files and functions are short", sizes],
   ["each outside thing has one door", doors],
   ["SQL names only tables of its own subject", tableOwners],
+  ["only the port to interactions has their database", ports],
   ["only a dialect's own folder knows its field names", wireWords],
   ["names are words of the glossary", glossary()],
   ["a name is exported by one file", uniqueExports()],

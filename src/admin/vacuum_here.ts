@@ -1,25 +1,19 @@
 import type { VacuumReport } from "../erasure/vacuum.ts";
-import type { Secret } from "../base/secret.ts";
 import type { Database } from "../database/database.ts";
 import { workerDirs } from "../database/data_dir.ts";
-import { openAnalytics } from "../database/open.ts";
 import { createVacuum } from "../erasure/store/vacuum.ts";
+import type { AnalyticsStore } from "../records/analytics_store.ts";
 
-/** The scrub of databases whose server isn't running here. */
-export async function vacuumHere(config: {
-  dataDir: string;
-  databaseUrl: Secret | undefined;
-  analyticsDatabaseUrl: Secret | undefined;
-}, database: Database): Promise<VacuumReport> {
-  const analytics = await openAnalytics(config, database);
-  try {
-    return withJournal(
-      await createVacuum([database, analytics]).scrub("all"),
-      await journalFiles(config.dataDir),
-    );
-  } finally {
-    if (analytics !== database) await analytics.close();
-  }
+/** The scrub of stores whose server isn't running here. */
+export async function vacuumHere(
+  dataDir: string,
+  database: Database,
+  analytics: AnalyticsStore,
+): Promise<VacuumReport> {
+  return withJournal(
+    await createVacuum(database, analytics).scrub("all"),
+    await journalFiles(dataDir),
+  );
 }
 
 function withJournal(report: VacuumReport, left: number): VacuumReport {

@@ -5,6 +5,13 @@ export interface VacuumReport {
   notRewritten: string[];
 }
 
+export interface VacuumScope {
+  /** All tables, or only those that the last deletions can have touched. */
+  what: "all" | "erased";
+  /** Large tables and partitions that rows were erased from. */
+  touched: readonly string[];
+}
+
 /**
  * Rewrites database files, which keep erased rows until then. Implemented in
  * `src/erasure/store/vacuum.ts`.
@@ -12,6 +19,5 @@ export interface VacuumReport {
 export interface VacuumStore {
   /** Returns since when files may hold erased text; undefined: no scrub is due yet. */
   due(): Promise<{ since: Date; seconds: number; isBusy: boolean } | undefined>;
-  /** Rewrites all tables, or only those that erasures since the last scrub may have touched. */
-  scrub(what: "all" | "erased"): Promise<VacuumReport>;
+  scrub(what: VacuumScope["what"]): Promise<VacuumReport>;
 }

@@ -20,8 +20,6 @@ import { createVacuumJob, type VacuumJob } from "./vacuum_job.ts";
 
 export interface ErasureOptions {
   database: Database;
-  /** The database of interactions; `database` unless another one is configured. */
-  analytics: Database;
   analyticsStore: AnalyticsStore;
   /** The directory of this process's tombstone file. */
   processDir: string;
@@ -41,7 +39,7 @@ export interface ErasureOptions {
 }
 
 export function createErasureServices(options: ErasureOptions) {
-  const { database, analytics, analyticsStore, processId, clock, log, newId } = options;
+  const { database, analyticsStore, processId, clock, log, newId } = options;
   const { erasureIndex, flushRecords, journal } = options;
   const compactJournal = async () => {
     // Records that the store rejected are in a file beside the journal.
@@ -77,7 +75,7 @@ export function createErasureServices(options: ErasureOptions) {
     await compactJournal();
   };
   const vacuum = createVacuumJob({
-    store: createVacuum([database, analytics]),
+    store: createVacuum(database, analyticsStore),
     before: async () => {
       await flushRecords({ timeoutMs: Infinity });
       await leaveNoErasedText();

@@ -1,11 +1,10 @@
 import type { Clock } from "../base/clock.ts";
 import { systemSetTimer } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
-import type { Database, Queryable } from "../database/database.ts";
-import { type FairReads, readsByAccount } from "../database/fair_reads.ts";
+import type { Database } from "../database/database.ts";
+import type { FairReads } from "../database/fair_reads.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { type VendorLabel, withVendorLabels } from "../records/filter_conditions.ts";
-import { createAnalyticsReads } from "../records/store/analytics_store.ts";
 import type { ExportSource } from "./export_source.ts";
 import { Exports } from "./exports.ts";
 import { type BucketSettings, createExportBucket } from "./store/export_bucket.ts";
@@ -19,7 +18,7 @@ export interface ExportOptions {
   dataDir: string;
   database: Database;
   analyticsStore: AnalyticsStore;
-  /** Reads interactions, with accounts taking turns. */
+  /** Turns of reading `database`. */
   reads: FairReads;
   clock: Clock;
   log: Log;
@@ -36,7 +35,10 @@ export function createExportService(
   const isShared = database.kind === "postgres";
   return new Exports({
     jobs: createExportJobs(database),
-    source: namingVendors(fairSource(analyticsStore, reads, database), vendorLabel),
+    source: namingVendors(
+      createExportSource({ analytics: analyticsStore, database, reads }),
+      vendorLabel,
+    ),
     stores: {
       ...(isShared
         ? { chunks: createExportChunks(database) }
@@ -55,20 +57,5 @@ function namingVendors(source: ExportSource, vendorLabel: VendorLabel): ExportSo
     ...source,
     read: (query, form) => source.read(withVendorLabels(query, vendorLabel), form),
     count: (query) => source.count(withVendorLabels(query, vendorLabel)),
-  };
-}
-
-/** Reads rows in bulk, with accounts taking turns; `database` holds the evaluations. */
-function fairSource(analytics: AnalyticsStore, reads: FairReads, database: Database): ExportSource {
-  const { sharesMain } = analytics;
-  const create = (inBulk: Queryable) =>
-    createExportSource({
-      analytics: createAnalyticsReads(inBulk),
-      evals: sharesMain ? inBulk : database,
-      sharesMain,
-    });
-  return {
-    snapshot: createExportSource({ analytics, evals: database, sharesMain }).snapshot,
-    ...readsByAccount(reads.inBulk, create, ["read", "count"]),
   };
 }

@@ -7,6 +7,7 @@ import { Fault } from "../shared/fault.ts";
 import { errorReply } from "./errors.ts";
 import { pathOf } from "./http_request.ts";
 import { securityHeaders } from "./respond.ts";
+import { requestIdHeaders } from "./client_headers.ts";
 
 export type Credential = (name: "authorization" | "x-api-key" | "x-goog-api-key") =>
   | string
@@ -133,9 +134,7 @@ export class FrontDoor {
       if (outgoing.destroyed) return false;
       outgoing.writeHead(status, [
         ...headers,
-        "x-request-id",
-        requestId,
-        ...(dialect === "messages" ? ["request-id", requestId] : []),
+        ...Object.entries(requestIdHeaders(requestId, dialect)).flat(),
         "content-length",
         String(body.length),
       ]);

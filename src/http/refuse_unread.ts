@@ -2,6 +2,7 @@ import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
 import { errorReply } from "./errors.ts";
 import { securityHeaders } from "./respond.ts";
+import { requestIdHeaders } from "./client_headers.ts";
 
 const faults = {
   too_large: () => new Fault("headers_too_large"),
@@ -42,8 +43,7 @@ export function refuseUnread(why: keyof typeof faults, dialect: ErrorDialect = "
     headers: {
       ...headers,
       ...securityHeaders,
-      "x-request-id": requestId,
-      ...(dialect === "messages" ? { "request-id": requestId } : {}),
+      ...requestIdHeaders(requestId, dialect),
     },
     body: String(body),
   };

@@ -50,7 +50,6 @@ import { createCreditSummaries } from "../credit/credit_summary.ts";
 import { createSpend } from "../credit/store/spend.ts";
 import { statusRoutes } from "../http/routes/status.ts";
 import { createCostLines } from "../repricing/cost_lines.ts";
-import { createFairUsage } from "../usage/wire.ts";
 import type { FrontDoor } from "../http/front_door.ts";
 import type { AddressDeps } from "../http/own_address.ts";
 import type { Env, RequestContext } from "../http/request_context.ts";
@@ -185,14 +184,14 @@ function readingRoutes(app: Endpoints, services: Services): void {
   const { clock, archivePrices, credit } = services;
   const { registry, prices } = services.vendors;
   const { priceVersions } = services.stores;
-  const { flushRecords, reads, fairAnalytics: interactions } = services.records;
+  const { flushRecords, fairAnalytics: interactions } = services.records;
   recordedCallRoutes(app, {
     ...{ interactions, flushRecords },
     costLines: createCostLines({ priceVersions, archivePrices, registry, prices }),
   });
   usageRoutes(app, {
     ...{ flushRecords, clock },
-    usage: createFairUsage(reads),
+    usage: interactions.usage,
     groupedCalls: interactions.groupedCalls,
     credit: (accountId) => credit.reservations.show(accountId),
   });

@@ -13,6 +13,7 @@ import { type BudgetServices, createBudgets } from "../budgets/wire.ts";
 import { createCredit, type CreditServices } from "../credit/wire.ts";
 import type { Database } from "../database/database.ts";
 import { runBackfills } from "../database/backfill.ts";
+import { createFairReads } from "../database/fair_reads.ts";
 import { reclaimExpired, refreshStatistics } from "../database/table_statistics.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 import type { Ledger } from "../credit/ledger.ts";
@@ -40,8 +41,6 @@ import { createRateLimiter, type RateLimiter } from "../rate_limits/rate_limiter
 import { createRateBuckets } from "../rate_limits/store/rate_buckets.ts";
 import type { JournalStatus } from "../records/journal/status.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
-import { createAnalyticsStore } from "../records/store/analytics_store.ts";
-import { createLabelRows } from "../records/store/label_days.ts";
 import { createThreadInsert } from "../records/store/write_thread.ts";
 import { createRecordServices, type RecordServices } from "../records/wire.ts";
 import { createStoredResponses } from "../relay/conversation/store/stored_responses.ts";
@@ -73,7 +72,6 @@ import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.
 import { createLookupTurns } from "../vendors/public_agents.ts";
 import { createPublicFetch } from "../vendors/public_fetch.ts";
 import { createLabelSumsJob } from "../usage/label_sums.ts";
-import { createLabelSumKeeper } from "../usage/store/label_sums.ts";
 import { createWebhooks, type WebhookServices } from "../webhooks/wire.ts";
 import { workerIdOf } from "../work_queue/store/claims.ts";
 import { createWorkerServices, takeOverWorkers, type WorkerRole } from "./worker_services.ts";
@@ -87,9 +85,7 @@ export interface Services extends RefusalServices {
   metrics: Metrics;
   newId: () => string;
   database: Database;
-  /** The database of interactions; `database` unless `ANALYTICS_DATABASE_URL` is set. */
-  analytics: Database;
-  /** The interactions in it. */
+  /** Interactions, in `database` unless `ANALYTICS_DATABASE_URL` is set. */
   analyticsStore: AnalyticsStore;
   dialects: Readonly<Record<DialectName, Dialect>>;
   stores: OperatorStores;
@@ -145,7 +141,7 @@ export function createServices(
   stack: AsyncDisposableStack,
   role: WorkerRole = { seat: onlySeat, siblings: noSiblings },
 ): Services {
-  const { database, analytics, masterKey, journal } = opened;
+  const { database, masterKey, journal } = opened;
   const core = createCore(config, opened, { lines, version, role });
   const { clock, log, newId, analyticsStore, vendors, telemetry } = core;
   const routing = createConfiguredRouting(config, { ...vendors, database, log });
@@ -192,7 +188,7 @@ export function createServices(
   );
   const services: Services = {
     ...{ config, version, clock, log, metrics, newId },
-    ...{ database, analytics, analyticsStore, dialects },
+    ...{ database, analyticsStore, dialects },
     ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets, webhooks },
     ...{ ...access, ...recording, ...refusals },
     ...{ ...work, admission, loopWatch, archivePrices },
@@ -221,13 +217,15 @@ function createCore(
   const log = createServiceLog(lines, clock, seat, config);
   const vendors = createVendors(config, clock);
   const erasureIndex = createErasureIndex(clock);
-  const analyticsStore = createAnalyticsStore(
-    opened.analytics,
-    opened.database,
-    (transactionIds) => erasureIndex.dropped(transactionIds),
-  );
+  const reads = createFairReads(opened.database);
+  const analyticsStore = opened.analytics.create({
+    mainReads: reads,
+    onDropped: (transactionIds) => erasureIndex.dropped(transactionIds),
+  });
   return {
     ...{ ...opened, analyticsStore },
+    /** Turns for reading the main database. */
+    reads,
     /** Which calls were erased; checked by everything that stores or caches data of a call. */
     erasureIndex,
     ...{ config, clock, log, newId: createUuidv7(clock), siblings, vendors },
@@ -291,14 +289,14 @@ function createRecording(
   core: Core,
   { dialects, rateLimiter, vendors }: Pick<Services, "dialects" | "rateLimiter" | "vendors">,
 ) {
-  const { config, database, analyticsStore, erasureIndex, processId, journal } = core;
+  const { config, database, reads, analyticsStore, erasureIndex, processId, journal } = core;
   const { clock, log, newId } = core;
   const { payloadMaxBytes, mediaInlineBytes, storedBytesPerDay, dataDir, exportBucket } = config;
   const { processDir } = core;
   const isErased = (call: SelectableCall) => erasureIndex.covers(call);
   const vendorLabel = vendorLabelOf(vendors.registry);
   const records = createRecordServices({
-    ...{ database, analytics: core.analytics, analyticsStore, journal, clock, log, pause },
+    ...{ database, analyticsStore, journal, clock, log, pause },
     insert: threadInsertOf(core),
     masterKey: core.masterKey,
     recordedForms: [...Object.values(dialects), ...Object.values(operations)],
@@ -306,7 +304,7 @@ function createRecording(
     flushOthers: async () => void await core.siblings.ask("flush"),
     vendorLabel,
   });
-  const { flushRecords, reads } = records;
+  const { flushRecords } = records;
   const storedResponses = createStoredResponseCache({
     ...{ store: createStoredResponses(database), clock, isErased },
     waits: database.kind === "embedded" ? [] : waitsForOthers({
@@ -329,7 +327,7 @@ function createRecording(
     vendorLabel,
   });
   const erasure = createErasureServices({
-    ...{ database, analytics: core.analytics, analyticsStore },
+    ...{ database, analyticsStore },
     ...{ processDir, processId, clock, log, newId, erasureIndex, journal, flushRecords },
     compactOthers: async () => void await core.siblings.ask("compact"),
     ...{ storedResponses: { forget }, idempotency, exports },
@@ -341,11 +339,11 @@ function createRecording(
 }
 
 /** How records are written in another thread, where there is one. */
-function threadInsertOf({ writeThread: thread, config, database, analytics, erasureIndex }: Core) {
-  const analyticsUrl = analytics === database ? undefined : config.analyticsDatabaseUrl?.reveal();
+function threadInsertOf({ writeThread: thread, config, erasureIndex }: Core) {
+  const { databaseUrl, analyticsDatabaseUrl } = config;
   return thread && createThreadInsert({
     thread,
-    urls: { main: config.databaseUrl?.reveal(), analytics: analyticsUrl },
+    urls: { main: databaseUrl?.reveal(), analytics: analyticsDatabaseUrl?.reveal() },
     onDropped: (transactionIds) => erasureIndex.dropped(transactionIds),
   });
 }
@@ -381,7 +379,7 @@ function createWork(
 
 /** The work of housekeeping jobs. */
 function createHousekeeping(core: Core) {
-  const { config, database, analytics, analyticsStore, journal, clock, log } = core;
+  const { config, database, analyticsStore, journal, clock, log } = core;
   const { retentionPayloadDays, retentionUsageDays } = config;
   const retention = { retentionPayloadDays, retentionUsageDays, clock, log };
   return {
@@ -391,17 +389,17 @@ function createHousekeeping(core: Core) {
       ...retention,
     }),
     eraseOldRejected: createJournalRetentionJob({ journal, ...retention }),
-    refreshStatistics: () => refreshStatistics(analytics),
+    refreshStatistics: () => refreshStatistics(database),
     reclaimExpired: () => reclaimExpired(database),
     keepLabelSums: createLabelSumsJob({
-      keeper: createLabelSumKeeper(analytics, createLabelRows),
+      keeper: analyticsStore.labelSumKeeper,
       now: clock.now,
     }),
     runBackfills: async () => {
-      for (const each of new Set([database, analytics])) await runBackfills(each, log);
+      await runBackfills(database, log);
+      await analyticsStore.runBackfills(log);
     },
     isEmbedded: database.kind === "embedded",
-    isAnalyticsEmbedded: analytics.kind === "embedded",
   };
 }
 

@@ -27,10 +27,8 @@ export interface BackgroundJobDeps extends
   runBackfills: () => Promise<void>;
   sweepKeyCharges: () => Promise<void>;
   sweepReplays: () => Promise<void>;
-  /** No other process uses the database of accounts. */
+  /** No other process uses the main database. */
   isEmbedded: boolean;
-  /** No other process uses the database of interactions. */
-  isAnalyticsEmbedded: boolean;
 }
 
 /** A revoked key is refused everywhere within a second, even if the database is slow. */
@@ -132,10 +130,10 @@ function housekeeping(on: BackgroundJobDeps): BackgroundJob[] {
     { name: "backfills", everyMs: 30_000, firstMs: 2_000, run: on.runBackfills },
     // A database server reclaims rows and refreshes its statistics itself.
     ...(on.isEmbedded
-      ? [{ name: "expired_rows", everyMs: 60 * 60_000, firstMs: 60_000, run: on.reclaimExpired }]
-      : []),
-    ...(on.isAnalyticsEmbedded
-      ? [{ name: "table_statistics", everyMs: 5 * 60_000, run: on.refreshStatistics }]
+      ? [
+        { name: "expired_rows", everyMs: 60 * 60_000, firstMs: 60_000, run: on.reclaimExpired },
+        { name: "table_statistics", everyMs: 5 * 60_000, run: on.refreshStatistics },
+      ]
       : []),
   ];
 }

@@ -16,12 +16,10 @@ import { createSessions } from "../people/store/sessions.ts";
 import { createSignIns } from "../people/store/sign_ins.ts";
 import { tokensLeft } from "../rate_limits/store/rate_buckets.ts";
 import { readTranscript } from "../records/transcript.ts";
-import { createFairLabelRows } from "../records/wire.ts";
 import { createCostLines } from "../repricing/cost_lines.ts";
 import { modelsOf } from "../routing/route.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { createLabelUsage } from "../usage/label_usage.ts";
-import { createFairLabelSums, createFairUsage } from "../usage/wire.ts";
 import { readList } from "../vendors/catalogue.ts";
 import { vendorsWithStoredKeys } from "../vendors/stored_keys.ts";
 import type { Services } from "./application.ts";
@@ -35,7 +33,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
   const { config, database, clock, log, newId, stores, credit, records } = services;
   const { keyCache, storedKeys } = services.keys;
   const { registry, prices } = services.vendors;
-  const usage = createFairUsage(records.reads);
+  const { usage, labelRows, labelSums } = records.fairAnalytics;
   const keys = createKeyService(database, { analytics: services.analyticsStore, carrySpend });
   return {
     baseUrl: address,
@@ -83,11 +81,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     overview: {
       refusals: services,
       usage,
-      labels: createLabelUsage({
-        rows: createFairLabelRows(records.reads),
-        storedSteps: usage.storedSteps,
-        labelSums: createFairLabelSums(records.reads),
-      }),
+      labels: createLabelUsage({ rows: labelRows, storedSteps: usage.storedSteps, labelSums }),
       flushRecords: records.flushRecords,
       credit: (accountId) => credit.reservations.show(accountId),
       tokensLeft: (accountId) => tokensLeft(database, accountId),

@@ -4,7 +4,9 @@ import { openAnalytics, openDatabase } from "../database/open.ts";
 import { codeOf, readOnly } from "../database/postgres/faults.ts";
 import { claimProcessDir, readProcessId, workerDir, workerDirs } from "../database/data_dir.ts";
 import { type MasterKeySource, openMasterKey } from "../keys/store/master_key.ts";
+import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { type Journal, openJournal } from "../records/journal/journal.ts";
+import { type AnalyticsOptions, createAnalyticsStore } from "../records/store/analytics_store.ts";
 import {
   embeddedWriter,
   openWriteThread,
@@ -17,8 +19,7 @@ import type { Config } from "./config.ts";
 /** What a server stands on. */
 export interface OpenedStores {
   database: Database;
-  /** The database of interactions; `database` unless `ANALYTICS_DATABASE_URL` is set. */
-  analytics: Database;
+  analytics: OpenedAnalytics;
   masterKey: MasterKeySource;
   journal: Journal;
   /** Where records are written; absent: in the main thread. */
@@ -51,7 +52,7 @@ export async function openStores(
   );
   const analytics = await writable(
     "ANALYTICS_DATABASE_URL",
-    () => openInteractions(config, database, stack, log),
+    () => openAnalyticsStore(config, database, stack, log),
   );
   const writeThread = openWriteThread(database, writerThreads);
   stack.defer(() => writeThread.close());
@@ -71,11 +72,14 @@ export async function openStores(
 }
 
 /** What `open` gives. Throws an Error of one line that names `variable` if it takes no writes. */
-async function writable(variable: string, open: () => Promise<Database>): Promise<Database> {
+async function writable<T extends Pick<Database, "ping">>(
+  variable: string,
+  open: () => Promise<T>,
+): Promise<T> {
   try {
-    const database = await open();
-    await database.ping();
-    return database;
+    const opened = await open();
+    await opened.ping();
+    return opened;
   } catch (thrown) {
     if (codeOf(thrown) !== readOnly) throw thrown;
     throw new Error(
@@ -97,14 +101,26 @@ export async function openMain(
   return database;
 }
 
-/** Opens and migrates the database of interactions, if it is not `database`; `stack` closes it. */
-export async function openInteractions(
+/** The store of interactions, opened. */
+export interface OpenedAnalytics {
+  create(options: AnalyticsOptions): AnalyticsStore;
+  ping: Database["ping"];
+}
+
+/**
+ * Opens and migrates the database of interactions, if it is not `database`; `stack` closes it. Another
+ * kind of store would be chosen here: nothing else has that database.
+ */
+export async function openAnalyticsStore(
   config: Config,
   database: Database,
   stack: AsyncDisposableStack,
   log?: Log,
-): Promise<Database> {
+): Promise<OpenedAnalytics> {
   const analytics = await openAnalytics(config, database, log);
   if (analytics !== database) stack.defer(() => analytics.close());
-  return analytics;
+  return {
+    create: (options) => createAnalyticsStore(analytics, database, options),
+    ping: () => analytics.ping(),
+  };
 }

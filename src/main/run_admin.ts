@@ -3,7 +3,6 @@ import { callControl, callExport } from "../admin/control.ts";
 import { commandFailure, type CommandResult, readInput } from "../admin/command.ts";
 import { type ExportDeps, runExport } from "../admin/export_command.ts";
 import { type ExportTerminal, runExportCommand } from "../admin/export_output.ts";
-import type { PriceCommands } from "../admin/price_commands_deps.ts";
 import { helpResult, readsInput, runCommand, runCommandOf } from "../admin/commands.ts";
 import { journalCommands } from "../admin/journal_command.ts";
 import { adminDepsOf } from "../admin/deps.ts";
@@ -27,7 +26,7 @@ import { createExportService } from "../exports/wire.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
 import { createWebhooks } from "../webhooks/wire.ts";
 import type { WebhookService } from "../webhooks/webhook_service.ts";
-import { openInteractions, openMain } from "./open_stores.ts";
+import { openAnalyticsStore, openMain } from "./open_stores.ts";
 import { createOperatorStores } from "./operator_stores.ts";
 import {
   createConfiguredPrices,
@@ -38,9 +37,7 @@ import {
 import { vendorLabelOf } from "../vendors/shown_vendor.ts";
 import { createFairReads } from "../database/fair_reads.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
-import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { type JournalStatus, readJournalStatus, sumOfJournals } from "../records/journal/status.ts";
-import { createAnalyticsStore } from "../records/store/analytics_store.ts";
 
 /** What a command reads and writes. */
 export interface AdminConsole extends ExportTerminal {
@@ -120,7 +117,9 @@ async function exportRows(
 
 async function openExportDeps(config: Config, stack: AsyncDisposableStack): Promise<ExportDeps> {
   const database = await openMain(config, stack);
-  const { analytics, analyticsStore } = await openAnalyticsStore(config, database, stack);
+  const reads = createFairReads(database);
+  const analytics = await openAnalyticsStore(config, database, stack);
+  const analyticsStore = analytics.create({ mainReads: reads });
   const clock = systemClock;
   const log = createLog((line) => console.error(line), clock.now);
   const { dataDir, exportBucket } = config;
@@ -128,23 +127,12 @@ async function openExportDeps(config: Config, stack: AsyncDisposableStack): Prom
     accounts: createAccounts(database),
     audit: createAuditLog(database, clock.now),
     exports: createExportService({
-      ...{ dataDir, exportBucket, database, analyticsStore, clock, log },
+      ...{ dataDir, exportBucket, database, analyticsStore, reads, clock, log },
       newId: createUuidv7(clock),
-      reads: createFairReads(analytics),
       vendorLabel: vendorLabelOf(createConfiguredRegistry(config)),
     }),
     flushRecords: nothingToFlush,
   };
-}
-
-/** Only the commands that read or reprice calls open the database of interactions. */
-async function openAnalyticsStore(
-  config: Config,
-  database: Database,
-  stack: AsyncDisposableStack,
-): Promise<{ analytics: Database; analyticsStore: AnalyticsStore }> {
-  const analytics = await openInteractions(config, database, stack);
-  return { analytics, analyticsStore: createAnalyticsStore(analytics, database) };
 }
 
 /** Commands record no calls. */
@@ -221,20 +209,21 @@ function createAdminDeps(
   const registry = createConfiguredRegistry(config);
   const log = createLog((line) => console.error(line), clock.now);
   const masterKey = () => findMasterKey({ configured: config.masterKey, dataDir, database });
+  // Only the commands that read or change calls open their store.
+  const openRows = async () => (await openAnalyticsStore(config, database, stack)).create({});
   const openRouting = () => {
     const prices = createConfiguredPrices(config, registry);
     return createConfiguredRouting(config, { database, registry, prices, log });
   };
   return adminDepsOf({
     ...createOperatorStores({ database, masterKey, clock }),
-    scrub: () => vacuumHere(config, database),
+    scrub: async () => await vacuumHere(dataDir, database, await openRows()),
     registry,
     budgets: createBudgets({
       ...{ database, processId: "admin", leaseSeconds: config.leaseSeconds, clock, log },
       newId: createUuidv7(clock),
       chargedSince: async (...args) => {
-        const { analyticsStore } = await openAnalyticsStore(config, database, stack);
-        return await chargedInScope(analyticsStore)(...args);
+        return await chargedInScope(await openRows())(...args);
       },
     }).budgets,
     webhooks: openWebhooks(config, { database, masterKey, clock, log }),
@@ -244,7 +233,10 @@ function createAdminDeps(
       await virtualModelCache.refresh();
       return routes.lookUp(accountId, name) !== undefined;
     },
-    openPrices: () => openPrices(config, database, stack),
+    openPrices: async () => ({
+      ...openPriceCommands(config),
+      repricing: createRepricing(database, await openRows()),
+    }),
     flushRecords: nothingToFlush,
     // A server stores the prices that it has learned; a command has learned none.
     archivePrices: () => Promise.resolve(),
@@ -268,16 +260,6 @@ function openWebhooks(
     downVendors: () => [],
   });
   return webhooks;
-}
-
-async function openPrices(
-  config: Config,
-  database: Database,
-  stack: AsyncDisposableStack,
-): Promise<PriceCommands> {
-  const commands = openPriceCommands(config);
-  const { analyticsStore } = await openAnalyticsStore(config, database, stack);
-  return { ...commands, repricing: createRepricing(database, analyticsStore) };
 }
 
 function print(result: CommandResult, asJson: boolean, at: AdminConsole): void {

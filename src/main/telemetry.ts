@@ -38,14 +38,19 @@ export function createTelemetry(
   },
 ): Telemetry {
   const callMetrics = new CallMetrics();
-  const names = new Map(
+  const providers = new Map(
     vendors.registry.all.map(({ label, aliases }) => [label, providerName(aliases[0] ?? label)]),
   );
   const resource = { "service.instance.id": processId, ...settings.resource };
   const collector = { ...settings, resource };
   const post = createPost(vendors.upstream);
   const tracing = traces === undefined ? noTracing : createTracing({ ...collector, ...traces }, {
-    ...{ post, log, version, isErased, providerOf: (label) => names.get(label) ?? label },
+    ...{ post, log, version, isErased },
+    names: {
+      providerOf: (label) => providers.get(label) ?? label,
+      // Images and speech are named as their endpoint's dialect.
+      operationOf: (name) => dialects[name]?.spanOperation ?? name,
+    },
     readContent: ({ dialect, ...payloads }) => readTranscript(dialects[dialect], payloads),
   });
   return {

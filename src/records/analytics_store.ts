@@ -1,6 +1,8 @@
 import type { ErasureScope, Tombstone } from "../erasure/tombstone.ts";
 import type { StoredMonth } from "../erasure/retention.ts";
+import type { VacuumReport, VacuumScope } from "../erasure/vacuum.ts";
 import type { Queryable } from "../database/database.ts";
+import type { Log } from "../base/log.ts";
 import type {
   BillingBasis,
   GroupedCalls,
@@ -12,22 +14,42 @@ import type {
   SettledCall,
 } from "../shared/interaction.ts";
 import type { CallSums } from "../shared/call_sums.ts";
+import type { MediaStore } from "../shared/media.ts";
 import type { Usage } from "../shared/usage.ts";
+import type { LabelSumKeeper, LabelSumStore } from "../usage/label_sums.ts";
+import type { LabelRows } from "../usage/label_usage.ts";
+import type { UsageStore } from "../usage/usage_sums.ts";
 import type { Cell } from "./exported_cells.ts";
 import type { InteractionRepository } from "./interaction_repository.ts";
 
 /**
- * The port to the store of interactions, their payloads and their media: `ANALYTICS_DATABASE_URL`,
- * or the main database. Nothing outside the store names its tables.
- * `src/records/store/analytics_store.ts` implements it for PostgreSQL, server and embedded; another
- * kind of store implements this interface.
+ * The port to the store of interactions, their payloads, their media and the sums over them:
+ * `ANALYTICS_DATABASE_URL`, or the main database. Nothing else names their tables or has their
+ * database (tests/architecture/ports.ts). `src/records/store/analytics_store.ts` implements it for
+ * PostgreSQL, server and embedded; another kind of store implements this interface.
  */
-export interface AnalyticsStore extends AnalyticsReads, InteractionStore, AnalyticsTransaction {
+export interface AnalyticsStore
+  extends AnalyticsReads, InteractionStore, AnalyticsTransaction, StoreUpkeep {
+  /** Reads whose cost accounts choose (searches, lists, sums), each in its account's turn. */
+  readonly fair: FairAnalytics;
+  /** What exports read, each in its account's turn. */
+  readonly inBulk: Pick<AnalyticsReads, "readLines" | "count">;
+  readonly media: MediaStore;
+  readonly labelSumKeeper: LabelSumKeeper;
   /**
    * Whether the rows are in the main database, so that they change in one transaction with its other
-   * tables. Otherwise the main database is written first, and an interrupted step is repeated.
+   * tables. Otherwise the main database is written first, and an interrupted step is repeated. Asked
+   * only where the two differ in more than one statement: first look at the operations below.
    */
   readonly sharesMain: boolean;
+  /**
+   * Changes the main database, then the rows by what that returned: in one transaction, or, if the rows
+   * are elsewhere, in two.
+   */
+  afterMain<T>(
+    main: (tx: Queryable) => Promise<T>,
+    rows: (rows: AnalyticsTransaction, changed: T) => Promise<void>,
+  ): Promise<void>;
   /**
    * Inserts the rows that `prepare` returns: in one transaction with what `prepare` writes to the main
    * database, or, if the rows are elsewhere, after it.
@@ -37,13 +59,6 @@ export interface AnalyticsStore extends AnalyticsReads, InteractionStore, Analyt
   within(tx: Queryable): AnalyticsTransaction;
   /** One account's calls that have a cost or could have one, oldest first, in small batches. */
   pricedCalls(query: PricedCallQuery): AsyncGenerator<readonly PricedCall[]>;
-  /** Once this has returned, rows that the tombstone covers are no longer written. */
-  addTombstone(tombstone: Tombstone): Promise<void>;
-  /**
-   * Deletes the notes of calls that were erased days ago: no process can still be about to write
-   * those.
-   */
-  sweepErased(): Promise<void>;
   ensurePartitions(now: Date): Promise<void>;
   /** Erases payloads older than `limit`; undefined while another process is erasing. */
   erasePayloadsBefore(limit: Date): Promise<ErasedPartitions & { mediaRefs: number } | undefined>;
@@ -53,12 +68,39 @@ export interface AnalyticsStore extends AnalyticsReads, InteractionStore, Analyt
   relationsBefore(limit: Date): Promise<string[]>;
   /** The disk space of each month, the latest first. Reads no rows. */
   partitionsInUse(): Promise<StoredMonth[]>;
+  /** Whether a call was recorded in the last seconds. */
+  isBusy(): Promise<boolean>;
+}
+
+/** What is done to the main database too: nothing is left to do where the rows are in it. */
+export interface StoreUpkeep {
+  /** Once this has returned, rows that the tombstone covers are no longer written. */
+  addTombstone(tombstone: Tombstone): Promise<void>;
+  /** Deletes the notes of calls that were erased days ago: nobody can write those any more. */
+  sweepErased(): Promise<void>;
+  /** Continues what migrations have left to do in the background. */
+  runBackfills(log: Pick<Log, "info">): Promise<void>;
+  /** Rewrites files that hold erased text. */
+  rewriteFiles(scope: VacuumScope): Promise<VacuumReport>;
+}
+
+/** Reads of interactions whose cost accounts choose. */
+export const fairReads = [
+  ...["page", "find", "texts", "totals", "sessionCalls", "sample", "groupedCalls"] as const,
+  ...["cohortSums", "cohortModels", "modelsOfOutcomes", "cohortNames", "cohortCosts"] as const,
+] as const;
+
+/** These, and the sums over all calls. */
+export interface FairAnalytics extends Pick<AnalyticsReads, typeof fairReads[number]> {
+  readonly usage: UsageStore;
+  readonly labelRows: LabelRows;
+  readonly labelSums: LabelSumStore;
 }
 
 /** Writes to the main database what goes with the rows; returns the rows as they will be stored. */
 export type PrepareRows = (tx: Queryable) => Promise<readonly SettledCall[]>;
 
-/** Reads of one account or of few rows; `FairReads` schedules them by account. */
+/** Reads of one account or of few rows, at once; `AnalyticsStore.fair` has them in turns. */
 export interface AnalyticsReads extends InteractionRepository, Pick<InteractionStore, "read"> {
   /**
    * Reads the rows of `read` for an export, in batches: as lines of this form where the store

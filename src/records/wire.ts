@@ -2,23 +2,18 @@ import type { Clock } from "../base/clock.ts";
 import { createGcHint } from "../base/gc_hint.ts";
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
-import { createFairReads, type FairReads, readsByAccount } from "../database/fair_reads.ts";
 import type { MasterKeySource } from "../keys/store/master_key.ts";
-import type { AnalyticsReads, AnalyticsStore } from "./analytics_store.ts";
+import type { AnalyticsStore, FairAnalytics } from "./analytics_store.ts";
 import type { RecordedForm } from "../relay/recorded_request.ts";
 import { Tries } from "../relay/settling_steps.ts";
 import { payloadRulesOf, storePayloads } from "../relay/truncate_payloads.ts";
 import type { InteractionStore } from "../shared/interaction.ts";
 import type { MediaStore } from "../shared/media.ts";
-import type { LabelRows } from "../usage/label_usage.ts";
 import { type VendorLabel, withVendorLabels } from "./filter_conditions.ts";
 import { createFlushRecords, type FlushRecords } from "./flush_records.ts";
 import type { Journal } from "./journal/journal.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { createMediaSigner, type MediaSigner } from "./signed_media.ts";
-import { createAnalyticsReads } from "./store/analytics_store.ts";
-import { createLabelRows } from "./store/label_days.ts";
-import { createMedia } from "./store/media.ts";
 import { withOwnSessions } from "./store/write_thread.ts";
 import { createRecords } from "./store/records.ts";
 import { StoredBytes } from "./stored_bytes.ts";
@@ -31,9 +26,7 @@ export interface RecordServices {
   storedBytes: StoredBytes;
   /** Counts failed steps of settling. */
   tries: Tries;
-  /** Schedules reads, so that no account makes the others wait. */
-  reads: FairReads;
-  /** Reads of interactions, scheduled by `reads`. */
+  /** Reads of interactions, scheduled so that no account makes the others wait. */
   fairAnalytics: FairAnalytics;
   media: MediaStore;
   mediaSigner: MediaSigner;
@@ -41,8 +34,6 @@ export interface RecordServices {
 
 export interface RecordOptions {
   database: Database;
-  /** The database of interactions; `database` unless `ANALYTICS_DATABASE_URL` is set. */
-  analytics: Database;
   analyticsStore: AnalyticsStore;
   /** Writes records in another thread; absent: they are written in this one. */
   insert?: InteractionStore["insert"] | undefined;
@@ -69,14 +60,13 @@ const lingerMs = 250;
 const gcHintEveryBytes = 8 * 1024 * 1024;
 
 export function createRecordServices(options: RecordOptions): RecordServices {
-  const { database, analytics, journal, masterKey, clock, log, pause, flushOthers } = options;
-  const records = createRecords(database, options.analyticsStore);
+  const { database, analyticsStore, journal, masterKey, clock, log, pause, flushOthers } = options;
+  const records = createRecords(database, analyticsStore);
   const { insert: byThread } = options;
   const insert = byThread ? withOwnSessions(byThread, records.insert) : records.insert;
   const interactions = { ...records, insert };
   const storedBytes = new StoredBytes({ perDay: options.storedBytesPerDay, clock, log });
   const tries = new Tries({ log });
-  const reads = createFairReads(analytics);
   const recorder = createRecorder({
     store: storePayloads(interactions, payloadRulesOf(options, options.recordedForms), {
       gcHint: createGcHint(gcHintEveryBytes),
@@ -96,9 +86,8 @@ export function createRecordServices(options: RecordOptions): RecordServices {
     flushRecords: createFlushRecords({ recorder, flushOthers }),
     storedBytes,
     tries,
-    reads,
-    fairAnalytics: createFairAnalytics(reads, options.vendorLabel),
-    media: createMedia(analytics),
+    fairAnalytics: namingVendors(analyticsStore.fair, options.vendorLabel),
+    media: analyticsStore.media,
     mediaSigner: createMediaSigner({
       mac: (text) => masterKey.current().signAddress(text),
       now: clock.now,
@@ -106,25 +95,12 @@ export function createRecordServices(options: RecordOptions): RecordServices {
   };
 }
 
-/** Reads of interactions whose cost depends on what an account asks for. */
-const fairReads = [
-  ...["page", "find", "texts", "totals", "sessionCalls", "sample", "groupedCalls"] as const,
-  ...["cohortSums", "cohortModels", "modelsOfOutcomes", "cohortNames", "cohortCosts"] as const,
-] as const;
-
-export type FairAnalytics = Pick<AnalyticsReads, typeof fairReads[number]>;
-
-function createFairAnalytics(reads: FairReads, vendorLabel: VendorLabel): FairAnalytics {
-  const fair = readsByAccount(reads.of, createAnalyticsReads, fairReads);
+/** Callers name vendors by any of their names, records by one. */
+function namingVendors(fair: FairAnalytics, vendorLabel: VendorLabel): FairAnalytics {
   return {
     ...fair,
     page: (query) => fair.page(withVendorLabels(query, vendorLabel)),
     totals: (query) => fair.totals(withVendorLabels(query, vendorLabel)),
     sample: (query) => fair.sample(withVendorLabels(query, vendorLabel)),
   };
-}
-
-/** Creates the reads of sums by the labels of calls; accounts take turns. */
-export function createFairLabelRows(reads: FairReads): LabelRows {
-  return readsByAccount(reads.of, createLabelRows, ["read"]);
 }

@@ -57,34 +57,29 @@ const providerNames: Readonly<Record<string, string>> = {
   xai: "x_ai",
 };
 
-/** Operations by our dialects; others are named as their dialect. */
-const operations: Readonly<Record<string, string>> = {
-  chat: "chat",
-  responses: "chat",
-  messages: "chat",
-  generate: "generate_content",
-};
-
-/** Returns the conventions' provider name for a vendor's alias. */
+/** The provider's name for an alias of a vendor. */
 export function providerName(alias: string): string {
   return providerNames[alias] ?? alias;
 }
 
-/** Larger payloads of a call (UTF-16 units) don't go with its span. */
+/** What the GenAI conventions call a vendor, given its label, and the operation of a dialect. */
+export type SpanNames = Readonly<Record<"providerOf" | "operationOf", (name: string) => string>>;
+
+/** UTF-16 units of a call's payloads at most that go with its span. */
 export const contentMaxUnits = 256 * 1024;
 
 /**
- * Builds a call's spans by the GenAI semantic conventions: a SERVER span, and below it a CLIENT
- * span for each request to a vendor. Only the SERVER span has prompt and answer, where they are
- * captured and recorded. `providerOf` maps a vendor's label to its provider name.
+ * A call's spans by the GenAI semantic conventions: a SERVER span, and below it a CLIENT span for each
+ * request to a vendor. Only a SERVER span has what was said, where that is captured and the call's
+ * record has it.
  */
 export function callSpans(
   ended: EndedCall,
-  providerOf: (label: string) => string,
+  { providerOf, operationOf }: SpanNames,
   capturesContent = false,
 ): Span[] {
   const { call, timing, arrivedMs, parent, traceId } = ended;
-  const operation = operations[call.dialect] ?? call.dialect;
+  const operation = operationOf(call.dialect);
   const startMs = call.createdAt.getTime();
   const at = (monotonicMs: number) => startMs + (monotonicMs - arrivedMs);
   const common = { "gen_ai.operation.name": operation };

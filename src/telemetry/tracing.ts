@@ -4,7 +4,13 @@ import type { Transcript } from "../records/transcript.ts";
 import { messageOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 import type { Measures } from "../shared/metrics.ts";
-import { type CallContent, callSpans, type EndedCall, type Span } from "./call_spans.ts";
+import {
+  type CallContent,
+  callSpans,
+  type EndedCall,
+  type Span,
+  type SpanNames,
+} from "./call_spans.ts";
 import {
   type CollectorSettings,
   type PostToCollector,
@@ -43,13 +49,12 @@ export const noTracing: Tracing = {
 /** Exports the spans of calls. Loads OpenTelemetry's packages when the first ones are sent. */
 export function createTracing(
   { endpoint, capturesContent, ...collector }: TracingSettings,
-  { post, log, version, providerOf, readContent, isErased }: {
+  { post, log, version, names, readContent, isErased }: {
     post: PostToCollector;
     log: Log;
     version: string;
-    /** The GenAI conventions' name of a vendor, by its label. */
-    providerOf: (label: string) => string;
-    /** Reads a call's prompt and answer in any dialect. */
+    names: SpanNames;
+    /** What was said, whatever the dialect. */
     readContent: (content: CallContent) => Promise<Transcript>;
     /** Whether a call was erased before its span was sent. */
     isErased: (call: SelectableCall) => boolean;
@@ -82,7 +87,7 @@ export function createTracing(
       const { traceId } = ended.call;
       // A caller that doesn't sample its trace wants no spans of ours in it.
       if (traceId === undefined || parent?.isSampled === false) return;
-      exporter.add(callSpans({ ...ended, parent, traceId }, providerOf, capturesContent));
+      exporter.add(callSpans({ ...ended, parent, traceId }, names, capturesContent));
     },
     measures: exporter.measures,
     close: () => exporter.close(),

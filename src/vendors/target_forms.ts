@@ -23,31 +23,36 @@ export function searchForm(
   const own = Object.hasOwn(searching, vendor.sharesWith)
     ? searching[vendor.sharesWith]
     : undefined;
-  const form = dialect === "chat"
-    ? own?.chat?.(model) ?? (own || !isPriced ? undefined : "options")
-    : own?.dialects.includes(dialect) || (!own && isPriced)
-    ? "tool"
-    : undefined;
+  const form = own ? own[dialect]?.(model) : isPriced ? usualSearch[dialect] : undefined;
   return form === undefined ? {} : { webSearch: form };
 }
 
-interface Searching {
-  dialects: readonly DialectName[];
-  /** The form on the chat endpoint, where only some models may have a search. */
-  chat?: (model: string) => Target["webSearch"];
-}
+type SearchForm = Target["webSearch"];
 
-const searching: Readonly<Record<string, Searching>> = {
+/** How vendors that nothing else is known of take it. */
+const usualSearch: Readonly<Record<DialectName, SearchForm>> = {
+  chat: "options",
+  responses: "tool",
+  messages: "tool",
+  generate: "tool",
+};
+
+const asTool = (): SearchForm => "tool";
+
+/** By the dialects that have it, and in some of them only for some models. */
+const searching: Readonly<
+  Record<string, { readonly [Name in DialectName]?: (model: string) => SearchForm }>
+> = {
   // The router hands calls to many hosts, none of which searches.
-  "vendor-a": { dialects: [] },
+  "vendor-a": {},
   "vendor-b": {
-    dialects: ["responses"],
+    responses: asTool,
     chat: (model) => /-search(-|$)/.test(model) ? "options" : undefined,
   },
-  "vendor-c": { dialects: ["messages"] },
-  "vendor-d": { dialects: ["generate"] },
-  "vendor-f": { dialects: ["responses", "messages"], chat: () => "tool" },
-  "vendor-g": { dialects: ["responses"] },
+  "vendor-c": { messages: asTool },
+  "vendor-d": { generate: asTool },
+  "vendor-f": { responses: asTool, messages: asTool, chat: asTool },
+  "vendor-g": { responses: asTool },
 };
 
 type CacheForm = Pick<Target, "cacheMarks" | "cacheKey">;

@@ -61,7 +61,7 @@ const stores = [
     "erasure/store",
     "evals/store",
   ],
-  ...["exports/store", "idempotency/store", "keys/store", "records/store", "usage/store"],
+  ...["exports/store", "idempotency/store", "keys/store", "records/store"],
   ...["refusals/store", "response_cache/store", "routing/store", "webhooks/store"],
   ...["work_queue/store", "database"],
 ];
@@ -99,9 +99,9 @@ export const folders: readonly Folder[] = [
   subject("work_queue"),
   store("work_queue"),
   subject("erasure", "audit", "work_queue"),
-  // The port to where interactions stand names what is erased by erasure's words, and the database's
-  // transactions; the rows' columns know what their text may hold.
-  subject("records", "database", "erasure", "dialects/kernel"),
+  // The port to where interactions stand names what is erased by erasure's words, sums by usage's, and
+  // the database's transactions; the rows' columns know what their text may hold.
+  subject("records", "database", "erasure", "usage", "dialects/kernel"),
   subject("telemetry", "records"),
   subject("keys", "audit", "vendors"),
   store("keys", "audit", "audit/store", "records"),

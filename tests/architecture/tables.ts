@@ -67,11 +67,6 @@ const exceptions: readonly { path: RegExp; tables: string; why: string }[] = [
     why: "one transaction erases what hangs on a call in the main database",
   },
   {
-    path: /^src\/erasure\/store\/vacuum\.ts$/,
-    tables: "interactions",
-    why: "it rewrites the files of a database, whatever stands in it, when nobody writes",
-  },
-  {
     path: /^src\/credit\/store\/(charge_once|refund_charge)\.ts$/,
     tables: "replays",
     why: "a request is charged once in the transaction that says by which attempt",
@@ -100,11 +95,6 @@ const exceptions: readonly { path: RegExp; tables: string; why: string }[] = [
     path: /^src\/relay\/conversation\/store\/stored_responses\.ts$/,
     tables: "background_calls",
     why: "a response that is asked for may still be in the background",
-  },
-  {
-    path: /^src\/usage\/store\/usage_sums\.ts$/,
-    tables: "interactions",
-    why: "part of the recorder's transaction: calls that were never stored are counted apart",
   },
   {
     path: /^src\/admin\/export_command\.ts$/,

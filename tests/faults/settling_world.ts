@@ -11,6 +11,7 @@ import type { Dialect } from "../../src/dialects/kernel/dialect.ts";
 import { createServices, type Services } from "../../src/main/application.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { openMasterKey } from "../../src/keys/store/master_key.ts";
+import { openAnalyticsStore } from "../../src/main/open_stores.ts";
 import { openDatabase } from "../../src/database/open.ts";
 import { type Calls, createCalls } from "../../src/main/calls.ts";
 import { createLookupTurns } from "../../src/vendors/public_agents.ts";
@@ -56,11 +57,12 @@ export async function startWorld(env: Record<string, string>): Promise<World> {
   const database = await openDatabase(config.databaseUrl, dataDir);
   const journal = await openJournal(`${dataDir}/journal`, { sync: "always" });
   const masterKey = await openMasterKey({ configured: undefined, dataDir, database });
+  const stack = new AsyncDisposableStack();
+  const analytics = await openAnalyticsStore(config, database, stack);
   const opened = {
-    ...{ database, analytics: database, masterKey, journal },
+    ...{ database, analytics, masterKey, journal },
     ...{ processId: "a-process", processDir: dataDir, leftDirs: [] },
   };
-  const stack = new AsyncDisposableStack();
   stack.defer(() => database.close());
   stack.defer(() => journal.close());
   const services = createServices(config, opened, "test", { write() {}, flush() {} }, stack);

@@ -2,6 +2,7 @@
 import assert from "@std/assert";
 import { columnKinds, interactionColumns } from "../../contracts/data/export_tables.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
+import { createFairReads } from "../../src/database/fair_reads.ts";
 import { createExportSource } from "../../src/exports/store/export_source.ts";
 import { exportBytes } from "../../src/exports/text.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -73,9 +74,8 @@ onPostgres("an export with raw cells, copied back, gives the same rows", async (
 
 async function exported(database: Database, accountId: number, format: "json" | "csv") {
   const source = createExportSource({
-    analytics: createAnalyticsStore(database),
-    evals: database,
-    sharesMain: true,
+    ...{ analytics: createAnalyticsStore(database), database },
+    reads: createFairReads(database),
   });
   const pieces = await collect(exportBytes(source, {
     accountId,

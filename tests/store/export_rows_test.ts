@@ -3,6 +3,7 @@ import assert from "@std/assert";
 import { interactionColumns } from "../../contracts/data/export_tables.ts";
 import { nanosToUsd } from "../../src/base/money.ts";
 import type { Database } from "../../src/database/database.ts";
+import { createFairReads } from "../../src/database/fair_reads.ts";
 import { createExportSource } from "../../src/exports/store/export_source.ts";
 import { exportBytes } from "../../src/exports/text.ts";
 import { fieldOfColumn } from "../../src/records/columns.ts";
@@ -20,7 +21,7 @@ async function exported(
   options: Partial<ExportSpec> = {},
 ) {
   const analytics = createAnalyticsStore(database);
-  const source = createExportSource({ analytics, evals: database, sharesMain: true });
+  const source = createExportSource({ analytics, database, reads: createFairReads(database) });
   const snapshot = await source.snapshot();
   const work = { accountId, format, filters: {}, rawCells: true, snapshot, ...options };
   const pieces = await collect(exportBytes(source, { ...work, tables: ["interactions"] }));

@@ -3,6 +3,7 @@ import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import type { Database } from "../../src/database/database.ts";
 import type { Cells } from "../../src/exports/row_writers.ts";
 import type { WrittenLines } from "../../src/records/analytics_store.ts";
+import { createFairReads } from "../../src/database/fair_reads.ts";
 import { createExportSource } from "../../src/exports/store/export_source.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { writeCalls, writeRecords } from "../../src/records/store/interactions.ts";
@@ -11,7 +12,7 @@ import { collect, interaction, newAccount } from "./samples.ts";
 
 function sourceOf(database: Database) {
   const analytics = createAnalyticsStore(database);
-  return createExportSource({ analytics, evals: database, sharesMain: true });
+  return createExportSource({ analytics, database, reads: createFairReads(database) });
 }
 
 /** Ids of a table's rows as of a snapshot. */

@@ -41,10 +41,11 @@ eachDatabase("a call that ends after its erasure is not written, and is charged"
   const account = await newAccount(db);
   await createLedger(db).grant(account, 1000n);
   const dropped: string[] = [];
-  const analytics = createAnalyticsStore(db, db, (ids) => {
+  const onDropped = (ids: readonly string[]) => {
     dropped.push(...ids);
     return Promise.resolve();
-  });
+  };
+  const analytics = createAnalyticsStore(db, db, { onDropped });
   const records = createRecords(db, analytics);
   await erase(db, request(account, { userIds: ["ann"] }));
   const late = new Date(asked.getTime() + 1);

@@ -74,7 +74,7 @@ Deno.test("after a scrub erased text is in no file of the embedded database", as
   );
   await erase(database, account);
   assert.notDeepEqual(await filesWith(directory, [canary]), [], "erasing alone leaves it in files");
-  const scrub = createVacuum([database]);
+  const scrub = createVacuum(database, createAnalyticsStore(database));
   assert.equal((await scrub.due())?.isBusy, false);
   const report = await scrub.scrub("erased");
   assert.deepEqual(report.notRewritten, []);
@@ -90,7 +90,7 @@ Deno.test("after a scrub erased text is in no file of the embedded database", as
     [],
   );
   assert.deepEqual(row, { calls: 40n, kept: 40n, payloads: 40n });
-  await createVacuum([database]).scrub("all");
+  await createVacuum(database, createAnalyticsStore(database)).scrub("all");
   await database.close();
   assert.deepEqual(await filesWith(directory, [canary, people]), []);
 });
@@ -110,7 +110,7 @@ Deno.test("what is erased for its age leaves the embedded database's files, once
     })]);
   }
   const retention = createRetention(database, store);
-  const scrub = createVacuum([database]);
+  const scrub = createVacuum(database, createAnalyticsStore(database));
   const nothing = new Date(Date.UTC(2026, 10, 1));
   await retention.erasePayloads(nothing);
   await retention.eraseUsage(nothing);
@@ -176,7 +176,7 @@ onPostgres("on a server what is erased for its age asks nobody to scrub", async 
   const store = createAnalyticsStore(database);
   const erased = await createRetention(database, store).erasePayloads(new Date("2027-01-01"));
   assert.ok(erased!.payloads + erased!.partitions > 0);
-  assert.equal(await createVacuum([database]).due(), undefined);
+  assert.equal(await createVacuum(database, createAnalyticsStore(database)).due(), undefined);
 });
 
 onPostgres("on a server the tables are rewritten, and what is not is said", async (database) => {
@@ -184,7 +184,7 @@ onPostgres("on a server the tables are rewritten, and what is not is said", asyn
   await fill(database, account);
   await erase(database, account);
   await database.query("analyze");
-  const report = await createVacuum([database]).scrub("all");
+  const report = await createVacuum(database, createAnalyticsStore(database)).scrub("all");
   assert.ok(report.rewritten.includes("kept_responses"));
   assert.ok(report.notRewritten.some((one) => one.includes("write-ahead log")));
   const samples = await database.query(

@@ -19,13 +19,13 @@ export async function refundCharge(
     claim?: Claim;
     settled?: Interaction | undefined;
   },
-  analytics: Pick<AnalyticsStore, "sharesMain" | "within" | "clearCharge">,
+  analytics: Pick<AnalyticsStore, "afterMain">,
 ): Promise<void> {
   const { accountId, transactionId, note, claim, settled } = call;
   const operationId = refundOperation(transactionId);
   if (claim && await isCharged(database, claim)) return;
-  const refunded = await database.transaction(async (tx) => {
-    // So that nobody prices the call again in between.
+  await analytics.afterMain(async (tx) => {
+    // Nobody may price the call again in between.
     await lockAccounts(tx, [accountId]);
     // A call that has cost nothing has no charge; the entry keeps a later price from charging it.
     const [ledger] = await tx.query(
@@ -50,13 +50,10 @@ export async function refundCharge(
     await tx.query("update key_charges set charged_nanos = 0 where transaction_id = $1", [
       transactionId,
     ]);
-    const refunded = settled && ledger!.refunded === false
+    return settled && ledger!.refunded === false
       ? { call: settled, chargedNanos: ledger!.charged as bigint }
       : undefined;
-    if (analytics.sharesMain) await analytics.within(tx).clearCharge(transactionId, refunded);
-    return refunded;
-  });
-  if (!analytics.sharesMain) await analytics.clearCharge(transactionId, refunded);
+  }, (rows, refunded) => rows.clearCharge(transactionId, refunded));
 }
 
 /** An attempt at answering a repeatable request. */

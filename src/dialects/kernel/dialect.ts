@@ -21,6 +21,8 @@ import type { CanonicalRequest, Loss, MediaPart } from "./canonical_request.ts";
  */
 export interface Dialect extends RequestCodec, AnswerCodec, OptionalForms {
   readonly name: DialectName;
+  /** What its calls are called in traces, by OpenTelemetry's GenAI conventions. */
+  readonly spanOperation: "chat" | "generate_content";
 }
 
 /**

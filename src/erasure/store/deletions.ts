@@ -57,7 +57,7 @@ export function createDeletions(
       const stored = { ...request, selectors: storedSelectors(request.selectors) };
       if (as === "queued") await requireRoom(main, request.accountId);
       const tombstone = await tombstoneNow(stores, stored, newSalt());
-      if (!analytics.sharesMain) await analytics.addTombstone(tombstone);
+      await analytics.addTombstone(tombstone);
       await main.transaction(async (tx) => {
         await insertDeletion(tx, stored, tombstone, as === "claimed" ? workerId : null);
         await writeAudit(tx, request.audit);
@@ -68,7 +68,7 @@ export function createDeletions(
       return tombstone;
     },
     async restore(tombstone) {
-      if (!analytics.sharesMain) await analytics.addTombstone(tombstone);
+      await analytics.addTombstone(tombstone);
       return await main.transaction(async (tx) => {
         await lockForErasure(tx);
         if (!await insertTombstone(tx, tombstone)) return false;
@@ -106,7 +106,7 @@ export function createDeletions(
     changeFeed: () => createErasureFeed(main),
     async sweep() {
       await sweepErased(main);
-      if (!analytics.sharesMain) await analytics.sweepErased();
+      await analytics.sweepErased();
     },
   };
 }

@@ -1,37 +1,24 @@
-import type { VacuumReport, VacuumStore } from "../vacuum.ts";
-import { messageOf } from "../../shared/fault.ts";
+import type { VacuumStore } from "../vacuum.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import type { AnalyticsStore } from "../../records/analytics_store.ts";
+import { rewriteFiles } from "./rewrite_files.ts";
 
-/** Tables that hold no text of callers; they may be large, so they are left out. */
-const withoutText: ReadonlySet<string> = new Set([
-  ...["ledger_entries", "key_charges", "budget_charges"],
-]);
-
-const partitioned = ["interactions", "interaction_payloads"];
-
-/** Where PostgreSQL stores data that this service can't rewrite. */
-const operators = [
-  "the server's write-ahead log",
-  "archives of the log, backups and standby servers",
-];
-
-/** Rewrites the files of the databases that hold records, so that erased text is in none. */
-export function createVacuum(databases: readonly Database[]): VacuumStore {
-  const all = [...new Set(databases)];
-  const [main] = all as [Database];
+/** Rewrites the files of the stores that hold records, so that erased text is in none. */
+export function createVacuum(
+  main: Database,
+  analytics: Pick<AnalyticsStore, "isBusy" | "rewriteFiles">,
+): VacuumStore {
   return {
     async due() {
       const [row] = await main.query(
-        `select due_since, extract(epoch from clock_timestamp() - due_since) as seconds,
-           exists (select from interactions
-             where created_at > clock_timestamp() - interval '10 seconds') as busy
+        `select due_since, extract(epoch from clock_timestamp() - due_since) as seconds
          from scrubs where due_since <= clock_timestamp()`,
         [],
       );
       return row && {
         since: row.due_since as Date,
         seconds: Number(row.seconds),
-        isBusy: row.busy === true,
+        isBusy: await analytics.isBusy(),
       };
     },
     async scrub(what) {
@@ -39,16 +26,9 @@ export function createVacuum(databases: readonly Database[]): VacuumStore {
         "select version, relations, clock_timestamp() as started from scrubs",
         [],
       );
-      const touched = (state?.relations ?? []) as string[];
-      const report: VacuumReport = { rewritten: [], notRewritten: [] };
-      for (const database of all) {
-        if (what === "erased" && database.kind === "postgres") {
-          report.notRewritten.push("a server's tables, which `admin scrub` rewrites");
-          continue;
-        }
-        const tables = await tablesOf(database, what === "all" ? undefined : touched);
-        await rewrite(database, tables, report);
-      }
+      const scope = { what, touched: (state?.relations ?? []) as string[] };
+      const ofMain = await rewriteFiles(main, scope);
+      const ofRows = await analytics.rewriteFiles(scope);
       await main.query(
         // Rows that were erased meanwhile wait for the next scrub.
         `update scrubs set due_since = case when version = $1::bigint then null else $2::timestamptz end,
@@ -56,7 +36,10 @@ export function createVacuum(databases: readonly Database[]): VacuumStore {
            scrubbed_at = clock_timestamp()`,
         [state?.version as bigint | undefined ?? 0n, state?.started as Date | undefined ?? null],
       );
-      return report;
+      return {
+        rewritten: [...ofMain.rewritten, ...ofRows.rewritten],
+        notRewritten: [...new Set([...ofMain.notRewritten, ...ofRows.notRewritten])],
+      };
     },
   };
 }
@@ -108,77 +91,4 @@ export async function notingDirty(
     );
     if (touched) await noteDirty(tx, touched, { atMostDaily: true });
   });
-}
-
-/** All tables; with `touched`, partitions and media only where they were touched, since they are large. */
-async function tablesOf(
-  database: Database,
-  touched: readonly string[] | undefined,
-): Promise<string[]> {
-  const rows = await database.query(
-    `select c.oid::regclass::text as name from pg_class c
-     where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
-       and ($1::text[] is null or c.oid::regclass::text = any($1::text[])
-         or not c.relispartition and c.relname <> 'media')
-     order by pg_relation_size(c.oid)`,
-    [touched ?? null],
-  );
-  return rows.map((row) => String(row.name)).filter((name) => !withoutText.has(name));
-}
-
-/** One statement per table, so that other work gets its turn. */
-async function rewrite(
-  database: Database,
-  tables: readonly string[],
-  report: { rewritten: string[]; notRewritten: string[] },
-): Promise<void> {
-  const attempt = async (name: string, sql: string) => {
-    try {
-      await database.query(sql);
-      report.rewritten.push(name);
-    } catch (thrown) {
-      // A partition may have been dropped meanwhile, with its file.
-      if (await isGone(database, name)) return;
-      report.notRewritten.push(`${name} (${messageOf(thrown).split("\n")[0]})`);
-    }
-  };
-  // Statistics hold samples of the rows, so tables that have statistics are analyzed again.
-  const sampled = await sampledTables(database);
-  for (const name of tables) {
-    await attempt(name, `vacuum (full${sampled.has(name) ? ", analyze" : ""}) ${name}`);
-  }
-  // A partitioned table has statistics apart from those of its partitions.
-  for (const name of partitioned) if (sampled.has(name)) await attempt(name, `analyze ${name}`);
-  if (sampled.size > 0) await attempt("pg_statistic", "vacuum (full) pg_catalog.pg_statistic");
-  if (database.kind === "postgres") {
-    for (const one of operators) {
-      if (!report.notRewritten.includes(one)) report.notRewritten.push(one);
-    }
-    return;
-  }
-  await clearLog(database);
-  report.rewritten.push("write-ahead log");
-}
-
-/** Makes the database remove files of its log instead of reusing them (tested). */
-async function clearLog(database: Database): Promise<void> {
-  await database.query("set wal_recycle = off");
-  for (let times = 0; times < 2; times++) {
-    await database.query("select pg_switch_wal()");
-    await database.query("checkpoint");
-  }
-  await database.query("reset wal_recycle");
-}
-
-async function sampledTables(database: Database): Promise<ReadonlySet<string>> {
-  const rows = await database.query(
-    `select distinct schemaname, tablename from pg_stats where schemaname = current_schema()`,
-    [],
-  );
-  return new Set(rows.map((row) => String(row.tablename)));
-}
-
-async function isGone(database: Database, name: string): Promise<boolean> {
-  const [row] = await database.query("select to_regclass($1) is null as gone", [name]);
-  return row?.gone === true;
 }

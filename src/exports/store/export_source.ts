@@ -1,32 +1,35 @@
 import type { ExportQuery, ExportSource } from "../export_source.ts";
 import type { InteractionQuery } from "../../shared/interaction.ts";
-import type { AnalyticsReads } from "../../records/analytics_store.ts";
+import type { AnalyticsStore } from "../../records/analytics_store.ts";
 import type { Queryable } from "../../database/database.ts";
+import type { FairReads } from "../../database/fair_reads.ts";
 import { countEvalRows, readEvalRows } from "./export_eval_rows.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
 
 /**
- * Builds the source of exports: calls come from `analytics`, evaluations from `evals`, each with a
- * snapshot of its own unless both share a database.
+ * The tables of an export: calls come from `analytics`, evaluations from `database`, in the turns of
+ * `reads`. Each has a snapshot of its own, since the two may be apart.
  */
-export function createExportSource({ analytics, evals, sharesMain }: {
-  analytics: Pick<AnalyticsReads, "readLines" | "count" | "snapshot">;
-  evals: Queryable;
-  sharesMain: boolean;
+export function createExportSource({ analytics, database, reads }: {
+  analytics: Pick<AnalyticsStore, "snapshot" | "inBulk">;
+  database: Queryable;
+  reads: Pick<FairReads, "inBulk">;
 }): ExportSource {
+  const { readLines, count } = analytics.inBulk;
   return {
     async snapshot() {
-      const taken = await analytics.snapshot();
-      return sharesMain ? taken : `${taken}|${await takeSnapshot(evals)}`;
+      // First: so each evaluation that is in an export has its call there.
+      const ofEvals = await takeSnapshot(database);
+      return `${await analytics.snapshot()}|${ofEvals}`;
     },
     read: (query, form) =>
       query.table === "interactions"
-        ? analytics.readLines(interactionQuery(query), form)
-        : readEvalRows(evals, query.table, { ...query, snapshot: part(query, 1) }),
+        ? readLines(interactionQuery(query), form)
+        : readEvalRows(reads.inBulk(query.accountId), query.table, evalQuery(query)),
     count: (query) =>
       query.table === "interactions"
-        ? analytics.count(interactionQuery(query))
-        : countEvalRows(evals, query.table, { ...query, snapshot: part(query, 1) }),
+        ? count(interactionQuery(query))
+        : countEvalRows(reads.inBulk(query.accountId), query.table, evalQuery(query)),
   };
 }
 
@@ -35,7 +38,11 @@ function interactionQuery(query: ExportQuery): InteractionQuery {
   return { ...query, filters: Object.fromEntries(filters), snapshot: part(query, 0) };
 }
 
-/** Returns the part of one database; a shared database has a single one. */
+function evalQuery(query: ExportQuery): ExportQuery {
+  return { ...query, snapshot: part(query, 1) };
+}
+
+/** Versions before this one took a single snapshot where both share a database. */
 function part({ snapshot }: ExportQuery, index: number): string {
   const parts = snapshot.split("|");
   return parts[index] ?? parts[0]!;

@@ -11,6 +11,7 @@ import type { Reply } from "../../relay/reply.ts";
 import type { FrontDoor } from "../front_door.ts";
 import type { HttpRequest } from "../http_request.ts";
 import type { Env, OnFault, RequestContext } from "../request_context.ts";
+import { clientHeaders } from "../client_headers.ts";
 
 /**
  * Requires a service key on every path, including unknown ones. Keys in the query are never accepted.
@@ -32,8 +33,8 @@ export function createAuthenticate(deps: {
 }): Authenticate {
   return async (requestContext, { path, header }) => {
     try {
-      // Clients of the generate dialect send the key in a header of their own.
-      const googleAllowed = deps.errorDialect(path) === "generate" || sharedModels.test(path);
+      const googleAllowed = clientHeaders[deps.errorDialect(path)].key !== undefined ||
+        sharedModels.test(path);
       const credential = credentialOf(header, googleAllowed);
       const isLimited = () => deps.failures.isReached(requestContext.remoteHost);
       requestContext.principal = await deps.keyCache.verify(credential.value, isLimited);

@@ -3,6 +3,7 @@ import { cors } from "hono/cors";
 import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { type AnswerHeaders, pageHeaders, securityHeaders } from "../respond.ts";
 import type { Env, RequestContext } from "../request_context.ts";
+import { clientHeaders } from "../client_headers.ts";
 
 /**
  * Adds the security headers to every response. A response to a key is never cached; others may set
@@ -26,8 +27,8 @@ export function addServiceHeaders(
     if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
   }
   if (!headers.has("x-request-id")) headers.set("x-request-id", requestId);
-  // The messages dialect's own clients look for it here (`_request_id`, `APIError.requestID`).
-  if (dialect === "messages") headers.set("request-id", requestId);
+  const { requestId: own } = clientHeaders[dialect];
+  if (own !== undefined) headers.set(own, requestId);
 }
 
 export function secure(errorDialect: (path: string) => ErrorDialect): MiddlewareHandler<Env> {

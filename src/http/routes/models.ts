@@ -167,16 +167,15 @@ function familyRoutes(
   const dialect = vendor.family.dialects[0] ?? "chat";
   app.bind(familyModels(vendor.family), async ({ caller }) => {
     const models = await permittedModelsOf(deps, vendor, caller);
-    return { object: "list" as const, ...shapes[dialect](vendor, models) };
+    return { object: "list" as const, ...shapes[dialect].list(vendor, models) };
   });
   app.bind(familyModel(vendor.family), async ({ caller, params }) => {
     const target = resolveOnFamily(vendor, params.model);
     permitModel(deps.routes, caller.principal.key, target);
     const models = await modelsOf(deps, vendor, caller);
     const found = modelNamed(models, target.model, params.model);
-    // Clients of the native API look for its own fields.
-    const own = dialect === "generate" ? found.raw : {};
-    return { ...own, ...shapes[dialect](vendor, [found]).data[0]! };
+    const { list, withOwnFields } = shapes[dialect];
+    return { ...(withOwnFields ? found.raw : {}), ...list(vendor, [found]).data[0]! };
   });
 }
 
@@ -253,27 +252,36 @@ function plainEntry(vendor: Vendor, model: ListedModel) {
   };
 }
 
-type Shape = (vendor: Vendor, models: readonly ListedModel[]) => {
-  data: ReturnType<typeof plainEntry>[];
-};
+interface Shape {
+  list(vendor: Vendor, models: readonly ListedModel[]): {
+    data: ReturnType<typeof plainEntry>[];
+  };
+  /** Clients look for the vendor's own fields in a single model. */
+  withOwnFields?: true;
+}
 
-const chatShape: Shape = (vendor, models) => ({
-  data: models.map((model) => plainEntry(vendor, model)),
-});
+const chatShape: Shape = {
+  list: (vendor, models) => ({ data: models.map((model) => plainEntry(vendor, model)) }),
+};
 
 /** Fields that the clients of each dialect expect beside our own. */
 const shapes: Readonly<Record<DialectName, Shape>> = {
   chat: chatShape,
   responses: chatShape,
-  messages: (vendor, models) =>
-    messagesPage(
-      models.map((model) =>
-        messagesOne({ ...ofVendor(vendor, model), entry: plainEntry(vendor, model) })
+  messages: {
+    list: (vendor, models) =>
+      messagesPage(
+        models.map((model) =>
+          messagesOne({ ...ofVendor(vendor, model), entry: plainEntry(vendor, model) })
+        ),
       ),
-    ),
-  generate: (vendor, models) => ({
-    data: models.map((model) => plainEntry(vendor, model)),
-    models: models.map((model) => model.raw),
-    nextPageToken: undefined,
-  }),
+  },
+  generate: {
+    list: (vendor, models) => ({
+      data: models.map((model) => plainEntry(vendor, model)),
+      models: models.map((model) => model.raw),
+      nextPageToken: undefined,
+    }),
+    withOwnFields: true,
+  },
 };

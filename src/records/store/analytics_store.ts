@@ -1,8 +1,20 @@
-import type { AnalyticsReads, AnalyticsStore, AnalyticsTransaction } from "../analytics_store.ts";
+import {
+  type AnalyticsReads,
+  type AnalyticsStore,
+  type AnalyticsTransaction,
+  type FairAnalytics,
+  fairReads,
+  type StoreUpkeep,
+} from "../analytics_store.ts";
+import { runBackfills } from "../../database/backfill.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import { createFairReads, type FairReads, readsByAccount } from "../../database/fair_reads.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
 import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
+import { rewriteFiles } from "../../erasure/store/rewrite_files.ts";
 import { sweepErased } from "../../erasure/store/tombstones.ts";
+import { createLabelSumKeeper, createLabelSums } from "../../usage/store/label_sums.ts";
+import { createUsageSums } from "../../usage/store/usage_sums.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
 import { createAnalyticsWriter, type OnDropped } from "./analytics_writer.ts";
 import {
@@ -11,6 +23,7 @@ import {
   hasCall,
   idsOfRequests,
   idsSince,
+  isBusy,
   keysOf,
   lastUses,
   oldestCall,
@@ -32,8 +45,16 @@ import { createInteractionRepository } from "./interaction_repository.ts";
 import { listInteractions } from "./interactions_list.ts";
 import { countInteractions, readInteractions } from "./interactions_read.ts";
 import { readInteractionLines } from "./interaction_lines.ts";
+import { createLabelRows } from "./label_days.ts";
+import { createMedia } from "./media.ts";
 import { ensurePartitions, eraseBefore, partitionsInUse, partitionsUntil } from "./partitions.ts";
 import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
+
+export interface AnalyticsOptions {
+  onDropped?: OnDropped;
+  /** Turns of reading the main database, which its other readers share. */
+  mainReads?: FairReads;
+}
 
 /**
  * Creates the store of interactions on PostgreSQL, server or embedded, in `database`. Stored
@@ -42,9 +63,11 @@ import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
 export function createAnalyticsStore(
   database: Database,
   main = database,
-  onDropped?: OnDropped,
+  { onDropped, mainReads = createFairReads(main) }: AnalyticsOptions = {},
 ): AnalyticsStore {
-  const { sharesMain, insert, insertPrepared } = createAnalyticsWriter(database, main, onDropped);
+  const sharesMain = main === database;
+  const reads = sharesMain ? mainReads : createFairReads(database);
+  const within = (tx: Queryable) => sharesMain ? changesOf(tx, (work) => work(tx)) : changes;
   const changes: AnalyticsTransaction = {
     ...changesOf(database, (work) =>
       database.transaction(async (tx) => {
@@ -56,14 +79,22 @@ export function createAnalyticsStore(
   return {
     ...createAnalyticsReads(database),
     ...changes,
+    ...createAnalyticsWriter(database, main, onDropped),
+    ...(sharesMain ? doneWithMain : upkeepOf(database)),
+    fair: createFairAnalytics(reads),
+    inBulk: readsByAccount(reads.inBulk, createAnalyticsReads, ["readLines", "count"]),
+    media: createMedia(database),
+    labelSumKeeper: createLabelSumKeeper(database, createLabelRows),
     sharesMain,
-    within: (tx) => sharesMain ? changesOf(tx, (work) => work(tx)) : changes,
-    insert,
-    insertPrepared,
+    within,
+    async afterMain(change, changeRows) {
+      if (sharesMain) {
+        return await main.transaction(async (tx) => await changeRows(within(tx), await change(tx)));
+      }
+      await changeRows(changes, await main.transaction(change));
+    },
     list: (query) => listInteractions(database, query),
     pricedCalls: (query) => readPricedCalls(database, database.kind === "embedded", query),
-    addTombstone: (tombstone) => addTombstone(database, tombstone),
-    sweepErased: () => sweepErased(database),
     ensurePartitions: (now) => ensurePartitions(database, now),
     erasePayloadsBefore: (limit) =>
       unlessBusy(async () => {
@@ -75,10 +106,38 @@ export function createAnalyticsStore(
     eraseRowsBefore: (limit) => unlessBusy(() => eraseBefore(database, "interactions", limit)),
     relationsBefore: async (limit) => [...await partitionsUntil(database, limit), "media"],
     partitionsInUse: () => partitionsInUse(database),
+    isBusy: () => isBusy(database),
   };
 }
 
-/** Creates the reads alone; `FairReads` gives each account its own `Queryable`. */
+const doneWithMain: StoreUpkeep = {
+  addTombstone: () => Promise.resolve(),
+  sweepErased: () => Promise.resolve(),
+  runBackfills: () => Promise.resolve(),
+  rewriteFiles: () => Promise.resolve({ rewritten: [], notRewritten: [] }),
+};
+
+function upkeepOf(database: Database): StoreUpkeep {
+  return {
+    addTombstone: (tombstone) => addTombstone(database, tombstone),
+    sweepErased: () => sweepErased(database),
+    runBackfills: (log) => runBackfills(database, log),
+    rewriteFiles: (scope) => rewriteFiles(database, scope),
+  };
+}
+
+function createFairAnalytics({ of }: FairReads): FairAnalytics {
+  return {
+    ...readsByAccount(of, createAnalyticsReads, fairReads),
+    usage: readsByAccount(of, createUsageSums, [
+      ...["steps", "firstHour", "storedSteps", "erased", "groups", "values"] as const,
+    ]),
+    labelRows: readsByAccount(of, createLabelRows, ["read"]),
+    labelSums: readsByAccount(of, createLabelSums, ["read", "slices"]),
+  };
+}
+
+/** The reads of `database`, or of what `FairReads` gives an account. */
 export function createAnalyticsReads(database: Queryable): AnalyticsReads {
   return {
     ...createInteractionRepository(database),

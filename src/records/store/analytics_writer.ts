@@ -9,8 +9,8 @@ import { Partitions } from "./partitions.ts";
 /** Called with the ids of calls that were erased while in flight, and so are not written. */
 export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
 
-/** Writes records. Separate from the reads, so that the writing thread loads only this. */
-export type AnalyticsWriter = Pick<AnalyticsStore, "sharesMain" | "insert" | "insertPrepared">;
+/** What writes records. It stands apart from the reads: a thread of its own loads it alone. */
+export type AnalyticsWriter = Pick<AnalyticsStore, "insert" | "insertPrepared">;
 
 /** SQLSTATE of a row whose key exists already. */
 const uniqueViolation = "23505";
@@ -65,7 +65,6 @@ export function createAnalyticsWriter(
     await writing(rows, (tx, written) => writeRecords(tx, rows, ["rows"], written, erased));
   };
   return {
-    sharesMain,
     insert,
     async insertPrepared(rows, prepare) {
       const prepared = async (tx: Queryable) => {

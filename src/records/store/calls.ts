@@ -212,3 +212,12 @@ export async function chargedSince(
 export function readCallKey(row: SqlRow): CallKey {
   return { transactionId: String(row.transaction_id), createdAt: row.created_at as Date };
 }
+
+/** By the database's clock, which has written the rows of other processes too. */
+export async function isBusy(database: Queryable): Promise<boolean> {
+  const [row] = await database.query(
+    `select exists (select from interactions
+       where created_at > clock_timestamp() - interval '10 seconds') as busy`,
+  );
+  return row?.busy === true;
+}

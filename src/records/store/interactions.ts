@@ -1,4 +1,4 @@
-import type { SettledCall } from "../../shared/interaction.ts";
+import type { Interaction, SettledCall } from "../../shared/interaction.ts";
 import { Turns } from "../../base/turns.ts";
 import { searchKeys } from "../search_tokens.ts";
 import type { Queryable, Transaction } from "../../database/database.ts";
@@ -13,8 +13,12 @@ import { timesOf } from "./partitions.ts";
 import { copyLine } from "../../database/copy_text.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { noteErased, withoutErased } from "../../erasure/store/tombstones.ts";
-import { addedCalls, changeUsage, type UsageChange } from "../../usage/store/count_usage.ts";
-import { unstoredCalls } from "../../usage/store/usage_sums.ts";
+import {
+  addedCalls,
+  changeUsage,
+  countedCall,
+  type UsageChange,
+} from "../../usage/store/count_usage.ts";
 
 /** Which parts of records a database holds. */
 export type RecordPart = "rows" | "retained";
@@ -106,6 +110,24 @@ async function insertRows(
   );
   await insertMedia(tx, calls);
   return addedCalls(rows);
+}
+
+/**
+ * Calls that were erased while in flight: charged but never stored. Those that are stored after all
+ * are counted like any row.
+ */
+async function unstoredCalls(
+  tx: Queryable,
+  rows: readonly Interaction[],
+): Promise<UsageChange[]> {
+  if (rows.length === 0) return [];
+  const stored = await tx.query(
+    "select transaction_id from interactions where transaction_id = any($1::text[])",
+    [rows.map((row) => row.transactionId)],
+  );
+  const existing = new Set(stored.map((row) => String(row.transaction_id)));
+  const unstored = rows.filter((row) => !existing.has(row.transactionId));
+  return unstored.map((row) => ({ call: countedCall(row), sign: 1, erased: true }));
 }
 
 async function copyIn(tx: Transaction, ...rows: Parameters<Transaction["copyIn"]>): Promise<void> {

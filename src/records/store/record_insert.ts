@@ -25,8 +25,8 @@ export function createRecordInsert(
       await analytics.insertPrepared(rows, (tx) => postCharges(tx, rows));
     } catch (thrown) {
       const fault = asRowFault(thrown);
-      // The charge is posted even if the row can't be stored.
-      if (analytics.sharesMain && rows.length === 1 && !isStoreAway(fault)) {
+      // The charge is posted even if the row can't be stored; where it is already, nothing changes.
+      if (rows.length === 1 && !isStoreAway(fault)) {
         await database.transaction((tx) => postCharges(tx, rows));
       }
       throw fault;

@@ -20,14 +20,13 @@ export interface WritePart {
   rows: readonly SettledCall[];
   /** Only in the last part, which starts the write: the number of rows of the whole batch. */
   rowsInAll?: number;
-  /**
-   * The URLs of PostgreSQL, if it is used; `main` is the database that holds accounts and money.
-   */
   urls: WriteUrls;
 }
 
 export interface WriteUrls {
+  /** Of the database that holds accounts and money; absent: it is embedded. */
   main?: string | undefined;
+  /** Of the database that holds the rows; absent or the same: it is `main`. */
   analytics?: string | undefined;
 }
 
@@ -140,7 +139,8 @@ class WriteStores {
   async #open({ main, analytics }: WriteUrls): Promise<InteractionStore["insert"]> {
     try {
       const database = main === undefined ? this.#embedded! : await this.#openAt(main);
-      const rows = analytics === undefined ? database : await this.#openAt(analytics);
+      const isApart = analytics !== undefined && analytics !== main;
+      const rows = !isApart ? database : await this.#openAt(analytics);
       const onDropped = (ids: readonly string[]) => Promise.resolve(pushAll(this.#dropped, ids));
       return createRecordInsert(database, createAnalyticsWriter(rows, database, onDropped));
     } catch (thrown) {

@@ -9,9 +9,9 @@ import {
   type UsageStore,
   type UsageSums,
 } from "../usage_sums.ts";
-import type { GroupSums, Interaction } from "../../shared/interaction.ts";
+import type { GroupSums } from "../../shared/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
-import { countedCall, sumColumns, type UsageChange } from "./count_usage.ts";
+import { sumColumns } from "./count_usage.ts";
 
 /** Builds the reader of the sums that `count_usage.ts` keeps in the database of the calls. */
 export function createUsageSums(analytics: Queryable): UsageStore {
@@ -127,25 +127,7 @@ export function readGroupSums(row: SqlRow): GroupSums {
   };
 }
 
-/**
- * Returns the changes for calls that were erased while in flight: charged but never stored. Calls
- * of `rows` that are stored after all are left out, since they are counted like any row.
- */
-export async function unstoredCalls(
-  tx: Queryable,
-  rows: readonly Interaction[],
-): Promise<UsageChange[]> {
-  if (rows.length === 0) return [];
-  const stored = await tx.query(
-    "select transaction_id from interactions where transaction_id = any($1::text[])",
-    [rows.map((row) => row.transactionId)],
-  );
-  const existing = new Set(stored.map((row) => String(row.transaction_id)));
-  const unstored = rows.filter((row) => !existing.has(row.transactionId));
-  return unstored.map((row) => ({ call: countedCall(row), sign: 1, erased: true }));
-}
-
-/** The condition for the parameters $1 to $4, which are those of `boundaries`. */
+/** The condition of `boundaries`, which are its parameters $1 to $4. */
 const within = "account_id = $1 and span = $2 and at >= $3 and at < $4";
 
 /** The last time among `starts` ($5) that isn't after the hour or day. */

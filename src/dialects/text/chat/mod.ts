@@ -14,6 +14,7 @@ import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 /** Chat completions: OpenAI's first API, which most vendors offer. */
 export const chat: Dialect = {
   name: "chat",
+  spanOperation: "chat",
   readRequest,
   spliceRequest,
   decodeRequest,

@@ -21,6 +21,7 @@ import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
  */
 export const generate: Dialect = {
   name: "generate",
+  spanOperation: "generate_content",
   readRequest,
   spliceRequest,
   decodeRequest,

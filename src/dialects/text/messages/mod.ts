@@ -19,6 +19,7 @@ import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 /** Messages: Anthropic's API. */
 export const messages: Dialect = {
   name: "messages",
+  spanOperation: "chat",
   readRequest,
   spliceRequest,
   decodeRequest,

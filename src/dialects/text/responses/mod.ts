@@ -22,6 +22,7 @@ import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
 const create: Dialect = {
   name: "responses",
+  spanOperation: "chat",
   readRequest,
   spliceRequest,
   decodeRequest,

@@ -1,0 +1,98 @@
+import { pushAll } from "../../base/lists.ts";
+import type { VacuumReport, VacuumScope } from "../vacuum.ts";
+import { messageOf } from "../../shared/fault.ts";
+import type { Database } from "../../database/database.ts";
+
+/** Tables without anybody's text, which may be large. */
+const withoutText: ReadonlySet<string> = new Set([
+  ...["ledger_entries", "key_charges", "budget_charges"],
+]);
+
+const partitioned = ["interactions", "interaction_payloads"];
+
+/** Where PostgreSQL stores data that this service can't rewrite. */
+const operators = [
+  "the server's write-ahead log",
+  "archives of the log, backups and standby servers",
+];
+
+/** Rewrites the files of one database, whatever tables stand in it. */
+export async function rewriteFiles(
+  database: Database,
+  { what, touched }: VacuumScope,
+): Promise<VacuumReport> {
+  if (what === "erased" && database.kind === "postgres") {
+    const reason = "a server's tables, which `admin scrub` rewrites";
+    return { rewritten: [], notRewritten: [reason] };
+  }
+  return await rewrite(database, await tablesOf(database, what === "all" ? undefined : touched));
+}
+
+/** All tables; with `touched`, partitions and media only where they were touched, since they are large. */
+async function tablesOf(
+  database: Database,
+  touched: readonly string[] | undefined,
+): Promise<string[]> {
+  const rows = await database.query(
+    `select c.oid::regclass::text as name from pg_class c
+     where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
+       and ($1::text[] is null or c.oid::regclass::text = any($1::text[])
+         or not c.relispartition and c.relname <> 'media')
+     order by pg_relation_size(c.oid)`,
+    [touched ?? null],
+  );
+  return rows.map((row) => String(row.name)).filter((name) => !withoutText.has(name));
+}
+
+/** One statement per table, so that other work gets its turn. */
+async function rewrite(database: Database, tables: readonly string[]): Promise<VacuumReport> {
+  const report: VacuumReport = { rewritten: [], notRewritten: [] };
+  const attempt = async (name: string, sql: string) => {
+    try {
+      await database.query(sql);
+      report.rewritten.push(name);
+    } catch (thrown) {
+      // A partition may have been dropped meanwhile, with its file.
+      if (await isGone(database, name)) return;
+      report.notRewritten.push(`${name} (${messageOf(thrown).split("\n")[0]})`);
+    }
+  };
+  // Statistics hold samples of the rows: they are taken again where there are some.
+  const sampled = await sampledTables(database);
+  for (const name of tables) {
+    await attempt(name, `vacuum (full${sampled.has(name) ? ", analyze" : ""}) ${name}`);
+  }
+  // Those of a whole table are apart from those of its partitions.
+  for (const name of partitioned) if (sampled.has(name)) await attempt(name, `analyze ${name}`);
+  if (sampled.size > 0) await attempt("pg_statistic", "vacuum (full) pg_catalog.pg_statistic");
+  if (database.kind === "postgres") {
+    pushAll(report.notRewritten, operators);
+    return report;
+  }
+  await clearLog(database);
+  report.rewritten.push("write-ahead log");
+  return report;
+}
+
+/** Makes the database remove files of its log instead of reusing them (tested). */
+async function clearLog(database: Database): Promise<void> {
+  await database.query("set wal_recycle = off");
+  for (let times = 0; times < 2; times++) {
+    await database.query("select pg_switch_wal()");
+    await database.query("checkpoint");
+  }
+  await database.query("reset wal_recycle");
+}
+
+async function sampledTables(database: Database): Promise<ReadonlySet<string>> {
+  const rows = await database.query(
+    `select distinct schemaname, tablename from pg_stats where schemaname = current_schema()`,
+    [],
+  );
+  return new Set(rows.map((row) => String(row.tablename)));
+}
+
+async function isGone(database: Database, name: string): Promise<boolean> {
+  const [row] = await database.query("select to_regclass($1) is null as gone", [name]);
+  return row?.gone === true;
+}
