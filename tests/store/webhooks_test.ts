@@ -489,8 +489,12 @@ eachDatabase(
       });
     await createRecords(database).insert([unpriced("new"), unpriced("new"), unpriced("newer")]);
     await createRecords(database).insert([unpriced("new")]);
+    await createRecords(database).insert(["nul \u0000", "half \ud83d"].map(unpriced));
     await one.send();
-    assert.deepEqual(one.received.map(({ data }) => data.model).sort(), ["new", "newer"]);
+    assert.deepEqual(
+      one.received.map(({ data }) => data.model).sort(),
+      ["half \ud83d", "new", "newer", "nul \u0000"],
+    );
     const secret = one.state.secrets.values().next().value!;
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
     const stored = async () =>
