@@ -135,11 +135,13 @@ eachDatabase(
 Deno.test("while the store is away memory is bounded, and what is not counted is told", async () => {
   const added: (readonly { refused?: number }[])[][] = [];
   const told: unknown[] = [];
+  const begun = Promise.withResolvers<void>();
   let away = Promise.withResolvers<void>();
   const recorder = createRefusalRecorder({
     store: {
       add: async (...batch) => {
         added.push(batch);
+        begun.resolve();
         await away.promise;
       },
     },
@@ -149,7 +151,9 @@ Deno.test("while the store is away memory is bounded, and what is not counted is
   for (let account = 0; account < 60; account++) {
     for (let n = 0; n < 120; n++) recorder.note(refusal(account, { model: `made up ${n}` }));
   }
+  assert.equal(recorder.waiting, 10_000);
   const writing = recorder.flush();
+  await begun.promise;
   for (let n = 0; n < 10; n++) recorder.note(refusal(99));
   away.reject(new Error("away"));
   await assert.rejects(writing, /away/);
