@@ -1,6 +1,6 @@
 /** Refused calls: written in batches, bounded, kept for their time, and no other account's. */
 import assert from "@std/assert";
-import type { RefusedRequest } from "../../src/refusals/refusal.ts";
+import type { RefusalCount, RefusedRequest } from "../../src/refusals/refusal.ts";
 import { createRefusalRecorder } from "../../src/refusals/refusal_recorder.ts";
 import { createRefusalStore } from "../../src/refusals/store/refusals.ts";
 import { createRefusals } from "../../src/refusals/wire.ts";
@@ -133,8 +133,8 @@ eachDatabase(
 );
 
 Deno.test("while the store is away memory is bounded, and what is not counted is told", async () => {
-  const added: (readonly { refused?: number }[])[][] = [];
-  const told: unknown[] = [];
+  const added: [readonly RefusedRequest[], readonly RefusalCount[]][] = [];
+  const told: number[] = [];
   const begun = Promise.withResolvers<void>();
   let away = Promise.withResolvers<void>();
   const recorder = createRefusalRecorder({
@@ -146,7 +146,7 @@ Deno.test("while the store is away memory is bounded, and what is not counted is
       },
     },
     clock: { monotonicMs: () => 0 },
-    log: { ...silent, warn: (_message, fields) => void told.push(fields) },
+    log: { ...silent, warn: (_message, fields) => void told.push(Number(fields?.calls)) },
   });
   for (let account = 0; account < 60; account++) {
     for (let n = 0; n < 120; n++) recorder.note(refusal(account, { model: `made up ${n}` }));
@@ -162,10 +162,10 @@ Deno.test("while the store is away memory is bounded, and what is not counted is
   away.resolve();
   added.length = 0;
   await recorder.flush();
-  const [[rows, counts] = []] = added;
-  assert.deepEqual([rows!.length, counts!.length], [5_000, 5_000]);
-  const counted = counts!.reduce((sum, { refused }) => sum + refused!, 0);
-  const lost = told.reduce((sum: number, fields) => sum + (fields as { calls: number }).calls, 0);
+  const [rows, counts] = added[0]!;
+  assert.deepEqual([rows.length, counts.length], [5_000, 5_000]);
+  const counted = counts.reduce((sum, { refused }) => sum + refused, 0);
+  const lost = told.reduce((sum, calls) => sum + calls, 0);
   assert.equal(counted + lost, 60 * 120 + 10);
   recorder.note(refusal(1));
   const before = told.length;

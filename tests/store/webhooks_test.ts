@@ -283,19 +283,6 @@ eachDatabase(
     await one.send();
     assert.deepEqual(one.received, []);
     assert.ok(one.state.attempts >= 9 && one.state.attempts <= 14, `${one.state.attempts}`);
-    // It is remembered for another day, so that its key doesn't come again; what waits stays.
-    const sealer = createSealer(() => Promise.resolve(one.keys));
-    const deliveries = createDeliveries(database, { sealer, workerId: "one/1" });
-    await enqueueEvents(database, [
-      { accountId, key: "export x", type: "export.ready", data: {}, at: noon },
-    ]);
-    const statesAfter = async (hours: number) => {
-      await deliveries.sweep(new Date(noon.getTime() + hours * 60 * minute));
-      const rows = await database.query("select state from webhook_deliveries order by state");
-      return rows.map(({ state }) => state);
-    };
-    assert.deepEqual(await statesAfter(48), ["lost", "waiting"]);
-    assert.deepEqual(await statesAfter(49), ["waiting"]);
     for (
       const url of [
         "http://hooks.example/",
