@@ -422,6 +422,16 @@ Deno.test("an erased answer is given by nobody again, wherever it was kept", asy
   assert.equal((await seen(reply)).replay, undefined);
 });
 
+Deno.test("what another process has erased is not given from memory, even before this one reads of it", async () => {
+  const { one, two } = setUp(["a", "b"]);
+  const first = request();
+  await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
+  assert.equal(await two.erase(["t1"]), 1);
+  const second = request();
+  const reply = await one.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2")));
+  assert.equal((await seen(reply)).replay, undefined);
+});
+
 /** Answers as `t1`, which the store claims but doesn't get, and is erased then. */
 async function eraseUnstored(
   one: Pick<ReturnType<typeof setUp>["one"], "idempotent" | "erase">,

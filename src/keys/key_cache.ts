@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { evictOldest } from "../base/evict_oldest.ts";
 import { chunksOf } from "../base/lists.ts";
 import type { Account } from "./account.ts";
 import type { ApiKeyStore, Principal } from "./api_key.ts";
@@ -22,7 +23,7 @@ export interface KeyCache {
   refresh(): Promise<void>;
 }
 
-/** Cap on remembered keys; the oldest entry is dropped first. */
+/** Cap on remembered keys; the oldest entries are dropped first. */
 const maxKnown = 50_000;
 /** A made-up key is looked up in the database once in this time. */
 const unknownMs = 5_000;
@@ -201,10 +202,7 @@ class CachedKeys implements KeyCache {
     this.#unknown.delete(hash);
     this.#principals.set(hash, principal);
     this.#hashById.set(principal.key.id, hash);
-    if (this.#principals.size <= maxKnown) return;
-    const [oldest, gone] = this.#principals.entries().next().value!;
-    this.#principals.delete(oldest);
-    this.#forgetId(gone.key.id);
+    evictOldest(this.#principals, maxKnown, ({ key }) => this.#forgetId(key.id));
   }
 
   #forgetId(id: string): void {
@@ -213,8 +211,8 @@ class CachedKeys implements KeyCache {
   }
 
   #forget(hash: string): void {
-    if (this.#unknown.size >= maxUnknown) this.#unknown.delete(this.#unknown.keys().next().value!);
     this.#unknown.set(hash, this.clock.monotonicMs());
+    evictOldest(this.#unknown, maxUnknown);
   }
 }
 

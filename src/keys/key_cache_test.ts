@@ -337,6 +337,40 @@ Deno.test("an eviction here that comes while a changed key is read again wins", 
   assert.equal(await codeOf(value), "invalid_api_key");
 });
 
+Deno.test("a row that was read before an eviction doesn't replace one that was read after it", async () => {
+  const { store, codeOf, add, ring, clock, hold } = setup();
+  const { value, hash, id } = add();
+  const other = add();
+  await ring.refresh();
+  await codeOf(value);
+  await codeOf(other.value);
+  store.change(hash, { name: "renamed" });
+  clock.advance(250);
+  const release = hold();
+  const looking = ring.refresh();
+  await new Promise((resolve) => setTimeout(resolve));
+  store.gate = undefined;
+  store.change(hash, { revokedAt: clock.now() });
+  store.change(other.hash, { revokedAt: clock.now() });
+  ring.evict([id]);
+  assert.equal(await codeOf(value), "invalid_api_key");
+  release();
+  await looking;
+  assert.equal(await codeOf(value), "invalid_api_key");
+  clock.advance(250);
+  const releaseAgain = hold();
+  const lookingAgain = ring.refresh();
+  await new Promise((resolve) => setTimeout(resolve));
+  ring.evict([id]);
+  releaseAgain();
+  await lookingAgain;
+  assert.equal(
+    await codeOf(other.value),
+    "invalid_api_key",
+    "its own change was read all the same",
+  );
+});
+
 Deno.test("what changed while the store was away is asked for when it is back", async () => {
   const { store, codeOf, add, ring, clock } = setup();
   const { value, hash } = add();

@@ -33,6 +33,17 @@ Deno.test("no account can have all calls under way: each newcomer finds room", (
   assert.ok(enter("account 9"));
 });
 
+Deno.test("an account that has its share under way gets a place for each call that ends", () => {
+  const { admission, enter, fill } = admissionOf(1_000);
+  const calls = fill("a");
+  assert.equal(enter("a"), undefined);
+  for (const call of calls.slice(0, 3)) {
+    admission.ended(call);
+    assert.ok(enter("a"));
+    assert.equal(enter("a"), undefined);
+  }
+});
+
 Deno.test("while the loop turns in time a crowd that comes at once begins at once", () => {
   const { admission, begun, fill } = admissionOf();
   admission.lag(90);
@@ -101,6 +112,7 @@ Deno.test("who leaves the line never begins, and all is as before when the loop 
   // Ends that are told twice, or parts of calls that are gone, change nothing.
   admission.ended(calls[0]!);
   admission.turned(calls[0]!);
+  assert.equal(admission.underWay, 0);
   clock.advance(2_001);
   admission.lag(0);
   fill("a", 5_000);

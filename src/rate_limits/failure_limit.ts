@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { evictOldest } from "../base/evict_oldest.ts";
 
 export interface FailureLimit {
   /** Whether the address has used up the failures that it may have. */
@@ -16,7 +17,7 @@ export interface FailureRate {
   perSecond: number;
 }
 
-/** Max addresses remembered; beyond it the one that failed longest ago is forgotten. */
+/** Max addresses remembered; beyond it those that failed longest ago are forgotten. */
 const maxAddresses = 20_000;
 
 /**
@@ -43,7 +44,7 @@ export function createFailureLimit(
       buckets.delete(key);
       const isOver = tokens < 1;
       buckets.set(key, { tokens: isOver ? tokens : tokens - 1, atMs: clock.monotonicMs() });
-      if (buckets.size > maxAddresses) buckets.delete(buckets.keys().next().value!);
+      evictOldest(buckets, maxAddresses);
       return isOver ? Math.max(1, Math.ceil((1 - tokens) / perSecond)) : 0;
     },
   };

@@ -37,9 +37,7 @@ export function orderTargets(
   const { targets, fallbacks } = route;
   const [{ target: only }] = targets;
   if (targets.length + fallbacks.length + call.fallbacks.length === 1) return [only];
-  const chosen = targets.length === 1 ? targets[0] : chooseTarget(route, call, random);
-  const others = targets.filter((one) => one !== chosen).sort((a, b) => b.weight - a.weight);
-  const all = [chosen, ...others].map(({ target }) => target)
+  const all = [chooseTarget(route, call, random), ...targets].map(({ target }) => target)
     .concat(call.fallbacks, fallbacks)
     .filter((target) => !call.isOneVendor || sharesKey(target, only));
   const unique = withoutRepeats(all);

@@ -71,13 +71,15 @@ Deno.test("five failures within 30 s cool, spread over more they don't", () => {
 Deno.test("after its time one call tries it, and the others still pass it over", () => {
   const { clock, health, fail } = start();
   fail(5);
-  clock.advance(30_000);
+  // The row is older than 30 s by then: the failed trial alone cools it again.
+  clock.advance(30_001);
   assert.equal(health.isCooling(target), false);
   health.asked(target);
   assert.equal(health.isCooling(target), true, "another call is trying it");
   health.failed(target);
   assert.equal(health.isCooling(target), true, "for another 30 s");
   clock.advance(30_000);
+  assert.equal(health.isCooling(target), false, "the next call may try it");
   health.asked(target);
   health.answered(target);
   assert.equal(health.isCooling(target), false);
@@ -92,6 +94,33 @@ Deno.test("a trial whose caller leaves is for the next call", () => {
   health.asked(target);
   health.released(target);
   assert.equal(health.isCooling(target), false);
+});
+
+Deno.test("a trial that nobody ends is over after ten minutes", () => {
+  const { clock, health, fail } = start();
+  fail(5);
+  clock.advance(30_000);
+  health.asked(target);
+  clock.advance(10 * 60_000 - 1);
+  assert.equal(health.isCooling(target), true);
+  clock.advance(1);
+  assert.equal(health.isCooling(target), false);
+});
+
+Deno.test("a vendor is down from when a target cools until ten minutes after, or an answer", () => {
+  const { clock, health, fail } = start();
+  fail(4);
+  health.failed(other);
+  assert.deepEqual(health.downVendors, []);
+  fail(1);
+  assert.deepEqual(health.downVendors, ["vendor-b"]);
+  clock.advance(30_000 + 10 * 60_000 - 1);
+  assert.deepEqual(health.downVendors, ["vendor-b"]);
+  clock.advance(1);
+  assert.deepEqual(health.downVendors, []);
+  fail(5);
+  health.answered(target);
+  assert.deepEqual(health.downVendors, []);
 });
 
 Deno.test("Retry-After counts where it is longer, up to an hour", () => {

@@ -38,7 +38,8 @@ async function setUp(database: Database) {
 eachDatabase(
   "a key comes back with every field as it was given, and with its account",
   async (database) => {
-    const { keys, account } = await setUp(database);
+    const { keys, account: first, other: account } = await setUp(database);
+    await keys.insert(newKey(first.id, "another"));
     const full = newKey(account.id, "full", {
       scopes: ["chat", "vendor-b"],
       models: ["vendor-b/gpt-4.1", 'odd,"name"'],
@@ -55,6 +56,7 @@ eachDatabase(
       assert.ok(stored.createdAt instanceof Date);
       assert.deepEqual(stored, { ...rest, createdAt: stored.createdAt, revokedAt: null });
       assert.deepEqual(await keys.findByHash(hash), { key: stored, account });
+      assert.deepEqual(await keys.findById(given.id), { key: stored, account });
     }
   },
 );

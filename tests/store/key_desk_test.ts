@@ -50,7 +50,14 @@ async function setUp(database: Database) {
 
 eachDatabase("a key is listed with its environment and last use", async (database) => {
   const { account, other, desk: keyService, keys } = await setUp(database);
-  await keyService.create(newKey(account.id, "a"), { environment: "staging" });
+  for (const [id, name] of [["ben", "Ben"], ["ann", "Ann"]] as const) {
+    await database.query(
+      `insert into people (id, issuer, subject, name, created_at, signed_in_at)
+       values ($1, 'idp', $1, $2, $3, $3)`,
+      [id, name, now],
+    );
+  }
+  await keyService.create(newKey(account.id, "a"), { environment: "staging", madeBy: "ann" });
   await keys.insert(newKey(account.id, "b"));
   await keys.insert(newKey(other.id, "c"));
   const usedAt = new Date("2026-11-20T10:00:00Z");
@@ -60,7 +67,9 @@ eachDatabase("a key is listed with its environment and last use", async (databas
   await createAnalyticsStore(database).insert(calls);
   const [b, a, ...more] = await keyService.list(account.id);
   assert.deepEqual([a?.id, a?.environment, a?.lastUsedAt], ["a", "staging", usedAt]);
+  assert.deepEqual(a?.madeBy, { id: "ann", name: "Ann" });
   assert.deepEqual([b?.id, b?.environment, b?.lastUsedAt, more], ["b", "", null, []]);
+  assert.equal(b?.madeBy, null);
   assert.equal(await keyService.find(account.id, "c"), undefined);
 });
 
@@ -87,6 +96,7 @@ eachDatabase("a rotated key ends with the overlap, or when it would anyway", asy
   const [old, next] = await Promise.all(["a", "b"].map((id) => keyService.find(account.id, id)));
   assert.deepEqual([old?.expiresAt, old?.isReplaced], [oldEndsAt, true]);
   assert.deepEqual([next?.environment, next?.replaces], ["production", "a"]);
+  assert.equal(next?.isReplaced, false);
   // Once replaced is enough: a third key would belong to nobody.
   assert.equal(await rotate("a", "c", later), false);
   await keyService.create({ ...newKey(account.id, "short"), expiresAt: oldEndsAt }, {

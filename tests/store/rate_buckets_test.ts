@@ -193,3 +193,29 @@ eachDatabase(
     assert.equal(await one.isShared(account.id), false, "it was not heard for an hour");
   },
 );
+
+eachDatabase("each account has a bucket of its own, by its own limits", async (database) => {
+  const accounts = createAccounts(database);
+  const small = await accounts.create({
+    ...{ name: "small", tier: "free", requestsPerMinute: 30, burst: 40 },
+  });
+  const large = await freeAccount(database);
+  const clock = new FakeClock();
+  const store = createRateBuckets(database, () => clock.now().getTime());
+  const { limiter } = startProcess("p1", store, clock);
+  const other = startProcess("p2", store, clock).limiter;
+  await limiter.take(large);
+  assert.equal(await other.isShared(large.id), true);
+  assert.equal(
+    await other.isShared(small.id),
+    false,
+    "the process holds tokens of another account",
+  );
+  // In turn, so that both rows are written as often.
+  const admitted = { small: 0, large: 1 };
+  for (let call = 0; call < 110; call++) {
+    if ((await limiter.take(small)).admitted) admitted.small++;
+    if ((await limiter.take(large)).admitted) admitted.large++;
+  }
+  assert.deepEqual(admitted, { small: 40, large: 100 });
+});

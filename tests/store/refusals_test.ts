@@ -1,6 +1,6 @@
 /** Refused calls: written in batches, bounded, kept for their time, and no other account's. */
 import assert from "@std/assert";
-import type { RefusedRequest } from "../../src/refusals/refusal.ts";
+import type { RefusalCount, RefusedRequest } from "../../src/refusals/refusal.ts";
 import { createRefusalRecorder } from "../../src/refusals/refusal_recorder.ts";
 import { createRefusalStore } from "../../src/refusals/store/refusals.ts";
 import { createRefusals } from "../../src/refusals/wire.ts";
@@ -37,7 +37,10 @@ eachDatabase(
         model: n === 1 ? undefined : "m".repeat(1000),
       }));
     }
-    recorder.note(refusal(theirs, { requestId: "theirs" }));
+    // Of one hour and one model, under two codes.
+    for (const code of ["invalid_value", "rate_limit_exceeded", "invalid_value"] as const) {
+      recorder.note(refusal(theirs, { requestId: "theirs", code, isCall: true, model: "m" }));
+    }
     await Promise.all([recorder.flush(), recorder.flush()]);
     assert.equal(recorder.waiting, 0);
     const query = { accountId: ours, ...span };
@@ -58,6 +61,14 @@ eachDatabase(
     }
     assert.deepEqual(pages, all.map(({ requestId }) => requestId));
     assert.equal(await store.total(query), 30);
+    const another = { accountId: theirs, ...span };
+    assert.equal(await store.total(another), 3);
+    assert.deepEqual(await store.counts(another, "model", 5), [{ value: "m", refused: 3 }]);
+    assert.deepEqual((await store.steps(another, [span.from])).map(({ refused }) => refused), [3]);
+    const before = { ...another, to: span.from };
+    assert.equal(await store.total(before), 0);
+    assert.deepEqual(await store.counts(before, "model", 5), []);
+    assert.deepEqual(await store.steps(before, [span.from]), []);
     assert.deepEqual(await store.counts(query, "code", 5), [
       { value: "invalid_value", refused: 20 },
       { value: "rate_limit_exceeded", refused: 10 },
@@ -77,7 +88,7 @@ eachDatabase(
     const later = { now: () => new Date(now.getTime() + 10.5 * day), monotonicMs: () => 0 };
     await createRefusals({ database, clock: later, log: silent }).sweepRefusals();
     assert.equal((await store.list({ ...query, limit: 100 })).length, 20);
-    assert.ok((await store.total(query)) <= 21);
+    assert.equal(await store.total(query), 20);
   },
 );
 
@@ -100,6 +111,8 @@ eachDatabase(
       if (n % 5_000 === 0) await assert.rejects(recorder.flush(), /away/);
     }
     assert.ok(recorder.waiting <= 10_000, String(recorder.waiting));
+    // One that has a count of its own, and one that came too late for that.
+    for (const n of [5, 19_999]) recorder.note(refusal(accountId, { model: `made up ${n}` }));
     isAway = false;
     await recorder.flush();
     const query = {
@@ -107,12 +120,55 @@ eachDatabase(
       from: new Date(now.getTime() - day),
       to: new Date(now.getTime() + day),
     };
-    assert.equal(await store.total(query), 20_000);
+    assert.equal(await store.total(query), 20_002);
+    assert.equal(await store.total({ ...query, model: "made up 5" }), 2);
     assert.equal((await store.list({ ...query, limit: 1000 })).length, 500);
     assert.equal((await store.counts(query, "model", 5000)).length, 101);
     nowMs += 10_000;
     for (let n = 0; n < 20; n++) recorder.note(refusal(accountId, { requestId: `later ${n}` }));
     await recorder.flush();
     assert.equal((await store.list({ ...query, limit: 1000 })).length, 510);
+    assert.equal(await store.total(query), 20_022, "counts of one hour add up");
   },
 );
+
+Deno.test("while the store is away memory is bounded, and what is not counted is told", async () => {
+  const added: [readonly RefusedRequest[], readonly RefusalCount[]][] = [];
+  const told: number[] = [];
+  const begun = Promise.withResolvers<void>();
+  let away = Promise.withResolvers<void>();
+  const recorder = createRefusalRecorder({
+    store: {
+      add: async (...batch) => {
+        added.push(batch);
+        begun.resolve();
+        await away.promise;
+      },
+    },
+    clock: { monotonicMs: () => 0 },
+    log: { ...silent, warn: (_message, fields) => void told.push(Number(fields?.calls)) },
+  });
+  for (let account = 0; account < 60; account++) {
+    for (let n = 0; n < 120; n++) recorder.note(refusal(account, { model: `made up ${n}` }));
+  }
+  assert.equal(recorder.waiting, 10_000);
+  const writing = recorder.flush();
+  await begun.promise;
+  for (let n = 0; n < 10; n++) recorder.note(refusal(99));
+  away.reject(new Error("away"));
+  await assert.rejects(writing, /away/);
+  assert.equal(recorder.waiting, 10_000);
+  away = Promise.withResolvers();
+  away.resolve();
+  added.length = 0;
+  await recorder.flush();
+  const [rows, counts] = added[0]!;
+  assert.deepEqual([rows.length, counts.length], [5_000, 5_000]);
+  const counted = counts.reduce((sum, { refused }) => sum + refused, 0);
+  const lost = told.reduce((sum, calls) => sum + calls, 0);
+  assert.equal(counted + lost, 60 * 120 + 10);
+  recorder.note(refusal(1));
+  const before = told.length;
+  await recorder.flush();
+  assert.equal(told.length, before, "each is told once");
+});

@@ -98,3 +98,49 @@ eachDatabase("a session looks at accounts of its person only", async (database) 
   assert.equal(switched?.accounts.length, 2);
   assert.equal((await people.list(other.id)).length, 1);
 });
+
+eachDatabase("what becomes of one person's sessions leaves another's as they are", async (
+  database,
+) => {
+  const { account, other, clock, sessions, start, people } = await setUp(database);
+  await database.query(
+    `insert into people (id, issuer, subject, name, created_at, signed_in_at)
+     values ('ben', 'i', 'ben', 'Ben', now(), now())`,
+  );
+  await database.query(
+    "insert into memberships values ($1, 'ben', 'viewer', now()), ($2, 'ben', 'member', now())",
+    [account.id, other.id],
+  );
+  const shown = async (token: string) => {
+    const found = await sessions.find(token, clock.now());
+    return found && [found.person.name, found.account.name, found.role, found.seesPayloads];
+  };
+  await start("ann's");
+  const ben = { tokenHash: "ben's", personId: "ben", accountId: account.id, now: clock.now() };
+  await sessions.start(ben, undefined);
+  assert.deepEqual(await shown("ann's"), ["Ann", "ours", "member", true]);
+  assert.deepEqual(await shown("ben's"), ["Ben", "ours", "viewer", false]);
+  assert.equal(await sessions.switchAccount("ann's", other.id), false, "only ben belongs there");
+  assert.equal(await sessions.switchAccount("ben's", other.id), true);
+  assert.deepEqual(await shown("ann's"), ["Ann", "ours", "member", true]);
+  assert.deepEqual(await shown("ben's"), ["Ben", "other", "member", true]);
+  await start("ann's other");
+  assert.equal(await sessions.endAll("ann"), 2);
+  // What one is used for keeps no other from its end.
+  await start("ann's");
+  clock.advance(sessionIdleMs - 1);
+  assert.deepEqual(await shown("ann's"), ["Ann", "ours", "member", true]);
+  clock.advance(1);
+  assert.equal(await shown("ben's"), undefined);
+  assert.deepEqual(await shown("ann's"), ["Ann", "ours", "member", true]);
+  // Of viewers only those whom an owner lets see payloads, which ends with their role.
+  const change = (role: "member" | "viewer", payloads?: boolean) =>
+    people.changeRole(account.id, "ann", role, undefined, payloads);
+  await change("viewer", true);
+  assert.deepEqual(await shown("ann's"), ["Ann", "ours", "viewer", true]);
+  await change("viewer");
+  assert.deepEqual(await shown("ann's"), ["Ann", "ours", "viewer", false]);
+  await change("member", true);
+  const rows = await database.query("select from memberships where payloads");
+  assert.deepEqual(rows, []);
+});

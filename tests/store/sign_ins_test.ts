@@ -55,7 +55,11 @@ async function setUp(database: Database) {
 }
 
 eachDatabase("the claim link makes one owner, once, and no other is offered", async (database) => {
-  const { first, clock, signIns, people, admit } = await setUp(database);
+  const { first, second, clock, signIns, people, admit, invite } = await setUp(database);
+  // Neither another account's owner nor a member is the first account's owner.
+  await invite(second.id, "zoe@example.com", "owner", "zoe");
+  await admit(identity("zoe"));
+  await admit(identity("mel"), {}, ["example.com"]);
   assert.equal(await signIns.hasOwner(), false);
   assert.equal(await signIns.offerClaim("one", clock.now()), true);
   assert.equal(await signIns.offerClaim("two", clock.now()), true);
@@ -68,13 +72,19 @@ eachDatabase("the claim link makes one owner, once, and no other is offered", as
   assert.equal(await signIns.hasOwner(), true);
   assert.equal(await signIns.offerClaim("three", clock.now()), false);
   const list = await people.list(first.id);
-  assert.deepEqual(list.map(({ role }) => role), ["owner"]);
+  assert.deepEqual(list.map(({ role }) => role), ["member", "owner"]);
 });
 
 eachDatabase("a claim link ends with its time", async (database) => {
   const { clock, signIns, admit } = await setUp(database);
   await signIns.offerClaim("one", clock.now());
-  clock.advance(claimMs);
+  const offer = (claimHash: string) =>
+    signIns.offer({ claimHash, invitationHash: null }, clock.now());
+  assert.equal(await offer("guess"), undefined);
+  clock.advance(claimMs - 1);
+  assert.equal((await offer("one"))?.role, "owner");
+  clock.advance(1);
+  assert.equal(await offer("one"), undefined);
   assert.deepEqual(await admit(identity("ann"), { claim: "one" }), { kind: "claim_void" });
 });
 
@@ -135,7 +145,7 @@ eachDatabase(
 );
 
 eachDatabase("an invitation works once, in its time, for its address", async (database) => {
-  const { first, second, clock, people, admit, invite } = await setUp(database);
+  const { first, second, clock, signIns, people, admit, invite } = await setUp(database);
   await invite(second.id, "ann@example.com", "viewer", "link");
   assert.deepEqual(await admit(identity("eve"), { invitation: "link" }), { kind: "other_address" });
   const ann = await admit(identity("ann"), { invitation: "link" });
@@ -152,6 +162,8 @@ eachDatabase("an invitation works once, in its time, for its address", async (da
   assert.equal((await admit(identity("cat", null), { invitation: "cat's" })).kind, "admitted");
   await invite(first.id, "dan@example.com", "member", "dan's");
   clock.advance(1000);
+  const dans = { claimHash: null, invitationHash: "dan's" };
+  assert.equal(await signIns.offer(dans, clock.now()), undefined);
   assert.deepEqual(await admit(identity("dan")), { kind: "stranger" });
   assert.deepEqual(await admit(identity("dan"), { invitation: "dan's" }), {
     kind: "invitation_void",
@@ -166,8 +178,11 @@ eachDatabase("who was removed is a stranger again", async (database) => {
   const ben = personOf(await admit(identity("ben")));
   assert.equal((await admit(identity("ben"))).kind, "admitted");
   const removed = await people.remove(first.id, ben);
-  assert.ok(typeof removed === "object" && removed.email === "ben@example.com");
+  const about = { id: ben, email: "ben@example.com", name: "ben" };
+  assert.deepEqual(removed, { ...about, revokedKeyIds: [] });
   assert.deepEqual(await admit(identity("ben")), { kind: "stranger" });
+  const kept = await database.query("select name from people");
+  assert.deepEqual(kept.map(({ name }) => name), ["ann"], "nothing but a hash is kept of him");
   // The last owner stays, in the role of one.
   assert.equal(await people.remove(first.id, ann), "last_owner");
   assert.equal(await people.changeRole(first.id, ann, "viewer"), "last_owner");
@@ -256,6 +271,14 @@ eachDatabase("who has not agreed joins nothing, and every link still works", asy
   for (const { id } of [first, second]) assert.deepEqual(await people.list(id), []);
   const links = { claimHash: null, invitationHash: "link" };
   const offer = { accountName: "second", role: "member" } as const;
+  await invite(first.id, "cat@example.com", "owner", "cat's");
+  const catsLinks = { claimHash: null, invitationHash: "cat's" };
+  const catsOffer = { accountName: "first", role: "owner" } as const;
+  assert.deepEqual(await signIns.offer(catsLinks, clock.now()), catsOffer);
+  assert.equal(
+    await signIns.offer({ claimHash: null, invitationHash: "guess" }, clock.now()),
+    undefined,
+  );
   assert.deepEqual(await signIns.offer(links, clock.now()), offer);
   assert.equal((await admit(identity("ann"), { invitation: "link" })).kind, "admitted");
   assert.equal((await admit(identity("bob"), { claim: "claim" })).kind, "admitted");

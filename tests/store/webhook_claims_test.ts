@@ -92,3 +92,36 @@ onPostgres("a webhook is removed while an attempt to send to it ends", async (da
   assert.equal((removed as { id: string }).id, hook);
   assert.deepEqual(await database.query("select from webhook_deliveries"), []);
 });
+
+eachDatabase("what was sent is remembered for a day after its last, and what waits stays", async (
+  database,
+) => {
+  const hook = await addHook(database);
+  const deliveries = createDeliveries(database, { sealer, workerId: "one/1" });
+  await database.query(
+    `insert into webhook_deliveries
+       (id, webhook_id, event_key, type, data, at, next_at, ends_at)
+     select 'm' || n, $1, 'k' || n, 'export.ready', '{}', $2, $2, $3 from generate_series(1, 2) n`,
+    [hook, noon, hoursLater(24)],
+  );
+  const claimed = await deliveries.claim(noon, []);
+  await deliveries.finish(claimed!, { kind: "sent", at: noon });
+  const next = await deliveries.claim(noon, []);
+  assert.notEqual(next!.id, claimed!.id);
+  await deliveries.finish(next!, {
+    ...{ kind: "failed", at: noon, reason: "away", nextAt: hoursLater(1) },
+  });
+  assert.equal(await deliveries.claim(noon, []), undefined, "neither again before its time");
+  const statesAfter = async (hours: number) => {
+    await deliveries.sweep(hoursLater(hours));
+    const rows = await database.query("select state from webhook_deliveries order by state");
+    return rows.map(({ state }) => state);
+  };
+  // So that its key doesn't come again.
+  assert.deepEqual(await statesAfter(48), ["sent", "waiting"]);
+  assert.deepEqual(await statesAfter(49), ["waiting"]);
+});
+
+function hoursLater(hours: number): Date {
+  return new Date(noon.getTime() + hours * 3_600_000);
+}

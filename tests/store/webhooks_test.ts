@@ -130,7 +130,7 @@ eachDatabase(
     const other = await newAccount(database, "other");
     const one = processOf(database);
     const all = await one.add(first);
-    await one.add(first, ["export.ready"]);
+    const exports = await one.add(first, ["export.ready"]);
     // Another account hears nothing of it, whatever it wants.
     await one.add(other);
     await one.add(other, ["vendor.down"]);
@@ -151,6 +151,12 @@ eachDatabase(
     assert.equal(await one.webhooks.test("none"), false);
     await one.send();
     assert.deepEqual(one.types(), ["deletion.done", "webhook.test"]);
+    assert.equal(await one.webhooks.test(exports.id), true);
+    assert.deepEqual(
+      (await one.webhooks.list(first)).map(({ waiting }) => waiting),
+      [0, 1],
+      "a test is for this hook alone, whatever it wants",
+    );
     const [shown] = await one.webhooks.list(first);
     assert.deepEqual([shown!.waiting, shown!.lost, shown!.lastError], [0, 0n, null]);
     // Another body or another secret doesn't pass.
@@ -489,8 +495,12 @@ eachDatabase(
       });
     await createRecords(database).insert([unpriced("new"), unpriced("new"), unpriced("newer")]);
     await createRecords(database).insert([unpriced("new")]);
+    await createRecords(database).insert(["nul \u0000", "half \ud83d"].map(unpriced));
     await one.send();
-    assert.deepEqual(one.received.map(({ data }) => data.model).sort(), ["new", "newer"]);
+    assert.deepEqual(
+      one.received.map(({ data }) => data.model).sort(),
+      ["half \ud83d", "new", "newer", "nul \u0000"],
+    );
     const secret = one.state.secrets.values().next().value!;
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
     const stored = async () =>
@@ -548,6 +558,10 @@ eachDatabase(
     await enqueueEvents(database, [
       { accountId, key: "export x", type: "export.ready", data: { request_id: "x" }, at: noon },
     ]);
+    // What waits already is not lost.
+    await enqueueEvents(database, [
+      { accountId, key: "1", type: "export.ready", data: {}, at: noon },
+    ], hook!.id);
     assert.deepEqual(
       (await one.webhooks.list()).slice(0, 2).map(({ waiting, lost }) => [waiting, lost]),
       [
@@ -555,6 +569,15 @@ eachDatabase(
         [1, 0n],
       ],
     );
+    // What was sent takes no room.
+    await database.query("update webhook_deliveries set state = 'sent' where webhook_id = $1", [
+      hook!.id,
+    ]);
+    await enqueueEvents(database, [
+      { accountId, key: "export y", type: "export.ready", data: {}, at: noon },
+    ], hook!.id);
+    const [first] = await one.webhooks.list();
+    assert.deepEqual([first!.waiting, first!.lost], [1, 1n]);
     assert.equal(await one.webhooks.remove(hook!.id, commandLine, accountId + 1), false);
     assert.equal(await one.webhooks.remove(hook!.id, commandLine), true);
     const [left] = await database.query("select count(*)::int as n from webhook_deliveries", []);

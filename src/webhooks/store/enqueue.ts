@@ -1,4 +1,5 @@
 import type { Queryable } from "../../database/database.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 import { giveUpMs, type WebhookEvent, webhookLimits } from "../webhook.ts";
 
 /**
@@ -14,7 +15,9 @@ export async function enqueueEvents(
 ): Promise<void> {
   if (events.length === 0) return;
   const rows = events.map(({ accountId, key, type, data, at }) => ({
-    ...{ account_id: accountId === "first" ? null : accountId, event_key: key, type },
+    ...{ account_id: accountId === "first" ? null : accountId, type },
+    // It may name a model, which holds whatever characters its caller chose.
+    event_key: sanitizeText(key),
     ...{ data: JSON.stringify(data), at: at.toISOString() },
     ends_at: new Date(at.getTime() + giveUpMs).toISOString(),
   }));
