@@ -162,7 +162,7 @@ Deno.test("a process that ends while it erases for age leaves the scrub due", as
   await assert.rejects(ending.erasePayloads(limit), /killed/);
   // The next run finds nothing to erase.
   await createRetention(database, store).erasePayloads(limit);
-  const scrub = createVacuum([database]);
+  const scrub = createVacuum(database, store);
   assert.ok(await scrub.due());
   const { rewritten } = await scrub.scrub("erased");
   assert.ok(rewritten.includes("interaction_payloads_2026_11"), rewritten.join());
