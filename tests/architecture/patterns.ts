@@ -57,7 +57,7 @@ function objection(source: string, flags: string): string | null {
 }
 
 /** The long rounds ask the checker about every pattern. */
-const asksAgain = Deno.env.get("PATTERNS") === "all";
+export const asksAgain = Deno.env.get("PATTERNS") === "all";
 
 /** Nothing in it repeats without an end: its time at one place has a bound. */
 function isBounded(source: string): boolean {
