@@ -44,14 +44,8 @@ import {
 
 /** Returns the contracts of a vendor's family, one of the seven or one that an operator defined. */
 export function familyContracts(family: VendorFamily) {
-  const ofDialects = {
-    chat: family.dialects.includes("chat") ? chatContract(family) : undefined,
-    responses: family.dialects.includes("responses") ? responsesContracts(family) : undefined,
-    messages: family.dialects.includes("messages") ? messagesContracts(family) : undefined,
-    generate: family.dialects.includes("generate") ? generateContracts(family) : undefined,
-  } satisfies Record<DialectName, unknown>;
   return {
-    ...ofDialects,
+    ...familyDialects(family),
     ...familyOperations(family),
     models: familyModels(family),
     model: familyModel(family),
@@ -59,18 +53,30 @@ export function familyContracts(family: VendorFamily) {
   };
 }
 
+/** Of a family's contracts those of its dialects: a start makes no other twice. */
+export function familyDialects(family: VendorFamily) {
+  const has = (dialect: DialectName) => family.dialects.includes(dialect);
+  return {
+    chat: has("chat") ? chatContract(family) : undefined,
+    responses: has("responses") ? responsesContracts(family) : undefined,
+    messages: has("messages") ? messagesContracts(family) : undefined,
+    generate: has("generate") ? generateContracts(family) : undefined,
+  } satisfies Record<DialectName, unknown>;
+}
+
 export function familyOperations(family: VendorFamily) {
   const has = (kind: OperationKind) => family.operations.includes(kind);
-  const methods = methodContracts(family);
+  const hasMethods = has("predict") || has("embedContent") || has("batchEmbedContents");
+  const methods = hasMethods ? methodContracts(family) : undefined;
   return {
     imageGenerations: has("imageGenerations") ? familyImages(family) : undefined,
     imageEdits: has("imageEdits") ? familyImageEdits(family) : undefined,
     speech: has("speech") ? familySpeech(family) : undefined,
     transcriptions: has("transcriptions") ? familyTranscriptions(family) : undefined,
     embeddings: has("embeddings") ? embeddingsContract(family) : undefined,
-    predict: has("predict") ? methods.predict : undefined,
-    embedContent: has("embedContent") ? methods.embedContent : undefined,
-    batchEmbedContents: has("batchEmbedContents") ? methods.batchEmbedContents : undefined,
+    predict: has("predict") ? methods?.predict : undefined,
+    embedContent: has("embedContent") ? methods?.embedContent : undefined,
+    batchEmbedContents: has("batchEmbedContents") ? methods?.batchEmbedContents : undefined,
   };
 }
 

@@ -180,10 +180,20 @@ function callContracts(prefix: PathPrefix) {
   };
 }
 
+const params = z.object({
+  response_id: z.string().min(1).describe("`id` of a response that was stored."),
+});
+
+const getQuery = z.object({
+  stream: z.enum(["true", "false"]).optional().describe(
+    "Events of a stored response can't be had again: `true` is refused.",
+  ),
+  include: z.array(z.string()).max(mostOf.others).optional().describe(
+    "Parts that the response must have. It has those that its own request named in `include`; it is refused where others are missing. Default: none.",
+  ),
+});
+
 function storedContracts(prefix: PathPrefix) {
-  const params = z.object({
-    response_id: z.string().min(1).describe("`id` of a response that was stored."),
-  });
   return {
     get: defineContract({
       ...at(prefix, "/{response_id}", "getResponse"),
@@ -192,14 +202,7 @@ function storedContracts(prefix: PathPrefix) {
       description:
         "Of a background response, where it is: `queued`, `in_progress`, or how it ended.",
       params,
-      query: z.object({
-        stream: z.enum(["true", "false"]).optional().describe(
-          "Events of a stored response can't be had again: `true` is refused.",
-        ),
-        include: z.array(z.string()).max(mostOf.others).optional().describe(
-          "Parts that the response must have. It has those that its own request named in `include`; it is refused where others are missing. Default: none.",
-        ),
-      }),
+      query: getQuery,
       answer: responseObject,
       errors: ["unsupported_parameter", "response_not_found"],
     }),

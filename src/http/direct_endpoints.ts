@@ -17,7 +17,8 @@ export class DirectEndpoints {
 
   /** `pattern`: as the router has it. */
   add(method: string, pattern: string, endpoint: Endpoint): void {
-    const [, prefix, param = "", name] = modelMethod.exec(pattern) ?? [];
+    // A start adds hundreds, of which few are methods.
+    const [, prefix, param = "", name] = (pattern.endsWith("}") && modelMethod.exec(pattern)) || [];
     if (prefix !== undefined) {
       this.#methods.set(`${method} ${prefix} ${name}`, { endpoint, param });
     } else if (!/[:*]/.test(pattern)) {

@@ -80,10 +80,13 @@ async function findPort(config: Config, variable: string, wanted: number): Promi
 export async function openListeners(
   config: Config,
   onAlive: () => void,
-  sharers = 1,
+  { sharers, mostByDescriptors: find = connectionsByDescriptors }: {
+    sharers: number;
+    mostByDescriptors?: typeof connectionsByDescriptors | undefined;
+  },
 ): Promise<Listeners> {
   const opened = Promise.withResolvers<Handle>();
-  const mostByDescriptors = connectionsByDescriptors(() => Deno.openSync(config.dataDir));
+  const mostByDescriptors = find(() => Deno.openSync(config.dataDir));
   const few = { sharers, ...(mostByDescriptors === undefined ? {} : { mostByDescriptors }) };
   const socketsOpened = Promise.withResolvers<SocketHandler>();
   const sockets: SocketHandler = {

@@ -10,6 +10,7 @@ import type { Secret } from "../base/secret.ts";
 import { ensureFirstAccount } from "../people/store/first_start.ts";
 import { claimDataDir } from "../database/data_dir.ts";
 import { createFrontDoor } from "../http/front_door.ts";
+import type { connectionsByDescriptors } from "../listener/descriptors.ts";
 import { createApp, createServiceErrorDialect } from "./app.ts";
 import { createServices, type Services } from "./application.ts";
 import { type Config, isLoopback } from "./config.ts";
@@ -70,6 +71,8 @@ export interface ServerOptions {
   onFirstStart?: OnFirstStart | undefined;
   /** By default the server starts a thread of its own. */
   writerThreads?: WriterThreads;
+  /** By default each server finds it by itself, as `connectionsByDescriptors` does. */
+  mostByDescriptors?: typeof connectionsByDescriptors;
 }
 
 /**
@@ -81,7 +84,7 @@ export interface ServerOptions {
 export async function startServer(
   wholeConfig: Config,
   print: (line: string) => void,
-  { lines = stdoutLines(), worker, onFirstStart, writerThreads }: ServerOptions = {},
+  { lines = stdoutLines(), worker, onFirstStart, ...options }: ServerOptions = {},
 ): Promise<Server> {
   const { seat, siblings } = worker ? { ...worker, siblings: worker.parent } : alone;
   const config = shareOf(wholeConfig, seat);
@@ -93,7 +96,8 @@ export async function startServer(
   const heartbeat: Pick<Supervisor, "alive"> = { alive: () => {} };
   const ports = starting.use(new AsyncDisposableStack());
   const openPorts = async () => {
-    const opened = await openListeners(config, () => heartbeat.alive(), seat.count);
+    const sharing = { ...options, sharers: seat.count };
+    const opened = await openListeners(config, () => heartbeat.alive(), sharing);
     ports.defer(() => opened.abort());
     return opened;
   };
@@ -105,7 +109,7 @@ export async function startServer(
   const answering = starting.use(new AsyncDisposableStack());
   const { logFormat } = config;
   const log = createProgramLog((line) => lines.write(line), systemClock.now, { logFormat, seat });
-  const opened = await openStores(config, starting, { log, seat, writerThreads });
+  const opened = await openStores(config, starting, { log, seat, ...options });
   const services = createServices(config, opened, version, lines, starting, { seat, siblings });
   worker?.parent.answers(services.answerWorkers);
   await services.start();

@@ -57,7 +57,7 @@ function objection(source: string, flags: string): string | null {
 }
 
 /** The long rounds ask the checker about every pattern. */
-const asksAgain = Deno.env.get("PATTERNS") === "all";
+export const asksAgain = Deno.env.get("PATTERNS") === "all";
 
 /** Nothing in it repeats without an end: its time at one place has a bound. */
 function isBounded(source: string): boolean {
@@ -110,7 +110,6 @@ const judgedBefore: ReadonlySet<string> = new Set([
   String.raw`/\bgsk_[0-9A-Za-z_*-]{6,}/g`,
   String.raw`/\bdmt_[0-9A-Za-z]+(?:;[^\s"',}]+)?/g`,
   String.raw`/\bAIza[0-9A-Za-z_*-]{6,}/g`,
-  String.raw`/^(?:openai\/)?(?:gpt-[34]|chatgpt-|gpt-[\d.]+-chat)/`,
   String.raw`/^\/\/\/ (APP|FLOW|COHORT) (.*)$/s`,
   String.raw`/\beyJ[0-9A-Za-z_.-]{8,}/g`,
   String.raw`/\bsk-[0-9A-Za-z_*.-]{6,}/g`,
@@ -129,7 +128,6 @@ const judgedBefore: ReadonlySet<string> = new Set([
   String.raw`/^data:([^,]*?);base64,/i`,
   String.raw`/^data:[^,]*;base64,(.*)$/s`,
   String.raw`/^\/dashboard(\/[\w\-./~%]*)?(\?[\w\-./~%=&:+]*)?$/`,
-  String.raw`/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/`,
   String.raw`/^(data:|https?:\/\/)\S*$/`,
   String.raw`/^graders(?:\[(\d+)\])?(?:\.(\w+))?/`,
   String.raw`/^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/`,
@@ -150,4 +148,34 @@ const judgedBefore: ReadonlySet<string> = new Set([
   String.raw`/^[^?]*\/responses(?:\?|$)/`,
   String.raw`/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i`,
   String.raw`/^\/chat(\/v1(?:beta)?\/.*)$/s`,
+  String.raw`/^you have reached your specified (?:\w+ )?api usage limits/i`,
+  String.raw`/^(?:openai\/|ft:)?(?:gpt-[34]|chatgpt-|gpt-[\d.]+-chat)/`,
+  String.raw`/^(\d{4}-\d\d-\d\d)T.*(?:Z|[+-]\d\d:\d\d)$/i`,
+  String.raw`/:[a-zA-Z]+$|^(\/chat)?\/v1beta\//`,
+  String.raw`/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/`,
+  String.raw`/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/i`,
+  String.raw`/^(.*\/)?dall-e-/`,
+  String.raw`/^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/`,
+  String.raw`/^((\/(?:[^/:]+\/)?v\w+\/)[^:].*):(\w+)$/s`,
+  String.raw`/^([^/]+)\/models\//`,
+  String.raw`/^((?:\/[^/:*{]+){1,2}\/):\w+\{[^{}]*:(\w+)\}$/`,
+  String.raw`/^(\d+)-(\d+)-(\d+)(T.*)?$/`,
+  String.raw`/^\s*https?:/i`,
+  String.raw`/^(\d{4})_(\w+)\.sql$/`,
+  String.raw`/\s+/g`,
+  String.raw`/^[\w.-]+(:\d+)?$|^\[[\da-fA-F:.]+\](:\d+)?$/`,
+  String.raw`/^\d+:(\d+):([\d,]*)@(.+)$/`,
+  String.raw`/^(-?)(\d+)(?:\.(\d{1,9}))?$/`,
+  String.raw`/^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/`,
+  String.raw`/^(\w+)(?:\[(\d+)\])?/`,
+  String.raw`/^(\S{24})_([\w-]+)$/`,
+  String.raw`/^audio\/[\w.+-]+$/`,
+  String.raw`/^image\/[\w.+-]+$/`,
+  String.raw`/(\p{M}{30})\p{M}+/gu`,
+  String.raw`/^\s*\d+(\.\d+)?\s*$/`,
+  String.raw`/:[a-z]+[A-Z]\w*$/`,
+  String.raw`/^(\d+(?:\.\d+)?)s$/`,
+  String.raw`/^(v\d\w*|api)$/`,
+  String.raw`/^\[(.*)\](:\d{1,5})?$/`,
+  String.raw`/^\d+$/`,
 ]);

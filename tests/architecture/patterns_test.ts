@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { findingsOf } from "./checks.ts";
-import { patterns } from "./patterns.ts";
+import { asksAgain, patterns } from "./patterns.ts";
 
 function verdict(text: string, path = "src/a.ts"): string | null {
   return findingsOf(new Map([[path, text]]), patterns())[0]?.message ?? null;
@@ -11,7 +11,8 @@ Deno.test("patterns that try a run from each of its places are found", () => {
     "text.replace(/=+$/, '');",
     'const slashes = /\\\\*"$/.exec(text);',
     "/^\\s*```(?:\\w+)?\\s*\\n([^]*?)\\n?```\\s*$/.test(text);",
-    "/\\beyJ[0-9A-Za-z_-]{8,}(?:\\.[0-9A-Za-z_-]+){1,4}/g.test(text);",
+    // Two thirds of this file's time.
+    ...asksAgain ? ["/\\beyJ[0-9A-Za-z_-]{8,}(?:\\.[0-9A-Za-z_-]+){1,4}/g.test(text);"] : [],
     "/^bytes\\s*=\\s*(\\d*)\\s*-\\s*(\\d*)\\s*$/i.test(text);",
     "/(a+)+$/.test(text);",
     'new RegExp("=+$");',

@@ -1,6 +1,7 @@
 /** A standard output that nobody reads stops no call (interface.md §9). */
 import assert from "@std/assert";
-import settings from "../../deno.json" with { type: "json" };
+import { ensureMigrated } from "../support/new_database.ts";
+import { commandOf } from "../support/process.ts";
 import { within } from "../support/within.ts";
 
 const root = new URL("../..", import.meta.url).pathname;
@@ -9,11 +10,12 @@ const calls = Number(Deno.env.get("UNREAD_CALLS") ?? 4000);
 
 Deno.test("thousands of calls go on while nobody reads the log, and the lost lines are counted", async () => {
   const dataDir = await Deno.makeTempDir({ prefix: "unread-output-" });
-  const words = settings.tasks.start.split(" ");
+  await ensureMigrated(dataDir);
+  const start = commandOf({}, Deno.env.get("TEST_BUNDLE"));
   const child = new Deno.Command(Deno.execPath(), {
-    args: words.slice(words.indexOf("deno") + 1),
+    args: start.args,
     cwd: root,
-    env: { PORT: "0", DATA_DIR: dataDir, LOG_FORMAT: "json" },
+    env: { ...start.env, PORT: "0", DATA_DIR: dataDir, LOG_FORMAT: "json" },
     stdin: "null",
     stdout: "piped",
     stderr: "null",

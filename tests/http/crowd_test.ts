@@ -1,8 +1,7 @@
 /** A crowd of silent connections, more than this process may have descriptors. */
 import assert from "@std/assert";
-import settings from "../../deno.json" with { type: "json" };
 import { startEchoVendor } from "../support/echo_vendor.ts";
-import { type ServiceProcess, startService } from "../support/process.ts";
+import { commandOf, type ServiceProcess, startService } from "../support/process.ts";
 
 /** The first is found out by a start, the second is learned when it is met. */
 const descriptorLimits = [256, 2300];
@@ -10,12 +9,13 @@ const descriptorLimits = [256, 2300];
 for (const descriptors of descriptorLimits) {
   Deno.test(`a crowd beyond ${descriptors} descriptors: callers go on, and it answers when they left`, async () => {
     await using vendor = await startEchoVendor();
-    const start = settings.tasks.start.replace("deno run", `exec '${Deno.execPath()}' run`);
+    const start = commandOf({}, Deno.env.get("TEST_BUNDLE"));
     await using service = await startService({
       executable: "/bin/sh",
       migrates: false,
-      args: ["-c", `ulimit -n ${descriptors}; ${start}`],
+      args: ["-c", `ulimit -n ${descriptors}; exec "$0" "$@"`, Deno.execPath(), ...start.args],
       env: {
+        ...start.env,
         VENDOR_F_BASE_URL: `${vendor.url}/v1`,
         JOURNAL_SYNC: "interval",
         CONNECTIONS_PER_PEER_MAX: "100000",

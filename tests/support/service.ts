@@ -2,6 +2,7 @@ import { type Client, createClient } from "../../contracts/client.ts";
 import { contracts } from "../../contracts/mod.ts";
 import { callControl } from "../../src/admin/control.ts";
 import type { CommandResult } from "../../src/admin/command.ts";
+import { connectionsByDescriptors } from "../../src/listener/descriptors.ts";
 import { parseConfig } from "../../src/main/config.ts";
 import { type OnFirstStart, startServer } from "../../src/main/serve.ts";
 import { LABELS, type Simulators, startSimulators } from "../../demo/simulators.ts";
@@ -16,6 +17,12 @@ export type Row = Readonly<Record<string, unknown>>;
 
 /** Shared by all services of this process. */
 const writerThreads = reuseWriterThreads();
+
+let found: { most: number | undefined } | undefined;
+
+/** The limit is the process's: two thousand files opened tell its first service, and all others. */
+const mostByDescriptors: typeof connectionsByDescriptors = (open) =>
+  (found ??= { most: connectionsByDescriptors(open) }).most;
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -92,6 +99,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       lines: { write: (line) => log.push(line), flush() {} },
       onFirstStart: options.onFirstStart,
       writerThreads,
+      mostByDescriptors,
     },
   ).catch(async (thrown) => {
     await removeData();

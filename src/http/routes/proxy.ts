@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Contract } from "../../../contracts/kernel/contract.ts";
-import { contracts, familyContracts } from "../../../contracts/mod.ts";
+import { contracts, familyDialects } from "../../../contracts/mod.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { CountRequest } from "../../relay/count_tokens.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
@@ -34,11 +34,11 @@ export function proxyRoutes(app: Endpoints, deps: ProxyDeps): void {
     generate: contracts.unifiedGenerate,
   });
   for (const vendor of deps.registry.all) {
-    mountFamily(app, deps, vendor, familyContracts(vendor.family));
+    mountFamily(app, deps, vendor, familyDialects(vendor.family));
   }
 }
 
-type FamilyContracts = Pick<ReturnType<typeof familyContracts>, DialectName>;
+type FamilyContracts = ReturnType<typeof familyDialects>;
 
 /** `vendor` is undefined in the unified family, where the model's name selects it. */
 function mountFamily(
