@@ -5,7 +5,7 @@ import { workerDirs } from "../database/data_dir.ts";
 import { openAnalytics } from "../database/open.ts";
 import { createVacuum } from "../erasure/store/vacuum.ts";
 
-/** The scrub of databases whose server isn't running here. */
+/** Scrubs the databases from this process, where no server runs on the data directory. */
 export async function vacuumHere(config: {
   dataDir: string;
   databaseUrl: Secret | undefined;
