@@ -48,7 +48,7 @@ export type Values = Readonly<
   Record<string, string | boolean | (string | boolean)[] | undefined>
 >;
 
-/** A command's syntax and help, for parsing, for `--help` and for the test that help is complete. */
+/** A command's syntax and help, for parsing, `--help` and the test that the help is complete. */
 export interface CommandForm {
   usage: string;
   /** What it does, in one sentence. */

@@ -137,8 +137,8 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
 };
 
 /**
- * Runs one command. `argv` are the arguments after `admin`; `input` is the text from standard input,
- * for a command that `readsInput`. Never throws: failures are results.
+ * Runs one command. `argv` are the arguments after `admin`; `input` is the text from standard
+ * input, for a command that `readsInput`. Never throws: failures are results.
  */
 export function runCommand(
   deps: AdminDeps,

@@ -7,9 +7,9 @@ import { type ExportDeps, type ExportEvent, runExport } from "./export_command.t
 import { decodeFrames, encodeFrames } from "./export_frames.ts";
 
 /**
- * The file by which the operator's command line reaches a server that owns the embedded database. It
- * holds the address of the server's control listener on loopback and the token for it, and only the
- * owner of the data directory can read it.
+ * The file by which the operator's command line reaches a server that owns the embedded database.
+ * It holds the address of the server's control listener on loopback and the token for it, and only
+ * the owner of the data directory can read it.
  */
 const controlFile = "control.json";
 
@@ -24,7 +24,7 @@ interface Control {
   token: string;
 }
 
-/** Opens the control listener and writes its file; `close` removes the file and ends the listener. */
+/** Opens the control listener and writes its file; `close` ends both. */
 export async function serveControl(
   dataDir: string,
   deps: AdminDeps & ExportDeps,

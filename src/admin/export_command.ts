@@ -60,7 +60,7 @@ export function readExportOptions(argv: readonly string[]): Values {
   return parseCommand("export", exportForm, argv).values;
 }
 
-/** Runs an export, reading rows only as its events are pulled. `withTotal` counts the rows first. */
+/** Runs an export; rows are read only as its events are pulled. `withTotal` counts them first. */
 export async function* runExport(
   deps: ExportDeps,
   argv: readonly string[],
