@@ -18,8 +18,8 @@ import type { PriceCommandDeps } from "./price_commands_deps.ts";
 const comparedDays = 30;
 
 /**
- * `prices check`: lists models of vendors without a price in the table, differences between the
- * table and the public package, and costs that vendors reported beside those by their price lists.
+ * `prices check`: lists vendors' models that have no price in the table, and differences between
+ * the table and the public package; compares costs that vendors reported with their list prices.
  * Findings aren't a failure: exit code 0 means that the check was made; `summary` counts findings.
  */
 export async function checkPrices(deps: PriceCommandDeps, values: Values): Promise<CommandResult> {

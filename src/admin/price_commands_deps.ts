@@ -13,7 +13,7 @@ export interface PriceCommandDeps {
   /** Gets an entry when calls are priced again. */
   audit: Pick<AuditLog, "record">;
   clock: Clock;
-  /** Reads the prices from their files anew: a running server has those of its start. */
+  /** Reads the price files as they are now: a running server uses the prices of its start. */
   openPrices: () => PriceCommands | Promise<PriceCommands>;
   priceVersions: PriceVersionStore;
   flushRecords: FlushRecords;

@@ -110,7 +110,7 @@ async function readAtOnce(
   }
 }
 
-/** After so many reads during ongoing erasures the file may be off by one batch of them. */
+/** Limits the reads during ongoing erasures; the file may then be off by one batch of them. */
 const maxTries = 5;
 
 type ErasedSums = Awaited<ReturnType<OverviewDeps["usage"]["erased"]>>;
