@@ -69,7 +69,7 @@ export function recordedCallRoutes(app: Endpoints, deps: RecordedCallRouteDeps):
 }
 
 const defaultLimit = 50;
-/** In UTF-16 units; more than any stored payload has, so that none is cut. */
+/** In UTF-16 units; large enough to show a payload as it is stored. */
 const wholePayload = 256 * 1024 * 1024;
 const summaryColumns = interactionColumns.filter((name) =>
   name !== "request" && name !== "response"

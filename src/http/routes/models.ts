@@ -227,7 +227,7 @@ function messagesList(listed: readonly UnifiedModel[]) {
   return { object: "list" as const, ...messagesPage(listed.map(messagesOne)) };
 }
 
-/** Our own fields, with those that clients of the messages dialect read. */
+/** The model, with the fields that clients of the messages dialect read beside our own. */
 function messagesOne({ entry, displayName, raw, dialects }: UnifiedModel) {
   return {
     ...(dialects.includes("messages") ? raw : {}),

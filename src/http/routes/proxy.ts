@@ -94,7 +94,7 @@ function relayed(
   });
 }
 
-/** Mounts native endpoints. Their model and streaming are in the path; the dialect reads the body. */
+/** Mounts native endpoints: copies model and streaming from the path into the dialect's body. */
 function generated(
   app: Endpoints,
   deps: ProxyDeps,

@@ -28,7 +28,7 @@ export type ResponseSocketDeps = ResponseSocketsDeps & {
 
 /** The protocol's own limit on a socket's age; clients then open another one. */
 const maxAgeMs = 60 * 60_000;
-/** Limit on the messages that wait for the running call, and the same for frames that don't wait. */
+/** Limit on the messages that wait for the running call, and on the frames that don't wait. */
 const maxWaiting = 16;
 /** Limit on the bytes of waiting messages that are too small for the gate to count. */
 const maxUncountedBytes = smallBytes;

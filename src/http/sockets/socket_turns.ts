@@ -23,7 +23,10 @@ export interface SocketTurn {
   readonly storedId?: string | undefined;
   /** JSON text of all items since then, the answer's included, without brackets. */
   readonly itemsText: string;
-  /** How many UTF-16 units of `itemsText` rows of calls hold. The rest is of warm-ups, without rows. */
+  /**
+   * How many UTF-16 units of `itemsText` are stored in rows of calls. The rest came by warm-ups,
+   * which have no rows.
+   */
   readonly recordedUnits: number;
   /** The calls whose text it holds. */
   readonly sources: readonly string[];
