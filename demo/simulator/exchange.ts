@@ -64,7 +64,7 @@ export async function formOf(exchange: Exchange): Promise<FormData> {
   }
 }
 
-/** Waits and fails where the last user text says so. Throws a Problem for `[error:…]`. */
+/** Waits or fails as the last user text asks. Throws a Problem for `[error:…]`. */
 export async function admit(
   exchange: Exchange,
   behaviours: Behaviours,

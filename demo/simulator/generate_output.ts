@@ -72,7 +72,7 @@ function ended(
   };
 }
 
-/** What was searched for, and which passages of the text come from which pages, in bytes. */
+/** Returns the queries, the pages, and which passages come from which pages; indices in bytes. */
 function groundingOf({ text, searches, passages }: Output): JsonObject {
   if (searches.length === 0) return {};
   const pages = new Map<string, FoundPage>();
