@@ -1,4 +1,4 @@
-/** Pictures of hosted open models: answered with the usual list, or by some with the file itself. */
+/** Pictures of hosted open models: most answer with the usual list, some with the file itself. */
 import { answerFile, answerWhole } from "./answers.ts";
 import { readBehaviours } from "./behaviours.ts";
 import { admit, bodyOf, type Exchange } from "./exchange.ts";
