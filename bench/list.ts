@@ -14,7 +14,7 @@ import { p95 } from "./table.ts";
 const limit = 50;
 const runs = 60;
 
-/** Measures the list query over a million rows on both databases; the promise is 50 ms (issue 6). */
+/** Measures the list query over a million rows, on both databases. The promise: 50 ms (issue 6). */
 export async function benchList(figures: Figures): Promise<void> {
   const { available, reason } = postgresAvailability();
   if (available) {

@@ -175,7 +175,7 @@ async function probeLivez(
   };
 }
 
-/** Offers half the capacity until one second passes without a failure. Returns the seconds taken. */
+/** Offers half the capacity until a second passes without a failure. Returns the seconds taken. */
 async function recovery(
   order: Omit<CrowdOrder, "perSecond" | "ms" | "most">,
   capacity: number,
