@@ -33,7 +33,7 @@ export interface ServerAddress {
   key: string;
 }
 
-/** Thrown if the server, or the vendors behind it, can't demonstrate a feature; it may still work. */
+/** The server, or the vendors behind it, can't demonstrate a feature; it may still work. */
 export class NotOffered extends Error {
   override name = "NotOffered";
 }

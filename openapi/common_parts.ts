@@ -186,7 +186,7 @@ export const commonHeaders = {
   },
 } as const;
 
-/** Answers that every operation can give. */
+/** Responses that every operation can return. */
 export const commonResponses = {
   HeadersTooLarge: {
     description:

@@ -12,7 +12,7 @@ export interface Exchange {
   path: string;
   headers: Headers;
   text: string;
-  /** The body as it came. */
+  /** The body as received. */
   bytes: Uint8Array<ArrayBuffer>;
   /** Aborts when the client leaves or the simulators close. */
   signal: AbortSignal;

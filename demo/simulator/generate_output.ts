@@ -118,7 +118,7 @@ function thoughtParts(
   return texts.map((text) => ({ text, thought: true }));
 }
 
-/** The signature that comes with an answer without calls; clients may send it back or not. */
+/** Returns the signature of an answer without calls, which clients may or may not send back. */
 function signatureOfText(answer: GenerateAnswer, output: Output): JsonObject {
   if (answer.model.generation < 3 || output.calls.length > 0) return {};
   return { thoughtSignature: seal("thought", output.text) };

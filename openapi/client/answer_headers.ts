@@ -26,7 +26,7 @@ export interface CallInfo {
   readonly chargedUsd?: string;
 }
 
-/** Reads the rate limit; undefined without its headers: for calls without a key, or behind a proxy. */
+/** Reads the rate limit; undefined for calls without a key, or if a proxy hides the headers. */
 export function rateLimitOf(response: Response): RateLimit | undefined {
   const number = (name: string) => Number(response.headers.get(`X-RateLimit-${name}`) ?? NaN);
   const [limit, remaining, reset] = [number("Limit"), number("Remaining"), number("Reset")];

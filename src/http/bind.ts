@@ -112,7 +112,7 @@ export class Endpoints {
           unstorableText(input.body);
         if (unstorable) throw unstorable;
       }
-      // A call that has begun must be settled: this work has no timeout, and goes on if the caller
+      // A call that has begun must be settled: this work has no timeout, and continues if the caller
       // leaves.
       const heavyStep = () =>
         runInTurns(deps.heavy.work, {
