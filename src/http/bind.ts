@@ -112,8 +112,8 @@ export class Endpoints {
           unstorableText(input.body);
         if (unstorable) throw unstorable;
       }
-      // A call that has begun must be settled: this work has no timeout, and continues if the caller
-      // leaves.
+      // A call that has begun must be settled: this work has no timeout, and continues even if the
+      // caller leaves.
       const heavyStep = () =>
         runInTurns(deps.heavy.work, {
           key: String(caller.principal.account.id),

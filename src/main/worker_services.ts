@@ -36,7 +36,7 @@ export function shareOf(config: Config, { count }: WorkerSeat): Config {
   };
 }
 
-/** Creates what connects this process with the other workers. */
+/** Creates the services by which this process answers the other workers and asks them. */
 export function createWorkerServices(
   deps: Parameters<typeof journalStatusOf>[0] & {
     recorder: Pick<Recorder, "drain">;

@@ -96,7 +96,7 @@ function note(
   );
 }
 
-/** Rounds milliseconds to microseconds, precise enough to match a line with the metrics. */
+/** Rounds to whole microseconds, still in ms: precise enough to compare a line with the metrics. */
 function micros(ms: number | undefined): number | undefined {
   return ms === undefined ? undefined : Math.round(ms * 1000) / 1000;
 }
@@ -113,7 +113,7 @@ function refusalFields({ fault, principal, model }: RequestContext): LogFields {
   };
 }
 
-/** Records a refusal for its account. Without a valid key there is none: only the log has it. */
+/** Records a refusal for its account. Without a valid key there's no account, only the log line. */
 function noteRefusal(
   refusals: Pick<RefusalRecorder, "note">,
   { fault, principal, requestId, arrivedAt, route, isCall, model }: RequestContext,

@@ -69,7 +69,7 @@ function formFor(header: (name: string) => string | undefined) {
 interface UnifiedModel {
   readonly entry: ReturnType<typeof plainEntry>;
   readonly displayName: string | undefined;
-  /** The vendor's own entry of it. */
+  /** The model's entry in the vendor's own list. */
   readonly raw: JsonRecord;
   readonly dialects: readonly DialectName[];
 }

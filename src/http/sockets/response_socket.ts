@@ -239,7 +239,7 @@ export class ResponseSocket implements FrameReceiver {
     this.#enter(message, running);
   }
 
-  /** Runs the message's call when the service's load admits it, as every request. */
+  /** Runs the message's call once admission control has room for it, as for every request. */
   #enter(message: Message, running: RunningCall): void {
     const call = {};
     const { frontDoor } = this.#deps;

@@ -7,7 +7,7 @@ import type { SelectableCall } from "../../shared/interaction.ts";
  * HTTP. So no account can push out the turns of others, not even by warm-ups, which cost nothing.
  */
 export interface SocketTurns {
-  /** Remembers a turn, unless `call`, which it answers, was erased while it was under way. */
+  /** Remembers a turn, unless `call`, which produced it, was erased while it was under way. */
   remember(socket: object, accountId: number, turn: SocketTurn, call?: SelectableCall): void;
   /** Returns the socket's last turn if it has this id. */
   find(socket: object, responseId: string): SocketTurn | undefined;
