@@ -221,7 +221,7 @@ function adminRoutes(
   adminAuditRoutes(app, deps);
 }
 
-/** The operator's commands `reprice` and `prices check` for the API. */
+/** Offers the operator's commands `reprice` and `prices check` to the API. */
 function priceOperationsOf(operator: AdminDeps): Pick<AdminPriceDeps, "reprice" | "checkPrices"> {
   return {
     reprice: async ({ dryRun, ...values }, by) =>

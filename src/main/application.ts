@@ -224,12 +224,12 @@ function createCore(
   });
   return {
     ...{ ...opened, analyticsStore },
-    /** Turns for reading the main database. */
+    /** The queue in which accounts take turns to read the main database. */
     reads,
     /** Which calls were erased; checked by everything that stores or caches data of a call. */
     erasureIndex,
     ...{ config, clock, log, newId: createUuidv7(clock), siblings, vendors },
-    /** Turns for looking up names that callers choose. */
+    /** The queue in which host names that callers choose are looked up. */
     lookups: createLookupTurns(),
     telemetry: createTelemetry(config, {
       ...{ vendors, dialects, clock, log, version, processId: opened.processId },

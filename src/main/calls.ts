@@ -69,7 +69,7 @@ export function createCalls(
     generateSpeech: (request: SpeechRequest) => createSpeech({ registry, operations }, request),
     /** Bounds the memory of large requests (`BODIES_IN_FLIGHT_BYTES`). */
     bodies: gateOf(config),
-    /** The same for messages of WebSockets, until they are a call. */
+    /** The same for messages of WebSockets, until their call begins. */
     socketMessages: gateOf(config),
     heavy: heavyBodies(),
     countTokens: (request: CountRequest) => countTokens(all, request),

@@ -108,8 +108,8 @@ export interface OpenedAnalytics {
 }
 
 /**
- * Opens and migrates the database of interactions, if it is not `database`; `stack` closes it. Another
- * kind of store would be chosen here: nothing else has that database.
+ * Opens and migrates the database of interactions, unless it is `database`; `stack` closes it. A
+ * different kind of store would be chosen here, since nothing else accesses that database.
  */
 export async function openAnalyticsStore(
   config: Config,

@@ -74,7 +74,7 @@ export interface ServerOptions {
   onFirstStart?: OnFirstStart | undefined;
   /** By default the server starts a thread of its own. */
   writerThreads?: WriterThreads;
-  /** By default each server finds it by itself, as `connectionsByDescriptors` does. */
+  /** Finds the limit on connections; by default `connectionsByDescriptors`, in each server. */
   mostByDescriptors?: typeof connectionsByDescriptors;
 }
 
