@@ -104,9 +104,8 @@ export async function startServer(
     ports.defer(() => opened.abort());
     return opened;
   };
-  // The port is opened first: a start that printed the first key and failed then would lose it. A
-  // worker that joins running ones opens it last, since connections that it gets before it is ready
-  // would wait although the others could answer.
+  // Opened first: a start that fails after printing the first key would lose it. A worker that
+  // joins others opens it last, so that early connections don't wait while those could answer.
   const openedFirst = worker?.greets === false ? undefined : await openPorts();
   if (openedFirst) await directory?.describe({ address: openedFirst.address });
   // Serves the operator and the supervisor's watchdog until the services have stopped.
