@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { ExportTable } from "../../contracts/data/export_tables.ts";
-import type { Database } from "../../src/database/database.ts";
+import type { Database, SqlRow } from "../../src/database/database.ts";
 import type { Cells } from "../../src/exports/row_writers.ts";
 import type { WrittenLines } from "../../src/records/analytics_store.ts";
 import { createFairReads } from "../../src/database/fair_reads.ts";
@@ -144,8 +144,8 @@ onBothDatabases(
     let between = false;
     const taking = sourceOf({
       ...database,
-      async query(...args) {
-        const rows = await database.query(...args);
+      async query<Row extends SqlRow>(...args: Parameters<Database["query"]>) {
+        const rows = await database.query<Row>(...args);
         if (between || !args[0].includes("pg_current_snapshot")) return rows;
         between = true;
         const call = interaction(accountId, "txn_between", { createdAt: now() });
