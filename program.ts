@@ -1,9 +1,9 @@
 /**
- * The program as it is packaged, in one: `start` (also without a word), `demo`, `admin …`. Each
- * part is loaded only when it is asked for.
+ * The packaged program with all its commands: `start` (the default), `demo`, `admin …`. Each is
+ * loaded only when it is run.
  */
 const [word = "start", ...rest] = Deno.args;
-// `start` needs it for workers, and gives it up itself.
+// `start` needs this permission for workers, and gives it up itself.
 if (word !== "start") Deno.permissions.revokeSync({ name: "run" });
 if (word === "start") await import("./main.ts");
 else if (word === "demo") await import("./demo/main.ts");

@@ -1,13 +1,13 @@
 import type { CallerOrder, CallerSight } from "./programs/caller.ts";
 
 /**
- * How long each contender is called before anything is measured, and a gateway before streams are.
- * Its code is compiled anew, ever better, for its first 20,000 calls or so: it is three times as fast
- * afterwards.
+ * Warm-up: how long each contender is called before anything is measured, and a gateway again
+ * before streams are. The runtime optimises its code over the first 20,000 calls or so, which makes
+ * it three times as fast.
  */
 export const firstSeconds = { proxy: 8, gateway: 30 };
 
-/** What callers in a process of their own saw. */
+/** Runs callers in a process of their own, and returns what they saw. */
 export async function callers(order: CallerOrder): Promise<CallerSight> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--no-check", "bench/programs/caller.ts"],
@@ -23,13 +23,13 @@ export async function callers(order: CallerOrder): Promise<CallerSight> {
   return JSON.parse(new TextDecoder().decode(stdout));
 }
 
-/** A program of `bench/programs/` that prints its port, until it is killed. */
+/** A running program of `bench/programs/` that has printed its port. Disposing kills it. */
 export interface Peer extends Disposable {
   readonly port: number;
   readonly pid: number;
 }
 
-/** Starts a program of the bench; it ends with this process, however that ends. */
+/** Starts a program of the bench; it is killed when this process ends. */
 export async function startProgram(script: string, args: readonly string[] = []): Promise<Peer> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--no-check", script, ...args],

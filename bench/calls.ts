@@ -5,23 +5,23 @@ export type FilledDatabase = Pick<Database, "query" | "kind">;
 
 export const total = 1_000_000;
 export const day = 24 * 60 * 60 * 1000;
-/** Calls lie in the 90 days before this, the end of today: what is shown of today is a whole day. */
+/** Calls are spread over the 90 days before this, the end of today, so that today is a full day. */
 export const end = (Math.floor(Date.now() / day) + 1) * day;
 const span = 90 * day;
-/** Milliseconds between two of a million. */
+/** Milliseconds between two of a million calls. */
 export const step = span / total;
 
 export function timeOf(n: number, rows = total): number {
   return end - span + Math.floor(n * span / rows);
 }
 
-/** As `fill` writes it. */
+/** Returns the id that `fill` gives the n-th call. */
 export function idOf(n: number, rows = total): string {
   const digest = createHash("md5").update(String(n)).digest("hex");
   return `${timeOf(n, rows).toString(16).padStart(12, "0")}-${digest}`;
 }
 
-/** Calls of two accounts, a million unless said, spread over the 90 days before `end`. */
+/** Inserts calls of two accounts, by default a million, over the 90 days before `end`. */
 export async function fill(database: FilledDatabase, rows = total): Promise<void> {
   for (let at = end - span; at <= end; at += day) {
     await database.query("select open_month($1)", [new Date(at)]);
@@ -31,7 +31,7 @@ export async function fill(database: FilledDatabase, rows = total): Promise<void
     const last = Math.min(rows, from + portion) - 1;
     await database.query(fillSql, [from, last, new Date(end - span), span / rows]);
   }
-  // A served database does so by itself, the embedded one never does.
+  // A database server does so by itself sooner or later; the embedded one never does.
   if (database.kind === "postgres") await database.query("analyze", []);
 }
 

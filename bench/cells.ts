@@ -1,15 +1,15 @@
 /** A kind of call, and how many callers make it at once. */
 export interface Cell {
-  /** As `--cells` names it. */
+  /** The name for `--cells`. */
   name: string;
   title: string;
   connections: number;
   isStreamed: boolean;
   /** Whether the caller speaks another dialect than the vendor. */
   isTranslated: boolean;
-  /** The body by the model's name, in the caller's dialect. */
+  /** Returns the body for a model's name, in the caller's dialect. */
   body(model: string): string;
-  /** The same in the vendor's dialect, for who passes bytes on. */
+  /** The same in the vendor's dialect, for contenders that only forward bytes. */
   vendorBody: string;
 }
 

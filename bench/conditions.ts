@@ -1,6 +1,6 @@
 import { release } from "node:os";
 
-/** Under what conditions figures were taken, in the form that the field's public benches use. */
+/** Returns the conditions of a measurement, in the form that public benchmarks of gateways use. */
 export function conditions(): Record<string, string | number> {
   return {
     taken_at: new Date().toISOString().slice(0, 16) + "Z",

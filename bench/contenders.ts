@@ -5,7 +5,7 @@ import type { CallerOrder } from "./programs/caller.ts";
 
 type Shot = Pick<CallerOrder, "port" | "path" | "headers" | "body">;
 
-/** Something between callers and the vendor that is measured beside others. */
+/** A proxy or gateway between callers and the vendor, which is compared with others. */
 export interface Contender extends AsyncDisposable {
   readonly name: string;
   readonly title: string;
@@ -13,11 +13,11 @@ export interface Contender extends AsyncDisposable {
   readonly pids: readonly number[];
   readonly storePid?: number | undefined;
   readonly gateway?: Gateway;
-  /** How it is asked for this; undefined where it can't do that. */
+  /** Returns how to make the calls of a cell; undefined if the contender can't handle them. */
   shot(cell: Cell): Shot | undefined;
 }
 
-/** Starts what `name` says. Gives the reason where this machine can't. */
+/** Starts the contender with this name. Returns the reason if this machine can't run it. */
 export async function startContender(
   name: string,
   vendorPort: number,
@@ -60,7 +60,7 @@ const starters: Readonly<Record<string, (vendorPort: number) => Promise<Contende
   litellm: startLitellm,
 };
 
-/** What a run compares when nothing is said: `postgres-2` and more are asked for by name. */
+/** The contenders that a run compares by default; `postgres-2` and more must be named. */
 export const contenderNames: readonly string[] = [...Object.keys(starters), "embedded", "postgres"];
 
 async function bare(
@@ -73,7 +73,7 @@ async function bare(
   return passing(name, title, peer.port, peer.pid, () => peer[Symbol.dispose]());
 }
 
-/** One that sends bytes on in the vendor's dialect, whatever the cell asks. */
+/** Creates a contender that forwards bytes: its calls are in the vendor's dialect in every cell. */
 function passing(
   name: string,
   title: string,
@@ -208,7 +208,7 @@ async function startLitellm(vendorPort: number): Promise<Contender | string> {
   };
 }
 
-/** Undefined when the program is there, or could be installed; else why not. */
+/** Installs a program if it is missing. Returns undefined, or why it can't be installed. */
 async function installed(program: string, debianPackage: string): Promise<string | undefined> {
   const isThere = async () => (await output("sh", ["-c", `command -v ${program}`])).success;
   if (await isThere()) return undefined;
@@ -220,7 +220,7 @@ async function installed(program: string, debianPackage: string): Promise<string
   return await isThere() ? undefined : `${program} could not be installed (${debianPackage})`;
 }
 
-/** Where a tool stands that is installed once and stays for the next run. */
+/** Returns the folder of a tool, which is installed once and reused by later runs. */
 async function toolFolder(
   name: string,
   install: (path: string) => Promise<void>,
@@ -230,7 +230,7 @@ async function toolFolder(
     await Deno.stat(`${path}/.installed`);
     return path;
   } catch {
-    // The first run, or one that was cut off while it installed.
+    // The tool isn't installed, or an installation was interrupted.
   }
   try {
     await Deno.mkdir(path, { recursive: true });

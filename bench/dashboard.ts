@@ -11,9 +11,9 @@ import type { BenchOptions } from "./options.ts";
 const usualRuns = 100;
 
 /**
- * Every page of the dashboard with a million calls that say something, while calls come in; the
- * promise is 50 ms (issues 7 and 20). `--pages overview --stores postgres --rounds 10` for a part:
- * texts, which take longest to write, are left out where no page shows them.
+ * Measures every page of the dashboard with a million calls and their texts, while calls come in.
+ * The promise is 50 ms (issues 7 and 20). `--pages overview --stores postgres --rounds 10` runs a
+ * part; texts, which take longest to write, are left out if no such page shows them.
  */
 export async function benchDashboard(figures: Figures, options: BenchOptions): Promise<void> {
   const calls = options.rows ?? total;
@@ -61,7 +61,7 @@ async function timePages(world: DashboardWorld, pages: Pages, runs: number) {
   return rows;
 }
 
-/** Makes a call that is recorded: no page may live on what it found before. */
+/** Returns a function that makes a recorded call, so that no page can reuse cached results. */
 async function callerOf(world: DashboardWorld): Promise<() => Promise<void>> {
   const { key } = await world.createKey();
   return async () => {
@@ -75,7 +75,7 @@ async function callerOf(world: DashboardWorld): Promise<() => Promise<void>> {
   };
 }
 
-/** The first account with calls, and outcomes, charges, refusals, deletions in proportion. */
+/** Fills the first account with calls, and outcomes, charges, refusals, deletions in proportion. */
 export async function fillAccount(database: Database, calls = total): Promise<void> {
   const limits = { requestsPerMinute: 1_000_000, burst: 1_000_000 };
   await createAccounts(database).create({ name: "default", tier: "enterprise", ...limits });

@@ -1,11 +1,11 @@
 import { day, end, idOf, timeOf, total } from "./calls.ts";
 
-/** Addresses by what is measured. */
+/** Paths by the name of what is measured. */
 export type Pages = Readonly<Record<string, string>>;
 
 const list = "/dashboard/interactions";
 
-/** What people may ask for; the values are those that `fill` and `fillPayloads` write. */
+/** Returns typical queries, with values that `fill` and `fillPayloads` write. */
 export function interactionPages(calls = total): Pages {
   const deep = timeOf(Math.floor(calls * 0.95), calls);
   const queries: Record<string, string> = {
@@ -100,7 +100,7 @@ export function overviewPages(): Pages {
   };
 }
 
-/** Days from the end of what was written. */
+/** Returns a date relative to `end`, in days. */
 function dayText(days: number): string {
   return new Date(end + days * day).toISOString().slice(0, "2026-11-21".length);
 }

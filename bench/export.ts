@@ -11,7 +11,7 @@ interface Run {
   seconds: number;
 }
 
-/** What an export writes: the caller's account, oldest first. */
+/** The rows that an export writes: those of the caller's account, oldest first. */
 const copied: Readonly<Record<string, string>> = {
   plain: "select * from interactions where account_id = 1 order by created_at, transaction_id",
   payloads: `select i.*, p.request, p.response from interactions i
@@ -19,7 +19,7 @@ const copied: Readonly<Record<string, string>> = {
     where account_id = 1 order by i.created_at, i.transaction_id`,
 };
 
-/** Exports over HTTP against `psql \copy` of the same rows into a file, in turns. */
+/** Compares exports over HTTP with `psql \copy` of the same rows into a file, in turns. */
 export async function benchExport(figures: Figures, options: BenchOptions): Promise<void> {
   const missing = postgresMissing();
   if (missing !== undefined) return console.log(`export skipped: ${missing}`);
@@ -51,7 +51,7 @@ async function measure(
     "export, csv": () => download(gateway, "csv", kind),
     "export, json": () => download(gateway, "json", kind),
   };
-  // Nobody reads the disk for the others.
+  // A round that isn't counted: otherwise the first would read the disk for the others.
   for (const run of Object.values(ways)) await run();
   const idle = residentBytes([gateway.pid]);
   let peak = idle;
@@ -107,7 +107,7 @@ async function copy({ databaseUrl }: Gateway, select: string, file: string): Pro
   return { rows, bytes: (await Deno.stat(file)).size, seconds };
 }
 
-/** As a program of its own, as `psql` is one: rows are counted, bytes go nowhere. */
+/** Downloads in a process of its own, as `psql` is one: it counts rows and drops the bytes. */
 async function download(
   gateway: Gateway,
   format: "csv" | "json",
@@ -127,7 +127,7 @@ async function download(
   return { rows, bytes, seconds: (performance.now() - began) / 1000 };
 }
 
-/** About 2.5 KB for each call, the answer of `mock_vendor.ts` and its prompt. */
+/** Inserts about 2.5 KB for each call: a prompt and the answer of `mock_vendor.ts`. */
 async function fillPlainPayloads(database: FilledDatabase): Promise<void> {
   await database.query(
     `insert into interaction_payloads (transaction_id, created_at, request, response)

@@ -2,19 +2,19 @@ import { conditions } from "./conditions.ts";
 import { drawFigures } from "./picture.ts";
 import { printTable } from "./table.ts";
 
-/** A figure of a bench; numbers are in the unit that their name ends with. */
+/** One result of a bench; the name of each number ends with its unit. */
 export type Figure = Readonly<Record<string, unknown>>;
 
 type Benches = Record<string, { conditions: object; figures: Figure[] }>;
 
-/** What benches found: tables for people at once, and all figures as JSON in the end. */
+/** Results of benches: printed as tables at once, and written as JSON at the end. */
 export class Figures {
   readonly #benches: Benches = {};
   readonly #failures: string[] = [];
 
   /**
-   * Prints a table, whose first row is its head, and keeps its figures under the bench's name: those
-   * that are given, else the table's cells.
+   * Prints a table, whose first row is its head, and adds its figures under the bench's name: by
+   * default the table's cells.
    */
   add(
     bench: string,
@@ -27,7 +27,7 @@ export class Figures {
     kept.figures.push(...figures);
   }
 
-  /** A promise that did not hold: the run goes on, and fails at its end. */
+  /** Notes that a promise did not hold: the run goes on, and fails at its end. */
   fail(message: string): void {
     console.error(`FAILED: ${message}`);
     this.#failures.push(message);
@@ -38,15 +38,15 @@ export class Figures {
   }
 
   /**
-   * Writes the benches of this run into a file, which keeps those of other runs: a long suite can be
-   * taken bench by bench. A picture of them comes to stand beside it.
+   * Writes the benches of this run into a file, which keeps other benches of earlier runs: a long
+   * suite can be run bench by bench. Also draws a picture beside the file.
    */
   async write(path: string): Promise<void> {
     const older = await Deno.readTextFile(path).then(JSON.parse, () => ({}));
     const all = Object.entries({ ...older.benches, ...this.#benches });
     const benches = Object.fromEntries(all.sort(([a], [b]) => a < b ? -1 : 1)) as Benches;
     await Deno.writeTextFile(path, JSON.stringify({ benches }));
-    // As the repository formats its files.
+    // Formatted like the repository's other files.
     await new Deno.Command(Deno.execPath(), { args: ["fmt", "-q", path] }).output();
     if (benches.relay === undefined) return;
     await Deno.writeTextFile(

@@ -9,7 +9,7 @@ import { processTree } from "./processes.ts";
 
 export type StoreKind = "embedded" | "postgres";
 
-/** Calls of one bench cell: what was answered, and when. */
+/** Calls of one measurement: how many were answered, and when. */
 export interface MeasuredCalls {
   name: string;
   answered: number;
@@ -17,7 +17,7 @@ export interface MeasuredCalls {
   until: Date;
 }
 
-/** The gateway as `deno task start` runs it, with credit and without a limit on the rate. */
+/** A gateway as `deno task start` runs it, with credit and without a rate limit. */
 export interface Gateway extends AsyncDisposable {
   readonly title: string;
   readonly port: number;
@@ -28,15 +28,15 @@ export interface Gateway extends AsyncDisposable {
   readonly storePid: number | undefined;
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
-  /** Figures of `/metrics` by name; labelled ones are summed. */
+  /** Reads `/metrics`: values by name, summed over labels. */
   metrics(): Promise<ReadonlyMap<string, number>>;
   /** Resolves when every record is in the store. */
   stored(): Promise<void>;
   /** Remembers calls that `proveCharged` will ask the store for. */
   remember(calls: MeasuredCalls): void;
   /**
-   * Ends the service and compares its store with what was answered: as many completed rows, one
-   * settled charge each, of one price. Gives what differs.
+   * Stops the service and compares its store with the remembered calls: as many completed rows,
+   * each with one settled charge, all of the same price. Returns the differences.
    */
   proveCharged(): Promise<string[]>;
 }
@@ -51,7 +51,7 @@ export interface GatewayOptions {
   fill?: (database: FilledDatabase) => Promise<void>;
 }
 
-/** As an operator runs it, where the tests' server forgets what it is told. */
+/** PostgreSQL's settings in production; the tests' server turns durability off. */
 const serverSettings = {
   fsync: "on",
   full_page_writes: "on",
@@ -61,13 +61,13 @@ const serverSettings = {
   wal_level: "replica",
 };
 
-/** Why there is no PostgreSQL; undefined where there is. */
+/** Returns why PostgreSQL is missing; undefined if it is available. */
 export function postgresMissing(): string | undefined {
   const { available, reason } = postgresAvailability();
   return available ? undefined : reason;
 }
 
-/** Starts a gateway before `vendorPort`. Use it with `await using`. */
+/** Starts a gateway in front of the vendor at `vendorPort`. Use it with `await using`. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { store, vendorPort, workers = 1 } = options;
   const dataDir = await Deno.makeTempDir({ prefix: "bench-" });
@@ -102,13 +102,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   );
 }
 
-/** Makes the store and its first key, gives credit, and fills what is to be filled. */
+/** Creates the store and the first key, grants credit, and runs `fill`. */
 async function firstStart(
   env: Record<string, string>,
   fill: GatewayOptions["fill"],
   url: string | undefined,
 ): Promise<{ key: string }> {
-  // One process makes the store, also where several serve it.
+  // One process creates the store, even if several will serve it.
   const service = await startService({ env: { ...env, WORKERS: "1" }, timeoutMs: 120_000 });
   const key = service.firstKey;
   const limits = ["--rpm", "100000000", "--burst", "100000000"];
@@ -192,7 +192,7 @@ class RunningGateway implements Gateway {
   }
 }
 
-/** What the store holds of calls otherwise than that each was answered, recorded and charged once. */
+/** Returns how the store differs from one record and one charge for each answered call. */
 export async function chargeDifferences(
   database: Queryable,
   { name, answered, since, until }: MeasuredCalls,
@@ -220,7 +220,7 @@ const chargesSql = `select count(*) as rows, count(*) filter (where i.charged_na
   where i.created_at >= $1::timestamptz and i.created_at < $2::timestamptz
     and i.status = 'completed'`;
 
-/** The store itself, which no service holds at the moment. */
+/** Runs `work` on the store itself; no service may be using it. */
 async function inStore<T>(
   dataDir: string,
   url: string | undefined,
@@ -236,7 +236,7 @@ async function inStore<T>(
   }
 }
 
-/** PostgreSQL's first process: the one that was told the port. */
+/** Finds PostgreSQL's first process: the one whose arguments have the port. */
 function serverPid(url: string): number | undefined {
   const wanted = `port=${new URL(url).port}`;
   return processTree(Deno.pid).find((pid) => {

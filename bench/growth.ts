@@ -9,7 +9,7 @@ import { type Gateway, postgresMissing, startGateway } from "./gateway.ts";
 import type { BenchOptions } from "./options.ts";
 import { cpuPerCall, type CpuTimes, cpuTimes, threadKinds, total } from "./processes.ts";
 
-/** Keys that callers use at the same time, of those that there are. */
+/** How many of a store's keys callers use at the same time. */
 const activeKeys = 1_000;
 
 /** A store of some size, and the keys that its callers use. */
@@ -20,8 +20,8 @@ interface Size {
 }
 
 /**
- * The same calls on an empty store and on grown ones, in turns: what a call costs must not depend on
- * what is stored. `--rows 10000000` for ten times as much.
+ * Makes the same calls on empty and on grown stores, in turns: the cost of a call must not depend
+ * on what is stored. `--rows 10000000` stores ten times as much.
  */
 export async function benchGrowth(figures: Figures, options: BenchOptions): Promise<void> {
   const missing = postgresMissing();
@@ -31,10 +31,10 @@ export async function benchGrowth(figures: Figures, options: BenchOptions): Prom
     { title: "empty", interactions: 0, keys: 10 },
     { title: "10,000 interactions", interactions: 10_000, keys: 10 },
     { title: `${rows.toLocaleString("en")} interactions`, interactions: rows, keys: 10 },
-    // As many used keys as of the next store, whose others only lie there.
+    // For comparison with the next store, which has as many used keys, and others that are idle.
     { title: "1,000 keys", interactions: 0, keys: activeKeys },
     { title: "100,000 keys", interactions: 0, keys: 100_000 },
-    // Two services on stores of one size differ by some percent: this one says by how many.
+    // Even two services on equal stores differ by some percent: this one shows by how much.
     { title: "empty, started last", interactions: 0, keys: 10 },
   ];
   using vendor = await startProgram("bench/programs/mock_vendor.ts");
@@ -48,7 +48,7 @@ export async function benchGrowth(figures: Figures, options: BenchOptions): Prom
       async fill(database) {
         if (size.interactions > 0) {
           await fill(database, size.interactions);
-          // Those of the rest of today would count as answered by the bench.
+          // Calls in the rest of today would count as calls of the bench.
           await database.query("delete from interactions where created_at > now()", []);
           await recountUsage(database);
         }
@@ -129,7 +129,7 @@ function sumOf(one: CpuTimes, other: CpuTimes): CpuTimes {
   return Object.fromEntries(sums) as CpuTimes;
 }
 
-/** Adds keys to the first account; gives those that callers are to use. */
+/** Adds keys to the first account. Returns those that callers use. */
 async function makeKeys(database: FilledDatabase, count: number): Promise<string[]> {
   const keys = Array.from({ length: count }, () => mintKey(systemClock));
   for (let from = 0; from < count; from += 10_000) {

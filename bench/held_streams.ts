@@ -10,8 +10,8 @@ const perSecond = 300;
 const messages = [{ role: "user", content: "Say a word each second. ".repeat(20) }];
 
 /**
- * Streams that are held open, each with a chunk a second: how much memory they take, and how late a
- * chunk gets that nothing but the gateway stands in the way of.
+ * Holds streams open, each with one chunk per second: measures their memory, and the delay that the
+ * gateway adds to a chunk.
  */
 export async function benchHeldStreams(figures: Figures): Promise<void> {
   const rows = [["lane", "held", "over idle", "late p50", "p99", "p99.9", "most", "CPU"]];

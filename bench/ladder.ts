@@ -5,7 +5,7 @@ import type { Figures } from "./figures.ts";
 import type { BenchOptions } from "./options.ts";
 
 const connections = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-/** Milliseconds of the 99th percentile, as the field's public benches ask. */
+/** Limits on the 99th percentile in milliseconds, as in public benchmarks of gateways. */
 const limits = [5, 10, 20, 50, 100, 200];
 
 interface Step {
@@ -15,7 +15,7 @@ interface Step {
   p99: number;
 }
 
-/** How many calls a second are answered while 99 of 100 take no longer than a limit. */
+/** Measures how many calls a second are answered while 99 % of them stay within a limit. */
 export async function benchLadder(figures: Figures, options: BenchOptions): Promise<void> {
   using vendor = await startProgram("bench/programs/mock_vendor.ts");
   const rows = [[

@@ -14,7 +14,7 @@ import { p95 } from "./table.ts";
 const limit = 50;
 const runs = 60;
 
-/** The list query over a million rows, on both databases; the promise is 50 ms (issue 6). */
+/** Measures the list query over a million rows, on both databases. The promise: 50 ms (issue 6). */
 export async function benchList(figures: Figures): Promise<void> {
   const { available, reason } = postgresAvailability();
   if (available) {
@@ -48,7 +48,7 @@ async function measure(figures: Figures, kind: string, database: Database): Prom
 
 type ListShape = Omit<InteractionListQuery, "accountId" | "limit" | "after">;
 
-/** What a list may ask; the values are those that `fill` writes. */
+/** Typical queries of a list, with values that `fill` writes. */
 const lists: Readonly<Record<string, ListShape>> = {
   "newest": { order: "newest" },
   "oldest": { order: "oldest" },
@@ -78,7 +78,7 @@ const lists: Readonly<Record<string, ListShape>> = {
   "slow": { order: "newest", latencyMs: { min: 30_000 } },
 };
 
-/** After 999 pages of the list without filters, or the same time in one with them. */
+/** The position after 999 pages of the unfiltered list; filtered lists use it as a time. */
 function deepPosition(order: "newest" | "oldest"): ListPosition {
   const passed = 999 * limit * step;
   const at = order === "newest" ? end - passed : end - 90 * day + passed;
@@ -104,7 +104,7 @@ async function time(
   return p95(times);
 }
 
-/** One batch after the other, as the recorder writes them. */
+/** Measures writing batches one after the other, as the recorder does. */
 async function measureWrites(kind: string, database: Database): Promise<void> {
   const interactions = createAnalyticsStore(database);
   const batches = 20;

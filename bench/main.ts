@@ -11,8 +11,8 @@ import { benchRelay } from "./relay.ts";
 import { benchSoak } from "./soak.ts";
 
 /**
- * `deno task bench [name]…`: figures of this machine, ratios first, since only they carry over to
- * another one (interface.md §1). Ends with 1 where a promise of the bench did not hold.
+ * `deno task bench [name]…`: measures on this machine. Ratios come first, since only they carry
+ * over to another machine (interface.md §1). Exits with 1 if a promise did not hold.
  */
 const benches: Readonly<
   Record<string, (figures: Figures, options: BenchOptions) => Promise<void>>
@@ -46,7 +46,7 @@ for (const name of options.names.length > 0 ? options.names : Object.keys(benche
   const began = performance.now();
   await benches[name]!(figures, options);
   console.log(`\n${name}: ${((performance.now() - began) / 1000).toFixed(0)} s`);
-  // Bench by bench: what is there stays, whatever becomes of the next.
+  // Written after each bench, so that results survive a failure of the next.
   if (options.json !== undefined) await figures.write(options.json);
 }
 if (figures.failures.length > 0) {

@@ -1,26 +1,26 @@
 import { parseArgs } from "node:util";
 
-/** What `deno task bench` is told. */
+/** Options of `deno task bench`. */
 export interface BenchOptions {
   /** Names of benches; empty: all. */
   names: readonly string[];
-  /** Where the figures go as JSON. */
+  /** The JSON file that the figures are written to. */
   json: string | undefined;
   /** Contenders of the bench `relay` by name. */
   peers: readonly string[] | undefined;
   /** Cells of the benches `relay` and `processes` by name. */
   cells: readonly string[] | undefined;
-  /** Of one measurement. */
+  /** Duration of one measurement. */
   seconds: number;
-  /** How often each is taken; each bench has its own usual number. */
+  /** Repetitions of each measurement; each bench has its own default. */
   rounds: number | undefined;
   /** Stored interactions of the benches `growth`, `export` and `dashboard`. */
   rows: number | undefined;
-  /** Of the bench `dashboard`: words of which each page's name has one, such as `overview`. */
+  /** Pages of the bench `dashboard`: those whose name contains one of these words. */
   pages: readonly string[] | undefined;
-  /** Of the bench `dashboard`: `postgres`, `embedded` or both. */
+  /** Databases of the bench `dashboard`: `postgres`, `embedded` or both. */
   stores: readonly string[] | undefined;
-  /** Of the bench `soak`. */
+  /** Duration of the bench `soak`. */
   minutes: number;
 }
 
@@ -40,7 +40,7 @@ const known = {
   stores: text,
 } as const;
 
-/** Throws an Error of one line where an option is not understood. */
+/** Parses the arguments. Throws a one-line Error for an invalid option. */
 export function readBenchOptions(argv: readonly string[]): BenchOptions {
   const { values, positionals } = parseArgs({
     args: [...argv],

@@ -14,8 +14,8 @@ const most = 2_000;
 const messages = [{ role: "user", content: "Say a word two hundred times. ".repeat(20) }];
 
 /**
- * Calls at several times of what the service can do, offered whether it answers or not: what it
- * still answers, how it refuses the rest, what others see of it, and how soon all is well again.
+ * Offers calls at several times the service's capacity, whether it answers or not. Measures what it
+ * still answers, how it refuses the rest, what other callers notice, and how soon it recovers.
  */
 export async function benchOverload(figures: Figures): Promise<void> {
   const cores = await separateCores();
@@ -81,7 +81,7 @@ async function measure(
     [
       ["measure", "ratio", "figure"],
       ["goodput of capacity", share(goodput, capacity), `${goodput.toFixed(0)}/s`],
-      // Where others take the processors, this says more than the clock.
+      // On a machine with other load this says more than figures by the clock.
       [
         "the same by the second that the service ran",
         share(goodPerRunSecond, perRunSecond),
@@ -107,13 +107,13 @@ async function measure(
   if (Deno.env.get("DBG")) await Deno.writeTextFile("/tmp/svc.log", service.output());
 }
 
-/** The service's processors and everybody else's, so that neither takes the other's time. */
+/** Separate processors for the service and for all others, so that they don't slow each other. */
 interface Cores {
   service: string;
   others: string;
 }
 
-/** Undefined where there is one processor, or no `taskset` to assign them with. */
+/** Divides the processors; undefined with only one, or without `taskset` to assign them. */
 async function separateCores(): Promise<Cores | undefined> {
   const count = navigator.hardwareConcurrency;
   const exists = await new Deno.Command("which", { args: ["taskset"], stdout: "null" }).output();
@@ -122,21 +122,21 @@ async function separateCores(): Promise<Cores | undefined> {
     : undefined;
 }
 
-/** Keeps a process, all its threads included, to these processors. */
+/** Restricts a process, with all its threads, to these processors. */
 async function pin(pid: number, cores: string | undefined): Promise<void> {
   if (cores === undefined) return;
   const args = ["-a", "-c", "-p", cores, String(pid)];
   await new Deno.Command("taskset", { args, stdout: "null" }).output();
 }
 
-/** Gives for how many seconds the service's main thread has had a processor since. */
+/** Returns a function that gives the processor seconds of the service's main thread since now. */
 function runSeconds({ pid }: ServiceProcess): () => number {
   const seconds = () => Number(Deno.readTextFileSync(`/proc/${pid}/schedstat`).split(" ")[0]) / 1e9;
   const before = seconds();
   return () => seconds() - before;
 }
 
-/** What a crowd in a process of its own sees. */
+/** Runs a crowd in a process of its own, and returns what it saw. */
 async function offer(order: CrowdOrder): Promise<CrowdSight> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "bench/programs/crowd.ts", JSON.stringify(order)],
@@ -152,7 +152,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, one) => total + one, 0);
 }
 
-/** The longest wait of one who asks `/livez` from a process of its own. */
+/** Requests `/livez` from a process of its own; `stop` returns the longest wait. */
 async function probeLivez(
   { baseUrl, pid }: ServiceProcess,
 ): Promise<{ stop(): Promise<string> }> {
@@ -175,7 +175,7 @@ async function probeLivez(
   };
 }
 
-/** Seconds until half of the capacity, offered, is answered without a refusal for a second. */
+/** Offers half the capacity until a second passes without a failure. Returns the seconds taken. */
 async function recovery(
   order: Omit<CrowdOrder, "perSecond" | "ms" | "most">,
   capacity: number,
@@ -185,7 +185,7 @@ async function recovery(
     const perSecond = capacity / 2;
     const { answers, sent } = await offer({ ...order, perSecond, ms: 1_000, most });
     const { 200: good = 0, ...others } = answers;
-    // Those cut off at the end of the second are no failure of the service.
+    // Calls that are cut off at the end of the second don't count as failures.
     if (sum(Object.values(others)) === 0 && good > sent * 0.8) {
       return ((performance.now() - began) / 1000).toFixed(1);
     }

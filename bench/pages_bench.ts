@@ -26,16 +26,15 @@ export interface FilledService {
   kind: string;
   world: DashboardWorld;
   /**
-   * Milliseconds of the very first request to a service that was started for it, a process as
-   * `deno task start` makes it: code that never ran, nothing held in memory. Only when `world` is
-   * stopped, whose database it takes.
+   * Starts a service process as `deno task start` does, and returns the milliseconds of its very
+   * first request, with cold code and empty caches. Stop `world` first, since it uses its database.
    */
   firstLook(path: string): Promise<number>;
 }
 
 /**
- * Fills a database of each kind, and lets `measure` ask pages of a service on it, as its owner, over
- * HTTP on loopback: whole requests, of client and server in one process.
+ * Fills a database of each kind, and lets `measure` request pages of a service on it, signed in as
+ * its owner, over HTTP on loopback. Client and server are in one process.
  */
 export async function benchPagesOf(
   stores: readonly string[] = ["postgres", "embedded"],
@@ -72,13 +71,13 @@ async function prepare(
   if (database.kind === "embedded") await refreshStatistics(database);
   else await database.query("vacuum analyze usage_sums, label_steps", []);
   await database.close();
-  // Gigabytes were written, which the disk would else still be busy with.
+  // The disk would otherwise still be busy with the gigabytes just written.
   await new Deno.Command("sync").output();
 }
 
 /**
- * As the job of a service does that was there when hour after hour of these calls was over, where
- * `fill` writes past it.
+ * Runs the job that adds up past calls until nothing is left. A running service would have done so
+ * hour by hour; `fill` writes to the database directly.
  */
 async function keepLabelSums(database: Database): Promise<void> {
   const keeper = createLabelSumKeeper(database, createLabelRows);
@@ -116,8 +115,9 @@ async function serve(
 }
 
 /**
- * Milliseconds that a page takes, as texts for a table, and the page itself; `cpu` is what this process
- * computed for one, client and embedded database included: the figure that others' work changes least.
+ * Returns the milliseconds that a page takes, as texts for a table, and the page itself. `cpu` is
+ * this process's processor time for one request, client and embedded database included: the figure
+ * that depends least on other load.
  */
 export async function timePage(
   browser: BrowserClient,

@@ -2,7 +2,7 @@ import { searchKeys } from "../src/records/search_tokens.ts";
 import type { Database } from "../src/database/database.ts";
 import { idOf, timeOf, total } from "./calls.ts";
 
-/** Payloads with their words; the index is made afterwards, which is faster. */
+/** Inserts payloads and their search words; builds the index afterwards, which is faster. */
 export async function fillPayloads(database: Database, calls = total): Promise<void> {
   const began = performance.now();
   await database.query("drop index payloads_by_word");
@@ -50,7 +50,7 @@ const payloadSql =
   select * from json_to_recordset($1::text::json) as r(transaction_id text,
     created_at timestamptz, request text, response text, words bigint[])`;
 
-/** From 0 to 1, the same for the same number. */
+/** Returns a number from 0 to below 1, the same for the same `n`. */
 function hash(n: number): number {
   let h = Math.imul(n ^ 0x9e3779b9, 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);

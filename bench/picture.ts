@@ -1,7 +1,7 @@
 import type { Figure } from "./figures.ts";
 import { type ThreadKind, threadKinds } from "./processes.ts";
 
-/** A bar of the picture: a text in front, its parts, and a text behind. */
+/** A bar of the picture: a name before it, its parts, and a label after it. */
 interface Bar {
   name: string;
   parts: readonly { length: number; colour: string }[];
@@ -37,8 +37,8 @@ const rowHeight = 24;
 const font = `font-family="system-ui, -apple-system, 'Segoe UI', sans-serif"`;
 
 /**
- * Draws the bench's figures of whole calls and streams: calls a second, and what a call costs of the
- * processor by thread.
+ * Draws the figures of whole calls and streams as SVG: calls per second, and processor time per
+ * call by kind of thread.
  */
 export function drawFigures(relay: readonly Figure[]): string {
   const panels = [

@@ -1,6 +1,6 @@
 /**
- * What processes take of the machine, from Linux's /proc. Elsewhere (`hasProc` false) figures of
- * processor and memory are left out.
+ * Processor time and memory of processes, from Linux's /proc. On other systems (`hasProc` false)
+ * these figures are left out.
  */
 export const hasProc: boolean = readText("/proc/self/schedstat") !== "";
 
@@ -11,7 +11,7 @@ export type ThreadKind = typeof threadKinds[number];
 /** Nanoseconds of processor time by kind of thread. */
 export type CpuTimes = Readonly<Record<ThreadKind, number>>;
 
-/** A process and all that it has started, the store's apart. */
+/** Returns a process and all its descendants. */
 export function processTree(pid: number): number[] {
   const parents = new Map<number, number[]>();
   for (const { name } of Deno.readDirSync("/proc")) {
@@ -28,7 +28,7 @@ export function processTree(pid: number): number[] {
   return found;
 }
 
-/** Processor time so far of the trees below `pids` and of the store's processes below `storePid`. */
+/** Returns the processor time so far of the trees of `pids`, and of the store's at `storePid`. */
 export function cpuTimes(pids: readonly number[], storePid?: number): CpuTimes {
   const times = { main: 0, workers: 0, v8: 0, other: 0, store: 0 };
   for (const pid of pids.flatMap(processTree)) {
@@ -44,7 +44,7 @@ export function cpuTimes(pids: readonly number[], storePid?: number): CpuTimes {
   return times;
 }
 
-/** Microseconds of processor time per call by kind of thread, between two readings. */
+/** Returns microseconds of processor time per call by kind of thread, between two readings. */
 export function cpuPerCall(before: CpuTimes, after: CpuTimes, calls: number): CpuTimes {
   const entries = threadKinds.map((kind) =>
     [kind, Math.max(0, after[kind] - before[kind]) / 1000 / Math.max(1, calls)] as const
@@ -56,7 +56,7 @@ export function total(times: CpuTimes): number {
   return threadKinds.reduce((sum, kind) => sum + times[kind], 0);
 }
 
-/** Resident bytes of the trees below these processes; what they share counts for each. */
+/** Returns the resident bytes of the trees of these processes; shared pages count for each. */
 export function residentBytes(pids: readonly number[]): number {
   const bytes = pids.flatMap(processTree).map((pid) => {
     const kib = /VmRSS:\s+(\d+) kB/.exec(readText(`/proc/${pid}/status`))?.[1];
@@ -78,14 +78,14 @@ function threadsOf(pid: number): { id: number; name: string; nanos: number }[] {
   }
 }
 
-/** Of the processes that `pid` has started and that have ended, to 10 ms. */
+/** Returns the processor time of the ended children of `pid`, to 10 ms. */
 function endedNanos(pid: number): number {
   const fields = statFields(pid);
   // cutime and cstime of proc(5).
   return (Number(fields[13] ?? 0) + Number(fields[14] ?? 0)) * 10_000_000;
 }
 
-/** What stands after the name, which is in parentheses and may hold anything. */
+/** Returns the fields after the process's name, which is in parentheses and may hold anything. */
 function statFields(pid: number | string): string[] {
   return readText(`/proc/${pid}/stat`).split(") ").at(-1)?.split(" ") ?? [];
 }

@@ -6,17 +6,17 @@ import type { BenchOptions } from "./options.ts";
 import { cpuPerCall, cpuTimes, hasProc, residentBytes, total } from "./processes.ts";
 import type { CallerSight } from "./programs/caller.ts";
 
-/** What one contender did in one round. */
+/** The results of one contender in one round. */
 interface Round extends CallerSight {
   cpu: ReturnType<typeof cpuPerCall>;
   residentBytes: number;
 }
 
 /**
- * Calls through the gateway with everything on (records with payloads, journal on disk, credit,
- * limits) beside proxies that only move bytes and beside other gateways, all taking turns in one
- * run. Vendor, callers and contenders are processes of their own. Fails where the gateway's store
- * doesn't hold each answered call and its charge.
+ * Compares the gateway with everything on (records with payloads, journal on disk, credit, limits)
+ * with proxies that only move bytes and with other gateways, which take turns in one run. Vendor,
+ * callers and contenders are processes of their own. Fails if the gateway's store doesn't hold each
+ * answered call and its charge.
  */
 export async function benchRelay(figures: Figures, options: BenchOptions): Promise<void> {
   using vendor = await startProgram("bench/programs/mock_vendor.ts");
@@ -29,7 +29,7 @@ export async function benchRelay(figures: Figures, options: BenchOptions): Promi
   }
   const idle = new Map(contenders.map((one) => [one, residentBytes(one.pids)]));
   const wanted = cells.filter(({ name }) => options.cells?.includes(name) ?? true);
-  // What a program compiles while it warms up, it compiles for seconds.
+  // Warms all contenders up, since their runtimes optimise code for many seconds.
   for (const one of wanted[0] ? contenders : []) {
     const seconds = one.gateway ? firstSeconds.gateway : firstSeconds.proxy;
     if (one.shot(wanted[0]!)) await ask(one, wanted[0]!, seconds);
@@ -43,7 +43,7 @@ export async function benchRelay(figures: Figures, options: BenchOptions): Promi
   }
 }
 
-/** Rounds of a cell by contender; each round asks one after the other. */
+/** Measures a cell in rounds, in which contenders take turns. Returns the rounds by contender. */
 async function measure(
   cell: Cell,
   contenders: readonly Contender[],
@@ -51,11 +51,11 @@ async function measure(
 ): Promise<Map<Contender, Round[]>> {
   const able = contenders.filter((one) => one.shot(cell) !== undefined);
   const found = new Map<Contender, Round[]>(able.map((one) => [one, []]));
-  // Whole calls do not warm the code that only streams run.
+  // Whole calls don't warm up the code that only streams use.
   const again = cell.isStreamed ? firstSeconds.gateway : 2 * seconds;
   for (const one of able) await ask(one, cell, one.gateway ? again : seconds / 2);
   for (let round = 0; round < rounds; round++) {
-    // Nobody is always first, since the machine may be quieter or warmer then.
+    // The order alternates, since the machine may be quieter or warmer for the first.
     const order = round % 2 === 0 ? able : able.toReversed();
     for (const one of order) found.get(one)!.push(await timed(one, cell, seconds));
   }
@@ -75,7 +75,7 @@ async function timed(contender: Contender, cell: Cell, seconds: number): Promise
   const sight = await ask(contender, cell, seconds);
   const until = new Date();
   const resident = residentBytes(pids);
-  // The store's catching up is a part of what a call costs.
+  // Writing the remaining records belongs to the cost of the calls.
   await gateway?.stored();
   const cpu = cpuPerCall(before, cpuTimes(pids, storePid), sight.answered);
   const { answered } = sight;
@@ -160,7 +160,7 @@ function reportMemory(
   ], made);
 }
 
-/** The least and the most of a round's ratio to the bare proxy's rate. */
+/** Returns the lowest and highest ratio of a round's rate to the bare proxy's. */
 function spread(rounds: readonly Round[], bare: readonly Round[]): number[] {
   const ratios = rounds.map(({ answered, seconds }, at) =>
     (answered / seconds) / (bare[at]!.answered / bare[at]!.seconds)

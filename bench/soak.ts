@@ -5,15 +5,15 @@ import { type Gateway, postgresMissing, startGateway, type StoreKind } from "./g
 import type { BenchOptions } from "./options.ts";
 import { residentBytes } from "./processes.ts";
 
-/** Of the time, after which memory should have reached its height. */
+/** The part of the time after which memory should have stopped growing. */
 const warmPart = 0.3;
-/** MiB a minute that pass for none: less than what one collection leaves more than another. */
+/** Growth in MiB a minute that counts as none: less than garbage collections differ by. */
 const flat = 2;
-/** Seconds that the store may be behind. */
+/** How many seconds the store may be behind. */
 const mostBehind = 3;
 
 interface Sample {
-  /** Since the beginning. */
+  /** Seconds since the beginning. */
   seconds: number;
   mib: number;
   /** Age of the oldest record that the store doesn't have. */
@@ -22,8 +22,8 @@ interface Sample {
 }
 
 /**
- * Calls as fast as they are answered, for ten minutes (`--minutes`): whether memory still grows after
- * the first third, and how far the store falls behind.
+ * Makes calls as fast as they are answered, for ten minutes (`--minutes`). Measures whether memory
+ * still grows after the first third, and how far the store falls behind.
  */
 export async function benchSoak(figures: Figures, options: BenchOptions): Promise<void> {
   using vendor = await startProgram("bench/programs/mock_vendor.ts");
@@ -108,7 +108,7 @@ async function measure(
   for (const wrong of await gateway.proveCharged()) figures.fail(wrong);
 }
 
-/** The slope of the line with the least squares through these points. */
+/** Returns the slope of the least-squares line through these points. */
 function slopeOf(points: readonly (readonly [number, number])[]): number {
   const mean = (at: 0 | 1) => points.reduce((sum, point) => sum + point[at], 0) / points.length;
   const [x, y] = [mean(0), mean(1)];

@@ -1,4 +1,4 @@
-/** Rows of cells as a Markdown table; the first row is the head. */
+/** Prints rows of cells as a Markdown table; the first row is the head. */
 export function printTable(title: string, rows: readonly (readonly string[])[]): void {
   const widths = rows[0]!.map((_, at) => Math.max(...rows.map((row) => row[at]!.length)));
   const line = (row: readonly string[]) =>
@@ -13,7 +13,7 @@ export function printTable(title: string, rows: readonly (readonly string[])[]):
   console.log([`\n${title}\n`, line(rows[0]!), rule, ...rows.slice(1).map(line)].join("\n"));
 }
 
-/** The 95th percentile of some times. */
+/** Returns the 95th percentile of some times. */
 export function p95(times: readonly number[]): number {
   const sorted = times.toSorted((a, b) => a - b);
   return sorted[Math.ceil(sorted.length * 0.95) - 1]!;

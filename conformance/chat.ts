@@ -30,7 +30,7 @@ export function chatProbes({ baseUrl, key }: ServerAddress): DialectProbes {
   };
 }
 
-/** Whole and streamed answers, usage and tools. */
+/** Probes of whole and streamed answers, usage and tools. */
 function basicProbes(client: OpenAI): Probe[] {
   const { completions } = client.chat;
   const hello = [{ role: "user" as const, content: helloPrompt }];
@@ -75,7 +75,7 @@ function basicProbes(client: OpenAI): Probe[] {
   ];
 }
 
-/** What can be put in, and in which form the answer comes. */
+/** Probes of input content, and of the answer's form. */
 function contentProbes(client: OpenAI): Probe[] {
   const { completions } = client.chat;
   return [
@@ -113,7 +113,7 @@ function contentProbes(client: OpenAI): Probe[] {
   ];
 }
 
-/** How an answer can be steered and bounded, and how a wrong call fails. */
+/** Probes of parameters that steer or limit the answer, and of errors. */
 function limitProbes(client: OpenAI): Probe[] {
   const { completions } = client.chat;
   const hello = [{ role: "user" as const, content: helloPrompt }];
@@ -163,7 +163,7 @@ function limitProbes(client: OpenAI): Probe[] {
   ];
 }
 
-/** Parallel calls streamed, then their results sent back. */
+/** Streams parallel tool calls, then sends their results back. */
 async function runTools(client: OpenAI, model: string): Promise<void> {
   const tools = [{
     type: "function" as const,
@@ -186,7 +186,7 @@ async function runTools(client: OpenAI, model: string): Promise<void> {
     })),
   );
   messages.push(
-    // The library's stream helper adds fields of its own, which no server takes back.
+    // The library's stream helper adds fields of its own, which servers refuse.
     { role: "assistant", content: first.message.content, tool_calls: calls.map(plainCall) },
     ...calls.map((call) => ({
       role: "tool" as const,

@@ -1,7 +1,7 @@
-/** What a dialect's client can be asked to do with one model, through one server. */
+/** Tests one feature of a dialect's client library with one model, through one server. */
 export interface Probe {
   readonly name: FeatureName;
-  /** Throws when the feature does not work. */
+  /** Throws if the feature doesn't work. */
   run(model: string): Promise<void>;
 }
 
@@ -20,30 +20,30 @@ export const featureNames = [
 ] as const;
 export type FeatureName = typeof featureNames[number];
 
-/** One dialect: its name and how its own client library is asked for each feature. */
+/** One dialect: its name, and the probes that test each feature with its own client library. */
 export interface DialectProbes {
   readonly dialect: string;
   readonly probes: readonly Probe[];
 }
 
-/** Where the server is. */
+/** The server to test. */
 export interface ServerAddress {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   baseUrl: string;
   key: string;
 }
 
-/** The server, or the vendors behind it, can't show a feature; it may work. */
+/** The server, or the vendors behind it, can't demonstrate a feature; it may still work. */
 export class NotOffered extends Error {
   override name = "NotOffered";
 }
 
-/** Fails a probe with a reason that fits into one line. */
+/** Fails a probe unless `condition` holds; `reason` is one line. */
 export function expect(condition: unknown, reason: string): asserts condition {
   if (!condition) throw new Error(reason);
 }
 
-/** Runs `call` and wants it to be refused with this HTTP status. */
+/** Runs `call`, and throws unless it is refused with this HTTP status. */
 export async function expectStatus(call: () => Promise<unknown>, status: number): Promise<void> {
   try {
     await call();
@@ -55,7 +55,7 @@ export async function expectStatus(call: () => Promise<unknown>, status: number)
   throw new Error(`expected status ${status}, got an answer`);
 }
 
-/** A tool with two calls to make at once. */
+/** A tool for the probe of parallel calls. */
 export const weather = {
   name: "get_weather",
   description: "Tells the weather of a city.",
@@ -86,17 +86,17 @@ export const imagePrompt = "What do you see? One short sentence.";
 export const helloPrompt = "Say hello in one short sentence.";
 export const longPrompt = "Count from one to one hundred in words, separated by commas.";
 
-/** A server that leaves out what a model refuses says so when it is asked to be strict. */
+/** In strict mode a server refuses fields that the model can't take, instead of dropping them. */
 export const strictly = { "x-translation-mode": "strict" } as const;
 
-/** Parses an answer that has to be a person. */
+/** Throws unless an answer is a JSON object with a person's name and age. */
 export function expectPerson(text: string): void {
   const person = JSON.parse(text) as { name?: unknown; age?: unknown };
   expect(typeof person.name === "string", "the name is no string");
   expect(Number.isInteger(person.age), "the age is no integer");
 }
 
-/** The arguments of both calls name a city each. */
+/** Throws unless there are tool calls, each of which names a city. */
 export function expectWeatherCalls(calls: readonly { name: string; arguments: unknown }[]): void {
   expect(calls.length >= 1, "no tool call");
   for (const call of calls) {

@@ -27,7 +27,7 @@ export function generateProbes({ baseUrl, key }: ServerAddress): DialectProbes {
   };
 }
 
-/** Whole and streamed answers, usage and tools. */
+/** Probes of whole and streamed answers, usage and tools. */
 function basicProbes(client: GoogleGenAI): Probe[] {
   const { models } = client;
   return [
@@ -65,7 +65,7 @@ function basicProbes(client: GoogleGenAI): Probe[] {
   ];
 }
 
-/** What can be put in, and in which form the answer comes. */
+/** Probes of input content, and of the answer's form. */
 function contentProbes(client: GoogleGenAI): Probe[] {
   const { models } = client;
   return [
@@ -98,7 +98,7 @@ function contentProbes(client: GoogleGenAI): Probe[] {
   ];
 }
 
-/** How an answer can be steered and bounded, and how a wrong call fails. */
+/** Probes of parameters that steer or limit the answer, and of errors. */
 function limitProbes(client: GoogleGenAI): Probe[] {
   const { models } = client;
   return [
@@ -151,7 +151,7 @@ function limitProbes(client: GoogleGenAI): Probe[] {
   ];
 }
 
-/** Parallel calls streamed, then their results sent back. */
+/** Streams parallel tool calls, then sends their results back. */
 async function runTools(client: GoogleGenAI, model: string): Promise<void> {
   const config = {
     tools: [{

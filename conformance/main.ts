@@ -7,10 +7,11 @@ import { renderRouting, type RoutingRow, routingRows } from "./routing.ts";
 import { probeRow, renderTable, type Row } from "./table.ts";
 
 /**
- * `deno task conformance --base-url U --key K`: runs dialect × vendor × feature with the vendors'
- * own client libraries against any server and prints the table. `--model vendor-b/name` (again and
- * again) chooses the models; else the first of each vendor that is known to do everything. A second
- * table is of routing; `--virtual NAME` names a virtual model for it, else the first in the list.
+ * `deno task conformance --base-url U --key K`: tests dialect × vendor × feature against any
+ * server, with the vendors' own client libraries, and prints a table. `--model vendor-b/name`,
+ * which may be repeated, chooses the models; by default it is each vendor's first one that is known
+ * to do everything. A second table shows routing: `--virtual NAME` names a virtual model for it, by
+ * default the first in the list.
  */
 const { values } = parseArgs({
   args: Deno.args,
@@ -63,7 +64,7 @@ Deno.exit(
     : 1,
 );
 
-/** Routing between the models of two vendors; no row where the server has one vendor only. */
+/** Tests routing between the models of two vendors; returns no rows if the server has only one. */
 async function probeRouting(): Promise<RoutingRow[]> {
   const [first, second] = [models.get("vendor-b"), models.get("vendor-c")];
   const others = [...models.values()].filter((model) => model !== first && model !== second);
@@ -85,7 +86,7 @@ async function listModels(): Promise<string[]> {
   return data.map(({ id }) => id);
 }
 
-/** One model per vendor. */
+/** Chooses one model per vendor. */
 function chooseModels(ids: readonly string[]): Map<string, string> {
   const chosen = new Map<string, string>();
   for (const id of values.model ?? []) chosen.set(vendorOf(id), id);

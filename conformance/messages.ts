@@ -26,7 +26,7 @@ export function messagesProbes({ baseUrl, key }: ServerAddress): DialectProbes {
   return { dialect: "messages", probes: [...basicProbes(client), ...contentProbes(client)] };
 }
 
-/** Whole and streamed answers, usage and tools. */
+/** Probes of whole and streamed answers, usage and tools. */
 function basicProbes(client: Anthropic): Probe[] {
   const ask = asker(client);
   return [
@@ -60,7 +60,7 @@ function basicProbes(client: Anthropic): Probe[] {
   ];
 }
 
-/** What can be put in, and how an answer can be bounded. */
+/** Probes of input content, and of parameters that limit the answer. */
 function contentProbes(client: Anthropic): Probe[] {
   const ask = asker(client);
   return [
@@ -123,7 +123,7 @@ function textOf(answer: Anthropic.Message): string {
   return answer.content.map((block) => block.type === "text" ? block.text : "").join("");
 }
 
-/** Parallel calls streamed, then their results sent back. */
+/** Streams parallel tool calls, then sends their results back. */
 async function runTools(client: Anthropic, model: string): Promise<void> {
   const tools: Anthropic.Tool[] = [{
     name: weather.name,

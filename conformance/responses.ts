@@ -27,7 +27,7 @@ export function responsesProbes({ baseUrl, key }: ServerAddress): DialectProbes 
   };
 }
 
-/** Whole and streamed answers, usage and tools. */
+/** Probes of whole and streamed answers, usage and tools. */
 function basicProbes(client: OpenAI): Probe[] {
   const { responses } = client;
   return [
@@ -63,7 +63,7 @@ function basicProbes(client: OpenAI): Probe[] {
   ];
 }
 
-/** What can be put in, and in which form the answer comes. */
+/** Probes of input content, and of the answer's form. */
 function contentProbes(client: OpenAI): Probe[] {
   const { responses } = client;
   return [
@@ -105,7 +105,7 @@ function contentProbes(client: OpenAI): Probe[] {
   ];
 }
 
-/** How an answer can be steered and bounded, and how a wrong call fails. */
+/** Probes of parameters that steer or limit the answer, and of errors. */
 function limitProbes(client: OpenAI): Probe[] {
   const { responses } = client;
   return [
@@ -123,7 +123,7 @@ function limitProbes(client: OpenAI): Probe[] {
     },
     {
       name: "stop",
-      // The dialect has no stop sequences; in their place its own state is tried.
+      // The dialect has no stop sequences: its stored conversations are tested instead.
       async run(model) {
         const first = await responses.create({ model, input: helloPrompt });
         const second = await responses.create({
@@ -167,7 +167,7 @@ function limitProbes(client: OpenAI): Probe[] {
   ];
 }
 
-/** Parallel calls streamed, then their results sent back. */
+/** Streams parallel tool calls, then sends their results back. */
 async function runTools(client: OpenAI, model: string): Promise<void> {
   const tools = [{
     type: "function" as const,
@@ -183,7 +183,7 @@ async function runTools(client: OpenAI, model: string): Promise<void> {
     calls.map((call) => ({ name: call.name, arguments: JSON.parse(call.arguments) })),
   );
   input.push(
-    // The library's stream helper adds fields of its own, which no server takes back.
+    // The library's stream helper adds fields of its own, which servers refuse.
     ...first.output.map(plainItem),
     ...calls.map((call) => ({
       type: "function_call_output" as const,

@@ -15,7 +15,7 @@ const routingNames = [
   "cache, stream",
 ] as const;
 
-/** One line: routing as the clients of a dialect see it. */
+/** One row of the table: routing as the clients of a dialect see it. */
 export interface RoutingRow {
   dialect: string;
   cells: ReadonlyMap<string, Cell>;
@@ -24,7 +24,7 @@ export interface RoutingRow {
 export interface RoutingModels {
   /** A vendor's own model, with its vendor. */
   first: string;
-  /** One of another vendor. */
+  /** A model of another vendor. */
   second: string;
   /** A virtual model that the server has. */
   virtual: string | undefined;
@@ -41,7 +41,7 @@ interface Told {
   headers: Headers;
 }
 
-/** A dialect's own client library, which tells what it read and the headers that came with it. */
+/** A dialect's own client library. Returns the text that it read, and the answer's headers. */
 interface Caller {
   dialect: string;
   whole(question: Question): Promise<Told>;
@@ -49,7 +49,7 @@ interface Caller {
   stream(question: Question, heard?: (text: string) => void): Promise<Told>;
 }
 
-/** Asks for every feature of routing in each dialect. */
+/** Tests every feature of routing in each dialect. */
 export async function routingRows(
   server: ServerAddress,
   models: RoutingModels,
@@ -65,7 +65,7 @@ export async function routingRows(
   return rows;
 }
 
-/** The table in Markdown, and below it a line for each failure. */
+/** Returns the table in Markdown, followed by a line for each failure. */
 export function renderRouting(rows: readonly RoutingRow[]): string {
   return renderCells(
     ["caller"],
@@ -89,7 +89,7 @@ function probesOf(
   };
 }
 
-/** A vendor's own model is found without its vendor's name. */
+/** A vendor's model is found without its vendor's name. */
 async function plainName(caller: Caller, { first }: RoutingModels): Promise<void> {
   const told = await caller.whole({
     model: first.slice(first.indexOf("/") + 1),
@@ -107,7 +107,7 @@ async function virtualModel(caller: Caller, { virtual }: RoutingModels): Promise
   expect(answered?.includes("/"), `X-Model is ${answered}, no model with its vendor`);
 }
 
-/** Simulated vendors fail where they are asked to; real ones answer, and prove nothing. */
+/** Simulated vendors fail on request; real ones answer, which proves nothing. */
 async function fallback(
   ask: (question: Question) => Promise<Told>,
   { first, second }: RoutingModels,
@@ -122,7 +122,7 @@ async function fallback(
   expect(told.headers.get("x-attempts") === "2", "X-Attempts isn't 2");
 }
 
-/** What was begun is not begun again elsewhere: the caller learns that it was cut. */
+/** A stream that has begun is not restarted elsewhere: the caller gets an error when it is cut. */
 async function cutStream(caller: Caller, { first, second }: RoutingModels): Promise<void> {
   let heard = "";
   const told = await caller.stream({
@@ -130,7 +130,7 @@ async function cutStream(caller: Caller, { first, second }: RoutingModels): Prom
     text: `[cut][at:${vendorOf(first)}][long:40] ${helloPrompt}`,
     headers: { "x-fallback-models": second },
   }, (text) => heard += text).catch((thrown: unknown) => {
-    // Google's library names a status for what fails within a stream too.
+    // Google's library reports a status for errors within a stream, too.
     expect(heard !== "" || !isAnswer(thrown), `it was refused: ${String(thrown)}`);
     return undefined;
   });
@@ -167,7 +167,7 @@ function expectAnswer({ text, headers }: Told, model: string): void {
   expect(answered === model, `X-Model is ${answered}, not ${model}`);
 }
 
-/** Whether an error of a library stands for an answer with an HTTP status. */
+/** Whether a library's error reports an answer with an HTTP status. */
 function isAnswer(thrown: unknown): boolean {
   return typeof (thrown as { status?: unknown }).status === "number";
 }
@@ -231,7 +231,7 @@ function responsesCaller(server: ServerAddress): Caller {
         text += event.delta;
         heard(event.delta);
       }
-      // Its library leaves it to the reader to see how a response ended.
+      // The library doesn't check how a response ended.
       if (!isComplete) throw new Error("the stream ended without response.completed");
       return { text, headers: response.headers };
     },

@@ -1,12 +1,12 @@
 import { type DialectProbes, featureNames, NotOffered } from "./feature.ts";
 
-/** How one cell of the table came out; a reason when it failed. */
+/** The result of one cell of the table. */
 export type Cell =
   | { ok: true }
-  /** `refused`: the vendor of this model takes no such request, and said so. */
+  /** `refused`: the server or its vendor said that it doesn't support the request. */
   | { ok: false; refused: boolean; reason: string };
 
-/** One line: a vendor's model through one dialect. */
+/** One row of the table: a vendor's model through one dialect. */
 export interface Row {
   vendor: string;
   model: string;
@@ -25,7 +25,7 @@ export async function probeRow(
   return { vendor, model, dialect, cells };
 }
 
-/** Runs one probe. */
+/** Runs one probe and returns its result. */
 export async function cellOf(probe: () => Promise<void>): Promise<Cell> {
   try {
     await probe();
@@ -35,7 +35,7 @@ export async function cellOf(probe: () => Promise<void>): Promise<Cell> {
   }
 }
 
-/** The table in Markdown, and below it a line for each failure. */
+/** Returns the table in Markdown, followed by a line for each failure. */
 export function renderTable(rows: readonly Row[]): string {
   return renderCells(
     ["vendor", "dialect"],
@@ -44,7 +44,7 @@ export function renderTable(rows: readonly Row[]): string {
   );
 }
 
-/** Rows with their names in front, and below them a line for each failure. */
+/** Returns rows in Markdown, each after its names, followed by a line for each failure. */
 export function renderCells(
   rowNames: readonly string[],
   features: readonly string[],
@@ -72,7 +72,7 @@ export function renderCells(
   ].join("\n");
 }
 
-/** A 400 that names the field: an honest no, which the table shows apart from a failure. */
+/** Whether the feature is unsupported (a 400 that says so), which is no failure in the table. */
 function isRefusal(thrown: unknown): boolean {
   if (thrown instanceof NotOffered) return true;
   return thrown instanceof Error && (thrown as { status?: unknown }).status === 400 &&

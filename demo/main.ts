@@ -7,8 +7,8 @@ import { startSimulators } from "./simulators.ts";
 /**
  * `deno task demo [--empty]`: the service with one simulated vendor per family and a simulated
  * OpenID provider on loopback, so that every endpoint and the dashboard work without an account
- * elsewhere. Its data stands apart from the real service's, and is filled at the first start unless
- * `--empty` is said. Variables that are set come before the simulators.
+ * elsewhere. Its data is separate from the real service's, and is filled at the first start, unless
+ * with `--empty`. Variables that are set take precedence over the simulators.
  */
 refuseArguments("demo", ["--empty"]);
 const isEmpty = Deno.args.includes("--empty");
@@ -22,7 +22,7 @@ if (!provider.isUsual) {
 await runServer(readDemoConfig, isEmpty ? undefined : fillDemo);
 
 function readDemoConfig(): Config {
-  // Keys that other programs use are never called from here, nor is the real store written to.
+  // The demo uses neither keys that are meant for other programs nor the real databases.
   const elsewhere = [...Object.values(usualKeyVariables).flat(), "DATABASE_URL"];
   const none = Object.fromEntries(
     [...elsewhere, "ANALYTICS_DATABASE_URL"].map((name) => [name, ""]),

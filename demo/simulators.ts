@@ -32,7 +32,7 @@ export const LABELS = [
 export type Label = (typeof LABELS)[number];
 
 export interface Simulators {
-  /** Address with its version segment and key of each. vendor-e is vendor-d's. */
+  /** Base URL, with its version segment, and key of each. vendor-e is the server of vendor-d. */
   vendors: Record<Label, { baseUrl: string; apiKey: string }>;
   /** The last 200 requests that a vendor received, oldest first. */
   requests(label: Label): readonly Received[];

@@ -7,14 +7,15 @@ import type { Document } from "./shapes.ts";
 export type ClientFiles = ReadonlyMap<string, string>;
 
 /**
- * The generated half of the client: types and one function an operation by `@hey-api/openapi-ts`,
- * and what the document can't say in a way that generators read: the table of errors, the vendors.
+ * Generates a part of the client: types and a function per operation by `@hey-api/openapi-ts`, and
+ * the tables of errors and of vendors, which the document can't express in a form that generators
+ * read.
  */
 export async function clientFiles(document: Document): Promise<ClientFiles> {
   const folder = await Deno.makeTempDir({ prefix: "gateway-client-" });
   try {
     await createClient({
-      // It writes into the document that it is given.
+      // The generator modifies the document that it is given.
       input: structuredClone(document) as unknown as Record<string, unknown>,
       output: {
         path: folder,
@@ -43,10 +44,10 @@ export async function clientFiles(document: Document): Promise<ClientFiles> {
   }
 }
 
-/** The first line of a file that is checked with the settings of TypeScript's `strict` alone. */
+/** First line of files that are only checked with TypeScript's `strict` settings. */
 export const uncheckedLine = "// @ts-nocheck: checked by deno task sdk:pack\n";
 
-/** The generator's own run-time files don't stand up to `exactOptionalPropertyTypes`. */
+/** Marks the generator's own run-time files, which violate `exactOptionalPropertyTypes`. */
 function checkedElsewhere(path: string, text: string): string {
   return /^(client|core)\//.test(path) ? uncheckedLine + text : text;
 }

@@ -2,7 +2,7 @@ import type { Contract } from "../contracts/kernel/contract.ts";
 import { errors } from "../contracts/kernel/errors.ts";
 import { type Reference, reference } from "./shapes.ts";
 
-/** How a key is sent. All three take the dual-key form. */
+/** The ways to send a key. All three accept the dual-key form. */
 export const securitySchemes = {
   bearer: {
     type: "http",
@@ -29,7 +29,7 @@ export const securitySchemes = {
 // Without examples: the reference page would send them, and a repeated id is a replay.
 const text = (maxLength: number) => ({ type: "string", maxLength });
 
-/** Headers of requests that many operations take. */
+/** Request headers that many operations accept. */
 export const commonParameters = {
   RequestId: {
     name: "X-Request-ID",
@@ -56,7 +56,7 @@ export const commonParameters = {
     in: "header",
     description:
       "What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.",
-    // Composed without need: the reference page sends the first value of a plain one unasked.
+    // `allOf` keeps the reference page from sending the first value of a plain enum by default.
     schema: {
       allOf: [
         { type: "string", enum: ["strict", "lenient"] },
@@ -186,7 +186,7 @@ export const commonHeaders = {
   },
 } as const;
 
-/** Answers that every operation can give. */
+/** Responses that every operation can return. */
 export const commonResponses = {
   HeadersTooLarge: {
     description:
@@ -201,7 +201,7 @@ export const commonResponses = {
   },
 } as const;
 
-/** Headers that a contract's requests may carry. */
+/** Returns references to the headers that a contract's requests may have. */
 export function requestParameters(contract: Contract): Reference[] {
   if (contract.scope === null) return [];
   const names: (keyof typeof commonParameters)[] = contract.interaction
@@ -211,7 +211,7 @@ export function requestParameters(contract: Contract): Reference[] {
   return names.map((name) => reference("parameters", name));
 }
 
-/** Headers of a contract's answers with a status. */
+/** Returns references to the headers of a contract's answers with a status. */
 export function answerHeaders(contract: Contract, status: string): Record<string, Reference> {
   const good = Number(status) < 400;
   const names: (keyof typeof commonHeaders)[] = ["X-Request-ID"];
@@ -234,13 +234,13 @@ export function answerHeaders(contract: Contract, status: string): Record<string
   return Object.fromEntries(names.map((name) => [name, reference("headers", name)]));
 }
 
-/** A call of a model, whichever vendor has it. */
+/** Whether a contract calls a model of any vendor. */
 function isUnified(contract: Contract): boolean {
   const isCall = contract.interaction === true || isCount(contract);
   return isCall && contract.path.startsWith("/chat/v1/");
 }
 
-/** Counting costs nothing, so that a repeat is simply made again. */
+/** Whether a contract counts tokens. Counting costs nothing, so a repeat simply counts again. */
 function isCount(contract: Contract): boolean {
   return contract.operationId.startsWith("count");
 }

@@ -13,7 +13,7 @@ import {
   reference,
 } from "./shapes.ts";
 
-/** Adds to an operation what its schemas don't say: where else it is, headers, examples. */
+/** Adds to an operation what its schemas don't say: other paths, headers, examples. */
 export function describeOperation(operation: Operation, contract: Contract): void {
   const examples = examplesOf(contract);
   operation.description = descriptionOf(contract);

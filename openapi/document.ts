@@ -17,8 +17,8 @@ import type { Document } from "./shapes.ts";
 export type DocumentVersion = "3.1.0" | "3.0.3";
 
 /**
- * The OpenAPI document, made from the contracts alone: the seven families and what is there once.
- * Families of an operator's own rows have the same paths under their own labels.
+ * Builds the OpenAPI document from the contracts alone: the seven families, and the operations that
+ * exist once. Vendors that an operator adds have the same paths under their own labels.
  */
 export function buildDocument(
   openapi: DocumentVersion,
@@ -50,13 +50,13 @@ function schemasAndPaths(
   contracts: readonly Contract[],
 ): Document {
   const app = new OpenAPIHono();
-  // Else the first field that holds one would lend it its own description.
+  // Otherwise a component would get the description of the first field that uses it.
   for (const [name, schema] of Object.entries(cohortComponents)) {
     app.openAPIRegistry.register(name, schema);
   }
   for (const contract of contracts) app.openAPIRegistry.registerPath(routeConfig(contract));
   const head = { openapi, ...information(version), tags: documentTags() };
-  // As it will be read: plain values, without what is undefined.
+  // Plain JSON values, as readers get them: without undefined members.
   if (openapi === "3.1.0") return JSON.parse(JSON.stringify(app.getOpenAPI31Document(head)));
   return mendNullable(JSON.parse(JSON.stringify(app.getOpenAPIDocument(head))));
 }
@@ -66,7 +66,7 @@ function documentTags() {
   return tags.map(({ title, ...tag }) => ({ ...tag, "x-displayName": title }));
 }
 
-/** What the document says of the service as a whole. */
+/** Returns the document's description of the service as a whole. */
 function information(version: string) {
   return {
     info: {
@@ -93,8 +93,8 @@ const paragraphs = [
 ];
 
 /**
- * Mends what the generator writes for OpenAPI 3.0, where `nullable` means nothing without a `type`:
- * an unknown value is `{}`, and "or null" is a property of the alternatives beside it.
+ * Corrects the generator's output for OpenAPI 3.0, where `nullable` has no effect without a `type`:
+ * an unknown value becomes `{}`, and an alternative "null" makes the other alternatives nullable.
  */
 function mendNullable<T>(value: T): T {
   if (Array.isArray(value)) return value.map(mendNullable) as T;
@@ -121,10 +121,10 @@ function alternatives(schemas: readonly Schema[]): Schema[] {
   return others.map((schema) => schema.type === undefined ? schema : { ...schema, nullable: true });
 }
 
-/** Null alone would be `enum: [null]`, from which some generators make what doesn't compile. */
+/** For null alone: from `enum: [null]` some generators make code that doesn't compile. */
 const emptyOrNull = { type: "object", nullable: true, maxProperties: 0 };
 
-/** How the generator writes the alternative "null". */
+/** Whether a schema is what the generator writes for the alternative "null". */
 function isNull(schema: Schema): boolean {
   return schema.nullable === true && Object.keys(schema).length === 1;
 }

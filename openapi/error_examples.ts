@@ -3,7 +3,7 @@ import { errorBody } from "../contracts/kernel/error_bodies.ts";
 import { type ErrorCode, errors } from "../contracts/kernel/errors.ts";
 import type { Example } from "./shapes.ts";
 
-/** Every error that the contracts name, in the words of each dialect that can say it. */
+/** Returns examples of all errors that the contracts name, in each dialect that can return them. */
 export function errorExamples(contracts: readonly Contract[]): Record<string, Example> {
   const found: Record<string, Example> = {};
   const add = (code: ErrorCode, dialect: ErrorDialect) => {
@@ -18,7 +18,7 @@ export function errorExamples(contracts: readonly Contract[]): Record<string, Ex
   return found;
 }
 
-/** Chat and responses say errors alike. */
+/** Returns an example's name. Chat and responses share theirs, since their errors are the same. */
 export function errorExampleName(code: ErrorCode, dialect: ErrorDialect): string {
   return `${dialect === "responses" ? "chat" : dialect}.${code}`;
 }

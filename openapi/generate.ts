@@ -2,7 +2,7 @@ import manifest from "../deno.json" with { type: "json" };
 import { clientFiles } from "./client_files.ts";
 import { buildDocument, type DocumentVersion } from "./document.ts";
 
-/** The document in both versions and the client's generated half: names and texts. */
+/** Generates the document in both versions and a part of the client; returns texts by file name. */
 export async function generateFiles(): Promise<ReadonlyMap<string, string>> {
   const built = new Map(
     [...documents].map(([name, openapi]) => [name, buildDocument(openapi, manifest.version)]),
@@ -16,8 +16,8 @@ export async function generateFiles(): Promise<ReadonlyMap<string, string>> {
 }
 
 /**
- * Writes the files into a folder; with `check` it only compares. Returns the names of those that
- * were different, those included that were there and should not be.
+ * Writes the files into a folder; with `check` it only compares. Returns the names of the files
+ * that differed, including those that should not exist.
  */
 export function writeGenerated(
   folder: URL,

@@ -3,8 +3,8 @@ import manifest from "../deno.json" with { type: "json" };
 import { uncheckedLine } from "./client_files.ts";
 
 /**
- * `deno task sdk:pack [folder]`: makes the client's npm tarball in `dist/`, or in the folder. The
- * sources are compiled as they are, file by file, so that a bundler leaves out what isn't used.
+ * `deno task sdk:pack [folder]`: makes the client's npm tarball in `dist/` or in the folder. Each
+ * source file is compiled to a file of its own, so that bundlers leave out what isn't used.
  */
 async function main(args: readonly string[]): Promise<number> {
   const root = decodeURIComponent(new URL("..", import.meta.url).pathname);
@@ -44,7 +44,7 @@ const packageJson = {
   engines: { node: ">=20" },
 } as const;
 
-/** Without tests, and with every file checked: nobody else's settings apply here. */
+/** Copies the sources without tests, and without `uncheckedLine`: here every file is checked. */
 function copySources(from: string, to: string): void {
   Deno.mkdirSync(to, { recursive: true });
   for (const { name, isDirectory } of Deno.readDirSync(from)) {
@@ -55,7 +55,7 @@ function copySources(from: string, to: string): void {
   }
 }
 
-/** Writes JavaScript and types; gives what TypeScript's `strict` has against the sources. */
+/** Writes JavaScript and types. Returns the errors that TypeScript's `strict` finds. */
 function compile(from: string, to: string): string {
   const program = ts.createProgram([`${from}/mod.ts`], {
     strict: true,
@@ -80,7 +80,7 @@ function compile(from: string, to: string): string {
   });
 }
 
-/** The compiler rewrites the endings of imports in JavaScript alone. */
+/** Rewrites `.ts` in a declaration file's imports, which the compiler does in JavaScript only. */
 function mendDeclaration(path: string): void {
   if (!path.endsWith(".d.ts")) return;
   const text = Deno.readTextFileSync(path);

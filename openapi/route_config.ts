@@ -3,7 +3,7 @@ import { errorSchemas } from "../contracts/kernel/common.ts";
 import type { Contract } from "../contracts/kernel/contract.ts";
 import { errors } from "../contracts/kernel/errors.ts";
 
-/** What the generator makes a contract's operation of. */
+/** Returns the generator's input for a contract's operation. */
 export function routeConfig(contract: Contract): RouteConfig {
   const content: Record<string, { schema: z.ZodType }> = {};
   if (contract.answer) content["application/json"] = { schema: contract.answer };

@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI document that are looked at here. */
+/** The parts of an OpenAPI document that this folder uses. */
 export interface Document {
   openapi: string;
   info: { version: string };

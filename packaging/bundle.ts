@@ -1,6 +1,6 @@
 /**
- * `deno task bundle`: the whole program as a folder that needs no source tree and downloads nothing:
- * JavaScript, the files that it reads, a command `demeter`, and a `deno.json` with its tasks.
+ * `deno task bundle`: makes a folder with the whole program, which needs no source tree and no
+ * downloads: JavaScript, the files that it reads, a command `demeter`, a `deno.json` with tasks.
  */
 import {
   embeddedImage,
@@ -23,7 +23,7 @@ export async function bundle(folder: string): Promise<void> {
   for (const path of [...programFiles, ...await filesIn(programFolders)]) {
     await copy(new URL(path, repository), `${folder}/${path}`);
   }
-  // In place of the empty one: a first start has nothing to migrate then.
+  // Replaces the empty image by a migrated one: a first start then has nothing to migrate.
   await run(["run", "-A", "--frozen", imageBuilder, `${folder}/${embeddedImage}`]);
   await Deno.writeTextFile(`${folder}/deno.json`, settings());
   await Deno.writeTextFile(`${folder}/demeter`, launcher(), { mode: 0o755 });
@@ -41,8 +41,8 @@ async function run(args: readonly string[]): Promise<void> {
 }
 
 /**
- * Packages that read a file beside their own code look for it beside the bundled code now, as the
- * embedded database does with its WebAssembly. Throws when one isn't found.
+ * Copies the files that packages read beside their own code, such as the embedded database's
+ * WebAssembly: bundled code looks for them beside the bundle. Throws if one isn't found.
  */
 async function addFilesOfPackages(folder: string): Promise<void> {
   for (const path of await filesBelow(folder)) {
@@ -57,7 +57,7 @@ async function addFilesOfPackages(folder: string): Promise<void> {
 
 const besideItself = /new URL\("\.\/([\w.-]+)", ?import\.meta\.url\)/g;
 
-/** The settings that the code was written for, so that `deno task start` works in the folder. */
+/** Returns the bundle's `deno.json`, with the settings that the code needs and the tasks. */
 function settings(): string {
   const ours = JSON.parse(Deno.readTextFileSync(new URL("deno.json", repository)));
   const commandWith = (flags: readonly string[]) =>
@@ -76,9 +76,9 @@ function settings(): string {
 }
 
 /**
- * A command for shells, services and containers. It knows the settings that name files, so it allows
- * reading those, the program and its data, and writing its data alone, beside what systemd is told;
- * an export goes wherever the operator wants it.
+ * Returns a command for shells, services and containers. It allows reading only the program, its
+ * data and the files that settings name, and writing only its data and systemd's notification
+ * socket; an operator's export may be written anywhere.
  */
 function launcher(): string {
   const narrowed = runFlags.filter((flag) => !/^--(allow-(read|write)|deny-run)$/.test(flag));

@@ -1,12 +1,12 @@
 /**
- * `deno task compile [--target T]`: one executable per target in `dist/`, made of the bundle. Deno
- * downloads the runtime of each target; `DENORT_BIN` names one that is there already.
+ * `deno task compile [--target T]`: compiles the bundle to one executable per target in `dist/`.
+ * Deno downloads the runtime of each target; `DENORT_BIN` names an existing one to use instead.
  */
 import { parseArgs } from "node:util";
 import { bundle } from "./bundle.ts";
 import { programModules, runFlags } from "./contents.ts";
 
-/** Those that Deno has a runtime for. */
+/** The targets that Deno has a runtime for. */
 export const targets: readonly string[] = [
   "x86_64-unknown-linux-gnu",
   "aarch64-unknown-linux-gnu",
@@ -16,9 +16,8 @@ export const targets: readonly string[] = [
 ];
 
 /**
- * Compiles the bundle in a folder to one file and returns what `deno compile` says, the tree of
- * embedded files included. Without a target it is for this machine. Throws with that text when it
- * fails.
+ * Compiles the bundle in a folder to one file, by default for this machine. Returns the output of
+ * `deno compile`, which includes the tree of embedded files; throws an Error with it on failure.
  */
 export async function compile(
   folder: string,

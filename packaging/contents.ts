@@ -1,6 +1,6 @@
 /**
- * What the packaged program is made of, beside its own code: files that it reads by their path
- * from the repository's root (`src/base/program_files.ts`), and modules that it starts as workers.
+ * What the packaged program contains beside its own code: files that it reads by their path from
+ * the repository's root (`src/base/program_files.ts`), and modules that it starts as workers.
  */
 export const programFolders: readonly string[] = [
   "migrations",
@@ -8,7 +8,7 @@ export const programFolders: readonly string[] = [
   "src/http/reference",
 ];
 
-/** Of a new embedded database; a package has it with all migrations. */
+/** The image of a new embedded database; in a package it has all migrations applied. */
 export const embeddedImage = "src/database/embedded/image/pglite-0.5.16.tar.gz";
 
 export const programFiles: readonly string[] = [
@@ -27,17 +27,18 @@ export const programModules: readonly string[] = [
 ];
 
 /**
- * Tells the C library of Linux to give large buffers back to the system as soon as they are freed:
- * by itself it keeps them, once there were some, in pieces that nothing else fits into. Others
- * don't know these names.
+ * Makes Linux's C library (glibc) return large buffers to the system as soon as they are freed. By
+ * default it raises its thresholds after the first ones and keeps later buffers, in fragments that
+ * nothing else fits into. Other systems ignore these variables.
  */
 export const runEnvironment = "MALLOC_MMAP_THRESHOLD_=1048576 MALLOC_TRIM_THRESHOLD_=8388608";
 
 /**
- * How the program is run, as in the tasks of `deno.json`. Addresses, files and variables are named
- * by the operator's settings, so none is listed; it starts no program but itself (`startFlags`),
- * loads no native code and imports nothing from the network. Addresses where clouds tell a machine's own credentials are
- * refused to the whole process, behind our own checks of what callers name.
+ * Deno's flags for the program, as in the tasks of `deno.json`. The operator's settings name
+ * addresses, files and variables, so none of them is listed here. The program starts no program but
+ * itself (`startFlags`), loads no native code and imports nothing from the network. The metadata
+ * services of clouds, which hand out a machine's credentials, are denied to the whole process, in
+ * addition to our own checks of the URLs that callers name.
  */
 export const runFlags: readonly string[] = [
   "--no-prompt",
@@ -46,7 +47,7 @@ export const runFlags: readonly string[] = [
   "--allow-env",
   "--allow-read",
   "--allow-write",
-  // The bucket's client names the release of the system in its requests.
+  // The client of export buckets sends the system's release in its requests.
   "--allow-sys=osRelease",
   "--deny-run",
   "--deny-ffi",
@@ -56,14 +57,14 @@ export const runFlags: readonly string[] = [
 ];
 
 /**
- * How `start` is run: with `WORKERS` the program starts itself several times. Whoever serves callers
- * gives the right up before it opens a port, and workers are started without it.
+ * The flags for `start`: with `WORKERS` the program starts itself several times. A process that
+ * serves callers gives up the permission before it opens a port; workers are started without it.
  */
 export const startFlags: readonly string[] = runFlags.map((flag) =>
   flag === "--deny-run" ? "--allow-run" : flag
 );
 
-/** Beside them in the tasks, whose folder is the source: what runs doesn't change what it is. */
+/** Added in the tasks, which run in the source tree: the program must not change its own code. */
 export const sourceFlags: readonly string[] = [
   "--deny-write=.git,contracts,demo,migrations,openapi,packaging,src,tests,deno.json,deno.lock",
 ];

@@ -1,7 +1,7 @@
 /**
- * `deno task npm:pack [folder]`: makes `demeter-gateway-<version>.tgz` in `dist/`, or in the folder: the
- * bundle as a package for npm, which brings its own runtime (the package `deno`). `npx ./dist/….tgz`
- * starts it on a machine that has Node.js alone.
+ * `deno task npm:pack [folder]`: makes `demeter-gateway-<version>.tgz` in `dist/` or in the folder:
+ * the bundle as a package for npm, which depends on its runtime (the package `deno`).
+ * `npx ./dist/….tgz` starts it on a machine that has only Node.js.
  */
 import { bundle, operatorsFiles } from "./bundle.ts";
 import { runEnvironment, runFlags, startFlags } from "./contents.ts";
@@ -9,7 +9,7 @@ import { runEnvironment, runFlags, startFlags } from "./contents.ts";
 /** The runtime that the program is tested with. */
 const runtimeVersion = "2.9.6";
 
-/** Packs the bundle of a folder, which stays as it is; gives the path of the tarball. */
+/** Packs the bundle of a folder, without changing the folder. Returns the path of the tarball. */
 export async function packForNpm(bundled: string, target: string): Promise<string> {
   const work = await Deno.makeTempDir({ prefix: "demeter-npm-" });
   try {
@@ -52,7 +52,10 @@ const readme = `# Demeter
 operator's commands. Each start prints the addresses of API, dashboard and reference.
 `;
 
-/** Finds the runtime that npm installed, and starts the program in it with the tasks' permissions. */
+/**
+ * Returns the launcher's source. It finds the runtime that npm installed, and starts the program in
+ * it with the tasks' permissions.
+ */
 function launcher(): string {
   const narrowed = (flags: readonly string[]) =>
     flags.filter((flag) => !/^--allow-(read|write)$/.test(flag));
@@ -121,7 +124,7 @@ function runtime() {
 `;
 }
 
-/** npx dies of a signal without passing it on: who ends it means the service. */
+/** npx ends on a signal without forwarding it; people who stop npx want the service to stop. */
 const followNpx = `if (process.env.npm_command === "exec") {
   const npx = process.ppid;
   const look = setInterval(() => {

@@ -1,7 +1,6 @@
 /**
- * The proxy that anybody would write first on this runtime: `Deno.serve`, `fetch`, the answer's body
- * streamed through. It reads, records and charges nothing. Takes the port to pass on to; prints its
- * own.
+ * The simplest proxy on this runtime: `Deno.serve`, `fetch`, and the answer's body streamed
+ * through. It reads, records and charges nothing. Takes the port to forward to; prints its own.
  */
 const vendor = `http://127.0.0.1:${Deno.args[0]}`;
 const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {

@@ -1,8 +1,8 @@
 import { Agent, createServer, request as open } from "node:http";
 
 /**
- * The least that a proxy on this runtime can do: bytes there, bytes back, over kept connections.
- * What the gateway does is measured against it. Takes the port to pass on to; prints its own.
+ * The least that a proxy on this runtime can do: it moves bytes both ways over kept connections.
+ * The gateway is compared with it. Takes the port to forward to; prints its own.
  */
 const port = Number(Deno.args[0]);
 const agent = new Agent({ keepAlive: true, maxSockets: 256 });

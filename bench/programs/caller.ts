@@ -1,26 +1,26 @@
 import process from "node:process";
 
 /**
- * Callers over raw sockets that ask again as soon as they are answered: what they cost is little
- * beside what they measure. Reads its order (`CallerOrder`) from standard input, prints what it saw
- * (`CallerSight`). What is under way at the end is waited for, so that whoever is asked can be held
- * to each call that was answered.
+ * Callers over raw sockets that make the next call as soon as the last is answered, at little cost
+ * compared with what they measure. Reads its order (`CallerOrder`) from standard input, prints what
+ * it saw (`CallerSight`). Calls under way at the end are waited for, so that the number of answered
+ * calls is exact and can be compared with the gateway's records.
  */
 export interface CallerOrder {
   port: number;
   path: string;
   headers: Readonly<Record<string, string>>;
-  /** Each connection sends these in turn, each beginning with another. */
+  /** Each connection uses these in turn, starting with a different one. */
   keys?: readonly string[];
   body: string;
   connections: number;
   ms: number;
-  /** Calls a second of all connections together; absent: as many as are answered. */
+  /** Calls per second of all connections together; absent: as many as are answered. */
   perSecond?: number;
 }
 
 export interface CallerSight {
-  /** Calls that were answered 200, wholly. */
+  /** Calls with a complete answer of status 200. */
   answered: number;
   /** Other answers by status; "lost" for broken connections. */
   failed: Record<string, number>;
@@ -37,10 +37,10 @@ export interface CallerSight {
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("latin1");
-/** How long an answer may take in all. */
+/** Timeout of a whole answer. */
 const patienceMs = 60_000;
 
-/** One connection after the other, as the server closes them. */
+/** A connection, which is replaced when the server closes it. */
 class Line {
   readonly #port: number;
   readonly #buffer = new Uint8Array(256 * 1024);
@@ -50,7 +50,7 @@ class Line {
     this.#port = port;
   }
 
-  /** The answer's status once its last byte is there. */
+  /** Makes a call. Returns the answer's status once its last byte has arrived. */
   async call(request: Uint8Array): Promise<string> {
     this.#connection ??= await this.#connect();
     const connection = this.#connection;
@@ -70,7 +70,7 @@ class Line {
           const length = end < 0 ? null : /\r\ncontent-length: *(\d+)/i.exec(head.slice(0, end));
           if (length !== null) wanted = end + 4 + Number(length[1]);
         }
-        // Only the last bytes tell whether a chunked answer is over.
+        // The last bytes show whether a chunked answer is complete.
         tail = (tail + decoder.decode(this.#buffer.subarray(Math.max(0, read - 7), read))).slice(
           -7,
         );
@@ -115,7 +115,7 @@ function requestsOf({ path, headers, keys, body }: CallerOrder): Uint8Array[] {
   });
 }
 
-/** Microseconds of processor time so far, all threads. */
+/** Returns the processor time of all threads so far, in microseconds. */
 function cpuMicros(): number {
   const { user, system } = process.cpuUsage();
   return user + system;
@@ -144,7 +144,7 @@ async function run(order: CallerOrder): Promise<CallerSight> {
       }
       failed[status] = (failed[status] ?? 0) + 1;
       line.close();
-      // A server that refuses everything is not asked as fast as it can refuse.
+      // A pause after a failure, so that a server that refuses everything isn't flooded.
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     line.close();

@@ -3,37 +3,37 @@ import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 
 /**
- * Makes calls at a steady rate whether they are answered or not, over plain sockets: a client of
- * its own process that costs little beside what it measures. Reads its order (`CrowdOrder`) from
- * the first argument, prints what it saw (`CrowdSight`).
+ * Makes calls at a steady rate, whether they are answered or not, over plain sockets and in a
+ * process of its own, at little cost compared with what it measures. Reads its order (`CrowdOrder`)
+ * from the first argument, prints what it saw (`CrowdSight`).
  */
 export interface CrowdOrder {
   port: number;
   path: string;
   headers: Readonly<Record<string, string>>;
   body: string;
-  /** 0: as soon as one is answered the next, over `most` connections. */
+  /** 0: each of `most` connections makes its next call as soon as the last is answered. */
   perSecond: number;
   ms: number;
-  /** Connections at once; what is due when all are busy is not sent, and counted so. */
+  /** Limit on connections; calls that are due when all are busy count as `unsent`. */
   most: number;
-  /** Connections carry one call after the other. */
+  /** Whether connections are kept for further calls. */
   keep: boolean;
 }
 
 export interface CrowdSight {
   sent: number;
-  /** Due, but all connections were busy. */
+  /** Calls that were due when all connections were busy. */
   unsent: number;
   /** Calls answered by status; "lost" for broken connections, "waited" for none in 10 s. */
   answers: Record<string, number>;
-  /** Other failures' codes. */
+  /** Number of failures by error code. */
   codes: Record<string, number>;
   withoutRetry: number;
   /** Milliseconds of answered and of refused calls. */
   answered: Percentiles;
   refused: Percentiles;
-  /** The generator's own part of a processor. */
+  /** The part of a processor that this program used. */
   busy: number;
 }
 
@@ -106,8 +106,8 @@ class Crowd {
     while (line?.socket.destroyed) line = this.#free.pop();
     if (line === undefined) {
       if (this.#lines.size >= this.#order.most) return void this.unsent++;
-      // No address of its own: to bind one, the kernel looks for a port that no closed connection
-      // still holds, and with thousands of those that took most of the generator's time.
+      // No local address: to bind one, the kernel searches for a port that no closed connection
+      // still holds. With thousands of those the search took most of this program's time.
       line = new Line(this, connect({ port: this.#order.port, host: "127.0.0.1" }));
       this.#lines.add(line);
     }
@@ -115,7 +115,7 @@ class Crowd {
     line.send(this.#bytes);
   }
 
-  /** Callers that were not answered give up. */
+  /** Gives up calls that were not answered in time. */
   #leave(): void {
     const now = performance.now();
     for (const line of this.#lines) {

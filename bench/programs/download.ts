@@ -1,6 +1,6 @@
 /**
- * Reads an export of all rows as it is written, and prints how many rows and bytes it had. Rows are
- * lines: what `fill` and the bench's payloads write has no line feeds within.
+ * Reads an export of all rows as it is written, and prints how many rows and bytes it had. A row is
+ * a line, since the data of `fill` and of the bench's payloads has no line feeds.
  */
 const { BASE_URL, KEY, FORMAT, PAYLOADS } = Deno.env.toObject();
 const answer = await fetch(`${BASE_URL}/api/v1/exports`, {
@@ -20,5 +20,5 @@ for await (const piece of answer.body!) {
   bytes += piece.length;
   for (let at = piece.indexOf(10); at >= 0; at = piece.indexOf(10, at + 1)) lines++;
 }
-// The head of CSV; the lines of the array's brackets.
+// Without the head of CSV, or the two lines of the JSON array's brackets.
 console.log(JSON.stringify({ bytes, rows: lines - (FORMAT === "csv" ? 1 : 2) }));

@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 
 /**
- * Asks `/livez` five times a second, each time on a connection of its own; prints milliseconds: of
- * the answer, until connected, and how long the service's main thread had a processor meanwhile.
+ * Requests `/livez` five times a second, each time on a new connection. Prints three times in
+ * milliseconds: until the answer, until connected, and the processor time that the service's main
+ * thread had meanwhile.
  */
 const { hostname, port } = new URL(Deno.args[0]!);
 const schedule = `/proc/${Deno.args[1]}/schedstat`;
@@ -12,7 +13,7 @@ setInterval(() => {
   const began = performance.now();
   const beganRun = runMs();
   let isMade = 0;
-  // Another address than the crowd's, whose connections are bounded.
+  // Not the crowd's address, whose number of connections is limited.
   const socket = connect({ port: Number(port), host: hostname, localAddress: "127.0.0.3" });
   socket.on("connect", () => isMade = performance.now() - began);
   socket.on("data", () => {

@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 
 /**
- * A vendor of the chat dialect that answers at once: whole, or as a stream of 200 chunks. A program
- * of its own, so that it doesn't share the measured one's thread. Prints its port.
+ * A vendor of the chat dialect that answers at once: whole, or as a stream of 200 chunks. It is a
+ * program of its own, so that it doesn't share a thread with the measured one. Prints its port.
  */
 const usage = { prompt_tokens: 10, completion_tokens: 200, total_tokens: 210 };
 const whole = JSON.stringify({
@@ -32,13 +32,13 @@ const ending = chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }]
   chunk({ choices: [], usage }) + "data: [DONE]\n\n";
 
 const server = createServer((request, response) => {
-  // Long bodies have it in front, and are only passed over.
+  // Long bodies have it at their beginning, so only the first bytes of each piece are searched.
   let isStreamed = false;
   request.on("data", (piece) => {
     isStreamed ||= piece.subarray(0, 4096).includes('"stream":true');
   });
   request.on("end", () => {
-    // As of a server that has no other endpoint: translated calls find it here after one look.
+    // Like a server with one endpoint: after a single 404 the gateway translates all calls for it.
     if (!request.url?.endsWith("/chat/completions")) {
       response.writeHead(404, { "content-type": "application/json" });
       response.end('{"error":{"message":"no such endpoint"}}');
@@ -51,7 +51,7 @@ const server = createServer((request, response) => {
     }
     response.writeHead(200, { "content-type": "text/event-stream" });
     let left = 200;
-    // A chunk a turn of the loop, so that they leave as single packets, as a model's words do.
+    // One chunk per turn of the event loop, so that each leaves as a packet, like a model's words.
     const next = () => {
       if (left-- === 0) {
         response.end(ending);

@@ -1,8 +1,9 @@
 import { createServer } from "node:http";
 
 /**
- * A vendor of the chat dialect whose streams last: a chunk each second, which says when it was sent,
- * for as many seconds as the first argument says; the streams' seconds begin spread. Prints its port.
+ * A vendor of the chat dialect with long streams: each second a chunk that holds its sending time,
+ * for as many seconds as the first argument says. Streams start at a random part of a second.
+ * Prints its port.
  */
 const seconds = Number(Deno.args[0]);
 const chunk = (fields: object) =>
@@ -25,7 +26,7 @@ const ending = chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }]
 const server = createServer((request, response) => {
   request.resume();
   request.on("end", () => {
-    // As of a server that has no other endpoint: translated calls find it here after one look.
+    // Like a server with one endpoint: after a single 404 the gateway translates all calls for it.
     if (!request.url?.endsWith("/chat/completions")) {
       response.writeHead(404, { "content-type": "application/json" });
       response.end('{"error":{"message":"no such endpoint"}}');

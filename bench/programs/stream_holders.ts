@@ -3,32 +3,32 @@ import { connect } from "node:net";
 import process from "node:process";
 
 /**
- * Opens streams, some at a time, and reads them to their end; how late each chunk comes is told by
- * the time that it holds. Reads its order (`HoldersOrder`) from the first argument, prints a line
- * when all have begun, and then what it saw (`HoldersSight`).
+ * Opens streams gradually and reads them to their end. Measures each chunk's delay by the sending
+ * time that it holds. Reads its order (`HoldersOrder`) from the first argument, prints a line when
+ * all have begun, and then what it saw (`HoldersSight`).
  */
 export interface HoldersOrder {
   port: number;
-  /** Addresses to come from, in turn. */
+  /** Local addresses to use in turn. */
   from: readonly string[];
   path: string;
   headers: Readonly<Record<string, string>>;
   body: string;
   streams: number;
-  /** Opened in a second. */
+  /** How many streams are opened per second. */
   perSecond: number;
 }
 
 export interface HoldersSight {
-  /** Streams that came to their end, and others. */
+  /** Streams that were complete, and streams that were not. */
   whole: number;
   broken: number;
-  /** How often the service said to come again later, which each does a second later. */
+  /** How many attempts the service refused; each was repeated a second later. */
   refused: number;
   chunks: number;
   /** Milliseconds from the vendor's clock to ours, once all have begun. */
   late: { p50: number; p99: number; p999: number; most: number };
-  /** The program's own part of a processor. */
+  /** The part of a processor that this program used. */
   busy: number;
 }
 
@@ -83,7 +83,7 @@ function holdOne(index: number): Promise<"whole" | "broken" | "refused"> {
       if (isCounting) late.push(now - Number(sent));
     }
     if (/data: \[DONE\]|event: message_stop/.test(text)) ending = "whole";
-    // What may be the beginning of a time.
+    // Keeps what may be the beginning of a sending time.
     rest = text.slice(Math.max(text.lastIndexOf("\n"), text.length - 32));
     if (/ sent \d+;/.test(rest)) rest = "";
   });

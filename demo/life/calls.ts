@@ -4,7 +4,7 @@ import { pricedUsageText } from "../../src/repricing/repricing.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import { answers, questions } from "./texts.ts";
 
-/** Numbers from 0 to below 1, the same for the same seed (mulberry32). */
+/** Returns a generator of numbers from 0 to below 1, the same for the same seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -20,9 +20,9 @@ interface DemoModel {
   vendor: string;
   alias: string;
   model: string;
-  /** How often it is called beside the others. */
+  /** How often it is called, relative to the others. */
   weight: number;
-  /** Time of a usual answer. */
+  /** Typical time of an answer. */
   ms: number;
 }
 
@@ -61,19 +61,19 @@ const cohortDays = 21;
 export const demoDays = 60;
 const dayMs = 86_400_000;
 
-/** Where the demo's calls come from, and what they cost. */
+/** The account and key of the demo's calls, the time of their end, and their prices. */
 export interface LifeDeps {
   accountId: number;
   apiKeyId: string;
-  /** The demo ends here. */
+  /** When the last calls are made. */
   now: Date;
   priceOf: (vendor: string, model: string, at: Date) => PriceRow | undefined;
 }
 
 /**
- * Sixty days of calls that end now, oldest first: three applications, forty users, more calls on
- * weekdays and in the day, a few that failed, and two cohorts in the last three weeks. Costs are
- * what the price list says of their tokens.
+ * Generates sixty days of calls up to `now`, oldest first: three applications, forty users, more
+ * calls on weekdays and around midday, a few failures, and two cohorts in the last three weeks.
+ * Costs are computed from the tokens with the price list.
  */
 export function* demoCalls(deps: LifeDeps): Generator<SettledCall> {
   const random = seededRandom(20261123);
@@ -89,7 +89,7 @@ export function* demoCalls(deps: LifeDeps): Generator<SettledCall> {
   }
 }
 
-/** Most calls come around the middle of a day. */
+/** Returns a random part of a day; most are around its middle. */
 function dayTime(random: () => number): number {
   return (random() + random() + random()) / 3;
 }
@@ -135,7 +135,7 @@ interface Outcome {
   failure: typeof failures[number] | undefined;
 }
 
-/** How the call ended, and what it cost. */
+/** Returns how the call ended, and what it cost. */
 function outcome(deps: LifeDeps, { vendor, model, createdAt, tokens, failure }: Outcome) {
   const price = deps.priceOf(vendor, model, createdAt);
   const usage = tokens && price ? tokens : undefined;

@@ -1,14 +1,13 @@
 import type { FirstStart } from "../../src/main/serve.ts";
 import { cohorts, demoCalls, demoDays } from "./calls.ts";
 
-/** More than sixty days of the demo's calls cost. */
+/** More than sixty days of demo calls cost. */
 const creditNanos = 100n * 1_000_000_000n;
 const rowsPerInsert = 500;
 
 /**
- * Fills the demo's store: sixty days of calls by the store that records calls, so that sums, key
- * charges and ledger hold them as they would hold real ones; then outcomes and an evaluation through
- * the API.
+ * Fills the demo's database: sixty days of calls through the store that records real calls, so that
+ * usage sums, key charges and ledger include them; then outcomes and an evaluation through the API.
  */
 export async function fillDemo({ services, key, address }: FirstStart): Promise<void> {
   const account = await services.stores.accounts.first();

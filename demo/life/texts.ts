@@ -1,4 +1,4 @@
-/** What the demo's customers ask; `#` stands where an order's number goes. */
+/** Questions of the demo's customers; `#` is a placeholder for an order's number. */
 export const questions: readonly string[] = [
   "Where is my order #? It should have been here on Monday.",
   "Can I return the blue jacket of order # if I have worn it once?",

@@ -1,4 +1,4 @@
-/** The aggregator's own picture endpoint, and speech. */
+/** The aggregator's picture endpoint, which has a form of its own, and its speech endpoint. */
 import { answerFile, answerWhole } from "./answers.ts";
 import { readBehaviours, withoutMagicWords } from "./behaviours.ts";
 import { admit, bodyOf, type Exchange } from "./exchange.ts";
@@ -103,7 +103,7 @@ function unknown(model: string): Problem {
   return new Problem(400, `${model} is not a valid model ID`);
 }
 
-/** Beside chat. */
+/** The routes for media, in addition to chat. */
 export const AGGREGATOR_MEDIA: readonly Route[] = [
   { method: "POST", path: /^\/images$/, handle: pictures },
   { method: "POST", path: /^\/audio\/speech$/, handle: speech },

@@ -10,7 +10,7 @@ import { type ChatModel } from "./openai_models.ts";
 import { type Rules } from "./rules.ts";
 import { type Route } from "./server.ts";
 
-/** The dialect's fields, and those by which the aggregator chooses a provider. */
+/** The dialect's fields, and those that control how the aggregator chooses a provider. */
 const RULES: Rules = {
   ...BODY,
   ...SAMPLING,
@@ -33,7 +33,7 @@ export function aggregatorMessages(vendor: ChatVendor): Route[] {
   }];
 }
 
-/** It takes of every model what the vendor of the dialect takes of its older ones. */
+/** The aggregator accepts for every model what the dialect's vendor accepts for its older ones. */
 function rulesOf({ id, maxOutputTokens, contextTokens, isReasoning }: ChatModel): MessagesModel {
   return {
     id,

@@ -7,9 +7,9 @@ import { untilAborted, wait } from "./timing.ts";
 export interface StreamScript {
   contentType: string;
   headers?: Record<string, string>;
-  /** Every event in order, encoded; pieces of a file. */
+  /** The encoded events in order, or the pieces of a file. */
   frames: (string | Bytes)[];
-  /** How many frames at the end make up the ending, from the finish event on. */
+  /** How many of the last frames form the ending, from the finish event on. */
   closing: number;
   /** The vendor's in-band error, after which the stream closes. */
   errorFrame: string;
@@ -17,7 +17,7 @@ export interface StreamScript {
 
 const FLUSH_MS = 5;
 
-/** A whole JSON answer, with `[cut]`, `[cut:clean]` and `[hang]` applied to its bytes. */
+/** Returns a whole JSON answer, with `[cut]`, `[cut:clean]` and `[hang]` applied to its bytes. */
 export function answerWhole(
   exchange: Exchange,
   behaviours: Behaviours,
@@ -41,7 +41,7 @@ export function answerWhole(
 
 const FILE_PIECE = 16 * 1024;
 
-/** A file in pieces, with the behaviours of a stream; a file has no place for an error. */
+/** Returns a file in pieces, with the behaviours of a stream except in-band errors. */
 export function answerFile(
   exchange: Exchange,
   behaviours: Behaviours,
@@ -57,7 +57,7 @@ export function answerFile(
   return answerStream(exchange, behaviours, { contentType, frames, closing: 1, errorFrame: "" });
 }
 
-/** A streamed answer with its behaviours: waits between frames, breaks, silence. */
+/** Returns a streamed answer with its behaviours: waits between frames, breaks, silence. */
 export function answerStream(
   exchange: Exchange,
   behaviours: Behaviours,
@@ -135,7 +135,7 @@ function framesBeforeEnding(script: StreamScript, behaviours: Behaviours): (stri
   }
 }
 
-/** The runtime prints an error that breaks a body; this one is a single line that says so. */
+/** Returns the error that breaks a body off. The runtime prints it, so it is a single line. */
 function brokenConnection(): Error {
   const error = new Error("The simulated vendor breaks the connection, as asked.");
   error.stack = error.message;

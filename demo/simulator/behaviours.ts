@@ -23,9 +23,9 @@ export interface Behaviours {
   toolSteps: number;
   /** Pictures that are withheld; all of them for a refusal. */
   filtered: number;
-  /** Bytes that a picture's file has at least. */
+  /** Minimum size of a picture's file, in bytes. */
   leastBytes: number;
-  /** Searches of the web; null: as the question sounds. */
+  /** Number of web searches; null: depends on the question's words. */
   searches: number | null;
 }
 
@@ -34,7 +34,7 @@ export type Ending = "normal" | "cut" | "cut-clean" | "error" | "hang";
 const MOST_CHUNKS = 100_000;
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** What the text asks for of the vendor `label`; everything normal when it has no magic word. */
+/** Reads the behaviours that the text asks of the vendor `label`; normal without any. */
 export function readBehaviours(text: string, label: string): Behaviours {
   const only = text.match(/\[at:([a-z0-9-]+)\]/)?.[1];
   const behaviours = readWords(text);
@@ -66,7 +66,7 @@ function readWords(text: string): Behaviours {
   };
 }
 
-/** The text without its magic words, as the answers quote it. */
+/** Returns the text without its magic words, as the answers quote it. */
 export function withoutMagicWords(text: string): string {
   return text
     .replace(

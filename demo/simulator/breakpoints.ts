@@ -49,7 +49,7 @@ function isMarked(part: JsonObject): boolean {
   return asObject(part.prompt_cache_breakpoint) !== null || asObject(part.cache_control) !== null;
 }
 
-/** The parts of all messages or items, in order; a string is one part, an item without any too. */
+/** Returns the parts of all messages or items. A string, or an item without parts, is one part. */
 function partsOf({ messages, input }: JsonObject): JsonObject[] {
   const items = typeof input === "string"
     ? [{ content: input }]

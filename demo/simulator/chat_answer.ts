@@ -38,7 +38,7 @@ export function finishReason(
   }
 }
 
-/** Sources of the answer's passages; places count in characters. */
+/** Returns the sources of the answer's passages; indices count in characters. */
 export function annotationsOf({ text, passages }: Output): ChatCompletionMessage.Annotation[] {
   return passages.flatMap(({ start, end, pages }) =>
     pages.map(({ url, title }) => ({
@@ -53,7 +53,7 @@ export function annotationsOf({ text, passages }: Output): ChatCompletionMessage
   );
 }
 
-/** The vendor's members for a piece of reasoning text; none for an empty one. */
+/** Returns the vendor's members for a piece of reasoning text; none for an empty piece. */
 export function reasoningMembers(vendor: ChatVendor, text: string): JsonObject {
   if (text === "") return {};
   if (vendor.reasoning === "content") return { reasoning_content: text };

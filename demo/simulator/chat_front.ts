@@ -6,7 +6,7 @@ import { type Exchange } from "./exchange.ts";
 import { Problem, usualRetryAfter } from "./problem.ts";
 import { type Route, type VendorFront } from "./server.ts";
 
-/** The interface of a vendor of the chat family, with what it offers beside chat. */
+/** Creates the interface of a vendor of the chat family; `more` has its routes beside chat. */
 export function chatFront(vendor: ChatVendor, more: readonly Route[]): VendorFront {
   return {
     basePath: vendor.basePath,

@@ -77,7 +77,7 @@ export function readChatPrompt(body: JsonObject, headerNames: string[]): Prompt 
   };
 }
 
-/** The aggregator's tool; the dialect's own form is for models that are not simulated. */
+/** Reads the aggregator's search tool; the dialect's own form is for models not simulated here. */
 function offeredSearch(body: JsonObject): OfferedSearch | null {
   const tool = objectsIn(body.tools).find(({ type }) => type === "web_search");
   if (!tool || body.tool_choice === "none") return null;

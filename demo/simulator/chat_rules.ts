@@ -82,7 +82,7 @@ export const MESSAGES: Readonly<Record<string, Record<string, Rule>>> = {
     audio: object,
     function_call: object,
     tool_calls: { is: "array" },
-    // Not in the published type, but clients send answers back as they came.
+    // Not in the published type, but clients send answers back unchanged.
     annotations: { is: "array" },
   } satisfies Record<keyof ChatCompletionAssistantMessageParam | "annotations", Rule>,
   tool: { role, content, tool_call_id: { is: "string", required: true } } satisfies Record<

@@ -125,7 +125,7 @@ function* callDeltas(answer: ChatAnswer, output: Output): Generator<Delta> {
 function errorFrame(answer: ChatAnswer, failure: Problem): string {
   const { vendor } = answer;
   const error = vendor.errorBody(failure);
-  // The aggregator's in-band error is a chunk of its own; the others send the error object alone.
+  // The aggregator's in-band error is a chunk with an error in it; others send only the error.
   const chunk = vendor.hidesErrors
     ? {
       id: answer.id,

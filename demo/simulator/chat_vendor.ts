@@ -26,7 +26,7 @@ export interface ChatVendor {
   label: string;
   basePath: string;
   models: readonly ChatModel[];
-  /** Those that make embeddings; listed beside the others, but not for chat. */
+  /** Embedding models: in the model list, but not usable for chat. */
   otherModels: readonly ChatModel[];
   /** Unknown fields are refused, and schemas and reasoning models' parameters checked. */
   isStrict: boolean;
@@ -90,7 +90,7 @@ const SENTENCES: Readonly<Record<string, number>> = {
   max: 8,
 };
 
-/** How much reasoning a request asks for, and whether its text may be shown. */
+/** Returns how much reasoning a request asks for, and whether its text may be shown. */
 export function reasoningWish(
   body: JsonObject,
   model: ChatModel,
@@ -167,8 +167,8 @@ export function refuseForReasoning(body: JsonObject, vendor: ChatVendor): void {
 }
 
 /**
- * Throws the vendor's 400 Problem for tools that a model takes at the responses endpoint alone: with
- * any reasoning, or, for models that reason unless told not to, without a word about it as well.
+ * Throws the vendor's 400 Problem for tools that a model accepts at the responses endpoint alone:
+ * if the request asks for reasoning, or, for models that reason by default, doesn't turn it off.
  */
 export function refuseTools(body: JsonObject, model: ChatModel): void {
   const hasTools = [body.tools, body.functions].some((list) => asArray(list).length > 0);

@@ -46,7 +46,7 @@ export async function embeddings(exchange: Exchange, vendor: ChatVendor): Promis
   });
 }
 
-/** What vendors say that tell what they charge. */
+/** The cost member, of vendors that report what they charge. */
 function costOf(vendor: ChatVendor, model: ChatModel, tokens: number): JsonObject {
   const { cost } = vendor.usage({
     ...{ input: tokens, cached: 0, written: 0, searches: 0 },
@@ -63,7 +63,7 @@ function inputsOf(input: unknown): unknown[] {
   return typeof input[0] === "number" ? [input] : input;
 }
 
-/** A vector of length 1 that depends on the text only. */
+/** Returns a vector of length 1 that depends only on the text. */
 export function unitVector(text: string, dimensions: number): Float32Array {
   const raw = Array.from(
     { length: dimensions },

@@ -3,7 +3,7 @@ import { type Exchange } from "./exchange.ts";
 import { type JsonObject } from "./json.ts";
 import { untilAborted, wait } from "./timing.ts";
 
-/** Events by their type, as the images and audio endpoints send them, with what may go wrong. */
+/** Streams events under their type, as the images and audio endpoints do, with the behaviours. */
 export function eventStream(
   exchange: Exchange,
   behaviours: Behaviours,
@@ -25,8 +25,8 @@ export function eventStream(
 }
 
 /**
- * Pieces of an answer, one after the other; `[cut]`, `[hang]` and `[midstream-error]` come before
- * the last of them.
+ * Streams the pieces of an answer; `[cut]`, `[hang]` and `[midstream-error]` take effect before the
+ * last one.
  */
 export function pieceStream(
   exchange: Exchange,

@@ -12,7 +12,7 @@ export interface Exchange {
   path: string;
   headers: Headers;
   text: string;
-  /** The body as it came. */
+  /** The body as received. */
   bytes: Uint8Array<ArrayBuffer>;
   /** Aborts when the client leaves or the simulators close. */
   signal: AbortSignal;
@@ -64,7 +64,7 @@ export async function formOf(exchange: Exchange): Promise<FormData> {
   }
 }
 
-/** Waits and fails where the last user text says so. Throws a Problem for `[error:…]`. */
+/** Waits or fails as the last user text asks. Throws a Problem for `[error:…]`. */
 export async function admit(
   exchange: Exchange,
   behaviours: Behaviours,

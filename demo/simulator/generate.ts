@@ -25,7 +25,7 @@ export interface GenerateAnswer {
   nextCallId(): string;
 }
 
-/** As sent: the published class without its computed members. */
+/** The usage as it is sent: the published class without its computed members. */
 export type Usage = Omit<GenerateContentResponseUsageMetadata, "promptTokensDetails"> & {
   promptTokensDetails?: { modality: string; tokenCount: number }[];
 };
@@ -104,7 +104,7 @@ function sentencesOf(thinking: JsonObject): number {
   return levels[asText(thinking.thinkingLevel).toUpperCase()] ?? 2;
 }
 
-/** What is counted and billed as the prompt: neither the model's name nor the settings. */
+/** Returns what counts as the prompt: neither the model's name nor the settings do. */
 function promptOf({ contents, systemInstruction, tools }: JsonObject): JsonObject {
   return compact({ contents, systemInstruction, tools });
 }

@@ -54,7 +54,7 @@ function checkContent(content: JsonObject, path: string): void {
   mediaOf(parts, path);
 }
 
-/** Contents of the model behind one another are one turn: clients keep each chunk of a stream so. */
+/** Joins successive contents of the model to one turn: clients store one per streamed chunk. */
 function turnsOf(contents: readonly JsonObject[]): JsonObject[] {
   const turns: JsonObject[] = [];
   for (const content of contents) {
@@ -100,7 +100,7 @@ function checkTurns(contents: readonly JsonObject[]): void {
   });
 }
 
-/** What a thought signature is issued for. */
+/** Returns the text that a call's thought signature is issued for. */
 export function signedContent(name: string, args: unknown): string {
   return `${name}(${JSON.stringify(sorted(args ?? {}))})`;
 }
@@ -263,7 +263,7 @@ function checkThinking(thinking: JsonObject, model: GenerateModel): void {
   }
 }
 
-/** The media of some parts. Throws a 400 Problem for data that can't be what it says. */
+/** Reads the media of some parts. Throws a 400 Problem for data not of its declared type. */
 export function mediaOf(parts: readonly JsonObject[], path: string): Medium[] {
   return parts.flatMap((part): Medium[] => {
     const file = asObject(part.fileData);
@@ -284,7 +284,7 @@ export function mediaOf(parts: readonly JsonObject[], path: string): Medium[] {
   });
 }
 
-/** The members of that name among a content's parts. */
+/** Returns the members of this name in a content's parts. */
 export function partsOf(content: JsonObject, member: string): JsonObject[] {
   return objectsIn(content.parts).map((part) => asObject(part[member]))
     .filter((value) => value !== null);

@@ -66,7 +66,7 @@ export async function predict(exchange: Exchange, name: string): Promise<Respons
     mimeType: type,
     bytesBase64Encoded: draw(prompt, index, size, formatOf(type), behaviours),
   }));
-  // Without being asked the vendor says nothing of what it withheld.
+  // The vendor mentions withheld pictures only if asked to.
   if (made < count && parameters.includeRaiReason === true) {
     predictions.push({ raiFilteredReason: REASON });
   }
@@ -76,7 +76,7 @@ export async function predict(exchange: Exchange, name: string): Promise<Respons
 const REASON =
   "Unable to show generated images. All images were filtered out because they violated the usage guidelines. Support codes: 58061214";
 
-/** A whole answer of a model that draws; undefined for the name of another one. */
+/** Returns a whole answer of a picture model; undefined if `name` is no such model. */
 export async function drawContent(
   exchange: Exchange,
   name: string,
@@ -152,7 +152,7 @@ function readImageConfig(value: unknown, model: string): ImageConfig {
   return config;
 }
 
-/** Base64 of a picture that the prompt and its number decide. */
+/** Returns a picture in base64, determined by the prompt and the picture's number. */
 export function draw(
   prompt: string,
   index: number,
@@ -166,7 +166,7 @@ export function draw(
 
 const SIDES: Readonly<Record<string, number>> = { "512": 512, "1K": 1024, "2K": 2048, "4K": 4096 };
 
-/** Pixels of a ratio such as `16:9` at a size such as `1K`, in steps of eight. */
+/** Returns the pixels of a ratio such as `16:9` at a size such as `1K`, in steps of eight. */
 export function pixelsOf(ratio: string, size: string): { width: number; height: number } {
   const [across = 1, down = 1] = ratio.split(":").map(Number);
   const side = SIDES[size.toUpperCase()] ?? 1024;

@@ -7,13 +7,13 @@ import { asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.t
 import { Problem } from "./problem.ts";
 import { countTokens } from "./tokens.ts";
 
-/** Its embedding models; only the newer one counts tokens. */
+/** The vendor's embedding models; only the newer one counts tokens. */
 export const EMBEDDING_MODELS: readonly string[] = ["gemini-embedding-001", "gemini-embedding-2"];
 
 const DIMENSIONS = 3072;
 const MOST_PER_BATCH = 100;
 
-/** One text; the model may be named again. */
+/** Embeds one text; the body may name the model again. */
 export async function embedContent(exchange: Exchange, name: string): Promise<Response> {
   const { embeddings, ...counted } = await embed(
     exchange,

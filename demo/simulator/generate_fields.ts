@@ -1,6 +1,6 @@
 /**
- * The messages of the generate vendor's protocol as far as callers may send them, held to the
- * published client types by `satisfies`. A field names its kind, a message, or a list (`[]`) of one.
+ * The protobuf messages that callers may send to the generate vendor, held to the published client
+ * types by `satisfies`. A field's value is its scalar kind or message, or a list (`[]`) of one.
  */
 import type {
   Content,
@@ -73,7 +73,7 @@ const PART = {
   videoMetadata: "any",
 } satisfies Record<keyof Part, string>;
 
-/** The members of a part of which it has exactly one. */
+/** The data members of a part, which has exactly one of them. */
 export const PART_DATA: readonly (keyof Part)[] = [
   "text",
   "inlineData",

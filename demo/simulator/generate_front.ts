@@ -12,7 +12,7 @@ import { type VendorFront } from "./server.ts";
 /** The interface of the generate vendor. */
 export const GENERATE_FRONT: VendorFront = {
   basePath: "/v1beta",
-  // What the vendor's own client uses by default since its major 3.
+  // The default of the vendor's own client since its version 3.
   otherBasePaths: ["/v1"],
   routes: [
     {
@@ -153,7 +153,7 @@ function refuse(problem: Problem, exchange: Exchange): Response {
   };
   const isArrayStream = exchange.path.endsWith(":streamGenerateContent") &&
     !exchange.url.search.includes("alt=sse");
-  // The answer of an array stream is an array, of one error then.
+  // The answer of an array stream is an array, even for an error.
   return Response.json(isArrayStream ? [body] : body, { status: problem.status });
 }
 

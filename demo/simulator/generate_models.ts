@@ -2,11 +2,11 @@
 export interface GenerateModel {
   id: string;
   displayName: string;
-  /** 2.5, 3.1, 4 …: decides how thinking is asked for and what is enforced. */
+  /** 2.5, 3.1, 4 …: decides how thinking is requested and what is enforced. */
   generation: number;
-  /** The lowest thinking budget; null where a budget is not taken at all. */
+  /** The lowest thinking budget; null if the model accepts no budget. */
   leastBudget: number | null;
-  /** Thinking levels it takes; empty where it takes none. */
+  /** Thinking levels that the model accepts, if any. */
   levels: readonly string[];
   /** Function calls come with an id. */
   hasCallIds: boolean;

@@ -72,7 +72,7 @@ function ended(
   };
 }
 
-/** What was searched for, and which passages of the text come from which pages, in bytes. */
+/** Returns the queries, the pages, and which passages come from which pages; indices in bytes. */
 function groundingOf({ text, searches, passages }: Output): JsonObject {
   if (searches.length === 0) return {};
   const pages = new Map<string, FoundPage>();
@@ -118,7 +118,7 @@ function thoughtParts(
   return texts.map((text) => ({ text, thought: true }));
 }
 
-/** The signature that comes with an answer without calls; clients may send it back or not. */
+/** Returns the signature of an answer without calls, which clients may or may not send back. */
 function signatureOfText(answer: GenerateAnswer, output: Output): JsonObject {
   if (answer.model.generation < 3 || output.calls.length > 0) return {};
   return { thoughtSignature: seal("thought", output.text) };

@@ -6,7 +6,7 @@ import { type Fields, MESSAGES, SCHEMA_TYPES } from "./generate_fields.ts";
 import { asObject, type JsonObject } from "./json.ts";
 import { Problem } from "./problem.ts";
 
-/** The message with camel-case names throughout. Throws a 400 Problem for what doesn't fit. */
+/** Returns the message with all names in camel case. Throws a 400 Problem for what doesn't fit. */
 export function readMessage(value: unknown, kind: string, path: string): JsonObject {
   const object = asObject(value);
   if (object === null) throw invalidValue(path, kind, value);

@@ -1,4 +1,4 @@
-/** The generate vendor's models that speak: raw samples, whole or in pieces. */
+/** The generate vendor's speech models: raw samples, whole or in pieces. */
 import { answerStream, answerWhole } from "./answers.ts";
 import { readBehaviours, withoutMagicWords } from "./behaviours.ts";
 import { admit, bodyOf, type Exchange } from "./exchange.ts";
@@ -15,7 +15,7 @@ const OTHER_VOICES = ["Callirrhoe", "Autonoe", "Enceladus", "Iapetus", "Umbriel"
 const TOKENS_PER_SECOND = 25;
 const PIECE_BYTES = 24_000;
 
-/** An answer of a model that speaks; undefined for the name of another one. */
+/** Returns an answer of a speech model; undefined if `name` is no such model. */
 export async function speakContent(
   exchange: Exchange,
   name: string,
@@ -50,7 +50,7 @@ export async function speakContent(
       usageMetadata: { promptTokenCount: input, totalTokenCount: input },
     });
   }
-  // Now and then the real one says nothing at all.
+  // The real vendor sometimes answers without any audio.
   if (prompt.includes("[silent]")) {
     return answerWhole(exchange, behaviours, wrap({ finishReason: "OTHER" }));
   }

@@ -1,4 +1,4 @@
-/** Pictures of hosted open models: the usual list, or for some models the file itself. */
+/** Pictures of hosted open models: most answer with the usual list, some with the file itself. */
 import { answerFile, answerWhole } from "./answers.ts";
 import { readBehaviours } from "./behaviours.ts";
 import { admit, bodyOf, type Exchange } from "./exchange.ts";
@@ -10,7 +10,7 @@ import { type Rules } from "./rules.ts";
 import { type Route } from "./server.ts";
 
 const MODELS = ["black-forest-labs/FLUX.1-schnell", "black-forest-labs/FLUX.1-dev"];
-/** Answers with the file. */
+/** A model that answers with the file itself. */
 const FILE_MODEL = "stabilityai/stable-diffusion-3.5-large";
 
 const PICTURES: Rules = {
@@ -55,7 +55,7 @@ async function pictures(exchange: Exchange): Promise<Response> {
   });
 }
 
-/** Beside chat. */
+/** The routes for media, in addition to chat. */
 export const HOSTED_MEDIA: readonly Route[] = [
   { method: "POST", path: /^\/images\/generations$/, handle: pictures },
 ];

@@ -5,13 +5,13 @@
  */
 export interface IdentityProvider {
   issuer: string;
-  /** Whether it is the one of other starts, to which a person is the same. */
+  /** Whether it has its usual port: only then a person stays the same over restarts. */
   isUsual: boolean;
   clientId: string;
   clientSecret: string;
-  /** Who signs in from now on. */
+  /** Sets the person who signs in from now on. */
   become(name: string, email: string, claims?: Claims, tokenClaims?: Claims): void;
-  /** From now on ID tokens are signed with a key that is not among the published ones. */
+  /** From now on, ID tokens are signed with a key that is not published. */
   forge(): void;
   close(): Promise<void>;
 }
@@ -20,7 +20,7 @@ type Claims = Readonly<Record<string, unknown>>;
 
 const ada = { name: "Ada Lovelace", email: "ada@example.com" };
 
-/** Where it listens if it can: the person stays the same one over restarts. */
+/** Preferred port: it keeps the issuer, and so the person, the same over restarts. */
 const usualPort = 8786;
 const clientId = "llm-gateway-demo";
 const clientSecret = "simulated-client-secret";
@@ -28,9 +28,9 @@ const clientSecret = "simulated-client-secret";
 interface Person {
   name: string;
   email: string;
-  /** Further ones that its user info has, such as groups. */
+  /** Further claims of the user info, such as groups. */
   claims?: Claims | undefined;
-  /** Further ones that its ID token has. */
+  /** Further claims of the ID token. */
   tokenClaims?: Claims | undefined;
 }
 
@@ -74,7 +74,7 @@ export function startIdentityProvider(hostname = "127.0.0.1"): IdentityProvider 
 interface State {
   person: Person;
   issuer: string;
-  /** By code; each is taken once. */
+  /** Grants by code; each can be used once. */
   grants: Map<string, Grant>;
   tokens: Map<string, Person>;
   key: Promise<CryptoKeyPair> | undefined;
@@ -158,7 +158,7 @@ async function token(request: Request, state: State): Promise<Response> {
   });
 }
 
-/** Name and secret are encoded as in a form before they are joined (RFC 6749 §2.3.1). */
+/** Whether a header has the client's credentials, each form-encoded (RFC 6749 §2.3.1). */
 function isClient(authorization: string): boolean {
   const [, encoded = ""] = /^Basic ([\w+/=]+)$/.exec(authorization) ?? [];
   const parts = atob(encoded).split(":").map((part) =>
@@ -203,7 +203,7 @@ async function publicKey(state: State) {
   return { kty, n, e, alg: "RS256", use: "sig", kid: "1" };
 }
 
-/** Made when it is first needed: it takes a moment. */
+/** Creates the key when it is first needed, since that takes a moment. */
 function keyOf(state: State): Promise<CryptoKeyPair> {
   return state.key ??= newKey();
 }

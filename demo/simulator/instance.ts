@@ -5,8 +5,8 @@ import { hash } from "./tokens.ts";
 const DEEPEST = 8;
 
 /**
- * A value that conforms to a JSON Schema (2020-12 or the upper-case subset of the generate
- * dialect), with strings taken from the question. `variant` gives a second value beside a first.
+ * Builds a value that conforms to a JSON Schema (2020-12, or the upper-case subset of the generate
+ * dialect), with strings taken from the question. Another `variant` gives another value.
  */
 export function instanceOf(schema: unknown, question: string, variant = 0): unknown {
   return build(schema, { root: schema, question, variant, name: "", depth: 0 });
@@ -120,9 +120,9 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: "3f2504e0-4f89-41d3-9a0c-0305e82c3301",
 };
 
-/** Names of arguments whose text an agent runs, or uses as the place that it writes to. */
+/** Names of arguments whose text an agent executes, or uses as the path of a file to write. */
 const RUN_ARGUMENT = /command|cmd|script|shell|bash|exec|patch|code|sql|program|argv|path|file/i;
-/** In place of words of a prompt, which may be a command: it does nothing wherever it is run. */
+/** Used instead of the prompt's words, which may be a command: does nothing wherever it is run. */
 export const HARMLESS = "true";
 
 function buildString(node: JsonObject, context: Context): string {
@@ -146,7 +146,7 @@ function plainText(context: Context): string {
   return context.variant === 0 ? words : `${words} (${context.variant + 1})`;
 }
 
-/** Capitalised words after "in", "for" or "and": the places that a weather question names. */
+/** Finds the places that a weather question names: capitalised words after "in", "for" or "and". */
 export function placesIn(question: string): string[] {
   const found = question.matchAll(
     /\b(?:in|for|and|of)\s+(\p{Lu}[\p{L}-]*(?:\s\p{Lu}[\p{L}-]*)*)/gu,

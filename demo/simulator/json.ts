@@ -1,4 +1,4 @@
-/** Narrowing of parsed JSON, for code that reads what strangers sent. */
+/** Narrows parsed JSON of unknown shape. */
 
 export type JsonObject = Record<string, unknown>;
 

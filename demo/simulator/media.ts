@@ -1,17 +1,17 @@
-/** What a received picture, sound or document really is, from its first bytes. */
+/** Detects what a received picture, sound or document really is, by its first bytes. */
 import { Buffer } from "node:buffer";
 
 export interface Medium {
-  /** As declared by the sender; empty when it declared none. */
+  /** The type that the sender declared; empty if none. */
   declared: string;
-  /** As its bytes say; null for an address that is not fetched. */
+  /** The type by its bytes; null for an address, which is not fetched. */
   actual: string | null;
   bytes: number;
   /** For addresses. */
   url: string | null;
 }
 
-/** A data URL or an address as a medium. Throws RangeError on base64 that can't be decoded. */
+/** Reads a data URL or an address. Throws RangeError on base64 that can't be decoded. */
 export function mediumFromUrl(url: string): Medium {
   const data = url.match(/^data:([^;,]*)(?:;[^,]*)?;base64,(.*)$/s);
   return data ? mediumFromBase64(data[2] ?? "", data[1] ?? "") : {
@@ -22,7 +22,7 @@ export function mediumFromUrl(url: string): Medium {
   };
 }
 
-/** Base64 text as a medium. Throws RangeError when it can't be decoded or is no known type. */
+/** Reads base64 text. Throws RangeError if it can't be decoded or is of no known type. */
 export function mediumFromBase64(base64: string, declared: string): Medium {
   let bytes: string;
   try {

@@ -33,7 +33,7 @@ function underTodaysName({ output_format, ...body }: JsonObject): JsonObject {
   return { ...body, output_config: { ...asObject(body.output_config), format: output_format } };
 }
 
-/** Answers a request whose fields are checked; `moreUsage` stands beside the standard counts. */
+/** Answers a request whose fields are checked; `moreUsage` is added to the standard counts. */
 export async function answerMessages(
   exchange: Exchange,
   body: JsonObject,
@@ -127,7 +127,7 @@ function messageOf(
     content.push({ type: "thinking", thinking, signature });
   }
   content.push(...searches);
-  // The vendor leaves `citations` out where there are none, although the published type has it.
+  // The vendor omits `citations` if there are none, although the published type requires it.
   content.push(...citedBlocks(output.text, output.passages));
   for (const call of output.calls) {
     content.push({
@@ -155,7 +155,7 @@ function messageOf(
   };
 }
 
-/** As the other dialects count. */
+/** Converts token counts to the form of the other dialects. */
 function countsOf(output: Output, tokens: PromptTokens): Counts {
   const { uncached, written5m, written1h, read } = tokens;
   return {

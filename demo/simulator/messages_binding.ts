@@ -1,4 +1,4 @@
-/** What a thinking block's signature is bound to: its words, and on newer models what precedes it. */
+/** Binds a thinking block's signature to its text, and on newer models to what precedes it. */
 import { asArray, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
 import { type MessagesModel } from "./messages_models.ts";
 import { invalid } from "./messages_problems.ts";
@@ -6,7 +6,7 @@ import { searchIds } from "./messages_search.ts";
 import { isSealOf, seal } from "./seals.ts";
 import { hexOf } from "./tokens.ts";
 
-/** The signature of thinking that a model answers to a request with. */
+/** Returns the signature of the thinking with which a model answers a request. */
 export function signThinking(
   body: JsonObject,
   model: MessagesModel,
@@ -20,9 +20,9 @@ export function signThinking(
 }
 
 /**
- * Throws a 400 Problem for thinking that was altered, or of a conversation that was. Thinking of
- * another model, which this one can't read, is left out without an error, as is what the request
- * wants left out.
+ * Throws a 400 Problem if thinking was altered, or the conversation that precedes it. Thinking of
+ * another model, which this one can't read, is ignored, and so is a changed conversation if the
+ * request asks to drop such blocks.
  */
 export function checkThinkingBinding(body: JsonObject, model: MessagesModel): void {
   if (!model.signsThinking) return;
@@ -51,7 +51,7 @@ export function checkThinkingBinding(body: JsonObject, model: MessagesModel): vo
   });
 }
 
-/** Digests of what precedes each message, and of the whole request; cache marks don't count. */
+/** Returns digests of what precedes each message, and of the whole request, without cache marks. */
 function prefixesOf({ system, tools, messages }: JsonObject): string[] {
   let digest = digestOf([textBlocks(system), tools ?? []]);
   return [
@@ -63,7 +63,7 @@ function prefixesOf({ system, tools, messages }: JsonObject): string[] {
   ];
 }
 
-/** A text is the same as a block that holds it. */
+/** Turns a text into an equivalent block, so that both forms have the same digest. */
 function textBlocks(content: unknown): unknown {
   return typeof content === "string" ? [{ type: "text", text: content }] : content ?? [];
 }

@@ -16,17 +16,17 @@ const MOST_BREAKPOINTS = 4;
 interface Segment {
   tokens: number;
   text: string;
-  /** Time to live of the breakpoint at its end; null where there is none. */
+  /** Time to live of the breakpoint at its end; null if it has none. */
   breakpoint: string | null;
 }
 
-/** How many blocks before a breakpoint are looked at for a prefix that was written before. */
+/** How many blocks before a breakpoint are searched for a prefix that was written before. */
 const LOOK_BACK = 20;
 
 /**
  * Counts a prompt with its cache breakpoints: the longest prefix that was written before is read, up
  * to a breakpoint or one of the 20 blocks before it; the rest up to the last breakpoint is written.
- * Unlike the real vendor's, this cache takes prompts of any length.
+ * Unlike the real vendor's, this cache accepts prompts of any length.
  */
 export function countCached(body: JsonObject, state: VendorState): PromptTokens {
   const segments = segmentsOf(body);
@@ -96,7 +96,7 @@ function segmentsOf(body: JsonObject): Segment[] {
   return segments;
 }
 
-/** All prompt tokens together, as `count_tokens` answers them. */
+/** Returns all prompt tokens together, as `count_tokens` reports them. */
 export function countUncached(body: JsonObject): number {
   return segmentsOf(body).reduce((sum, segment) => sum + (asNumber(segment.tokens) ?? 0), 0);
 }

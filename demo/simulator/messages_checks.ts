@@ -19,7 +19,7 @@ import {
 import { checkResultBlock, checkSearchTool, isSearchTool } from "./messages_search.ts";
 import { type Rules } from "./rules.ts";
 
-/** Throws a 400 Problem for a message or block that the vendor would refuse; `headers`: of the request. */
+/** Throws a 400 Problem for a message or block that the vendor would refuse. */
 export function checkMessages(body: JsonObject, model: MessagesModel, headers: Headers): void {
   const ofSystem = systemRules(headers);
   const messages = asArray(body.messages).map((message, index) => {
@@ -41,7 +41,7 @@ function systemRules(headers: Headers): Rules {
   return { ...MESSAGE, ...rulesByBeta(SYSTEM_MESSAGE_BETAS, headers) };
 }
 
-/** The rules of the betas that a request names. */
+/** Returns the rules of the betas that a request's headers name. */
 export function rulesByBeta(table: Readonly<Record<string, Rules>>, headers: Headers): Rules {
   const betas = (headers.get("anthropic-beta") ?? "").split(",").map((one) => one.trim());
   return Object.assign({}, ...betas.map((beta) => table[beta] ?? {}));
@@ -73,7 +73,10 @@ function checkMessage(
   );
 }
 
-/** One without a text, which changes tools or settings alone, may stand anywhere. */
+/**
+ * Checks the place of a `system` message. One without text, which only changes tools or settings,
+ * may be anywhere.
+ */
 function checkPlace(message: JsonObject, index: number, messages: readonly JsonObject[]): void {
   if (asText(message.content) === "" && asText(objectsIn(message.content)[0]?.text) === "") return;
   const before = messages[index - 1];
@@ -151,7 +154,7 @@ function checkPairs(messages: readonly JsonObject[]): void {
   });
 }
 
-/** Ids of the results at the start of a user message; those after other content don't count. */
+/** Returns the ids of the results at the start of a user message; later ones don't count. */
 function leadingResults(message: JsonObject | undefined): string[] {
   if (message?.role !== "user") return [];
   const blocks = objectsIn(message.content);
@@ -189,7 +192,7 @@ function checkThinkingFirst(body: JsonObject, messages: readonly JsonObject[]): 
   );
 }
 
-/** Throws a 400 Problem for parameters that this model or version doesn't take. */
+/** Throws a 400 Problem for parameters that this model or API version doesn't accept. */
 export function checkParameters(body: JsonObject, model: MessagesModel): void {
   const most = model.maxOutputTokens;
   const maxTokens = asNumber(body.max_tokens) ?? 0;
@@ -325,7 +328,7 @@ function checkClosedSchema(value: unknown, path: string): void {
 
 const IMAGE_TYPES = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/** The media of some blocks. Throws a 400 Problem for data that isn't what it says. */
+/** Reads the media of some blocks. Throws a 400 Problem for data not of its declared type. */
 export function mediaOf(blocks: readonly JsonObject[], path: string): Medium[] {
   return blocks.flatMap((block): Medium[] => {
     const source = asObject(block.source);

@@ -1,6 +1,6 @@
 import type { ModelInfo } from "@anthropic-ai/sdk/resources/models";
 
-/** A model of the messages vendor, with what it takes and refuses. */
+/** A model of the messages vendor, with what it accepts and refuses. */
 export interface MessagesModel {
   id: string;
   displayName: string;
@@ -8,19 +8,19 @@ export interface MessagesModel {
   line: ModelInfo["line"];
   maxOutputTokens: number;
   contextTokens: number;
-  /** Takes temperature, top_p and top_k (under the older version header). */
+  /** Accepts temperature, top_p and top_k (under the older version header). */
   hasSampling: boolean;
-  /** `thinking` types it takes. */
+  /** The `thinking` types that it accepts. */
   thinking: readonly ("enabled" | "adaptive" | "disabled" | "between_tools")[];
   /** Thinks unless told not to. */
   thinksByDefault: boolean;
   /** Thinking text shows unless `display` says otherwise. */
   showsThinking: boolean;
-  /** Takes `tool_choice` any and tool. */
+  /** Accepts `tool_choice` any and tool. */
   hasForcedTools: boolean;
   /** Thinking blocks are refused without a signature of the vendor's. */
   signsThinking: boolean;
-  /** They are refused if what precedes them has changed. */
+  /** Thinking blocks are refused if what precedes them has changed. */
   bindsThinking: boolean;
   hasMidSystem: boolean;
 }

@@ -54,7 +54,7 @@ function toolMode(choice: JsonObject | null): Prompt["toolMode"] {
   }
 }
 
-/** The results in the last message, unless a question came after them. */
+/** Returns the tool results in the last message, unless a question came after them. */
 function outcomesOf(messages: readonly JsonObject[], asked: number): ToolOutcome[] {
   const last = messages.at(-1);
   const results = objectsIn(last?.content).filter((block) => block.type === "tool_result");

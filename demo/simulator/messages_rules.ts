@@ -51,16 +51,16 @@ export const BODY = {
   mcp_servers: list,
 } satisfies Record<keyof MessageCreateParamsBase | "context_management" | "mcp_servers", Rule>;
 
-/** `output_config.format` as it was called before, in the vendor's types still. */
+/** The former name of `output_config.format`, which the vendor's types still have. */
 const formerFormat = { output_format: object } satisfies Record<string, Rule>;
 
-/** Fields that the body has by a beta. */
+/** Body fields that a beta adds. */
 export const BODY_BETAS: Readonly<Record<string, Record<string, Rule>>> = {
   "structured-outputs-2025-11-13": formerFormat,
   "structured-outputs-2025-12-15": formerFormat,
 };
 
-/** Exist only under the older version header. */
+/** Fields that exist only under the older version header. */
 export const SAMPLING = {
   temperature: { is: "number", min: 0, max: 1 },
   top_p: { is: "number", min: 0, max: 1 },
@@ -74,10 +74,10 @@ export const MESSAGE = {
 
 const perTurn = { output_config: { is: "object", nullable: true } } satisfies Record<string, Rule>;
 
-/** Fields that a message of the role `system` has by a beta. */
+/** Fields that a beta adds to messages of the role `system`. */
 export const SYSTEM_MESSAGE_BETAS: Readonly<Record<string, Record<string, Rule>>> = {
   "mid-conversation-output-config-2026-07-01": perTurn,
-  // Claude Code 2.1.330 asks for it by this name.
+  // The name that Claude Code 2.1.330 uses.
   "per-turn-control-2026-07-01": perTurn,
   "mid-conversation-system-clear-at-2026-08-21": {
     clear_at: { is: "string", nullable: true, oneOf: ["next_user_message", "never"] },

@@ -1,4 +1,4 @@
-/** The messages vendor's web search: its tool, its blocks, and the text cut at each passage. */
+/** The messages vendor's web search: its tool, its blocks, and the text split at each passage. */
 import type { ContentBlock } from "@anthropic-ai/sdk/resources/messages/messages";
 import { type Exchange } from "./exchange.ts";
 import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
@@ -52,7 +52,7 @@ export function offeredSearch(body: JsonObject): OfferedSearch | null {
   };
 }
 
-/** The asking and the finding of each search. */
+/** Returns two blocks for each search: the query and its results. */
 export function searchBlocks(exchange: Exchange, output: Output): ContentBlock[] {
   return output.searches.flatMap((search): ContentBlock[] => {
     const id = exchange.state.nextId("srvtoolu_");
@@ -80,7 +80,7 @@ export function searchBlocks(exchange: Exchange, output: Output): ContentBlock[]
   });
 }
 
-/** What is found is sealed; another vendor's or a changed one is refused. */
+/** Checks that the pages of a result block carry this vendor's seals, unchanged. */
 export function checkResultBlock(block: JsonObject, path: string): void {
   objectsIn(block.content).forEach((found, index) => {
     if (isSealOf(found.encrypted_content, "search", asText(found.url))) return;
@@ -91,13 +91,13 @@ export function checkResultBlock(block: JsonObject, path: string): void {
   });
 }
 
-/** Ids of the searches in a message, which its thinking is bound to. */
+/** Returns the ids of the searches in a message, to which its thinking is bound. */
 export function searchIds(blocks: readonly JsonObject[]): string {
   return blocks.filter((block) => block.type === "server_tool_use").map(({ id }) => asText(id))
     .join(",");
 }
 
-/** The text as blocks: each passage is one, with its sources. */
+/** Splits the text into blocks: each passage is one, with its sources. */
 export function citedBlocks(text: string, passages: readonly Passage[]): ContentBlock[] {
   const blocks: ContentBlock[] = [];
   let at = 0;

@@ -12,7 +12,7 @@ type Event = RawMessageStreamEvent | { type: "ping" };
 
 const FAILURE = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
 
-/** The stream that builds up the finished message: one block open at a time, pings in between. */
+/** Creates the stream that builds up a finished message: one block at a time, pings in between. */
 export function messagesScript(message: Message, output: Output): StreamScript {
   const events: Event[] = [
     { type: "message_start", message: openMessage(message) },
@@ -40,7 +40,7 @@ export function messagesScript(message: Message, output: Output): StreamScript {
   };
 }
 
-/** The message as announced: no content, and the first token of the output counted. */
+/** Returns the message as the stream announces it: no content, and one output token counted. */
 function openMessage(message: Message): Message {
   return {
     ...message,
@@ -90,7 +90,7 @@ function* deltasOf(
     yield { type: "signature_delta", signature: block.signature };
   }
   if (block.type === "text") {
-    // Sources come before the words that they stand for.
+    // Sources come before the text that they support.
     for (const citation of block.citations ?? []) yield { type: "citations_delta", citation };
     const isWhole = block.text === output.text;
     const chunks = isWhole ? output.chunks : fragments(block.text);

@@ -20,7 +20,7 @@ export interface OfferedTool {
   isFreeText: boolean;
 }
 
-/** What a dialect understood of a request. */
+/** A request, as a dialect has read it. */
 export interface Prompt {
   system: string;
   /** Text of the last user turn that has text. */
@@ -32,21 +32,21 @@ export interface Prompt {
   outcomes: ToolOutcome[];
   /** Rounds of tool calls since the last user text. */
   toolRounds: number;
-  /** The same in the whole conversation. */
+  /** Rounds of tool calls in the whole conversation. */
   allToolRounds: number;
   tools: OfferedTool[];
   /** `forced` holds the names to choose from; empty means any. */
   toolMode: { kind: "auto" | "none" } | { kind: "forced"; names: string[] };
   mayCallSeveral: boolean;
-  /** JSON wanted: with a schema, or any object (`schema: null`). */
+  /** The JSON that was requested: of a schema, or any object (`schema: null`). */
   json: { schema: unknown } | null;
   reasoningSentences: number;
   maxTokens: number | null;
   stop: string[];
-  /** Beginning with a sentence before tool calls, as some vendors' models do. */
+  /** Whether a sentence precedes tool calls, as with some vendors' models. */
   hasPreamble: boolean;
   headerNames: string[];
-  /** The vendor's own web search, where it is offered. */
+  /** The vendor's own web search, if the request offers it. */
   search: OfferedSearch | null;
 }
 
@@ -102,7 +102,7 @@ export function think(asked: Prompt, behaviours: Behaviours, candidate = 0): Out
     };
   }
   const left = prompt.maxTokens === null ? null : prompt.maxTokens - reasoning.length;
-  // What was found before the results of a round of calls is not looked up again.
+  // The answer to tool results doesn't search again.
   const searches = prompt.outcomes.length > 0
     ? []
     : searchFor(prompt.question, prompt.search, behaviours.searches);
@@ -209,7 +209,7 @@ function chooseCalls(prompt: Prompt, behaviours: Behaviours): ToolCall[] {
   const open = names.length > 0 ? tools.filter((tool) => names.includes(tool.name)) : tools;
   const mentioned = open.filter((tool) => isMentioned(tool, question));
   const isForced = toolMode.kind === "forced";
-  // An agent may put user texts between rounds for ever; each conversation ends all the same.
+  // Agents may add user texts between rounds, which restart `toolRounds`: this limit ends them too.
   const most = Math.max(MOST_ROUNDS, behaviours.toolSteps);
   const isOver = prompt.toolRounds >= behaviours.toolSteps || prompt.allToolRounds >= most;
   if (!isForced && isOver) return [];
@@ -224,7 +224,7 @@ function chooseCalls(prompt: Prompt, behaviours: Behaviours): ToolCall[] {
   return chosen.slice(0, 2).map((tool) => call(tool, question, 0));
 }
 
-/** Rounds of tool calls in one conversation, unless `[steps:N]` asks for more. */
+/** Limit on the rounds of tool calls in one conversation, unless `[steps:N]` asks for more. */
 const MOST_ROUNDS = 2;
 
 const COMMON_WORDS = ["return", "returns", "current", "string", "number", "object", "function"];
@@ -238,7 +238,7 @@ function isMentioned(tool: OfferedTool, question: string): boolean {
     [...ofName, ...ofPurpose].some((word) => asked.includes(word));
 }
 
-/** Free-text tools of agents whose whole text is run. */
+/** Names of agents' free-text tools whose whole text is executed. */
 const RUN_TOOL = /^(exec|bash|shell|local_shell|apply_patch)$/i;
 
 function call(tool: OfferedTool, question: string, variant: number): ToolCall {
@@ -253,7 +253,7 @@ function limit(pieces: string[], most: number | null): { pieces: string[]; isCut
   return { pieces: pieces.slice(0, Math.max(0, most)), isCut: true };
 }
 
-/** Token pieces joined to chunks of one to three, as they arrive from a vendor. */
+/** Joins token pieces to chunks of one to three, as vendors send them. */
 function group(pieces: string[]): string[] {
   const chunks: string[] = [];
   for (let index = 0; index < pieces.length;) {
@@ -264,7 +264,7 @@ function group(pieces: string[]): string[] {
   return chunks;
 }
 
-/** A call's input in the fragments in which it is streamed. */
+/** Splits a call's input into the fragments in which it is streamed. */
 export function fragments(input: string): string[] {
   return input.match(/[^]{1,12}/gu) ?? [];
 }

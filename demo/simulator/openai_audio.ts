@@ -99,7 +99,7 @@ export async function transcriptions(exchange: Exchange): Promise<Response> {
   const prompt = asText(form.get("prompt"));
   const behaviours = readBehaviours(prompt, exchange.state.label);
   await admit(exchange, behaviours, prompt);
-  // What it hears is the file's name and size.
+  // The transcript is the file's name, size and type.
   const text = behaviours.say ?? `I heard ${file.name}, ${file.size} bytes of ${file.type}.`;
   const seconds = Math.ceil(file.size / 16_000);
   const usage = model === "whisper-1" || model === "gpt-transcribe"

@@ -1,4 +1,4 @@
-/** `POST /images/generations` and `/images/edits`, as vendor-b and those who follow it have them. */
+/** `POST /images/generations` and `/images/edits`, as vendor-b and compatible vendors have them. */
 import { readBehaviours } from "./behaviours.ts";
 import { admit, bodyOf, type Exchange, formOf } from "./exchange.ts";
 import { asNumber, asText, compact, type JsonObject, objectsIn } from "./json.ts";
@@ -71,7 +71,7 @@ export async function imageEdits(exchange: Exchange): Promise<Response> {
   return await draw(exchange, { body, kind: "image_edit", given });
 }
 
-/** The other form of an edit: pictures as addresses, data URLs or names of files. */
+/** Reads the JSON form of an edit: pictures are addresses, data URLs or ids of files. */
 async function editsOfJson(exchange: Exchange): Promise<Response> {
   const { images, mask, input_fidelity: _, ...body } = bodyOf(exchange);
   const given = objectsIn(images);
@@ -182,7 +182,7 @@ function checkModel(model: string, body: JsonObject): void {
       param: "model",
     });
   }
-  // Always base64: saying so is refused.
+  // These models always answer in base64, and refuse the parameter.
   if (isGpt && body.response_format !== undefined) {
     throw invalid("response_format", "unknown_parameter", "Unknown parameter: 'response_format'.");
   }

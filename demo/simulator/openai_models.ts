@@ -2,11 +2,11 @@
 
 export interface ChatModel {
   id: string;
-  /** Produces reasoning tokens, and refuses what reasoning models refuse. */
+  /** Produces reasoning tokens, and refuses parameters that reasoning models don't accept. */
   isReasoning: boolean;
   contextTokens: number;
   maxOutputTokens: number;
-  /** What its chat endpoint doesn't take: tools at all, or tools where reasoning is asked for. */
+  /** What its chat endpoint doesn't accept: any tools, or tools together with reasoning. */
   chatRefuses?: "tools" | "tools_with_reasoning";
   /** USD per million tokens: input, cached input, output. Only where the vendor lists prices. */
   prices?: { input: number; cacheRead: number; output: number };
@@ -30,7 +30,7 @@ export const VENDOR_A_MODELS: readonly ChatModel[] = [
   row("meta-llama/Llama-3.3-70B-Instruct", false, [0.59, 0.59, 0.79]),
 ];
 
-/** A reasoning model with what its chat endpoint refuses. */
+/** Creates the row of a reasoning model whose chat endpoint refuses something. */
 function refusing(id: string, chatRefuses: NonNullable<ChatModel["chatRefuses"]>): ChatModel {
   return { ...row(id, true), chatRefuses };
 }

@@ -19,7 +19,7 @@ export function invalid(param: string, code: string, message: string): Problem {
   return new Problem(400, message, { code, param });
 }
 
-/** `messages[0]` and `content` as `messages[0].content`. */
+/** Joins a path and a field: `messages[0]` and `content` to `messages[0].content`. */
 export function join(path: string, field: string): string {
   return path === "" ? field : `${path}.${field}`;
 }
@@ -91,7 +91,7 @@ export function requireFunction(definition: JsonObject, path: string): void {
   requireSchema(schema, definition.strict === true, path, subject, []);
 }
 
-/** Checks the schema of an answer, whose root must be an object, and no choice between some. */
+/** Checks the schema of an answer. Its root must be an object, not alternatives. */
 export function requireAnswerSchema(
   schema: JsonObject,
   { name, strict }: JsonObject,
@@ -106,7 +106,7 @@ export function requireAnswerSchema(
   requireSchema(schema, strict === true, path, subject, []);
 }
 
-/** Throws unless the schema is one the vendor takes; strict ones must be closed everywhere. */
+/** Throws unless the vendor accepts the schema; strict schemas must close every object. */
 function requireSchema(
   node: JsonObject,
   isStrict: boolean,

@@ -33,7 +33,7 @@ export function lastWords(text: string): string {
   return withoutMagicWords(text).split(" ").slice(-QUOTED_WORDS).join(" ");
 }
 
-/** A few sentences that quote the question and vary with all that was said. */
+/** Returns a few sentences that quote the question and vary with the whole conversation. */
 export function answerProse(question: string, salt: string, media: readonly Medium[]): string {
   const seed = hash(`${salt}\u0000${question}`);
   const sentences = [

@@ -37,7 +37,7 @@ export type ResponseBody = Omit<ApiResponse, "output_text" | "usage"> & {
 interface StoredResponse {
   body: ResponseBody;
   input: JsonObject[];
-  /** The whole conversation up to and with this response. */
+  /** The items of the whole conversation, this response included. */
   chain: JsonObject[];
 }
 
@@ -50,7 +50,7 @@ interface Shelf {
 const KEPT_RESPONSES = 500;
 const KEPT_PAIRS = 2000;
 
-/** The routes of a vendor that has the responses dialect; what it stores lives as long as they. */
+/** Creates the routes of a vendor of the responses dialect. They hold what the vendor stores. */
 export function responsesRoutes(vendor: ChatVendor): Route[] {
   const shelf: Shelf = { responses: new Map(), reasoning: new Map() };
   const counting: Route = {
@@ -64,7 +64,7 @@ export function responsesRoutes(vendor: ChatVendor): Route[] {
     handle: (exchange) => compact(exchange, vendor, shelf),
   };
   return [
-    // Only the vendor whose dialect it is has these.
+    // Only the dialect's own vendor has these.
     ...vendor.isStrict ? [counting, compacting] : [],
     {
       method: "POST",
@@ -227,7 +227,7 @@ function keep({ responses }: Shelf, response: StoredResponse): void {
   forgetOldest(responses, KEPT_RESPONSES);
 }
 
-/** What an answer says and calls belongs to the reasoning in front of it. */
+/** Remembers which reasoning an answer's next item, a message or call, belongs to. */
 function rememberReasoning({ reasoning }: Shelf, { output }: ResponseBody): void {
   const [first, next] = output;
   if (first?.type !== "reasoning" || next?.id == null) return;
@@ -257,7 +257,7 @@ function previousItems(shelf: Shelf, body: JsonObject): JsonObject[] {
   });
 }
 
-/** References replaced by the stored items that they name. */
+/** Replaces references by the stored items that they name. Throws a 404 Problem if unknown. */
 function resolve(items: readonly JsonObject[], shelf: Shelf, isStrict: boolean): JsonObject[] {
   return items.map((item) => {
     const isBareReasoning = isStrict && item.type === "reasoning" && item.id &&
@@ -275,7 +275,7 @@ function resolve(items: readonly JsonObject[], shelf: Shelf, isStrict: boolean):
   });
 }
 
-/** The user's messages and one item for everything else. */
+/** Answers a request to compact: with the user's messages and one item for everything else. */
 async function compact(exchange: Exchange, vendor: ChatVendor, shelf: Shelf): Promise<Response> {
   const body = bodyOf(exchange);
   requireCompacted(body);
@@ -293,7 +293,7 @@ async function compact(exchange: Exchange, vendor: ChatVendor, shelf: Shelf): Pr
   return Response.json({ ...compacted, output: [...messages, ...output] });
 }
 
-/** As many as a response to the same request would report. */
+/** Answers with the input tokens that a response to the same request would report. */
 function countInput(exchange: Exchange, vendor: ChatVendor, shelf: Shelf): Response {
   const body = bodyOf(exchange);
   requireCounted(body);

@@ -18,7 +18,7 @@ export interface OutputOptions {
   topLogprobs: number | null;
   /** The pages that a search found. */
   hasSources: boolean;
-  /** The conversation is to be replaced by one item that stands for it. */
+  /** The output is one item that replaces the conversation. */
   isCompaction: boolean;
   nextId(prefix: string): string;
 }
@@ -61,10 +61,10 @@ export function outputItems(output: Output, options: OutputOptions): ResponseOut
   return items;
 }
 
-/** What stands for a conversation. Clients may send it back without its id. */
+/** The encrypted content of an item that replaces a conversation. Its id may be left out later. */
 export const COMPACTED = seal("compaction", "");
 
-/** Places count in characters, not in units of the client's strings. */
+/** Returns the sources of the text. Indices count in code points, not in UTF-16 units. */
 function annotationsOf({ text, passages }: Output): ResponseOutputText["annotations"] {
   return passages.flatMap(({ start, end, pages }) =>
     pages.map(({ url, title }) => ({

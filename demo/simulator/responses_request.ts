@@ -53,17 +53,17 @@ export function checkResponsesRequest(body: JsonObject, isStrict: boolean): void
   }
 }
 
-/** Throws a 400 Problem for a field that a request for a count doesn't have. */
+/** Throws a 400 Problem for a field that a request to count tokens can't have. */
 export function requireCounted(body: JsonObject): void {
   require(body, COUNT_BODY, "", true);
 }
 
-/** Throws a 400 Problem for a field that a request for a summary doesn't have. */
+/** Throws a 400 Problem for a field that a request to compact can't have. */
 export function requireCompacted(body: JsonObject): void {
   require(body, COMPACT_BODY, "", true);
 }
 
-/** The request's own items: a string is one user message. Each is checked. */
+/** Returns the request's own items, checked; a string is one user message. */
 export function itemsOf(body: JsonObject, isStrict: boolean): JsonObject[] {
   if (typeof body.input === "string") {
     return [{ type: "message", role: "user", content: body.input }];
@@ -81,7 +81,7 @@ function checkItem(value: unknown, path: string, isStrict: boolean): JsonObject 
       throw invalid(path, "invalid_encrypted_content", problem);
     }
     if (/_(call|call_output)$|^mcp_/.test(type)) return item ?? {};
-    // Servers of open models don't sum up conversations.
+    // Servers of open models don't compact conversations.
     if (isStrict && /^compaction/.test(type)) return item ?? {};
     throw invalid(`${path}.type`, "invalid_value", `Invalid value: '${type}'.`);
   }
@@ -236,7 +236,7 @@ function offeredSearch(body: JsonObject): OfferedSearch | null {
   };
 }
 
-/** Those of the request, and those that items of the conversation add. */
+/** Returns the tools of the request, and those that items of the conversation add. */
 function toolsOf(body: JsonObject, items: readonly JsonObject[]): JsonObject[] {
   const added = items.filter((item) => item.type === "additional_tools");
   return [body, ...added].flatMap(({ tools }) => objectsIn(tools))

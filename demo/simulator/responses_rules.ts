@@ -60,7 +60,7 @@ export const BODY = {
   user: text,
 } satisfies Record<keyof ResponseCreateParamsBase | "client_metadata", Rule>;
 
-/** Of a request for a count. */
+/** The body of a request to count tokens. */
 export const COUNT_BODY = {
   model: needed,
   input: { is: ["string", "array"], nullable: true },
@@ -76,7 +76,7 @@ export const COUNT_BODY = {
   truncation: { is: "string", oneOf: ["auto", "disabled"] },
 } satisfies Record<keyof InputTokenCountParams, Rule>;
 
-/** Of a request for a summary. */
+/** The body of a request to compact. */
 export const COMPACT_BODY = {
   model: needed,
   input: { is: ["string", "array"], nullable: true },
@@ -99,7 +99,7 @@ export const SEARCH: Record<string, Rule> = {
   user_location: object,
 };
 
-/** What Codex adds to items for this vendor alone (0.169.0, its built-in provider). */
+/** Fields that Codex (0.169.0, its built-in provider) adds to items for this vendor alone. */
 const agentFields = { internal_chat_message_metadata_passthrough: object };
 
 const OUTPUT = {
@@ -143,7 +143,7 @@ export const ITEMS: Readonly<Record<string, Record<string, Rule>>> = {
     call_id: needed,
     name: needed,
     input: needed,
-    // Its answers carry one, and clients send them back as they came.
+    // Answers have a status, and clients send items back unchanged.
     status: optionalText,
     namespace: optionalText,
     caller: object,
@@ -155,7 +155,7 @@ export const ITEMS: Readonly<Record<string, Record<string, Rule>>> = {
     type: needed,
     id: text,
     summary: { is: "array", required: true },
-    // Codex, OpenAI's own agent, writes null where there is none.
+    // Codex, OpenAI's own agent, sends null if there is none.
     content: { is: "array", nullable: true },
     encrypted_content: optionalText,
     status: optionalText,

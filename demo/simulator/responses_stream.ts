@@ -14,7 +14,7 @@ type Part = Extract<ResponseStreamEvent, { type: "response.content_part.added" }
 
 const FAILURE = "The simulated vendor fails in the middle, as asked.";
 
-/** The stream that builds up the finished response, event by event. */
+/** Creates the stream that builds up a finished response, event by event. */
 export function responsesScript(
   finished: ResponseBody,
   output: Output,
@@ -155,7 +155,7 @@ function* messageEvents(
   }
 }
 
-/** The item as it is announced: nothing in it yet. */
+/** Returns the item as the stream announces it: without content. */
 function openItem(item: ResponseOutputItem): ResponseOutputItem {
   switch (item.type) {
     case "reasoning":
@@ -189,7 +189,7 @@ function frameOf(event: { type: string; sequence_number: number } & Record<strin
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-/** The body as the published type names it, which has members that only the client computes. */
+/** Casts the body to the published type, which also has members that only the client computes. */
 function asApi(body: object): ApiResponse {
   return body as ApiResponse;
 }

@@ -1,4 +1,4 @@
-/** Checks of an object's fields against a table that the vendor's published types fix. */
+/** Checks an object's fields against a table, which the vendor's published types constrain. */
 import { asObject, type JsonObject } from "./json.ts";
 
 export type Kind = "string" | "number" | "integer" | "boolean" | "array" | "object" | "any";
@@ -23,7 +23,7 @@ export interface Finding {
   got: unknown;
 }
 
-/** The first thing wrong with `body`, or null. Unknown fields count only where `closed`. */
+/** Returns the first fault of `body`, or null. Unknown fields are faults only if `closed`. */
 export function findFault(body: JsonObject, rules: Rules, closed: boolean): Finding | null {
   for (const [field, value] of Object.entries(body)) {
     const rule = Object.hasOwn(rules, field) ? rules[field] : undefined;
@@ -42,7 +42,7 @@ export function findFault(body: JsonObject, rules: Rules, closed: boolean): Find
   return null;
 }
 
-/** A kind's name as error messages have it. */
+/** Returns a value's kind as error messages name it. */
 export function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";

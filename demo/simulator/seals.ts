@@ -2,8 +2,8 @@ import { asText } from "./json.ts";
 import { hexOf } from "./tokens.ts";
 
 /**
- * Opaque values that come back: thinking signatures, thought signatures, encrypted reasoning. A seal
- * proves itself, so nothing has to be remembered: it holds a digest of what it was issued for.
+ * Creates an opaque value that callers send back: a thinking signature, a thought signature or
+ * encrypted reasoning. It holds a digest of what it was issued for, so nothing has to be stored.
  */
 export function seal(kind: string, content: string): string {
   return btoa(`${kind}.${hexOf(`${kind}\u0000${content}`, 64)}.simulated`);

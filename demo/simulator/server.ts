@@ -10,7 +10,7 @@ export interface Route {
   handle(exchange: Exchange, match: RegExpMatchArray): Response | Promise<Response>;
 }
 
-/** One vendor's interface: how it authenticates, what it offers, how it says no. */
+/** One vendor's interface: how it authenticates, its routes, and the form of its errors. */
 export interface VendorFront {
   /** The version segment of the base address, such as `/v1`. */
   basePath: string;

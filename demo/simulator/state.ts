@@ -6,12 +6,12 @@ export interface Received {
   /** Path with the base address's part, and the query. */
   path: string;
   headers: Record<string, string>;
-  /** Parsed JSON; the text itself where it is none, a form's bytes; undefined without a body. */
+  /** Parsed JSON, or the text if it is not JSON; a form's bytes; undefined without a body. */
   body: unknown;
 }
 
 const KEPT_REQUESTS = 200;
-/** Of bodies larger than this only the last few are kept. */
+/** Only the last few bodies larger than this are kept. */
 const LARGE_BYTES = 256 * 1024;
 const KEPT_LARGE = 8;
 const KEPT_ATTEMPTS = 1000;
@@ -45,14 +45,14 @@ export class VendorState {
     if (this.#large.length > KEPT_LARGE) this.#large.shift()!.body = undefined;
   }
 
-  /** An id that no other call has, this run or another. */
+  /** Returns an id that is unique, even over several runs. */
   nextId(prefix: string, digits = 24): string {
     return prefix + hexOf(`${this.#nonce}:${this.#sequence++}`, digits);
   }
 
   /**
-   * Whether the next attempt of this text is one of its first `times`, which fail. The count begins
-   * anew after the attempt that is let through.
+   * Counts an attempt with this text, and returns whether it is one of the first `times`, which
+   * fail. The count restarts after the attempt that succeeds.
    */
   isFailingAttempt(text: string, times: number): boolean {
     const failed = this.#attempts.get(text) ?? 0;
@@ -64,7 +64,7 @@ export class VendorState {
     return true;
   }
 
-  /** Whether the prompt prefix was seen before; it is from now on, unless it's only looked for. */
+  /** Whether the prompt prefix was seen before. With `write` it counts as seen from now on. */
   isCached(prefix: string, mode: "read" | "write" = "write"): boolean {
     const key = `${prefix.length}:${hash(prefix)}`;
     if (this.#cachedPrefixes.has(key)) return true;

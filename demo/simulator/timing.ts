@@ -1,11 +1,11 @@
 /** The simulators' only reader of the clock and only user of timers. */
 
-/** Now, in whole Unix seconds: what the vendors put into `created`. */
+/** Returns the time in whole Unix seconds, as in the vendors' `created`. */
 export function unixSeconds(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** Now as RFC 3339. */
+/** Returns the time in RFC 3339. */
 export function timestamp(): string {
   return new Date().toISOString();
 }

@@ -1,8 +1,8 @@
-/** A plausible tokenizer: pieces of words, as the vendors' own have, whose join is the text. */
+/** A plausible tokenizer, which cuts words into pieces as the vendors' own do. */
 
 const PIECE = /\s?\p{L}{1,6}|\s?\p{N}{1,3}|\s?[^\s\p{L}\p{N}]|\s+/gu;
 
-/** The text cut into token-like pieces. Joined they are the text again. */
+/** Cuts the text into token-like pieces; joined, they are the text again. */
 export function tokenize(text: string): string[] {
   return text.match(PIECE) ?? [];
 }
@@ -17,8 +17,8 @@ const MEDIUM_AT_LEAST = 200;
 const BASE64 = /^(data:[^,]*,)?[A-Za-z0-9+/=_-]+$/;
 
 /**
- * Tokens of a prompt in whatever shape: every string in it counts, each object costs one more, and
- * base64 counts as one medium.
+ * Counts the tokens of a prompt of any shape: those of every string in it, one more for each
+ * object, and a fixed number for base64, as one medium.
  */
 export function countPromptTokens(prompt: unknown): number {
   if (typeof prompt === "string") {
@@ -35,7 +35,7 @@ export function countPromptTokens(prompt: unknown): number {
   return prompt === undefined || prompt === null ? 0 : 1;
 }
 
-/** A 32-bit FNV-1a hash: gives the deterministic variety, protects nothing. */
+/** Returns a 32-bit FNV-1a hash, for deterministic variety; not cryptographic. */
 export function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) {
@@ -44,7 +44,7 @@ export function hash(text: string): number {
   return value;
 }
 
-/** Hexadecimal digits that depend on the text only. */
+/** Returns hexadecimal digits that depend only on the text. */
 export function hexOf(text: string, digits: number): string {
   let out = "";
   for (let round = 0; out.length < digits; round++) {

@@ -1,6 +1,6 @@
 /**
- * The simulated vendors' web search: what was asked for, the pages that were found, and an answer
- * whose passages name them. Each vendor shows it in its own dialect.
+ * The simulated vendors' web search: the queries, the pages found, and an answer whose passages
+ * cite them. Each vendor presents it in its own dialect.
  */
 import { lastWords } from "./prose.ts";
 import { hash } from "./tokens.ts";
@@ -17,25 +17,28 @@ export interface Search {
 
 /** A passage of the answer and the pages that it was taken from. */
 export interface Passage {
-  /** In UTF-16 units of the answer, the end excluded. */
+  /** In UTF-16 units of the answer; the end is exclusive. */
   start: number;
   end: number;
   pages: FoundPage[];
 }
 
-/** What a request says of the vendor's search. */
+/** The vendor's search, as a request offers it to the model. */
 export interface OfferedSearch {
-  /** The request leaves the model no choice. */
+  /** The model must search. */
   isDemanded: boolean;
-  /** At most so many searches; null: as many as it likes. */
+  /** Limit on the searches; null: none. */
   maxUses: number | null;
-  /** Pages of other hosts are not found. */
+  /** Pages are found on these hosts only; empty: anywhere. */
   hosts: string[];
 }
 
 const MOST_SEARCHES = 20;
 
-/** The searches for a question: as many as its magic word says, else one where it speaks of one. */
+/**
+ * Returns the searches for a question: as many as its magic word asks for (`asked`), else one if
+ * the request demands a search or the question's words suggest one.
+ */
 export function searchFor(
   question: string,
   offered: OfferedSearch | null,
@@ -57,7 +60,10 @@ function pageOf(query: string, place: number, hosts: readonly string[]): FoundPa
   return { url: `https://${host}/${number}`, title: `Page ${number} – „${query.slice(0, 40)}“` };
 }
 
-/** Characters of one, two, three and four bytes stand before each passage. */
+/**
+ * Returns an answer that cites the pages. Characters of one to four bytes precede each passage, so
+ * that the vendors' ways of counting its place differ.
+ */
 export function citedProse(
   question: string,
   searches: readonly Search[],
@@ -74,12 +80,12 @@ export function citedProse(
   return { text, passages };
 }
 
-/** Code points before a place, as the chat and responses vendors count. */
+/** Counts the code points before a place, as the chat and responses vendors do. */
 export function pointsBefore(text: string, place: number): number {
   return [...text.slice(0, place)].length;
 }
 
-/** Bytes before a place, as the generate vendor counts. */
+/** Counts the bytes before a place, as the generate vendor does. */
 export function bytesBefore(text: string, place: number): number {
   return new TextEncoder().encode(text.slice(0, place)).length;
 }

@@ -1,4 +1,4 @@
-/** Pictures with ratios in place of sizes, and speech by codec: the further chat vendor's. */
+/** The media endpoints of vendor-g: pictures by ratio instead of size, and speech by codec. */
 import { answerFile, answerWhole } from "./answers.ts";
 import { readBehaviours, withoutMagicWords } from "./behaviours.ts";
 import { admit, bodyOf, type Exchange } from "./exchange.ts";
@@ -103,7 +103,7 @@ async function speech(exchange: Exchange): Promise<Response> {
   return answerFile(exchange, behaviours, file, codec.type);
 }
 
-/** Beside chat. */
+/** The routes for media, in addition to chat. */
 export const XAI_MEDIA: readonly Route[] = [
   {
     method: "POST",

@@ -1,32 +1,32 @@
-/** Where the account stands after a call. */
+/** The account's rate limit after a call. */
 export interface RateLimit {
-  /** Requests that it may make in a minute. */
+  /** Requests that the account may make per minute. */
   readonly limit: number;
-  /** Requests that it may make now. */
+  /** Requests that the account may make now. */
   readonly remaining: number;
   /** When `remaining` is at the limit again. */
   readonly resetAt: Date;
 }
 
-/** What an answer's headers say of the call. */
+/** Facts about a call from its answer's headers. */
 export interface CallInfo {
   /** Id of the request. */
   readonly requestId: string | undefined;
-  /** Id of the recorded call, once a vendor was called: what exports show and deletions take. */
+  /** Id of the recorded call, if a vendor was called: as in exports and for deletions. */
   readonly transactionId: string | undefined;
-  /** Whether the answer was kept from an earlier request with the same id. */
+  /** Whether the answer is the stored one of an earlier request with the same id. */
   readonly replayed: boolean;
-  /** Paths of fields that the vendor could not be given. */
+  /** Paths of the request's fields that the vendor doesn't support, and that were dropped. */
   readonly translationLoss: readonly string[];
   /** Whether a count of tokens is an estimate. */
   readonly estimated: boolean;
   /** What the call costs in US dollars, nine decimals; absent on streams and without a price. */
   readonly costUsd?: string;
-  /** What the balance lost for it; absent on streams. */
+  /** What was charged to the account's balance, in US dollars; absent on streams. */
   readonly chargedUsd?: string;
 }
 
-/** Undefined where the service counts no requests: without a key, or behind a proxy that hides it. */
+/** Reads the rate limit; undefined for calls without a key, or if a proxy hides the headers. */
 export function rateLimitOf(response: Response): RateLimit | undefined {
   const number = (name: string) => Number(response.headers.get(`X-RateLimit-${name}`) ?? NaN);
   const [limit, remaining, reset] = [number("Limit"), number("Remaining"), number("Reset")];
@@ -48,7 +48,7 @@ export function callInfo(response: Response): CallInfo {
   };
 }
 
-/** Seconds of `Retry-After`, which may be a date; undefined where there is none. */
+/** Returns `Retry-After`, which may be a date, in seconds; undefined without it. */
 export function retryAfterOf(response: Response, now = Date.now()): number | undefined {
   const text = response.headers.get("Retry-After")?.trim();
   if (!text) return undefined;

@@ -4,13 +4,13 @@ import { errorTable } from "./generated/errors.gen.ts";
 /** Codes that the service answers with. */
 export type ErrorCode = keyof typeof errorTable;
 
-/** Codes of failures that no answer of the service names. */
+/** Codes of failures without an error answer of the service. */
 export type LocalErrorCode =
   /** No answer: the address is wrong, or the connection broke. */
   | "connection_failed"
-  /** A stream or a download ended before it was whole. */
+  /** A stream or a download ended before it was complete. */
   | "stream_cut"
-  /** Something in between answered, or in another way than the service does. */
+  /** The answer isn't the service's: it may be that of a proxy in between. */
   | "unreadable_answer";
 
 /** Any code; those of a newer service than this client are plain strings. */
@@ -24,9 +24,9 @@ export class GatewayError<Code extends string = CodeOf> extends Error {
   readonly code: Code;
   /** Class of the error, such as `rate_limit_error`. */
   readonly type: string;
-  /** HTTP status; 0 where there was no answer. */
+  /** HTTP status; 0 if there was no answer. */
   readonly status: number;
-  /** Path of the wrong field. */
+  /** Path of the invalid field. */
   readonly param: string | undefined;
   readonly requestId: string | undefined;
   readonly transactionId: string | undefined;
@@ -47,7 +47,7 @@ export class GatewayError<Code extends string = CodeOf> extends Error {
   }
 }
 
-/** Whether it is an error of a call, and of one of the codes if any are given. */
+/** Whether a thrown value is a call's error, with one of the codes if any are given. */
 export function isGatewayError<Code extends ErrorCode | LocalErrorCode>(
   thrown: unknown,
   ...codes: Code[]
@@ -65,7 +65,7 @@ interface ErrorFacts {
   requestId?: string | undefined;
 }
 
-/** What an operation throws: `thrown` is an answer's body, or what stopped the call. */
+/** Returns what an operation throws; `thrown` is an answer's body, or what stopped the call. */
 export function gatewayErrorOf(
   thrown: unknown,
   response: Response | undefined,
@@ -87,7 +87,7 @@ export function gatewayErrorOf(
   );
 }
 
-/** A connection that could not be made, or broke. */
+/** Creates the error of a connection that could not be made, or broke. */
 export function connectionError(
   thrown: unknown,
   requestId?: string,
@@ -105,16 +105,16 @@ export function connectionError(
   );
 }
 
-/** Node's own message is `fetch failed` for each; what failed is in its cause. */
+/** Returns the cause's message: Node's own message is always `fetch failed`. */
 function causeOf(thrown: unknown): string {
   const cause = thrown instanceof Error ? thrown.cause : undefined;
   if (!(cause instanceof Error)) return "";
-  // Of several addresses that were tried, the error of all has a code and no message.
+  // If several addresses were tried, the cause has a code and no message.
   const reason = cause.message || (cause as { code?: unknown }).code;
   return typeof reason === "string" && reason !== "" ? ` (${reason})` : "";
 }
 
-/** Browsers don't tell scripts why a call to another origin failed; mostly it is not permitted. */
+/** Browsers hide from scripts why a call to another origin failed; usually it is not allowed. */
 function originHint(url: string | undefined): string {
   const { location } = globalThis as { location?: { origin?: string } };
   const origin = location?.origin;
@@ -122,7 +122,7 @@ function originHint(url: string | undefined): string {
   return `. This page's origin is ${origin}: is it one of the service's CORS_ORIGINS?`;
 }
 
-/** The error that an answer's body or a stream's event holds, in any of the dialects. */
+/** Reads the error in an answer's body or a stream's event, in any dialect; undefined if none. */
 export function factsIn(body: unknown): ErrorFacts | undefined {
   if (!isRecord(body)) return undefined;
   const error = body.type === "error" && !isRecord(body.error) ? body : body.error;
@@ -143,7 +143,7 @@ export function isAbort(thrown: unknown): boolean {
     (thrown.name === "AbortError" || thrown.name === "TimeoutError");
 }
 
-/** From the table, for errors within streams: their HTTP status was 200. */
+/** Returns a code's status by the table, for errors within streams, whose HTTP status was 200. */
 function statusOf(code: string): number | undefined {
   return isKnown(code) ? errorTable[code].status : undefined;
 }

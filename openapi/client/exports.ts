@@ -12,7 +12,7 @@ import type {
 import { readRows } from "./json_rows.ts";
 import { readBytes, readText } from "./sse.ts";
 
-/** What can be exported. */
+/** The tables that can be exported, with the type of their rows. */
 export interface ExportedRow {
   interactions: Interaction;
   eval_runs: ExportedEvalRun;
@@ -28,17 +28,17 @@ export interface ExportRowsOptions<
   client: Gateway;
   /** Default `interactions`. */
   table?: Table | undefined;
-  /** First day (UTC) or moment, RFC 3339. Default: from the beginning. */
+  /** First day (UTC), or time in RFC 3339. Default: from the beginning. */
   start_date?: string | undefined;
-  /** Last day, included, or last moment, not included. Default: now. */
+  /** Last day, inclusive, or end time, exclusive. Default: now. */
   end_date?: string | undefined;
-  /** Only these columns: figures without what was said are a small part of a row. Default: all. */
+  /** Only these columns; without the texts of calls, rows are much smaller. Default: all. */
   columns?: readonly Column[] | undefined;
   filters?: NonNullable<ExportRequest["filters"]> | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** Rows of one table, oldest first, as they come: none is held but the one that is given. */
+/** Yields the rows of one table as they arrive, oldest first. Holds only one row at a time. */
 export async function* exportRows<
   Table extends ExportTable = "interactions",
   Column extends keyof ExportedRow[Table] = keyof ExportedRow[Table],
@@ -74,12 +74,12 @@ export async function* exportRows<
 
 export interface InteractionRowsOptions {
   client: Gateway;
-  /** Filters, dates, words; `limit` is the length of a page. */
+  /** Filters, dates, search words; `limit` is the length of a page. */
   query?: Omit<NonNullable<ListInteractionsData["query"]>, "cursor"> | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** Calls without what was said, newest first, page after page as they are asked for. */
+/** Yields calls without their texts, newest first. Fetches further pages as rows are consumed. */
 export async function* interactionRows(
   { client, query = {}, signal }: InteractionRowsOptions,
 ): AsyncGenerator<InteractionSummary, void> {
@@ -99,16 +99,16 @@ export interface DownloadOptions {
   client: Gateway;
   /** Id of an export in job form: `request_id` of its answer. */
   request_id: string;
-  /** How long to wait between two looks at an export that isn't written yet. Default 1000. */
+  /** Interval of polling for an export that isn't written yet, in ms. Default 1000. */
   pollMs?: number | undefined;
-  /** How often a download that is cut goes on where it was. Default 5. */
+  /** How often an interrupted download is resumed without progress. Default 5. */
   resumes?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * The file of an export, once it is written. A download that is cut goes on where it was, as long
- * as the file is the same.
+ * Yields the file of an export, once it is written. An interrupted download is resumed, as long as
+ * the file is the same.
  */
 export async function* downloadExport(
   options: DownloadOptions,

@@ -3,28 +3,28 @@ import type { Client } from "./generated/client/index.ts";
 import { gatewayErrorOf } from "./errors.ts";
 import { type Fetch, type RetryOptions, withRetries } from "./retry.ts";
 
-/** What every operation takes as `client`. */
+/** The `client` option of every operation. */
 export type Gateway = Client;
 
 export interface GatewayOptions {
   /** Address of the service, such as `https://gateway.example.com`. */
   baseUrl: string;
-  /** A service key, `dmt_…`, or what fetches one, asked before every call. */
+  /** A service key, `dmt_…`, or a function that returns one, called before every call. */
   apiKey: string | (() => string | Promise<string>);
-  /** A vendor key of your own: calls then use it, and cost nothing here. */
+  /** A vendor key of your own: calls then use it, and are not charged by the service. */
   vendorKey?: string | undefined;
   /** Headers of every call, such as `X-Session-ID`. */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** How often and when failed calls are made again. */
+  /** How often and when failed calls are retried. */
   retry?: RetryOptions | undefined;
-  /** In place of the global `fetch`. */
+  /** Used instead of the global `fetch`. */
   fetch?: Fetch | undefined;
 }
 
 /**
- * Connects the operations with a service. They throw `GatewayError` where they fail, after they
- * were tried again where that can help; a repeat carries the same `X-Request-ID`, so that it is
- * never charged twice.
+ * Creates the client that connects operations with a service. Operations throw `GatewayError` if
+ * they fail, after retries where those can help. A retry has the same `X-Request-ID`, so that a
+ * call is never charged twice.
  */
 export function createGateway(options: GatewayOptions): Gateway {
   const { apiKey, vendorKey } = options;
@@ -36,7 +36,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     baseUrl: options.baseUrl,
     throwOnError: true,
     fetch: (input, init) => send(new Request(input, init)),
-    // The other schemes carry the same key in other headers.
+    // The other schemes would send the same key in other headers.
     auth: async ({ scheme }) => {
       if (scheme !== "bearer") return undefined;
       const key = (typeof apiKey === "string" ? apiKey : await apiKey()).trim();
@@ -50,7 +50,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   return withoutItself(gateway);
 }
 
-/** Else each call would fail as if there were no server. A page may give a path of its own. */
+/**
+ * Throws a TypeError for an invalid address, with which each call would fail as if there were no
+ * server. In a browser it may be a path.
+ */
 function assertAddress(baseUrl: unknown): void {
   const { location } = globalThis as { location?: { href?: string } };
   const isAddress = typeof baseUrl === "string" && URL.canParse(baseUrl, location?.href) &&
@@ -61,7 +64,7 @@ function assertAddress(baseUrl: unknown): void {
   );
 }
 
-/** Mostly a variable that isn't set: each call would be refused. */
+/** Throws a TypeError without a key (often a variable isn't set): each call would be refused. */
 function assertKey(apiKey: unknown): void {
   if (typeof apiKey === "function") return;
   if (typeof apiKey === "string" && apiKey !== "") return assertText("apiKey", apiKey);
@@ -71,7 +74,10 @@ function assertKey(apiKey: unknown): void {
   );
 }
 
-/** What was copied with its placeholder's dots would fail as a call; a key of a file ends its line. */
+/**
+ * Throws a TypeError for characters that no header can have, such as the `…` of a placeholder. A
+ * line's end is allowed: keys that are read from files have one.
+ */
 function assertText(name: string, key: string): void {
   const [unfit] = /[^\t\x20-\x7e\x80-\xff]/u.exec(key.trim()) ?? [];
   if (unfit === undefined) return;
@@ -83,8 +89,8 @@ function shown(value: unknown): string {
 }
 
 /**
- * Operations hand on all of their options as those of the request, `client` too, which is an option
- * of Deno's own requests.
+ * Removes `client` from the options of requests. Operations pass on all their options, and Deno's
+ * own requests have an option of that name.
  */
 function withoutItself(gateway: Gateway): Gateway {
   const bare = <Options extends object>(options: Options): Options => ({

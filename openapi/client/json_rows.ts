@@ -1,6 +1,6 @@
 /**
- * The elements of a JSON array, each as soon as it is whole, so that arrays of any size can be
- * read. Throws a SyntaxError where the text is no array or ends before it does.
+ * Yields the elements of a JSON array, each as soon as it is complete, so that arrays of any size
+ * can be read. Throws a SyntaxError if the text is no array or ends before the array does.
  */
 export async function* readRows(text: AsyncIterable<string>): AsyncGenerator<unknown, void> {
   const scanner = new RowScanner();
@@ -11,13 +11,13 @@ export async function* readRows(text: AsyncIterable<string>): AsyncGenerator<unk
 const [quote, backslash, comma, open, close] = [0x22, 0x5c, 0x2c, 0x5b, 0x5d];
 const [braceOpen, braceClose] = [0x7b, 0x7d];
 
-/** Follows strings and nesting; elements are cut out of the text where a comma or the end comes. */
+/** Tracks strings and nesting, to cut the text at the commas between elements and at the end. */
 class RowScanner {
   ended = false;
   #depth = 0;
   #inString = false;
   #escaped = false;
-  /** Text of the element that is under way. */
+  /** Text so far of the current element. */
   #row = "";
 
   *take(piece: string): Generator<unknown, void> {

@@ -1,6 +1,7 @@
 /**
- * The client of the gateway: one function an operation, generated from the contracts, and what a
- * generator can't do. Runs wherever there is `fetch`: Deno, Node from 20 on, browsers.
+ * The client of the gateway: one function per operation, generated from the contracts, and
+ * hand-written retries, streams, errors and exports. Runs wherever there is `fetch`: Deno, Node
+ * from 20 on, browsers.
  */
 export { createGateway, type Gateway, type GatewayOptions } from "./gateway.ts";
 export type { Fetch, RetryOptions } from "./retry.ts";

@@ -3,17 +3,17 @@ import { vendorAliases } from "./generated/vendors.gen.ts";
 /** Label of a vendor. */
 export type Vendor = keyof typeof vendorAliases;
 
-/** What a model's id says. */
+/** The parts of a model's id. */
 export interface ModelName {
-  /** As it stands in the id: a label, an alias, or the label of an operator's own vendor. */
+  /** The part before the first slash: a vendor's label or alias, or an operator's own vendor. */
   readonly provider: string;
-  /** Its vendor; undefined where the provider is an operator's own. */
+  /** The label of the provider's vendor; undefined for an operator's own vendor. */
   readonly vendor: Vendor | undefined;
-  /** The vendor's own name of the model, which may hold slashes. */
+  /** The vendor's own name of the model, which may have slashes. */
   readonly name: string;
 }
 
-/** `openai/gpt-5-mini` as its parts. Throws a TypeError where there is no provider in front. */
+/** Splits an id such as `openai/gpt-5-mini`. Throws a TypeError if it has no provider. */
 export function parseModelId(id: string): ModelName {
   const slash = id.indexOf("/");
   if (slash < 1 || slash === id.length - 1) {
@@ -23,12 +23,12 @@ export function parseModelId(id: string): ModelName {
   return { provider, vendor: vendorOf(provider), name: id.slice(slash + 1) };
 }
 
-/** The id of a model on the unified endpoints. */
+/** Returns the id of a model for the unified endpoints. */
 export function modelId(provider: Vendor | (string & Record<never, never>), name: string): string {
   return `${provider}/${name}`;
 }
 
-/** The label of a vendor that is named by label or alias; undefined for an operator's own. */
+/** Returns the label of a vendor by its label or alias; undefined for an operator's own vendor. */
 export function vendorOf(provider: string): Vendor | undefined {
   for (const [label, aliases] of Object.entries(vendorAliases)) {
     if (label === provider || (aliases as readonly string[]).includes(provider)) {

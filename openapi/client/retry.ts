@@ -2,25 +2,25 @@ import { retryAfterOf } from "./answer_headers.ts";
 import { lastingCodes } from "./generated/errors.gen.ts";
 import { newRequestId } from "./request_id.ts";
 
-/** How a request is sent. */
+/** Sends a request. */
 export type Fetch = (request: Request) => Promise<Response>;
 
 export interface RetryOptions {
-  /** How often a call is made at most, the first time included. Default 5. */
+  /** Limit on the attempts of a call, the first included. Default 5. */
   attempts?: number | undefined;
   /** The longest `Retry-After` that is waited for, in seconds. Default 60. */
   maxRetryAfterSeconds?: number | undefined;
-  /** Waits; rejects when the signal says so. Default: a timer. */
+  /** Waits; rejects when the signal aborts. Default: a timer. */
   sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
-  /** From 0 to 1, for the jitter. Default `Math.random`. */
+  /** Returns a number from 0 to 1, for the jitter. Default `Math.random`. */
   random?: (() => number) | undefined;
 }
 
 /**
- * Makes calls again that failed before their answer began: 408, 429, 5xx but 501, and connections
- * that broke, unless the error's code says that the next try would get it again. Waits 1, 2, 4, 8,
- * 16 s and up to 1 s more, at least as long as `Retry-After` says. Calls that change something get
- * an `X-Request-ID`, the same at each try, so that the service answers a repeat from what it kept.
+ * Retries calls that failed before their answer began: with 408, 429, 500, 502, 503, 504 or 529, or
+ * a broken connection, unless the error's code says that a retry would fail too. Waits 1, 2, 4, 8,
+ * 16 s plus up to 1 s of jitter, but at least `Retry-After`. Calls other than GET get an
+ * `X-Request-ID`, the same at each attempt, so that the service replays its stored answer.
  */
 export function withRetries(send: Fetch, options: RetryOptions = {}): Fetch {
   const { attempts = 5, maxRetryAfterSeconds = 60, random = Math.random } = options;
@@ -40,7 +40,7 @@ export function withRetries(send: Fetch, options: RetryOptions = {}): Fetch {
   };
 }
 
-/** Before the try after the `attempt`-th, counted from 1. */
+/** Returns the wait after the `attempt`-th attempt, counted from 1. */
 export function backoffMs(attempt: number, random: () => number): number {
   return 1000 * 2 ** Math.min(attempt - 1, 4) + 1000 * random();
 }

@@ -1,14 +1,14 @@
 /** One event of a `text/event-stream`. */
 export interface ServerSentEvent {
-  /** Its name; undefined where it has none. */
+  /** The event's name, if it has one. */
   readonly event: string | undefined;
   /** Its `data:` lines, joined. */
   readonly data: string;
 }
 
 /**
- * Reads events as they come; comments are skipped. An event that the end cuts is given as far as it
- * came. Whoever stops reading closes the connection.
+ * Yields events as they arrive; comments are skipped. An event that the stream's end cuts off is
+ * yielded incomplete. Stopping the iteration closes the connection.
  */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
@@ -31,9 +31,9 @@ export async function* readEvents(
   if (data.length > 0) yield { event, data: data.join("\n") };
 }
 
-/** Lines that end with `\n`, `\r\n` or `\r`, and what stands after the last of them. */
+/** Yields lines, which end with `\n`, `\r\n` or `\r`, and the rest after the last one. */
 async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
-  /** The line under way in its pieces: what was looked through isn't looked through again. */
+  /** Pieces of the current line, kept apart so that each is searched only once. */
   let rest: string[] = [];
   let held = "";
   for await (const piece of readText(body)) {
@@ -51,7 +51,7 @@ async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<stri
   if (last !== "") yield* last.split(/\r\n|\n|\r/);
 }
 
-/** The text of a body, piece by piece. */
+/** Yields the text of a body, piece by piece. */
 export async function* readText(
   body: ReadableStream<Uint8Array>,
 ): AsyncGenerator<string, void> {
@@ -61,7 +61,7 @@ export async function* readText(
   if (end !== "") yield end;
 }
 
-/** With a reader: not every browser iterates over streams. */
+/** Yields the bytes of a body. Uses a reader, since not every browser can iterate over streams. */
 export async function* readBytes(
   body: ReadableStream<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void> {

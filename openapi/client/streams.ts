@@ -38,33 +38,33 @@ export type StreamOperation = (
   options: never,
 ) => Promise<{ data?: unknown; response?: Response }>;
 
-/** The events of an operation's stream. A vendor's newer ones come too, and are to be skipped. */
+/** The events of an operation's stream. Vendors may send newer, unknown ones: skip those. */
 export type EventOf<Operation extends StreamOperation> = EventBeside<
   NonNullable<Awaited<ReturnType<Operation>>["data"]>
 >;
 
-/** By what the operation answers with when it doesn't stream. */
+/** The type of a stream's events, by the type of the answer that isn't streamed. */
 type EventBeside<Answer> = Answer extends ChatCompletion ? ChatCompletionChunk
   : Answer extends ResponseObject ? Exclude<Named<ResponseStreamEvent>, ResponseErrorEvent>
   : Answer extends Message ? Exclude<Named<MessageStreamEvent>, MessageErrorEvent>
   : Answer extends readonly GenerateAnswer[] ? GenerateAnswer
   : Answer extends ImageAnswer | ImageList ? Exclude<Named<ImageStreamEvent>, MediaErrorEvent>
-  // A file, which only speech is that comes in events too.
+  // Speech is the only file that can come in events.
   : Answer extends Blob ? Exclude<Named<SpeechStreamEvent>, MediaErrorEvent>
   : Answer extends Transcript ? Exclude<Named<TranscriptStreamEvent>, MediaErrorEvent>
   : never;
 
-/** Without the event that stands for all others: with it no name would tell what an event holds. */
+/** Excludes the catch-all event of any `type`: with it no `type` would narrow down an event. */
 type Named<Event extends { type: string }> = Event extends Event
   ? string extends Event["type"] ? never : Event
   : never;
 
 /**
- * The events of one answer, once. A stream that fails or is cut throws a `GatewayError`; whoever
- * leaves the loop early ends the call at the vendor.
+ * The events of one answer, which can be iterated once. A stream that fails or is cut off throws a
+ * `GatewayError`; leaving the loop early ends the call at the vendor.
  */
 export class EventStream<Event> implements AsyncIterable<Event> {
-  /** The answer's head, with the headers that `callInfo` and `rateLimitOf` read. */
+  /** The response, whose headers `callInfo` and `rateLimitOf` read. */
   readonly response: Response;
   readonly #events: AsyncGenerator<Event, void>;
 
@@ -83,15 +83,16 @@ export class EventStream<Event> implements AsyncIterable<Event> {
 
   /** Ends the call without reading it. */
   async cancel(): Promise<void> {
-    // A generator that was never asked has nothing to clean up, and would not.
+    // Returning a generator that was never started doesn't run its `finally`: cancel the body here.
     if (!this.response.body?.locked) await this.response.body?.cancel();
     await this.#events.return();
   }
 }
 
 /**
- * Streams any operation that can, such as `createChatCompletionVendorB` or `createImageVendorB`.
- * Speech of a vendor's family comes in events where its body says `stream_format: "sse"`.
+ * Streams any operation that supports it, such as `createChatCompletionVendorB` or
+ * `createImageVendorB`. Speech of a vendor's family is streamed as events if its body has
+ * `stream_format: "sse"`.
  */
 export async function streamEvents<Operation extends StreamOperation>(
   operation: Operation,
@@ -109,8 +110,8 @@ interface StreamAsk {
 }
 
 /**
- * A generate request says in its address that it streams, speech in a field of its own, the others
- * in `stream`, which is a word in a form.
+ * Returns the options that make a request stream: a generate request does so by its query, speech
+ * by a field that it already has, all others by `stream`, which is text in a form.
  */
 function asking({ body, query }: StreamAsk): object {
   const fields = { ...body as Readonly<Record<string, unknown>> };
@@ -120,35 +121,35 @@ function asking({ body, query }: StreamAsk): object {
   return { body: { ...fields, stream: isForm ? "true" : true } };
 }
 
-/** Chat completion of any vendor, chunk by chunk. */
+/** Streams a chat completion of any vendor. */
 export function streamChatCompletion(
   options: Options<CreateChatCompletionData, true>,
 ): Promise<EventStream<ChatCompletionChunk>> {
   return streamEvents(createChatCompletion, options);
 }
 
-/** Response of any vendor, event by event. */
+/** Streams a response of any vendor. */
 export function streamResponse(
   options: Options<CreateResponseData, true>,
 ): Promise<EventStream<EventOf<typeof createResponse>>> {
   return streamEvents(createResponse, options);
 }
 
-/** Message of any vendor, event by event. */
+/** Streams a message of any vendor. */
 export function streamMessage(
   options: Options<CreateMessageData, true>,
 ): Promise<EventStream<EventOf<typeof createMessage>>> {
   return streamEvents(createMessage, options);
 }
 
-/** Generated content of any vendor, piece by piece. */
+/** Streams generated content of any vendor. */
 export function streamContent(
   options: Options<StreamGenerateContentData, true>,
 ): Promise<EventStream<GenerateAnswer>> {
   return streamEvents(streamGenerateContent, options);
 }
 
-/** Pictures of a vendor that shows them on the way, event by event. */
+/** Streams pictures of a vendor that shows partial ones. */
 export function streamImage(
   options: Options<GenerateImageData, true>,
 ): Promise<EventStream<EventOf<typeof generateImage>>> {
@@ -178,7 +179,7 @@ async function* eventsOf(response: Response): AsyncGenerator<unknown, void> {
   throw new GatewayError({ ...cutOf(response), status: 0 }, response);
 }
 
-/** Why no stream was read to its end: some vendors answer whole though they were asked to stream. */
+/** Explains an incomplete stream; some vendors answer whole although a stream was requested. */
 function cutOf(response: Response): { code: string; message: string } {
   const type = response.headers.get("Content-Type") ?? "";
   return type.includes("json")
@@ -195,7 +196,7 @@ function parse(data: string): object | undefined {
   }
 }
 
-/** Whether an event ends a stream. Chat has a line of its own for that, which some vendors omit. */
+/** Whether an event ends a stream. Chat ends with `[DONE]`, which some vendors omit. */
 function isEnd(event: object): boolean {
   if ("type" in event) return endings.has(event.type);
   const { candidates, choices, promptFeedback } = event as GenerateOrChatEvent;

@@ -5,7 +5,7 @@ import { agentLines, type AgentName, agentTitles, isAgentName } from "../keys/ag
 import type { KeyDefaults } from "../keys/key_defaults.ts";
 import { optional, textOption, UsageError, type Values } from "./command.ts";
 
-/** Options of `key create` for programs that can't be told more than address, key and model. */
+/** Options of `key create` for programs that can only be given an address, a key and a model. */
 export const agentOptions = {
   for: textOption,
   app: textOption,
@@ -19,8 +19,8 @@ export const agentUsage = `[--for ${
 }] [--app N] [--default-model M] [--map NAME=MODEL…] [--expected-output-tokens N]`;
 
 /**
- * The defaults that the options set: with `--for` the agent's name is the app tag unless another is
- * given. Undefined where there are none. Throws what names the option.
+ * Returns the key defaults that the options set, or undefined if they set none. With `--for` the
+ * agent's name is the app tag unless `--app` is given. Throws an error that names the option.
  */
 export async function readAgentOptions(
   values: Values,
@@ -43,7 +43,7 @@ function readAgent(values: Values): AgentName | undefined {
   throw new UsageError(`--for ${agent}: expected one of ${agentNames.join(", ")}`);
 }
 
-/** `NAME=MODEL` of each; a name may not be there twice. */
+/** Reads pairs written `NAME=MODEL`; a name may appear only once. */
 function readMap(pairs: Values[string]): Record<string, string> | undefined {
   if (!Array.isArray(pairs) || pairs.length === 0) return undefined;
   const models: Record<string, string> = {};
@@ -60,12 +60,12 @@ function readMap(pairs: Values[string]): Record<string, string> | undefined {
   return models;
 }
 
-/** Anything else is refused with the other defaults. */
+/** Returns NaN for anything else, which the check of all defaults then refuses. */
 function wholeNumber(value: string): number {
   return /^\d{1,9}$/.test(value) ? Number(value) : NaN;
 }
 
-/** The lines to paste, behind the key that was made. */
+/** Returns the lines that configure the agent, to print below the new key; none without `--for`. */
 export function linesFor(
   defaults: KeyDefaults | undefined,
   access: { baseUrl: string; key: string },

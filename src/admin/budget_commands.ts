@@ -79,7 +79,7 @@ function amounts(values: Values): bigint[] {
   return [values.usd ?? []].flat().map((value) => readUsd("usd", String(value)));
 }
 
-/** With a time the last amount is the raised limit; one before it is the limit itself. */
+/** With `--raise-until` the last amount is the raised limit, and one before it the usual limit. */
 function limitsOf(amounts: readonly bigint[], until: Date | undefined) {
   const most = until === undefined ? 1 : 2;
   if (amounts.length === 0) throw new UsageError("--usd is missing");

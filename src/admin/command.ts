@@ -18,8 +18,8 @@ export interface CommandResult {
 export class UsageError extends Error {}
 
 /**
- * Why a command failed. Of a store's failure callers of the API learn only that there is one; the
- * operator reads what it is.
+ * Returns why a command failed. For a failure of the store the operator also reads its cause, which
+ * callers of the API don't.
  */
 export function commandFailure(thrown: unknown): string {
   const message = messageOf(thrown);
@@ -27,7 +27,7 @@ export function commandFailure(thrown: unknown): string {
   return isUnexplained && thrown.note ? `The store is unavailable (${thrown.note}).` : message;
 }
 
-/** What is wrong with an option, in the words of the command line. */
+/** Turns an option's error into one that names the option as typed, such as `--cap-day-usd`. */
 export function usageOf({ code, field, problem }: OptionError): UsageError {
   const option = `--${field.split("[", 1)[0]!.replaceAll("_", "-")}`;
   // "--rpm is missing: …"
@@ -35,12 +35,12 @@ export function usageOf({ code, field, problem }: OptionError): UsageError {
   return new UsageError(`${option}${colon} ${problem}`);
 }
 
-/** The operator's command line as who changes something. */
+/** Returns the operator's command line as the author of a change, for the audit log. */
 export function commandLineAt(clock: Pick<Clock, "now">): Administrator {
   return { actor: commandLine, at: clock.now() };
 }
 
-/** Options by their names; `about` is a sentence where `option_texts.ts` has none that fits. */
+/** Options by name; `about` is their help text where the one in `option_texts.ts` doesn't fit. */
 export type Options = Readonly<
   Record<string, NonNullable<ParseArgsConfig["options"]>[string] & { about?: string }>
 >;
@@ -48,26 +48,26 @@ export type Values = Readonly<
   Record<string, string | boolean | (string | boolean)[] | undefined>
 >;
 
-/** How a command is written: what parsing, `--help` and the test of their completeness read. */
+/** A command's syntax and help, for parsing, `--help` and the test that the help is complete. */
 export interface CommandForm {
   usage: string;
   /** What it does, in one sentence. */
   summary?: string;
-  /** None when absent, as are `positionals`. */
+  /** Absent if there are none, like `positionals`. */
   options?: Options;
   /** Names of the arguments without a dash, in order. */
   positionals?: readonly string[];
-  /** It takes a value from standard input: a secret, or what is too long for an argument. */
+  /** Set if it reads a value from standard input: a secret, or text too long for an argument. */
   readsInput?: true;
-  /** A use of it, from its own words on. */
+  /** An example, beginning with the command's own name. */
   example?: string;
-  /** What writes the example's standard input. */
+  /** The shell command that is piped into the example. */
   exampleInput?: string;
 }
 
-/** One command of the operator; `Parts` is what it works on. */
+/** One of the operator's commands; `Parts` are its dependencies. */
 export interface Command<Parts> extends CommandForm {
-  /** `input`: what standard input held, for commands that read it. */
+  /** `input` is the text from standard input, for commands that read it. */
   run: (
     deps: Parts,
     values: Values,
@@ -76,7 +76,7 @@ export interface Command<Parts> extends CommandForm {
   ) => Promise<CommandResult>;
 }
 
-/** A text as an option. */
+/** An option that takes a text. */
 export const textOption = { type: "string" } as const;
 export const accountOption = { account: textOption } as const;
 
@@ -84,12 +84,12 @@ export function done(json: unknown, lines: readonly string[]): CommandResult {
   return { exitCode: 0, json, lines };
 }
 
-/** There is nothing to do it to. */
+/** The result of a command whose object doesn't exist. */
 export function failed(json: unknown, line: string): CommandResult {
   return { exitCode: 1, json, lines: [line] };
 }
 
-/** Rows that a command lists; `none` tells people that there are none. */
+/** The result of a command that lists rows; `none` is the line for people if there are none. */
 export function listed<Row>(
   rows: readonly Row[],
   json: (row: Row) => unknown,
@@ -121,11 +121,11 @@ export function readUsd(name: string, value: string): bigint {
   return readStatedUsd(value, (expected) => new UsageError(`--${name} ${value}: ${expected}`));
 }
 
-/** A moment such as `2027-01-31T00:00:00Z`; undefined when the option is not given. */
+/** Reads a time such as `2027-01-31T00:00:00Z`; undefined when the option is not given. */
 export function timeOption(values: Values, name: string): Date | undefined {
   const value = optional(values, name);
   if (value === undefined) return undefined;
-  // Without its zone a time would mean another moment on another machine.
+  // Without a time zone the text would mean a different time on each machine.
   const [, day] = /^(\d{4}-\d\d-\d\d)T.*(?:Z|[+-]\d\d:\d\d)$/i.exec(value) ?? [];
   const at = new Date(value);
   if (day === undefined || Number.isNaN(at.getTime()) || !isDay(day)) {
@@ -134,13 +134,13 @@ export function timeOption(values: Values, name: string): Date | undefined {
   return momentOf(value);
 }
 
-/** `Date` takes the 31st of November for the 1st of December. */
+/** Whether the day exists: `Date` reads the 31st of November as the 1st of December. */
 function isDay(text: string): boolean {
   const at = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
 }
 
-/** The account meant: by id or name, the first one when nothing is said. */
+/** Finds an account by id or name, or the first one without either. Throws if there is none. */
 export async function findAccount(
   accounts: Pick<AccountStore, "first" | "find">,
   idOrName: string | undefined,
@@ -154,7 +154,7 @@ export async function findAccount(
   );
 }
 
-/** The account of `--account`, the first one without it. */
+/** Returns the account that `--account` names, or the first account without the option. */
 export function chosenAccount(
   accounts: Pick<AccountStore, "first" | "find">,
   values: Values,
@@ -162,7 +162,7 @@ export function chosenAccount(
   return findAccount(accounts, optional(values, "account"));
 }
 
-/** The id of the account that a list is limited to, if it is. */
+/** Returns the id of the account that `--account` limits a list to; undefined without it. */
 export async function listedAccount(
   accounts: Pick<AccountStore, "first" | "find">,
   values: Values,
@@ -171,12 +171,12 @@ export async function listedAccount(
   return (await chosenAccount(accounts, values)).id;
 }
 
-/** Longest text that a command takes from standard input. */
+/** The longest input that a command reads from standard input. */
 const maxInputBytes = 64 * 1024;
 
 /**
- * What standard input holds, for a command that takes a secret: arguments would be seen by
- * everyone on the machine. Throws an Error when it is longer than any secret.
+ * Reads standard input to its end. Commands take secrets from there because everyone on the machine
+ * can see a program's arguments. Throws an Error beyond `maxInputBytes`.
  */
 export async function readInput(source: ReadableStream<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();

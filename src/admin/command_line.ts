@@ -5,7 +5,7 @@ import { type CommandForm, type Options, UsageError, type Values } from "./comma
 
 export type CommandTable<Form extends CommandForm = CommandForm> = Readonly<Record<string, Form>>;
 
-/** A command has two words, or one. */
+/** Finds the command that the first words name; names have two words or one. */
 export function findCommand<Form extends CommandForm>(
   table: CommandTable<Form>,
   args: readonly string[],
@@ -19,8 +19,8 @@ export function findCommand<Form extends CommandForm>(
 }
 
 /**
- * What the words after a command say. Throws a `UsageError` that names the wrong word, and the
- * option that it may misspell.
+ * Parses the words after a command's name. Throws a `UsageError` that names the wrong word and, for
+ * a misspelt option, the likely one.
  */
 export function parseCommand(
   name: string,
@@ -39,7 +39,7 @@ export function parseCommand(
   } catch (thrown) {
     throw new UsageError(`${wrongOption(thrown, name, options)}\nusage: ${usage}`);
   }
-  // Of two caps the last one would count, silently.
+  // `parseArgs` would silently use the last of two values, for instance of two caps.
   const named = parsed.tokens.flatMap((token) => token.kind === "option" ? [token.name] : []);
   const twice = named.find((one, at) => options[one]?.multiple !== true && named.indexOf(one) < at);
   if (twice !== undefined) throw new UsageError(`--${twice} is given twice\nusage: ${usage}`);
@@ -63,7 +63,7 @@ export function unknownCommand(table: CommandTable, args: readonly string[]): st
   return `Unknown command '${asked}'.${near === undefined ? "" : ` Did you mean '${near}'?`}`;
 }
 
-/** Each word by itself: both may have a slip or two. */
+/** Corrects the group's name and the second word separately, since both may be misspelt. */
 function inGroup([first = "", second = ""]: readonly string[], table: CommandTable): string[] {
   const commands = Object.keys(table).map((name) => name.split(" "));
   const groups = nearestNames(first, commands.map(([group]) => group!), 1);
@@ -73,7 +73,7 @@ function inGroup([first = "", second = ""]: readonly string[], table: CommandTab
   });
 }
 
-/** Node's words for a wrong option are about its library. */
+/** Rewords Node's message about a wrong option, which speaks of its own library. */
 function wrongOption(thrown: unknown, command: string, options: Options): string {
   const message = messageOf(thrown).split("\n")[0]!;
   const code = (thrown as { code?: unknown }).code;
@@ -88,7 +88,7 @@ function wrongOption(thrown: unknown, command: string, options: Options): string
     : `${written} needs a value`;
 }
 
-/** `--usd -5` means the number, whatever else a dash begins. */
+/** Joins `--usd -5` to `--usd=-5`: `parseArgs` would take `-5` for an option. */
 function negativeNumbers(args: readonly string[], options: Options): string[] {
   const result: string[] = [];
   for (const word of args) {
@@ -101,7 +101,7 @@ function negativeNumbers(args: readonly string[], options: Options): string[] {
   return result;
 }
 
-/** `--models A B` is `--models A --models B`; `--map` likewise. */
+/** Expands `--models A B` to `--models A --models B`, and `--map` likewise. */
 function moreModels(args: readonly string[]): string[] {
   const result: string[] = [];
   let list: string | undefined;

@@ -45,7 +45,7 @@ import { vendorKeyCommands, type VendorKeyDeps } from "./vendor_key_commands.ts"
 import type { Clock } from "../base/clock.ts";
 import type { VacuumReport } from "../erasure/vacuum.ts";
 
-/** What the operator's commands work on; a running server gives its own parts. */
+/** Dependencies of the operator's commands; in a running server they are the server's own. */
 export interface AdminDeps
   extends
     VendorKeyDeps,
@@ -62,7 +62,7 @@ export interface AdminDeps
   accounts: AccountStore;
   scopes: readonly string[];
   clock: Clock;
-  /** Whether a name of the unified family leads to a model for the account. */
+  /** Whether a model name of the unified endpoints leads to a model for the account. */
   isModel: (accountId: number, name: string) => Promise<boolean>;
 }
 
@@ -137,8 +137,8 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
 };
 
 /**
- * Runs one command; `argv` is what follows `admin`, `input` what standard input held for a command
- * that `readsInput`. Never throws: failures are results.
+ * Runs one command. `argv` are the arguments after `admin`; `input` is the text from standard
+ * input, for a command that `readsInput`. Never throws: failures are results.
  */
 export function runCommand(
   deps: AdminDeps,
@@ -148,7 +148,7 @@ export function runCommand(
   return runCommandOf(commands, deps, argv, input);
 }
 
-/** As `runCommand`, with some of the commands, which need fewer parts. */
+/** Like `runCommand`, for a table with some of the commands, which need fewer dependencies. */
 export async function runCommandOf<Parts>(
   table: Readonly<Record<string, Command<Parts>>>,
   deps: Parts,
@@ -172,7 +172,7 @@ export function readsInput(argv: readonly string[]): boolean {
     true;
 }
 
-/** Commands that don't run in a server. */
+/** Commands that aren't in the table above: they never run inside a server. */
 const localForms: CommandTable = {
   export: exportForm,
   health: {
@@ -196,8 +196,8 @@ const localForms: CommandTable = {
 export const commandForms: CommandTable = { ...commands, ...localForms };
 
 /**
- * The answer to `help`, `--help` and `-h`, and to words that name no command; undefined if they name
- * one. `program` is what people type before a command.
+ * Returns the answer to `help`, `--help` and `-h`, and to arguments that name no command; undefined
+ * if they name one. `program` is what people type before a command.
  */
 export function helpResult(argv: readonly string[], program: string): CommandResult | undefined {
   const topic = helpTopic(argv);
@@ -285,7 +285,10 @@ async function revokeKey(
   }
 }
 
-/** The id of a key that is named by it, or by a name that one key alone has that isn't revoked. */
+/**
+ * Returns the id of the key with this id or name. Revoked keys are not found by name; throws if
+ * several others have the name. A text that matches no key is returned unchanged, as an unknown id.
+ */
 async function keyIdOf({ apiKeys }: AdminDeps, idOrName: string): Promise<string> {
   const keys = await apiKeys.list();
   if (keys.some(({ id }) => id === idOrName)) return idOrName;
@@ -355,11 +358,11 @@ function futureTime(values: Values, name: string, now: Date): Date | null {
 }
 
 interface ScrubDeps {
-  /** Rewrites every file that may hold erased text. */
+  /** Rewrites all tables and files that may still hold erased text. */
   scrub: () => Promise<VacuumReport>;
 }
 
-/** `scrub`: rewrites tables and write-ahead log, so that erased text is in no file. */
+/** `scrub`: rewrites tables and the write-ahead log, so that no file holds erased text. */
 async function scrub(deps: ScrubDeps): Promise<CommandResult> {
   const { rewritten, notRewritten } = await deps.scrub();
   return done({ rewritten, not_rewritten: notRewritten }, [

@@ -7,13 +7,13 @@ import { type ExportDeps, type ExportEvent, runExport } from "./export_command.t
 import { decodeFrames, encodeFrames } from "./export_frames.ts";
 
 /**
- * How the operator's command line reaches a server that owns the embedded database: a listener of
- * its own on loopback, whose address and token stand in a file that only the owner of the data
- * directory can read.
+ * The file by which the operator's command line reaches a server that owns the embedded database.
+ * It holds the address of the server's control listener on loopback and the token for it, and only
+ * the owner of the data directory can read it.
  */
 const controlFile = "control.json";
 
-/** What a command is sent as; `input` is what its standard input held. */
+/** The body of a command's request; `input` is the text from the command's standard input. */
 interface Sent {
   argv: readonly string[];
   input: string;
@@ -24,7 +24,7 @@ interface Control {
   token: string;
 }
 
-/** Opens the listener and writes the file; the result closes both. */
+/** Opens the control listener and writes its file; `close` ends both. */
 export async function serveControl(
   dataDir: string,
   deps: AdminDeps & ExportDeps,
@@ -55,11 +55,11 @@ export async function serveControl(
   };
 }
 
-/** An export is too large for one answer: it comes in frames. */
+/** Exports have their own path because their answer is streamed in frames: it may be large. */
 const exportPath = "/export";
 const withTotalInput = "with total";
 
-/** Has the server that owns the directory run an export; undefined when none answers. */
+/** Has the server that owns the data directory run an export; undefined when none answers. */
 export async function callExport(
   dataDir: string,
   argv: readonly string[],
@@ -70,7 +70,7 @@ export async function callExport(
   return answer?.body ? decodeFrames(answer.body) : undefined;
 }
 
-/** Sends a command to the server that owns the directory; undefined when none answers. */
+/** Sends a command to the server that owns the data directory; undefined when none answers. */
 export async function callControl(
   dataDir: string,
   argv: readonly string[],
@@ -91,7 +91,7 @@ async function send(dataDir: string, path: string, sent: Sent): Promise<Response
     });
     return answer.ok ? answer : undefined;
   } catch {
-    // The file is left over from a server that is gone.
+    // The file is left over from a server that no longer runs.
     return undefined;
   }
 }

@@ -23,7 +23,7 @@ export interface CreditDeps {
   accounts: AccountStore;
   ledger: Ledger;
   clock: Clock;
-  /** The account's credit as it is now, this process's calls included. */
+  /** Returns the account's present credit, with this process's calls included. */
   showCredit: (accountId: number) => Promise<Credit>;
 }
 

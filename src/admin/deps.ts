@@ -4,7 +4,7 @@ import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { AdminDeps } from "./commands.ts";
 
-/** What the commands work on, out of a server's parts. */
+/** Builds the dependencies of the commands from a server's services. */
 export function adminDepsOf(
   services: Omit<AdminDeps, "scopes" | "vendorKeysChanged" | "keysChanged" | "showCredit"> & {
     keyCache?: KeyCache;
@@ -24,12 +24,12 @@ export function adminDepsOf(
   };
 }
 
-/** Every scope that a key may have. */
+/** Returns every scope that a key may have. */
 export function scopesOf(registry: Registry): string[] {
   return [...serviceScopes, ...registry.all.map((vendor) => vendor.label)];
 }
 
-/** Scopes that are no vendor's. */
+/** Scopes that aren't the label of a vendor. */
 const serviceScopes = [
   "chat",
   "images",
@@ -44,7 +44,7 @@ const serviceScopes = [
   "admin",
 ];
 
-/** The scope that a word names: a scope itself, or another name of the vendor whose scope it is. */
+/** Returns the scope with this name; a vendor's scope may be given by any name of the vendor. */
 export function scopeNamed(
   { registry, scopes }: Pick<AdminDeps, "registry" | "scopes">,
   name: string,

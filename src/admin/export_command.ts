@@ -23,11 +23,11 @@ export interface ExportDeps {
   accounts: AccountStore;
   exports: Pick<Exports, "write" | "count">;
   audit: Pick<AuditLog, "record">;
-  /** Resolves when what this process has recorded is in the store. */
+  /** Resolves when the store has all calls that this process recorded. */
   flushRecords: FlushRecords;
 }
 
-/** What an export says while it runs; it ends by `end`, or throws. */
+/** An event of a running export; the last one is `end`, unless the export throws. */
 export type ExportEvent =
   | { kind: "total"; rows: number }
   | { kind: "data"; bytes: Uint8Array; rows: number }
@@ -55,12 +55,12 @@ export const exportForm: CommandForm = {
   example: "export --from 2026-11-01 --to 2026-11-30 --format csv --out november.csv",
 };
 
-/** The options by their names. `argv` is what follows `export`. Throws `UsageError`. */
+/** Returns the options by name. `argv` are the arguments after `export`. Throws `UsageError`. */
 export function readExportOptions(argv: readonly string[]): Values {
   return parseCommand("export", exportForm, argv).values;
 }
 
-/** Runs an export; nothing is read until it is asked for. `withTotal` counts the rows first. */
+/** Runs an export; rows are read only as its events are pulled. `withTotal` counts them first. */
 export async function* runExport(
   deps: ExportDeps,
   argv: readonly string[],
@@ -71,7 +71,7 @@ export async function* runExport(
   const order = orderOf(values, account.id);
   await deps.flushRecords({ timeoutMs: Infinity });
   if (withTotal) yield { kind: "total", rows: await deps.exports.count(account.id, order) };
-  // The audit log names who exports before any data leaves.
+  // The audit log gets its entry before any data leaves.
   await deps.audit.record({
     ...{ accountId: account.id, actor: commandLine, action: "export.downloaded" },
     ...{ subject: describeExport(order), detail: "" },
@@ -86,7 +86,7 @@ function orderOf(values: Values, accountId: number): ExportSpec {
   const tables = values.table as string[] | undefined;
   const request = exportRequest.safeParse({
     format: optional(values, "format"),
-    // Everything, where nothing is said.
+    // Without `--from` the export begins at the first row.
     start_date: timeOf("from", optional(values, "from") ?? "0001-01-02", false),
     end_date: timeOf("to", optional(values, "to"), true),
     tables,
@@ -108,12 +108,12 @@ function orderOf(values: Values, accountId: number): ExportSpec {
   }
 }
 
-/** A day begins at midnight UTC; the day that an export goes to is included. */
+/** Reads a time, or a day as its midnight UTC; as the end of an export a day is included. */
 function timeOf(name: string, value: string | undefined, isEnd: boolean): string | undefined {
   if (value === undefined) return undefined;
   const isDay = /^\d{4}-\d\d-\d\d$/.test(value);
   const at = Date.parse(value);
-  // Without its zone a time would mean another moment on another machine.
+  // Without a time zone the text would mean a different time on each machine.
   const isTime = /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/i.test(value);
   if (!isDay && !isTime || Number.isNaN(at)) {
     throw new UsageError(
@@ -123,7 +123,7 @@ function timeOf(name: string, value: string | undefined, isEnd: boolean): string
   return new Date(isDay && isEnd ? at + dayMs : at).toISOString();
 }
 
-/** `--filter column=value`; one that is given again adds a value. */
+/** Reads `--filter column=value`; repeating a column adds a value to its filter. */
 function filtersOf(texts: readonly string[]): Record<string, unknown[]> {
   const filters: Record<string, unknown[]> = {};
   const tables = Object.keys(columnKinds) as (keyof typeof columnKinds)[];
@@ -151,7 +151,7 @@ function typed(column: string, value: string): unknown {
   return value;
 }
 
-/** Fields of the request are options of other names. */
+/** Returns the option that sets a field of the request: some have another name. */
 function optionOf(path: readonly PropertyKey[]): string {
   const [field, column] = path.map(String);
   const names: Readonly<Record<string, string>> = {

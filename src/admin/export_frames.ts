@@ -3,9 +3,9 @@ import { commandFailure, UsageError } from "./command.ts";
 import type { ExportEvent } from "./export_command.ts";
 
 /**
- * Events of an export as bytes, for the way from a server to its command line: a kind (1 byte),
- * the payload's length (4 bytes, big-endian), the payload. What the export throws is a frame too,
- * so that a failure in the middle is told apart from an end.
+ * The kinds of frames that carry an export's events from a server to the command line. A frame is
+ * its kind (1 byte), the payload's length (4 bytes, big-endian) and the payload. An error of the
+ * export is a frame too, so that a failure midway isn't mistaken for the end.
  */
 const kinds = { data: 1, said: 2, failed: 3 } as const;
 
@@ -27,7 +27,10 @@ export async function* encodeFrames(
   }
 }
 
-/** The events again. Throws what the export threw, and where the frames end too early. */
+/**
+ * Decodes the frames to events. Throws the export's own error, or an Error when the frames end
+ * before the export does.
+ */
 export async function* decodeFrames(
   pieces: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<ExportEvent> {

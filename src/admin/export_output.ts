@@ -1,18 +1,18 @@
 import { commandFailure, type CommandResult, done, optional, UsageError } from "./command.ts";
 import { type ExportEvent, readExportOptions } from "./export_command.ts";
 
-/** Where an export goes that has no file, and who looks on. */
+/** Where an export without `--out` is written, and whether to show its progress. */
 export interface ExportTerminal {
   write(bytes: Uint8Array): Promise<void>;
-  /** Somebody watches standard error. */
+  /** Whether standard error is a terminal that shows the progress bar. */
   isWatched: boolean;
 }
 
 /**
- * Writes an export into the file that `--out` names, or to standard output, with a progress bar for
- * whoever watches. With `--json` standard output holds one JSON value: the export itself, or with
- * `--out` what was written. The result's `json` is undefined where standard output is not to be
- * written to any more. Never throws: failures are results.
+ * Writes an export to the file that `--out` names, or to standard output, with a progress bar if
+ * the terminal is watched. With `--json` standard output holds one JSON value: the export itself,
+ * or with `--out` a summary of what was written. If the result's `json` is undefined, nothing more
+ * may be written to standard output. Never throws: failures are results.
  */
 export async function runExportCommand(
   argv: readonly string[],
@@ -58,7 +58,7 @@ async function write(
         bar.start(event.rows, 0, { bytes: sizeOf(0) });
       }
       if (event.kind === "data") {
-        // What is wrong with the request is known by now: nothing was made for it.
+        // Opened only now, so that a refused request leaves no file behind.
         if (out !== undefined) file ??= await openPart(out);
         await (file ?? terminal).write(event.bytes);
         written.bytes += event.bytes.length;
@@ -74,7 +74,7 @@ async function write(
   }
 }
 
-/** Writes beside the file's place, and renames when all is there. */
+/** Opens `PATH.part` for writing, and renames it to `PATH` when all is written. */
 async function openPart(path: string) {
   const part = `${path}.part`;
   const file = await Deno.open(part, { write: true, create: true, truncate: true, mode: 0o600 });
@@ -91,7 +91,7 @@ async function openPart(path: string) {
       try {
         file.close();
       } catch {
-        // It was closed, and could not be renamed.
+        // It was closed already: only the renaming failed.
       }
       await Deno.remove(part).catch(() => {});
     },

@@ -3,7 +3,7 @@ import type { CommandForm } from "./command.ts";
 import { type CommandTable, findCommand, unknownCommand } from "./command_line.ts";
 import { optionText } from "./option_texts.ts";
 
-/** What help is asked about; undefined if none is. */
+/** Returns the words that help is asked about; undefined if the arguments don't ask for help. */
 export function helpTopic(argv: readonly string[]): readonly string[] | undefined {
   const asked = argv.filter((word) => word !== "--json");
   const rest = asked.filter((word) => word !== "--help" && word !== "-h");
@@ -12,9 +12,9 @@ export function helpTopic(argv: readonly string[]): readonly string[] | undefine
 }
 
 /**
- * The help about a command (`key create`), a group of them (`key`) or all (nothing). Lines for
- * people; `isKnown` is false if there is no such command. `program` is what people type before one,
- * such as `deno task admin`.
+ * Returns the help about a command (topic `key create`), a group of commands (`key`) or all of them
+ * (an empty topic), as lines for people. `isKnown` is false if there is no such command. `program`
+ * is what people type before a command, such as `deno task admin`.
  */
 export function helpLines(
   table: CommandTable,
@@ -43,7 +43,7 @@ export function helpLines(
   };
 }
 
-/** Commands of one subject stand together, subjects in the order of the table. */
+/** Puts commands of one group next to each other, and keeps the table's order otherwise. */
 function byGroup(names: readonly string[]): string[] {
   const groups = Map.groupBy(names, (name) => name.split(" ", 1)[0]!);
   return [...groups.values()].flat();
@@ -70,7 +70,7 @@ function commandHelp(command: CommandForm, program: string): string[] {
   ];
 }
 
-/** The placeholder that the usage has behind an option. */
+/** Returns the placeholder that follows the option in the usage line, with a space before it. */
 function valueOf(option: string, { usage, options }: CommandForm): string {
   if (options?.[option]?.type !== "string") return "";
   const at = usage.indexOf(`--${option} `);

@@ -19,13 +19,13 @@ export interface InviteDeps {
   people: Pick<PeopleStore, "invite">;
   clock: Clock;
   newId: () => string;
-  /** Where people reach the dashboard, without a slash at the end. */
+  /** The dashboard's public URL, without a slash at the end. */
   dashboardBase: string;
   /** Whether an identity provider is configured. */
   hasSignIn: boolean;
 }
 
-/** `invite`: a link into an account; without an address for whoever opens it first. */
+/** `invite`: makes a link into an account; without `--email` the first to open it gets in. */
 export const inviteCommands: Readonly<Record<string, Command<InviteDeps>>> = {
   invite: {
     summary: "Prints a link that brings a person into an account.",
@@ -75,7 +75,7 @@ function roleOf(values: Values): Role {
   );
 }
 
-/** Empty when none is given. */
+/** Returns the address of `--email`, or an empty text without the option. */
 function emailOf(values: Values): string {
   const text = optional(values, "email");
   if (text === undefined) return "";

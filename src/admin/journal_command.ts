@@ -7,7 +7,7 @@ export interface JournalDeps {
   journalStatus: () => Promise<JournalStatus>;
 }
 
-/** `journal status`: whether the store keeps up, and what lies on the disk until it does. */
+/** `journal status`: whether the store keeps up, and what waits on the disk until it does. */
 export const journalCommands: Readonly<Record<string, Command<JournalDeps>>> = {
   "journal status": {
     summary: "Shows whether the store keeps up, and what waits on the disk until it does.",

@@ -25,11 +25,11 @@ import {
 export interface ModelCommandDeps {
   accounts: Pick<AccountStore, "first" | "find">;
   clock: Clock;
-  /** Reads `PRICES_FILE` and `MODELS_FILE` where no server runs. */
+  /** Opens the virtual models; where no server runs it reads `PRICES_FILE` and `MODELS_FILE`. */
   openVirtualModels: () => VirtualModels;
 }
 
-/** `model …`: accounts' virtual models. Those of the service stand in `MODELS_FILE` alone. */
+/** `model …`: virtual models of accounts. Those of the service are set in `MODELS_FILE` only. */
 export const modelCommands: Readonly<Record<string, Command<ModelCommandDeps>>> = {
   "model set": {
     summary: "Defines a virtual model of an account, from JSON.",
@@ -107,7 +107,7 @@ async function removeModel(
   );
 }
 
-/** Those of accounts, and without an account also those of the service (`account_id` null). */
+/** Lists virtual models: without `--account` also those of the service (`account_id` null). */
 async function listModels(deps: ModelCommandDeps, values: Values): Promise<CommandResult> {
   const owner = await listedAccount(deps.accounts, values);
   const models = deps.openVirtualModels();

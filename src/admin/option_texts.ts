@@ -1,4 +1,4 @@
-/** What an option of a command does: one sentence for `--help`. */
+/** What each option does, in one sentence for `--help`. */
 const optionTexts: Readonly<Record<string, string>> = {
   account: "Id or name of an account; the first account if absent.",
   name: "A name for people, at most 200 characters.",
@@ -47,7 +47,7 @@ const optionTexts: Readonly<Record<string, string>> = {
   "credit-low-usd": "Balance under which credit.low is sent; a tenth of the last grant if absent.",
 };
 
-/** The sentence of an option; undefined if there is none. */
+/** Returns the help text of an option; undefined if there is none. */
 export function optionText(option: { about?: string }, name: string): string | undefined {
   return option.about ?? (Object.hasOwn(optionTexts, name) ? optionTexts[name] : undefined);
 }

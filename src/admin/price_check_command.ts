@@ -14,20 +14,20 @@ import { openPublicPrices, publicPackage } from "../pricing/sources/public_price
 import { type CommandResult, done, timeOption, type Values } from "./command.ts";
 import type { PriceCommandDeps } from "./price_commands_deps.ts";
 
-/** Costs that vendors reported are compared over so many days, unless `--since` says otherwise. */
+/** How many days of costs reported by vendors are compared, unless `--since` is given. */
 const comparedDays = 30;
 
 /**
- * `prices check`: what the vendors list and the table has no price for, where the table and the
- * public package differ, and what vendors that report their cost charged beside their price lists.
- * Findings are no failure: the exit code says that the check was made, `summary` what it found.
+ * `prices check`: lists vendors' models that have no price in the table, and differences between
+ * the table and the public package; compares costs that vendors reported with their list prices.
+ * Findings aren't a failure: exit code 0 means that the check was made; `summary` counts findings.
  */
 export async function checkPrices(deps: PriceCommandDeps, values: Values): Promise<CommandResult> {
   const { json, lines } = await priceCheck(deps, values);
   return done(json, lines);
 }
 
-/** The same for the command line and the API. */
+/** Makes the check for the command line and for the API: `json` for both, `lines` for people. */
 export async function priceCheck(deps: PriceCommandDeps, values: Values) {
   const now = deps.clock.now();
   const since = timeOption(values, "since") ??

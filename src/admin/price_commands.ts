@@ -35,7 +35,7 @@ export const priceCommands: Readonly<Record<string, Command<PriceCommandDeps>>> 
   },
 };
 
-/** What the `price_version` of a record meant. */
+/** Shows the price behind the `price_version` of a record. */
 async function showPrice(
   deps: PriceCommandDeps,
   _values: Values,

@@ -10,14 +10,14 @@ import type { Registry } from "../vendors/registry.ts";
 
 export interface PriceCommandDeps {
   accounts: Pick<AccountStore, "first" | "find" | "list">;
-  /** Notes that calls were priced again. */
+  /** Gets an entry when calls are priced again. */
   audit: Pick<AuditLog, "record">;
   clock: Clock;
-  /** Prices as the files say now: a running server has those of its start. */
+  /** Reads the price files as they are now: a running server uses the prices of its start. */
   openPrices: () => PriceCommands | Promise<PriceCommands>;
   priceVersions: PriceVersionStore;
   flushRecords: FlushRecords;
-  /** Stores the prices behind the versions that records name; prices may have been learned just now. */
+  /** Stores the prices behind the versions in records, including prices learned a moment ago. */
   archivePrices: () => Promise<void>;
 }
 

@@ -26,14 +26,14 @@ export interface RepriceResult {
 }
 
 /**
- * `reprice`: prices stored calls again at the prices that the files say now, each at the row of its
- * own time, and corrects costs and charges; with `--dry-run` it only shows what would change.
+ * `reprice`: prices stored calls again from the price files as they are now, each call by the row
+ * for its own time, and corrects costs and charges. With `--dry-run` it only shows the changes.
  */
 export function repriceCalls(deps: PriceCommandDeps, values: Values): Promise<CommandResult> {
   return repriceBy(deps, values, commandLineAt(deps.clock));
 }
 
-/** The same by whoever administers the service; noted in the first account's audit log. */
+/** Reprices on behalf of any administrator, with an entry in the first account's audit log. */
 export async function repriceBy(
   deps: PriceCommandDeps,
   values: Values,
@@ -49,7 +49,7 @@ export async function repriceBy(
       : [await findAccount(deps.accounts, wanted)];
     await deps.flushRecords({ timeoutMs: Infinity });
     await deps.archivePrices();
-    // A version stands for its prices before the first record names it.
+    // Stores the new prices before the first record names their version.
     if (!dryRun) await createPriceArchive(commands.prices, deps.priceVersions)();
     const models = await reprice(
       { ...commands, store: commands.repricing },

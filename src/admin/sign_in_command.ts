@@ -15,11 +15,11 @@ import {
 export interface SignInDeps {
   signIns: Pick<SignInStore, "offerLink">;
   clock: Clock;
-  /** How links into the dashboard are made; a reason where they can't be. */
+  /** Makes links into the dashboard, or says why there can't be any. */
   signInLinks: { linkOf: (token: string) => string } | { refusal: string };
 }
 
-/** `sign-in`: a link into the dashboard that needs no identity provider. */
+/** `sign-in`: makes a link that signs in to the dashboard without an identity provider. */
 export const signInCommands: Readonly<Record<string, Command<SignInDeps>>> = {
   "sign-in": {
     usage: "sign-in [--person EMAIL]",

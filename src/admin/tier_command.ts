@@ -19,11 +19,11 @@ export interface TierDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   clock: Clock;
-  /** Told which keys changed, so that a cache forgets them at once. */
+  /** Called with the ids of changed keys, so that caches drop them at once. */
   keysChanged: (ids: readonly string[]) => void;
 }
 
-/** `account tier`: gives an account the limits of a tier, which fills its rate bucket. */
+/** `account tier`: gives an account the limits of a tier and fills its rate bucket. */
 export const tierCommands: Readonly<Record<string, Command<TierDeps>>> = {
   "account tier": {
     summary: "Gives an account the rate limits of a tier.",

@@ -33,7 +33,7 @@ export interface VendorKeyDeps {
   registry: Registry;
   clock: Clock;
   vendorKeys: VendorKeyStore;
-  /** Told that a key changed, so that this process goes by it at once. */
+  /** Called after a key changed, so that this process uses the new keys at once. */
   vendorKeysChanged: () => Promise<void>;
 }
 
@@ -131,7 +131,7 @@ function vendorOf(deps: VendorKeyDeps, values: Values): Vendor {
   return usage("--vendor", () => canStoreKeyOf(deps.registry, name));
 }
 
-/** What is wrong with what was given is wrong usage. The value isn't repeated: it may be a key. */
+/** Turns an error about an input into a `UsageError`; `what` names the input, never its value. */
 function usage<T>(what: string, read: () => T): T {
   try {
     return read();

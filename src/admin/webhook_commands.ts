@@ -24,7 +24,7 @@ export interface WebhookCommandDeps {
   webhooks: WebhookService;
 }
 
-/** `webhook …`: where an account's events are sent to. */
+/** `webhook …`: the addresses that an account's events are sent to. */
 export const webhookCommands: Readonly<Record<string, Command<WebhookCommandDeps>>> = {
   "webhook add": {
     summary: "Has events sent to an address, and prints the secret that signs them, this once.",

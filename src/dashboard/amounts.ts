@@ -1,37 +1,37 @@
 import { madeOnce } from "../base/made_once.ts";
 import { nanosToUsd } from "../base/money.ts";
 
-/** Nano-dollars as people read them: `$1,284.10`, `$0.0421`, `$0.000054`. */
+/** Formats nano-dollars for people: `$1,284.10`, `$0.0421`, `$0.000054`. */
 export function usd(nanos: bigint): string {
   const size = nanos < 0n ? -nanos : nanos;
   const sign = nanos < 0n ? "−" : "";
   return `${sign}$${shortened(size)}`;
 }
 
-/** The same out of a decimal string. */
+/** Formats a decimal string of US dollars in the same way. */
 export function usdText(amount: string): string {
   const [, sign, whole = "0", part = ""] = /^(-?)(\d+)(?:\.(\d{1,9}))?$/.exec(amount) ?? [];
   const size = BigInt(whole) * nanosPerUsd + BigInt(part.padEnd(9, "0"));
   return usd(sign === "-" ? -size : size);
 }
 
-/** Every decimal: what stands behind a shortened amount. */
+/** Formats nano-dollars with every decimal, for the tooltip of a shortened amount. */
 export function exactUsd(nanos: bigint): string {
   return `${nanosToUsd(nanos)} USD`;
 }
 
-/** `1,284`; further digits as far as they tell something. */
+/** Formats whole numbers as `1,284`, and fractions with at most four significant digits. */
 export function count(value: number | bigint): string {
   if (typeof value === "bigint" || Number.isSafeInteger(value)) return grouped(String(value));
   return fourDigits().format(value);
 }
 
-/** The first format of a process takes it ten milliseconds. */
+/** Made on first use: a process's first number format takes ten milliseconds. */
 const fourDigits = madeOnce(() => new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 }));
 
 /**
- * Whole digits with a comma before each three. A page has thousands of numbers, of which the runtime's
- * own format takes ten microseconds each.
+ * Puts a comma before every three digits. The runtime's own format takes ten microseconds per
+ * number, and a page may have thousands.
  */
 function grouped(digits: string): string {
   const start = digits.startsWith("-") ? 1 : 0;
@@ -42,7 +42,7 @@ function grouped(digits: string): string {
   return text;
 }
 
-/** `12.3k`, `4.56M`: three digits for what is read at a glance. */
+/** Formats a number with three digits, to be read at a glance: `12.3k`, `4.56M`. */
 export function compact(value: number | bigint): string {
   const number = Number(value);
   const unit = units.find(({ size }) => Math.abs(number) >= size * 0.9995);
@@ -58,7 +58,7 @@ export function bytes(size: number): string {
   return `${value.toFixed(value < 9.95 ? 1 : 0)} ${step.name}`;
 }
 
-/** `850 ms`, `1.24 s`, `2 min 5 s`; a dash for nothing. */
+/** `850 ms`, `1.24 s`, `2 min 5 s`; a dash for undefined. */
 export function duration(ms: number | undefined): string {
   if (ms === undefined) return "–";
   if (ms < 999.5) return `${Math.round(ms)} ms`;
@@ -72,7 +72,7 @@ export function counted(value: number | bigint, one: string, many = `${one}s`): 
   return `${count(value)} ${value === 1 || value === 1n ? one : many}`;
 }
 
-/** A share as `1.2 %`; a dash for one of nothing. */
+/** Formats a share as `1.2 %`, or as a dash if the whole is zero. */
 export function percent(part: number, whole: number): string {
   if (whole === 0) return "–";
   const value = 100 * part / whole;
@@ -80,7 +80,7 @@ export function percent(part: number, whole: number): string {
   return `${value.toFixed(value >= 10 || value === 0 ? 0 : 1)} %`;
 }
 
-/** How a figure has changed since the time before; `hasEarlier`: there were calls then. */
+/** Says how a figure changed from one period to the next; `hasEarlier`: the first had calls. */
 export function changeOf(before: number, now: number, hasEarlier: boolean): string {
   if (before === now) return "unchanged";
   if (before === 0) return hasEarlier ? "up from zero" : "no earlier data";
@@ -109,8 +109,8 @@ const steps = [
 ] as const;
 
 /**
- * Two decimals from a dollar on, four from a cent on, else two digits that aren't zero; without
- * zeros at the end behind the second decimal.
+ * Rounds to two decimals from one dollar up, to four from one cent up, and below to the first two
+ * digits that aren't zero. Zeros at the end are cut off after the second decimal.
  */
 function shortened(size: bigint): string {
   if (size === 0n) return "0.00";

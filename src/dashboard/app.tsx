@@ -36,7 +36,7 @@ import { providerRoutes, signOutRoutes } from "./sign_in.tsx";
 import { signInOff, signInPage } from "./sign_in_pages.tsx";
 import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";
 
-/** What one address may begin of sign-ins: an office behind one address on a Monday. */
+/** How many sign-ins one IP address may start: enough for an office that shares one address. */
 const signInStarts = { burst: 100, perSecond: 1 };
 
 export function createDashboard(deps: DashboardDeps): Hono {
@@ -101,7 +101,7 @@ export function createDashboard(deps: DashboardDeps): Hono {
 }
 
 /**
- * A new claim link while sign-in is on and nobody owns the first account; undefined otherwise.
+ * Makes a new claim link if sign-in is on and nobody owns the first account; undefined otherwise.
  */
 export async function claimLink(
   deps: Pick<DashboardDeps, "baseUrl" | "signIn" | "signIns" | "clock">,
@@ -112,7 +112,7 @@ export async function claimLink(
   return isOpen ? `${deps.baseUrl}/dashboard/claim?token=${token}` : undefined;
 }
 
-/** A new sign-in link for the owner; undefined if they are signed in by a provider alone. */
+/** Makes a new sign-in link for the owner; undefined if people sign in by a provider only. */
 export async function firstSignInLink({ baseUrl, hasLocalSignIn, signIns, clock }: Pick<
   DashboardDeps,
   "baseUrl" | "hasLocalSignIn" | "signIns" | "clock"
@@ -123,7 +123,7 @@ export async function firstSignInLink({ baseUrl, hasLocalSignIn, signIns, clock 
   return await signIns.offerLink(link) && signInLink(baseUrl, token);
 }
 
-/** Browsers ask for the service's address as they would for a site's. */
+/** Redirects browsers to the dashboard: people open the service's address like a web site's. */
 async function browserHome(context: Context, next: Next): Promise<Response | undefined> {
   if (!context.req.header("accept")?.includes("text/html")) {
     await next();
@@ -142,7 +142,10 @@ function providerOf(settings: SignInSettings, redirectUri: string): IdentityProv
   return createPlainProvider({ ...settings, authorizeUrl, tokenUrl, userinfoUrl }, redirectUri);
 }
 
-/** On one machine `localhost` and `127.0.0.1` are two places to a cookie: pages live at one. */
+/**
+ * Returns the page's address on the configured loopback host, if it was requested on another one:
+ * cookies of `localhost` aren't sent to `127.0.0.1`.
+ */
 function otherLoopback(baseUrl: string, context: Context): string | undefined {
   const base = new URL(baseUrl);
   const asked = new URL(context.req.url);

@@ -1,9 +1,9 @@
 import { sha256Hex } from "../base/hash.ts";
 import { programFile } from "../base/program_files.ts";
 
-/** The files that pages refer to, served by ourselves: the content policy allows no others. */
+/** The files that pages load. We serve them ourselves: the content policy allows no others. */
 export interface Assets {
-  /** Address of a file; it changes with the content, so that browsers may keep it for ever. */
+  /** Returns a file's address, which changes with its content, so that browsers may cache it. */
   address(name: AssetName): string;
   find(name: string): { body: string; type: string; version: string } | undefined;
 }
@@ -18,7 +18,7 @@ export type AssetName =
   | "playground.js"
   | "favicon.svg";
 
-/** Sheets of single families of pages, beside the common one: their class names are their own. */
+/** Sheets for one section's pages each, beside the common one; class names aren't shared. */
 export type SheetName = "interactions.css" | "overview.css" | "playground.css" | "records.css";
 
 const css = "text/css; charset=utf-8";

@@ -21,21 +21,21 @@ import { sameText } from "../base/hash.ts";
 import { accountCsrfOf, openFor, sealFor } from "./secrets.ts";
 import { isFromElsewhere } from "./visitor.ts";
 
-/** What handlers and helpers share. */
+/** Dependencies that all handlers and their helpers share. */
 export interface PageContext extends DashboardDeps {
   assets: Assets;
   cookies: Cookies;
-  /** Sign-ins that one address begins, and links that it guesses. */
+  /** Limits per IP address how many sign-ins it starts and how many links it guesses. */
   starts: FailureLimit;
 }
 
-/** Somebody who is signed in, looking at a page or sending a form. */
+/** A request for a page, or with a form, by a person who is signed in. */
 export interface PageRequest {
   session: Session;
-  /** Of the account that is shown. */
+  /** The account that is shown. */
   accountId: number;
   csrf: string;
-  /** What the action before had to say; shown once. */
+  /** The message of the previous action; shown once. */
   notice: Notice | undefined;
   now: Date;
   /** Aborted when the browser leaves. */
@@ -45,19 +45,19 @@ export interface PageRequest {
   query(name: string): string | undefined;
   /** Path and query. */
   address: string;
-  /** All that stands behind the path's question mark. */
+  /** The query's parameters. */
   fields: URLSearchParams;
   header(name: string): string | undefined;
-  /** Ends this session and takes its cookie back. */
+  /** Ends this session and clears its cookie. */
   end(): Promise<void>;
   switchAccount(id: number): Promise<boolean>;
-  /** Whether the person sees what callers sent and received. */
+  /** Whether the person may see what callers sent and received. */
   seesPayloads: boolean;
-  /** Whether the person's role allows what takes `role`. */
+  /** Whether the person's role is at least `role`. */
   may(role: Role): boolean;
-  /** What the person does, for the audit log: goes with the act into one transaction. */
+  /** Makes an audit note of what the person does, to be written in the act's own transaction. */
   note(action: string, subject: string, detail?: string): AuditNote;
-  /** Notes what the person did, where the act itself is in no database. */
+  /** Writes an audit note on its own, for an act that writes nothing to the database. */
   record(action: string, subject: string, detail?: string): Promise<void>;
 }
 
@@ -67,14 +67,14 @@ export interface Page extends Frame {
 }
 
 /**
- * What an action leads to: another page with a notice, its own form again, or an answer that a
- * script reads.
+ * An action's result: a redirect to another page, maybe with a notice, a page such as its own form
+ * again, or an answer for a script.
  */
 export type Outcome = { to: string; notice?: Notice } | Page | Response;
 
 export type Status = 200 | 400 | 403 | 404 | 413 | 429 | 500 | 502 | 503;
 
-/** There is no such thing in the account. */
+/** Thrown when the account has nothing by the id that was asked for; shows the page for 404. */
 export class NotFound extends Error {}
 
 export function orNotFound<T extends object>(found: T | null | undefined): T {
@@ -83,8 +83,9 @@ export function orNotFound<T extends object>(found: T | null | undefined): T {
 }
 
 /**
- * Shows a page, or gives a file, to who is signed in with at least that role. With `ownLinksAt`
- * only our own pages lead here, others to that path: for what leaves a trace, such as a download.
+ * Handles a GET for a page or a file by people with at least the role `needed`. With `ownLinksAt`
+ * requests from other sites are redirected to that path: for what leaves a trace, such as a
+ * download.
  */
 function page(
   ctx: PageContext,
@@ -107,9 +108,9 @@ function page(
 }
 
 /**
- * Takes a form from who is signed in with at least that role, sent by one of our own pages about
- * the account that is shown now. `ofSession`: the form is about the session, whatever account the
- * page showed.
+ * Handles a form of people with at least the role `needed`. One of our own pages must have sent it,
+ * and have shown the same account as the session shows now. `ofSession`: the form concerns the
+ * session, so its page may have shown any of the person's accounts.
  */
 function action(
   ctx: PageContext,
@@ -167,7 +168,7 @@ function unstorableIn(form: Form): Fault | undefined {
   return undefined;
 }
 
-/** Where pages and actions are mounted; the arguments behind the path are those of `page` and `action`. */
+/** Mounts pages and actions; the arguments after the path are those of `page` and `action`. */
 export interface Routes {
   get(path: string, ...shown: ArgumentsOf<typeof page>): void;
   post(path: string, ...done: ArgumentsOf<typeof action>): void;
@@ -182,7 +183,7 @@ export function createRoutes(app: Hono, ctx: PageContext): Routes {
   };
 }
 
-/** A page for nobody in particular. */
+/** Answers with a page that needs no session. */
 export function card(
   ctx: PageContext,
   context: Context,
@@ -193,7 +194,7 @@ export function card(
   return html(context, status, <Card title={title} assets={ctx.assets}>{body}</Card>);
 }
 
-/** The same, with one thing to say and one way on. */
+/** Answers with such a page that holds one text and one link. */
 export function message(
   ctx: PageContext,
   context: Context,
@@ -225,7 +226,7 @@ async function requestOf(ctx: PageContext, context: Context): Promise<PageReques
   const now = ctx.clock.now();
   const session = await ctx.sessions.find(hashToken(token), now);
   if (!session) return undefined;
-  // What is said once is not used up by another site's link.
+  // A notice is shown once: a link from another site must not use it up.
   const sealed = isFromElsewhere(context) ? undefined : ctx.cookies.read(context, "notice");
   const { id: accountId } = session.account;
   const actor = {
@@ -284,7 +285,7 @@ async function show(
   }
 }
 
-/** Nothing of ours is called by a text that the database can't even hold. */
+/** Throws `NotFound` for a text that the database can't hold: it can't be the id of anything. */
 export function idOf(text = ""): string {
   if (/\p{Cc}/u.test(text) || text.length > 300) throw new NotFound();
   return text;
@@ -300,7 +301,7 @@ function toSignIn(context: Context, fields: { return_to?: string; unsent?: "1" }
   return context.redirect(`/dashboard/sign-in${query.size > 0 ? `?${query}` : ""}`, 303);
 }
 
-/** The page that a form stood on: the form's own address may be one that shows nothing. */
+/** Returns the page that held the form: the form's own address may have no page. */
 function formPage(context: Context): string {
   const page = URL.parse(context.req.header("referer") ?? "");
   return returnPath(page ? pathOf(page) : undefined);
@@ -321,7 +322,7 @@ function forbidden(
   return message(ctx, context, 403, "Not allowed", text, backToDashboard);
 }
 
-/** For a form that is too old, or that none of our pages sent. */
+/** Answers a form that is too old, or that none of our pages sent. */
 export function expiredForm(ctx: PageContext, context: Context): Promise<Response> {
   const text =
     "Nothing was changed. The form is from before you last signed in or switched accounts, or another page sent it. Open its page again and fill it in there.";
@@ -333,7 +334,7 @@ async function html(context: Context, status: Status, node: Child): Promise<Resp
   return context.html(`<!doctype html>\n${await htmlText(node)}`, status);
 }
 
-/** The only way from nodes to what a browser reads. */
+/** Renders nodes to HTML; all HTML is made here, so that direction controls are always shown. */
 export async function htmlText(node: Child): Promise<string> {
   return showDirectionControls(String(await node));
 }

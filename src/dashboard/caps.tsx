@@ -2,7 +2,7 @@ import type { ApiKey } from "../keys/api_key.ts";
 import { usd } from "./amounts.ts";
 import { capsOf, type KeySpend } from "./key_spend.ts";
 
-/** A key's spend caps, with how much of them is spent. */
+/** Shows a key's spend caps and how much of each is spent. */
 export function Caps({ row, spent }: {
   row: Pick<ApiKey, "name" | "capDayNanos" | "capMonthNanos">;
   spent: KeySpend | undefined;
@@ -31,7 +31,7 @@ export function Caps({ row, spent }: {
   );
 }
 
-/** Whole per cent, at most 100. */
+/** Returns whole per cent, from 0 to 100. */
 function share(used: bigint, limit: bigint): number {
   if (limit === 0n) return 100;
   const percent = Number(used * 100n / limit);

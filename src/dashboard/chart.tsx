@@ -5,10 +5,10 @@ import { Table } from "./components.tsx";
 /** One line or layer of a chart: a value for each step, undefined where there is none. */
 export interface Series {
   name: string;
-  /** Class of its colour: `tone-1`… in the sheet. */
+  /** CSS class of its colour, such as `tone-1`. */
   tone: string;
   values: readonly (number | undefined)[];
-  /** What the legend and the table say of it. */
+  /** Its total as the legend shows it. */
   total: string;
 }
 
@@ -17,15 +17,15 @@ export interface ChartProps {
   title: string;
   /** The figure that the chart is about. */
   headline: string;
-  /** What it is besides; also for those who hear the page. */
+  /** More about the figure, which screen readers read too. */
   detail?: Child;
   kind: "bars" | "lines";
   series: readonly Series[];
-  /** What each step is called, in full and on the axis, and the calls that it is made of. */
+  /** The steps of the x axis, with their names and links to their calls. */
   steps: readonly ChartStep[];
-  /** What the first column of the table holds: Day or Hour. */
+  /** Title of the table's first column: Day or Hour. */
   stepTitle: string;
-  /** Where the steps are to be had as a file. */
+  /** Address of the figures as a CSV file. */
   csv: string;
   format: (value: number) => string;
   class?: string;
@@ -35,13 +35,13 @@ export interface ChartStep {
   name: string;
   short: string;
   href: string;
-  /** Of a step in which a month begins: what the axis says there. */
+  /** The axis's label for a month that begins in this step; absent if none does. */
   month?: string;
 }
 
 /**
- * A chart with its figures in a table behind it. The drawing holds shapes alone, so that it can be
- * stretched; words stand beside it. A script shows the table's row of the step under the pointer.
+ * A chart with a table of its figures below. The drawing holds only shapes, since it is stretched;
+ * texts are elements beside it. A script shows the table's row for the step under the pointer.
  */
 export function Chart(props: ChartProps) {
   const { id, title, headline, detail, series, steps, kind, format } = props;
@@ -122,7 +122,7 @@ function Figures({ title, stepTitle, steps, series, format, csv }: ChartProps) {
   );
 }
 
-/** Units of the drawing. */
+/** In units of the drawing, as is `height`. */
 const stepWidth = 10;
 const height = 100;
 
@@ -134,7 +134,7 @@ function highest({ kind, series, steps }: ChartProps): number {
   return greatest(tops, 0);
 }
 
-/** The next round number, so close that drawings fill their height; half of it reads well too. */
+/** Returns the next round number, so close that drawings fill their height; half is round too. */
 export function niceTop(value: number): number {
   if (value <= 0) return 1;
   const unit = 10 ** Math.floor(Math.log10(value));
@@ -169,7 +169,7 @@ function lines(series: readonly Series[], top: number) {
       isOpen = value !== undefined;
       if (value === undefined) return "";
       const point = `${(at + 0.5) * stepWidth} ${heightOf(value, top)}`;
-      // A point without neighbours is drawn as well, as a dot.
+      // A point without neighbours is drawn as a dot.
       if (wasOpen) return `L${point}`;
       const isAlone = values[at + 1] === undefined;
       return isAlone ? `M${point}h-1h2` : `M${point}h0.01`;
@@ -183,15 +183,15 @@ function heightOf(value: number, top: number): number {
 }
 
 interface Tick {
-  /** Where it stands, in steps from the left edge. */
+  /** Its position, in steps from the left edge. */
   at: number;
   text: string;
   anchor: "start" | "middle" | "end";
-  /** Whether a line of the grid stands there: where a month begins. */
+  /** Whether a month begins there, which gets a line of the grid. */
   isMonth: boolean;
 }
 
-/** Where months begin, if that is so at least twice; else some steps at even distances. */
+/** Returns ticks where months begin, if at least two do; otherwise at even distances. */
 function ticksOf(steps: readonly ChartStep[]): Tick[] {
   const months = steps.flatMap(({ month }, at) => month === undefined ? [] : [{ at, text: month }]);
   if (months.length < 2) return evenTicks(steps);
@@ -204,7 +204,7 @@ function ticksOf(steps: readonly ChartStep[]): Tick[] {
 
 const maxMonths = 6;
 
-/** The first, the last, and up to three between them, in the middle of their steps. */
+/** Returns ticks at the first and last steps, and at up to three steps between them. */
 function evenTicks(steps: readonly ChartStep[]): Tick[] {
   const count = Math.min(5, steps.length);
   const last = steps.length - 1;

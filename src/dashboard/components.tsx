@@ -1,7 +1,7 @@
 import type { Child } from "hono/jsx";
 import { exactTime, relativeTime } from "./format.ts";
 
-/** A moment as people say it, with the exact one behind it. */
+/** A time relative to now, with the exact time as its tooltip. */
 export function Time({ at, now }: { at: Date; now: Date }) {
   return (
     <time datetime={at.toISOString()} title={exactTime(at)}>
@@ -10,7 +10,7 @@ export function Time({ at, now }: { at: Date; now: Date }) {
   );
 }
 
-/** A moment in a cell of a table. */
+/** A table cell with a time. */
 export function TimeCell(props: { at: Date; now: Date }) {
   return (
     <td class="nowrap">
@@ -28,7 +28,7 @@ export function Fact({ name, children }: { name: string; children?: Child }) {
   );
 }
 
-/** The same, set apart from the others. */
+/** A fact in a box of its own, apart from the others. */
 export function BoxedFact(props: { name: string; children?: Child }) {
   return (
     <div>
@@ -37,7 +37,7 @@ export function BoxedFact(props: { name: string; children?: Child }) {
   );
 }
 
-/** A figure with its name, and what is to be known beside it. */
+/** A figure with its name and a hint; `exact` is the tooltip for a shortened value. */
 export function Tile({ name, value, exact, level = 2, children }: {
   name: string;
   value: string;
@@ -54,7 +54,7 @@ export function Tile({ name, value, exact, level = 2, children }: {
   );
 }
 
-/** A way on, as a line of its own. */
+/** A link as a button in its own paragraph. */
 export function LinkLine(
   { href, primary, children }: { href: string; primary?: boolean; children?: Child },
 ) {
@@ -86,7 +86,7 @@ export function Badge({ tone, children }: { tone: Tone; children?: Child }) {
   return <span class={`badge badge-${tone}`}>{children}</span>;
 }
 
-/** A button that copies a text; the script shows it, since it does nothing without one. */
+/** A button that copies a text; hidden until the script shows it, since it needs the script. */
 export function CopyButton({ text, label, what }: { text: string; label?: string; what: string }) {
   return (
     <button type="button" class="button button-small" data-copy={text} hidden>
@@ -96,7 +96,7 @@ export function CopyButton({ text, label, what }: { text: string; label?: string
   );
 }
 
-/** A text to be pasted elsewhere. */
+/** A text to copy and paste elsewhere. */
 export function Snippet({ title, text }: { title: string; text: string }) {
   return (
     <section class="snippet">
@@ -109,7 +109,7 @@ export function Snippet({ title, text }: { title: string; text: string }) {
   );
 }
 
-/** What a list says while it is empty: what it will hold, and the next step. */
+/** Shown in place of an empty list: what it will hold, and the next step. */
 export function Empty({ title, children }: { title: string; children?: Child }) {
   return (
     <div class="empty">
@@ -123,9 +123,9 @@ export function Empty({ title, children }: { title: string; children?: Child }) 
 export function Table({ label, head, csv, cards, children }: {
   label: string;
   head: readonly (string | Column)[];
-  /** Where the table is to be had as a file. */
+  /** Address of the table as a CSV file. */
   csv?: string;
-  /** On phones each row is a card; its cells name themselves by `data-label`. */
+  /** On phones each row becomes a card, with its cells labelled by their `data-label`. */
   cards?: boolean;
   children?: Child;
 }) {
@@ -164,7 +164,7 @@ export function Table({ label, head, csv, cards, children }: {
   );
 }
 
-/** Files to choose from, under a button. */
+/** A button that opens a list of files to download. */
 export function DownloadMenu(
   { title, files }: { title: string; files: readonly { text: string; href: string }[] },
 ) {
@@ -186,7 +186,7 @@ export function numberColumn(title: string): Column {
   return { title, class: "number" };
 }
 
-/** The column of what can be done with a row: it stays in sight; its title is for screen readers. */
+/** The column of a row's actions: it stays in view, and only screen readers read its title. */
 export function actionsColumn(title = "Actions"): Column {
   return { title, hidden: true, class: "actions" };
 }
@@ -194,11 +194,11 @@ export function actionsColumn(title = "Actions"): Column {
 export interface Column {
   title: string;
   class?: string;
-  /** For screen readers alone. */
+  /** Whether only screen readers get the title. */
   hidden?: boolean;
 }
 
-/** A field with its name, what it takes, and what is wrong with it. */
+/** A form field: its label, its control, a hint, and the error if its value was refused. */
 export function Field({ id, label, hint, error, children }: {
   id: string;
   label: string;
@@ -216,7 +216,7 @@ export function Field({ id, label, hint, error, children }: {
   );
 }
 
-/** What a control says of itself to screen readers, beside its label. */
+/** Returns the attributes that tie a control to its hint and error, for screen readers. */
 export function describedBy(id: string, has: { hint?: boolean; error?: boolean }) {
   const ids = [has.error ? `${id}-error` : "", has.hint ? `${id}-hint` : ""].filter((one) =>
     one !== ""
@@ -227,12 +227,12 @@ export function describedBy(id: string, has: { hint?: boolean; error?: boolean }
   };
 }
 
-/** The way to the next page of a list; undefined: there is none. */
+/** The link to a list's next page; nothing if `href` is undefined. */
 export function Older({ href }: { href: string | undefined }) {
   return href === undefined ? null : <LinkLine href={href}>Older</LinkLine>;
 }
 
-/** Ways between the views of a page; `current` is the one that is shown. */
+/** Links between the views of a page; `current` is the name of the shown one. */
 export function Tabs({ label, class: className = "tabs", tabs, current }: {
   label: string;
   class?: string;

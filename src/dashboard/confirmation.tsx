@@ -6,18 +6,18 @@ import { FormButtons } from "./fields.tsx";
 import type { Form } from "./form.ts";
 import type { Section } from "./navigation.tsx";
 
-/** What can't be undone: its page asks, and the page's form does it. */
+/** An action that can't be undone: a page asks for confirmation, and its form does it. */
 export interface Confirmation<T> {
-  /** Of page and form; what it is about stands in it or in its query. */
+  /** Path of the page and its form; the path or its query identifies the object. */
   path: string;
   role: Role;
   section: Section;
   title: string | ((found: T) => string);
-  /** What it is about. Throws `NotFound`. */
+  /** Finds the object of the action. Throws `NotFound`. */
   find(request: PageRequest): Promise<T>;
-  /** What follows from it. */
+  /** Tells the person what the action will do. */
   consequence(found: T, request: PageRequest): Child;
-  /** The button that does it; the title unless it says otherwise. */
+  /** The text of the form's button; the title if absent. */
   button?: string;
   back: string | ((found: T) => string);
   cancel?: string;

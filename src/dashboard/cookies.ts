@@ -2,12 +2,13 @@ import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 
 /**
- * `visitor`: a browser that has no session yet, for its forms' tokens; `join`: a sign-in that waits
- * for consent; `return_to`: the page that a sign-in link, which is opened from outside, leads back to.
+ * `visitor` identifies a browser without a session, for the tokens of its forms. `join` holds the
+ * token of a sign-in that waits for consent. `return_to` is the page to show after signing in by a
+ * link, which is opened from outside the dashboard.
  */
 export type CookieKind = "session" | "sign_in" | "notice" | "visitor" | "join" | "return_to";
 
-/** The dashboard's cookies: HttpOnly, SameSite=Lax, for the whole host and for no script. */
+/** The dashboard's cookies: for the whole host, SameSite=Lax, HttpOnly (hidden from scripts). */
 export interface Cookies {
   read(context: Context, kind: CookieKind): string | undefined;
   write(context: Context, kind: CookieKind, value: string, seconds: number): void;
@@ -15,9 +16,9 @@ export interface Cookies {
 }
 
 /**
- * Over https they are `__Host-` cookies, which browsers take from this very host over TLS alone.
- * On plain http (loopback) not every browser takes those, so there they have another name, with
- * the port in it since cookies don't know ports.
+ * Over https their names begin with `__Host-`: browsers accept such cookies only from this very
+ * host over TLS. On plain http (loopback) not every browser accepts them, so the names there differ
+ * and contain the port, since browsers share cookies between the ports of a host.
  */
 export function createCookies(baseUrl: string): Cookies {
   const { protocol, port } = new URL(baseUrl);

@@ -3,14 +3,17 @@ import { callerUnreadTimeout, pulledStream } from "../base/pulled_stream.ts";
 import { exportMediaType } from "../exports/export_spec.ts";
 import { csvCell } from "../exports/row_writers.ts";
 
-/** A cell. Texts are guarded against formulas; `nanos` are written as dollars, times in UTC. */
+/**
+ * A cell. Texts are escaped so that no spreadsheet reads them as formulas; `nanos` are written as
+ * US dollars, times in UTC.
+ */
 export type CsvCell = string | number | bigint | boolean | Date | { nanos: bigint } | null;
 
 export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => CsvCell>>;
 
 /**
- * A table as a download: lines of RFC 4180, ended by CRLF. Rows that come in pages are written as
- * they are read.
+ * Answers with a table as a CSV download (RFC 4180, lines end with CRLF). Rows that come in pages
+ * are written as they are read.
  */
 export function csvFile<Row>(
   name: string,

@@ -42,37 +42,37 @@ export type VendorKeyTest =
 
 export interface KeyVendor {
   label: string;
-  /** What people call it. */
+  /** The names by which people know it. */
   names: readonly string[];
   kind: string;
 }
 
-/** What the pages of records work on: the same services as the API's routes. */
+/** Dependencies of the pages about records: the services that the API's routes use too. */
 export interface RecordDeps {
   /** Resolves when a read that begins now includes every call that was answered here. */
   flushRecords: FlushRecords;
   cohorts: Pick<CohortStore, "list" | "readLatest" | "readModels">;
   evals: Pick<EvalStore, "list" | "find" | "results" | "cancel">;
-  /** Takes in an evaluation. Throws faults that name the field. */
+  /** Creates an evaluation. Throws faults that name the field. */
   createEval: (
     caller: EvalCaller,
     body: EvalRequest,
     audit: AuditNote,
   ) => Promise<{ evalRunId: string; total: number }>;
-  /** What an evaluation would cost. Throws faults that name the field. */
+  /** Estimates what an evaluation would cost. Throws faults that name the field. */
   estimateEval: (accountId: number, body: EvalRequest) => Promise<EvalEstimate>;
-  /** A key with its account, by the key's id. */
+  /** Finds a key with its account by the key's id. */
   principal: (keyId: string) => Promise<Principal | undefined>;
-  /** Models as the unified list names them, as far as that is known without asking a vendor. */
+  /** Model names of the unified list, as far as they are known without asking a vendor. */
   knownModels: () => readonly string[];
   exports: Pick<Exports, "hasBucket" | "list" | "start" | "ready" | "read" | "remove">;
   deletions: Pick<Deletions, "count" | "queue" | "find" | "list">;
-  /** What the environment says of how long records stay; undefined: forever. */
+  /** How long records are kept, as configured in the environment; undefined: forever. */
   retention: { payloadDays: number | undefined; usageDays: number | undefined };
   partitionsInUse: PartitionsInUse;
-  /** The account of the operator, who alone sees what concerns all. */
+  /** The operator's account: only its people see what concerns all accounts. */
   operatorAccountId: () => Promise<number | undefined>;
-  /** Credit as it is now, calls under way included. */
+  /** Returns the account's present credit, with calls in progress included. */
   credit: (accountId: number) => Promise<Credit>;
   creditHistory: CreditHistory;
   spend: SpendStore;
@@ -83,7 +83,7 @@ export interface InteractionDeps {
   /** Resolves when a read that begins now includes every call that was answered here. */
   flushRecords: FlushRecords;
   vendors: readonly string[];
-  /** Id of each of the account's keys → its name. */
+  /** Returns the names of the account's keys by their ids. */
   keyNames: (accountId: number) => Promise<ReadonlyMap<string, string>>;
   readTranscript: (dialect: string, payloads: StoredContent) => Promise<Transcript>;
   costLines: (detail: InteractionDetail) => Promise<CostLines | undefined>;
@@ -92,17 +92,17 @@ export interface InteractionDeps {
   deletions: Pick<Deletions, "erase">;
 }
 
-/** Everything that the dashboard's pages work on. */
+/** All dependencies of the dashboard. */
 export interface DashboardDeps extends RecordDeps {
-  /** Public address of the service, without a slash at its end. */
+  /** The service's public URL, without a slash at the end. */
   baseUrl: string;
-  /** Undefined: sign-in is off. */
+  /** Settings of the identity provider; undefined if there is none. */
   signIn: SignInSettings | undefined;
   /** Whether the operator's links sign people in (`admin sign-in`). */
   hasLocalSignIn: boolean;
   /** What the operator types before a command, such as `DATA_DIR=/srv/demeter deno task admin`. */
   adminCommand: string;
-  /** The same as it is shown to anybody: without paths, unless only this machine is served. */
+  /** The same to show to anybody: without paths, unless only this machine is served. */
   publicAdminCommand: string;
   /** E-mail domains whose people become members of the first account. */
   allowedDomains: readonly string[];
@@ -111,12 +111,12 @@ export interface DashboardDeps extends RecordDeps {
   people: PeopleStore;
   audit: AuditLog;
   keys: KeyService;
-  /** Told which keys changed, so that this process goes by it at once. */
+  /** Called with the ids of changed keys, so that this process applies the change at once. */
   keysChanged: (ids: readonly string[]) => void;
   scopes: readonly string[];
-  /** What people call a vendor, by its label. */
+  /** Vendors' display names by their labels. */
   vendorNames: ReadonlyMap<string, string>;
-  /** What a first call can be made to. */
+  /** Models that examples of a first call can name. */
   exampleModels: ExampleModels;
   vendorKeys: Pick<VendorKeyStore, "set" | "remove" | "list">;
   vendorKeysChanged: () => Promise<void>;

@@ -3,13 +3,13 @@ const control = /[\u202a-\u202e\u2066-\u2069]/;
 const tagOrControl = /<[^<>]*>|[\u202a-\u202e\u2066-\u2069]/g;
 
 /**
- * The page with callers' controls of text direction made visible and harmless: one could make a name
- * read as another, or turn round what follows it. Each stands in an element of its own, where its
- * effect ends, with its code point beside it (`style.css`). Copied text stays the same.
+ * Makes Unicode's text direction controls in a page visible and harmless: in callers' texts they
+ * could make one name look like another, or reverse the text after it. Each is put into its own
+ * element, which ends its effect and shows its code point (`style.css`). Copied text is unchanged.
  */
 export function showDirectionControls(html: string): string {
   if (!control.test(html)) return html;
-  // A textarea and a title hold text alone.
+  // A textarea and a title can't contain elements.
   let isPlain = false;
   return html.replace(tagOrControl, (found) => {
     const [, end, name] = /^<(\/?)([a-z]+)/.exec(found) ?? [];

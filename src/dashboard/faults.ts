@@ -1,12 +1,12 @@
 import { errors } from "../../contracts/kernel/errors.ts";
 import { Fault } from "../shared/fault.ts";
 
-/** What is wrong with a form: by field, under "" what concerns the whole of it. */
+/** The errors of a form by field; under "" the one that concerns the whole form. */
 export type FieldErrors = Readonly<Record<string, string>>;
 
 /**
- * Does what a form asks for. A fault that the person can mend is given back for the form to show,
- * under the field that `fieldOf` names for the fault's path; everything else is thrown on.
+ * Does what a form asks for. A fault that the person can correct is returned for the form to show,
+ * under the field that `fieldOf` returns for the fault's path. Other errors are thrown on.
  */
 export async function submitOrExplain<T>(
   work: () => Promise<T> | T,
@@ -21,7 +21,7 @@ export async function submitOrExplain<T>(
   }
 }
 
-/** The message without the path of the field, beside which it stands. */
+/** Returns the message without the field's path, since it is shown beside the field. */
 function textOf({ message, param }: Fault): string {
   return sentence(
     param !== undefined && message.startsWith(`${param}: `)
@@ -30,7 +30,7 @@ function textOf({ message, param }: Fault): string {
   );
 }
 
-/** With a capital letter, as it stands beside a field. */
+/** Returns the text with a capital letter at the start, to show beside a field. */
 export function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

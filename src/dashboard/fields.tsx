@@ -4,17 +4,17 @@ import type { FieldErrors } from "./faults.ts";
 import { readTime, typedTime } from "./format.ts";
 import { Icon } from "./navigation.tsx";
 
-/** What a form shows: the values as they were given, and what is wrong with them. */
+/** A form's contents: the values as they were typed, and what is wrong with them. */
 export interface Shown {
   values: Readonly<Record<string, readonly string[]>>;
   fieldErrors: FieldErrors;
 }
 
-/** A form that nobody has filled in yet. */
+/** A form that isn't filled in yet. */
 export const blankForm: Shown = { values: {}, fieldErrors: {} };
 
 interface FieldProps extends Shown {
-  /** Of the control and of its value. */
+  /** Id of the control, and the name of its value. */
   id: string;
   label: string;
   hint?: string;
@@ -28,7 +28,7 @@ export function TextField(
       inputmode?: "decimal" | "numeric";
       maxlength?: number;
       required?: boolean;
-      /** Id of a list of suggestions. */
+      /** Id of the datalist with suggestions. */
       list?: string;
       type?: "text" | "number";
     },
@@ -68,8 +68,8 @@ export function DayField({ values, fieldErrors, id, label, hint, required, isTim
 }
 
 /**
- * Its text is the same in every browser's language, unlike that of `<input type="date">`, which is
- * beside it for its calendar alone (`dashboard.js`).
+ * The control of a day: a text input, which reads the same in every language of a browser, unlike
+ * `<input type="date">`. That one is beside it only for its calendar (`dashboard.js`).
  */
 export function DayInput({ id, label, value, required, isTime, described = {} }: {
   id: string;
@@ -130,10 +130,10 @@ export function TextArea(
   );
 }
 
-/** A value with what people call it. */
+/** A value with its label. */
 export type Option = readonly [value: string, label: string];
 
-/** One of several, in a list that opens. */
+/** A list that opens, to choose one of several. */
 export function SelectField(
   { values, fieldErrors, id, label, hint, options }: FieldProps & { options: readonly Option[] },
 ) {
@@ -152,7 +152,7 @@ export function SelectField(
   );
 }
 
-/** One (`radio`) or several (`checkbox`), all in sight. */
+/** A choice of one (`radio`) or several (`checkbox`) options, all in view. */
 export function Choices(
   { values, fieldErrors, id, label, type, options }: Omit<FieldProps, "hint"> & {
     type: "radio" | "checkbox";
@@ -178,14 +178,14 @@ export function Choices(
   );
 }
 
-/** What concerns the whole form. */
+/** The error that concerns the whole form. */
 export function FormError({ fieldErrors }: { fieldErrors: FieldErrors }) {
   return fieldErrors[""] === undefined
     ? null
     : <p class="notice notice-failed" role="alert">{fieldErrors[""]}</p>;
 }
 
-/** The form's one action, and the way back. */
+/** The form's submit button, and the link back. */
 export function FormButtons({ children, back, cancel = "Cancel", tone = "primary" }: {
   children?: Child;
   back: string;
@@ -200,7 +200,7 @@ export function FormButtons({ children, back, cancel = "Cancel", tone = "primary
   );
 }
 
-/** The lines of a text area, or values between commas where `separator` says so. */
+/** Returns a text area's lines, or the parts between another separator, without duplicates. */
 export function listOf(text: string, separator = /[\n\r]+/): string[] {
   return [...new Set(text.split(separator).map((one) => one.trim()).filter((one) => one !== ""))];
 }

@@ -3,7 +3,7 @@ import { isoDay, readTime } from "./format.ts";
 
 export const usualFormBytes = 64 * 1024;
 
-/** A form as a browser sends it; every field a text, blanks around it removed. */
+/** A form as a browser sends it. Fields are texts, read without the blanks around them. */
 export class Form {
   readonly #fields: URLSearchParams;
 
@@ -19,25 +19,25 @@ export class Form {
     return this.#fields.getAll(name).map((one) => one.trim()).filter((one) => one !== "");
   }
 
-  /** `{ [name]: value }` where the field isn't empty. */
+  /** Returns `{ [name]: value }`, or `{}` if the field is empty. */
   filled(name: string): Record<string, string> {
     const text = this.text(name);
     return text === "" ? {} : { [name]: text };
   }
 
-  /** The same with blanks around it: callers' names for people differ by these too. */
+  /** The same, but keeps the blanks around it: names of end users may differ only in these. */
   filledExactly(name: string): Record<string, string> {
     return this.text(name) === "" ? {} : { [name]: this.#fields.get(name)! };
   }
 
-  /** A day as the API takes it, `2026-11-21`. */
+  /** Returns a day as the API takes it, `2026-11-21`. */
   day(name: string): string {
     return isoDay(this.text(name));
   }
 
   /**
-   * `start_date` and `end_date` as the API takes them. People name the last day, and ends are
-   * half-open; what is no day is left for the contract to refuse.
+   * Returns `start_date` and `end_date` as the API takes them. The form's end is the last day, the
+   * API's end is exclusive. A text that isn't a day is passed on for the contract to refuse.
    */
   span(): Record<string, string> {
     const [start, end] = [this.day("start_date"), this.day("end_date")];
@@ -49,7 +49,7 @@ export class Form {
     };
   }
 
-  /** The values as they were given, to show a form again. */
+  /** Returns the values as they were typed, to show the form again. */
   values(): Record<string, string[]> {
     const fields = Map.groupBy(this.#fields, ([name]) => name);
     return Object.fromEntries(
@@ -58,7 +58,7 @@ export class Form {
   }
 }
 
-/** The form of a request; undefined when it is none or too large. */
+/** Reads a request's form; undefined if its body isn't a form or is too large. */
 export async function readForm(
   context: Context,
   maxBytes = usualFormBytes,
@@ -69,7 +69,7 @@ export async function readForm(
   return text === undefined ? undefined : new Form(new URLSearchParams(text));
 }
 
-/** Why there is no form: browsers say how long theirs is. */
+/** Whether a missing form was too large: browsers always send a Content-Length. */
 export function isTooLarge(context: Context, maxBytes: number): boolean {
   return Number(context.req.header("content-length")) > maxBytes;
 }

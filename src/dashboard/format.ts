@@ -1,4 +1,4 @@
-/** How long ago, or how long until, rounded to the largest unit that it holds: `3 hours ago`, `in 2 days`. */
+/** Formats a time relative to now, rounded to its largest unit: `3 hours ago`, `in 2 days`. */
 export function relativeTime(at: Date, now: Date): string {
   const ms = at.getTime() - now.getTime();
   const size = Math.abs(ms);
@@ -20,14 +20,15 @@ export function day(at: Date): string {
   return `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`;
 }
 
-/** `21 Nov 2026, 13:48`, in UTC; without its time where `hasTime` is false. */
+/** `21 Nov 2026, 13:48`, in UTC; without the time if `hasTime` is false. */
 export function typedTime(at: Date, hasTime: boolean): string {
   return hasTime ? exactTime(at).replace(" UTC", "") : day(at);
 }
 
 /**
- * A day of UTC as people and addresses write it, `21 Nov 2026` or `2026-11-21`; with `hasTime` maybe
- * with a time behind it, `21 Nov 2026, 13:48` or `2026-11-21T13:48`. Undefined for anything else.
+ * Reads a day in UTC as people and addresses write it, `21 Nov 2026` or `2026-11-21`. With
+ * `hasTime` a time may follow, `21 Nov 2026, 13:48` or `2026-11-21T13:48`. Undefined for anything
+ * else.
  */
 export function readTime(text: string, { hasTime }: { hasTime: boolean }): Date | undefined {
   const [, number = "", name = "", year, iso, time] = typed.exec(text.trim()) ?? [];
@@ -36,7 +37,7 @@ export function readTime(text: string, { hasTime }: { hasTime: boolean }): Date 
     [year, ...[String(month), number].map((one) => one.padStart(2, "0"))].join("-");
   if (time !== undefined && !hasTime) return undefined;
   const at = new Date(`${date}T${time ?? "00:00"}Z`);
-  // What is no day, such as the 31st of February, is read as one of the next month.
+  // `Date` reads a day that doesn't exist, such as the 31st of February, as one of the next month.
   const isDay = !Number.isNaN(at.getTime()) && at.toISOString().slice(0, 10) === date;
   return isDay ? at : undefined;
 }
@@ -44,12 +45,12 @@ export function readTime(text: string, { hasTime }: { hasTime: boolean }): Date 
 const typed =
   /^(?:(\d{1,2}) ([A-Za-z]{3})[a-z]* (\d{4})|(\d{4}-\d\d-\d\d))(?:(?:, ?|T)(\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(?:Z| UTC)?)?$/;
 
-/** The day of such a text as `2026-11-21`; another text as it is, for its reader to refuse. */
+/** Returns the day of such a text as `2026-11-21`; other texts unchanged, for a later refusal. */
 export function isoDay(text: string): string {
   return readTime(text, { hasTime: false })?.toISOString().slice(0, 10) ?? text;
 }
 
-/** A caller's name for something: blanks at either end are seen between quotation marks alone. */
+/** Returns a caller's name, in quotation marks if blanks at its ends would be invisible. */
 export function nameText(name: string): string {
   return name === name.trim() ? name : `“${name}”`;
 }

@@ -3,7 +3,7 @@ import type { Secret } from "../base/secret.ts";
 import { type Identity, type Role, roles as allRoles } from "../people/person.ts";
 import type { FlowSecrets } from "./secrets.ts";
 
-/** How the operator has set up sign-in; `issuer` or all three addresses. */
+/** The operator's settings of sign-in, with either `issuer` or all three addresses. */
 export interface SignInSettings {
   clientId: string;
   clientSecret: Secret;
@@ -11,9 +11,9 @@ export interface SignInSettings {
   authorizeUrl: string | undefined;
   tokenUrl: string | undefined;
   userinfoUrl: string | undefined;
-  /** Scopes asked for, separated by spaces; undefined: what suits the kind of provider. */
+  /** Scopes to request, separated by spaces; undefined: the default for the kind of provider. */
   scopes: string | undefined;
-  /** How the provider's groups become roles; undefined: they don't. */
+  /** How the provider's groups map to roles; undefined: they don't. */
   roles: RoleSettings | undefined;
 }
 
@@ -24,15 +24,18 @@ export interface RoleSettings {
   byGroup: ReadonlyMap<string, Role>;
 }
 
-/** Whoever vouches for people. */
+/** A provider that identifies people who sign in. */
 export interface IdentityProvider {
-  /** Where the browser is sent. Throws `ProviderError`. */
+  /** Returns the address to send the browser to. Throws `ProviderError`. */
   authorizeUrl(flow: FlowSecrets): Promise<string>;
-  /** The person that the provider sent back. Throws `ProviderError`. */
+  /** Returns the person whom the provider sent back. Throws `ProviderError`. */
   identify(callback: URL, flow: FlowSecrets): Promise<Identity>;
 }
 
-/** `declined`: the person or the provider said no. `unreachable`: no use can be made of it. */
+/**
+ * A failed sign-in. `declined`: the person or the provider refused. `unreachable`: the provider
+ * didn't answer, or its answer can't be used.
+ */
 export class ProviderError extends Error {
   override name = "ProviderError";
   constructor(readonly kind: "declined" | "unreachable", message: string, cause: unknown) {
@@ -40,14 +43,14 @@ export class ProviderError extends Error {
   }
 }
 
-/** What a provider's request may do: a deadline, and plain http on loopback alone. */
+/** Returns options for a request to the provider: a deadline, and plain http only on loopback. */
 export function requestOptions(address: string) {
   const { protocol, hostname } = new URL(address);
   const plain = protocol === "http:" && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
   return { signal: AbortSignal.timeout(10_000), [oauth.allowInsecureRequests]: plain };
 }
 
-/** Runs one exchange with the provider; what goes wrong becomes a `ProviderError`. */
+/** Runs one exchange with the provider, and turns any error into a `ProviderError`. */
 export async function exchange<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -61,7 +64,7 @@ export async function exchange<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The address that sends a person to the provider, with PKCE (RFC 7636, S256). */
+/** Returns the address that sends a person to the provider, with PKCE (RFC 7636, S256). */
 export async function authorizeAddress(
   endpoint: string,
   params: Readonly<Record<string, string>>,
@@ -79,15 +82,15 @@ export async function authorizeAddress(
   return url.href;
 }
 
-/** Nothing but `true` makes an address a verified one; some providers write it as a text. */
+/** Whether the e-mail address is verified: only `true` counts; some providers send it as text. */
 export function isVerified({ email_verified: says }: Readonly<Record<string, unknown>>): boolean {
   return says === true || says === "true";
 }
 
-/** Roughly, and of characters that a database takes. */
+/** A rough check of an e-mail address; admits only characters that the database can store. */
 const isAddress = /^[^\s\p{Cc}\p{Cs}@]+@[^\s\p{Cc}\p{Cs}@]+$/u;
 
-/** Claims of a provider as a person. */
+/** Returns the person whom a provider's claims describe. */
 export function identityOf(
   issuer: string,
   subject: string,
@@ -105,7 +108,7 @@ export function identityOf(
   return { issuer, subject, email, name: name.slice(0, 200), ...(role ? { role } : {}) };
 }
 
-/** The highest role that one of the person's groups gives. */
+/** Returns the highest role that any of the person's groups maps to. */
 function roleOf(
   claims: Readonly<Record<string, unknown>>,
   { claim, byGroup }: RoleSettings,
@@ -115,7 +118,7 @@ function roleOf(
   return allRoles.find((role) => matched.has(role));
 }
 
-/** A claim by its name, or else by its path. */
+/** Returns a claim by its name or, if there is none, by its path. */
 export function claimOf(claims: Readonly<Record<string, unknown>>, claim: string): unknown {
   if (Object.hasOwn(claims, claim)) return claims[claim];
   let value: unknown = claims;

@@ -14,8 +14,8 @@ import { isFromElsewhere } from "./visitor.ts";
 export const joinPath = "/dashboard/join";
 
 /**
- * Lets a person in, or asks them first. The question stands on a page of ours and is answered by
- * its form: the link that began the sign-in may have been anybody's.
+ * Lets a person in, or asks for their consent first, on a page of ours with a form: the link that
+ * began the sign-in may have come from anybody.
  */
 export async function letIn(
   ctx: PageContext,
@@ -55,7 +55,7 @@ export async function letIn(
   return context.redirect(joinPath, 303);
 }
 
-/** Asks the person whom the provider vouched for whether to join. */
+/** Asks the person whom the provider identified whether to join. */
 export async function joinPage(ctx: PageContext, context: Context): Promise<Response> {
   const token = ctx.cookies.read(context, "join");
   const now = ctx.clock.now();
@@ -103,7 +103,10 @@ export async function joinAnswer(ctx: PageContext, context: Context): Promise<Re
   return await letIn(ctx, context, waiting.identity, waiting, true);
 }
 
-/** Always a new token: one that somebody put into this browser before is worth nothing. */
+/**
+ * Starts a session, always with a new token: an attacker may have planted the old one in this
+ * browser (session fixation).
+ */
 export async function openSession(
   ctx: PageContext,
   context: Context,
@@ -114,7 +117,7 @@ export async function openSession(
   const replaces = before === undefined ? undefined : hashToken(before);
   const now = ctx.clock.now();
   const token = newToken();
-  // Who signs in again looks at the same account as before, unless they have just joined one.
+  // People who sign in again see the same account as before, unless they have just joined one.
   const earlier = replaces === undefined ? undefined : await ctx.sessions.find(replaces, now);
   const isSame = earlier?.person.id === personId && started.claimHash === null &&
     started.invitationHash === null;

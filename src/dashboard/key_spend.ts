@@ -2,7 +2,7 @@ import type { ApiKey } from "../keys/api_key.ts";
 import type { SpendStore } from "../credit/spend_cap.ts";
 import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 
-/** What a key was charged, in nano-dollars, in the day and month of UTC. */
+/** What a key was charged in the current day and month (UTC), in nano-dollars. */
 export interface KeySpend {
   dayNanos: bigint;
   monthNanos: bigint;
@@ -21,7 +21,7 @@ export function capsOf(
   ];
 }
 
-/** What capped keys have spent; only of those is it summed up. */
+/** Returns what the keys with caps have spent; keys without caps are left out. */
 export async function keySpend(
   store: SpendStore,
   keys: readonly Pick<ApiKey, "id" | "capDayNanos" | "capMonthNanos">[],

@@ -6,7 +6,7 @@ import type { Notice } from "./notice.ts";
 import { mayAs } from "../people/person.ts";
 import type { Session } from "../people/session.ts";
 
-/** A page of its own: head, stylesheet, script. */
+/** A whole HTML document with its stylesheets and scripts. */
 function Document({ title, assets, class: className, sheet, scripts, children }: {
   title: string;
   assets: Assets;
@@ -37,17 +37,17 @@ function Document({ title, assets, class: className, sheet, scripts, children }:
 export interface Frame {
   title: string;
   section: Section;
-  /** What stands under the title. */
+  /** The text under the title. */
   lead?: string | undefined;
   /** The page's one primary action. */
   action?: Child;
-  /** Whole pages beside this one. */
+  /** Links to sibling pages. */
   tabs?: Child;
-  /** Scripts that this page has beside the common one. */
+  /** The page's scripts besides the common one. */
   scripts?: readonly AssetName[] | undefined;
 }
 
-/** A page of somebody who is signed in. */
+/** A page for people who are signed in. */
 export function SignedIn({ frame, session, csrf, notice, assets, children }: {
   frame: Frame;
   session: Session;
@@ -93,7 +93,7 @@ export function SignedIn({ frame, session, csrf, notice, assets, children }: {
   );
 }
 
-/** A page of nobody: a card in the middle. */
+/** A page that needs no session: a card in the middle. */
 export function Card(
   { title, assets, children }: { title: string; assets: Assets; children?: Child },
 ) {

@@ -1,8 +1,8 @@
 import type { Child } from "hono/jsx";
 
 /**
- * Part of a page that changes by itself while something is under way: `refresh.js` replaces it by
- * what the page says then. Without script people reload.
+ * A part of a page that updates itself while `on`, for work in progress: `refresh.js` fetches the
+ * page again and replaces the part. Without scripts people reload the page.
  */
 export function Live({ id, on, children }: { id: string; on: boolean; children?: Child }) {
   return (
@@ -19,12 +19,12 @@ export function Live({ id, on, children }: { id: string; on: boolean; children?:
   );
 }
 
-/** Whether a job goes on, so that its page changes by itself. */
+/** Whether a job is waiting or running, so that its page must update itself. */
 export function isOpen({ state }: { state: string }): boolean {
   return state === "queued" || state === "running";
 }
 
-/** How far something is, as a bar with its figures beside it. */
+/** A progress bar with its figures beside it. */
 export function Progress({ label, done, total }: { label: string; done: number; total: number }) {
   return (
     <span class="progress">

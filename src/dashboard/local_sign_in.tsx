@@ -10,14 +10,14 @@ import { addressOf, isVisitorsForm, visitorToken } from "./visitor.ts";
 
 const linkPath = "/dashboard/sign-in/link";
 
-/** The address of a sign-in link, whose token is stored as a hash alone. */
+/** Returns the address of a sign-in link; only a hash of its token is stored. */
 export function signInLink(baseUrl: string, token: string): string {
   return `${baseUrl}${linkPath}?token=${token}`;
 }
 
 /**
- * Signing in by a link that the operator has printed. The link alone signs nobody in: its page asks,
- * and the form that answers comes from this browser.
+ * Signing in by a link that the operator has printed. Opening the link signs nobody in: its page
+ * asks for confirmation by a form, which must come from the same browser.
  */
 export function linkRoutes(app: Hono, ctx: PageContext): void {
   app.get(linkPath, (context) => askPage(ctx, context));

@@ -1,16 +1,16 @@
-/** What the next page says, once. */
+/** A message for the next page, shown once. */
 export type Notice =
   | { kind: "done"; text: string }
   | { kind: "failed"; text: string }
-  /** The value of a key just made: seen once, stored nowhere. */
+  /** The value of a new key, which is shown once and not stored. */
   | { kind: "key"; id: string; value: string }
-  /** The link of an invitation just made. */
+  /** The link of a new invitation. */
   | { kind: "invitation"; email: string; link: string };
 
 /** How long a notice waits for its page. */
 export const noticeSeconds = 120;
 
-/** Reads what `JSON.stringify` made of a notice; our own browser cookie, sealed by us. */
+/** Parses a notice's JSON. It needs no validation: it comes from a cookie that we sealed. */
 export function parseNotice(text: string | undefined): Notice | undefined {
   return text === undefined ? undefined : JSON.parse(text) as Notice;
 }

@@ -12,18 +12,18 @@ import {
   type SignInSettings,
 } from "./identity_provider.ts";
 
-/** An OpenID provider, found by its issuer (OpenID Connect Discovery 1.0). */
+/** Creates an OpenID provider from its issuer (OpenID Connect Discovery 1.0). */
 export function createOpenIdProvider(
   { issuer, clientId, clientSecret, scopes, roles }: SignInSettings & { issuer: string },
   redirectUri: string,
 ): IdentityProvider {
   const client: oauth.Client = { client_id: clientId };
   const options = () => requestOptions(issuer);
-  /** The provider's keys, kept for some minutes; asked for anew when a token names another one. */
+  /** The provider's keys, cached for some minutes and fetched again when a token names another. */
   const jwks: oauth.JWKSCacheInput = {};
   let found: Promise<oauth.AuthorizationServer> | undefined;
   const discover = () => {
-    // A provider that was away is asked again by the next sign-in.
+    // After a failure the next sign-in asks the provider again.
     found ??= read(issuer).catch((thrown) => {
       found = undefined;
       throw thrown;
@@ -61,7 +61,8 @@ export function createOpenIdProvider(
           expectedNonce: flow.nonce,
           requireIdToken: true,
         });
-        // Not only TLS vouches for who issued the token (OpenID Connect Core 1.0 §3.1.3.7).
+        // TLS alone would be allowed to vouch for the issuer (OpenID Connect Core 1.0 §3.1.3.7);
+        // the token's signature is checked too.
         await oauth.validateApplicationLevelSignature(server, answer, {
           ...options(),
           [oauth.jwksCache]: jwks,
@@ -82,13 +83,13 @@ export function createOpenIdProvider(
   };
 }
 
-/** Whether an ID token says all that is needed; Okta's doesn't say that its address is verified. */
+/** Whether an ID token has all claims that are needed; Okta's, for one, lacks `email_verified`. */
 function isWhole(claims: Claims, roles: RoleSettings | undefined): boolean {
   const hasGroups = roles === undefined || claimOf(claims, roles.claim) !== undefined;
   return claims.email !== undefined && claims.email_verified !== undefined && hasGroups;
 }
 
-/** The ID token and the user info. Each vouches for its own address alone. */
+/** Joins the claims of ID token and user info; `email_verified` counts only for its own address. */
 function joined(claims: Claims, more: Claims): Claims {
   const { email, email_verified } = isVerified(claims) ? claims : more;
   return { ...claims, ...more, email, email_verified };
@@ -105,7 +106,10 @@ async function read(issuer: string): Promise<oauth.AuthorizationServer> {
   return await oauth.processDiscoveryResponse(url, answer);
 }
 
-/** As the provider takes it; in the header where it doesn't say (OpenID Connect Discovery §3). */
+/**
+ * Returns client authentication by a method that the provider supports: in the header if it lists
+ * none (OpenID Connect Discovery §3).
+ */
 function authentication(server: oauth.AuthorizationServer, secret: string): oauth.ClientAuth {
   const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
   return methods.includes("client_secret_basic")

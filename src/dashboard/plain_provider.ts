@@ -9,20 +9,20 @@ import {
   type SignInSettings,
 } from "./identity_provider.ts";
 
-/** Addresses of a provider that speaks OAuth 2.0 without OpenID. */
+/** Settings of a provider that supports OAuth 2.0 but not OpenID. */
 type PlainSettings = SignInSettings & {
   authorizeUrl: string;
   tokenUrl: string;
   userinfoUrl: string;
 };
 
-/** A plain OAuth 2.0 provider: who the person is stands in what its user address answers. */
+/** Creates a plain OAuth 2.0 provider, which identifies the person by its userinfo endpoint. */
 export function createPlainProvider(
   { authorizeUrl, tokenUrl, userinfoUrl, clientId, clientSecret, scopes, roles }: PlainSettings,
   redirectUri: string,
 ): IdentityProvider {
   const client: oauth.Client = { client_id: clientId };
-  // Such a provider has no name for itself; where it hands out tokens is who it is.
+  // Such a provider has no issuer, so the origin of its token endpoint identifies it.
   const server: oauth.AuthorizationServer = {
     issuer: new URL(tokenUrl).origin,
     authorization_endpoint: authorizeUrl,
@@ -65,7 +65,7 @@ export function createPlainProvider(
   };
 }
 
-/** Providers of this kind number their people (`id`); some have taken OpenID's `sub`. */
+/** Returns the person's id: OpenID's `sub`, which some of these providers have, or else `id`. */
 function subjectOf(person: unknown): string | undefined {
   if (typeof person !== "object" || person === null) return undefined;
   const { sub, id } = person as Record<string, unknown>;

@@ -1,9 +1,9 @@
-/** Where the dashboard begins. */
+/** The dashboard's first page. */
 export const home = "/dashboard/overview";
 
 /**
- * Where a person goes after sign-in: a path of the dashboard, or its beginning for anything else,
- * so that no link can send them elsewhere.
+ * Returns the page to show after sign-in: the wanted one if it is a path of the dashboard, and the
+ * first page otherwise, so that no link can send people to another site.
  */
 export function returnPath(wanted: string | undefined): string {
   if (wanted === undefined || !/^\/dashboard(\/[\w\-./~%]*)?(\?[\w\-./~%=&:+]*)?$/.test(wanted)) {

@@ -1,20 +1,20 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
 import { Buffer } from "node:buffer";
 
-/** The token of forms that show no account; it follows from the cookie and isn't stored. */
+/** Returns the token for forms without an account; it is derived from the cookie, never stored. */
 export function csrfOf(sessionToken: string): string {
   return derive(sessionToken, "form");
 }
 
 /**
- * The token of a session's forms about an account. It is of no use in another one: a page that was
- * left open before the person switched accounts would change the one that is shown now.
+ * Returns the token for a session's forms about an account. It is valid for that account only: a
+ * form that was opened before the person switched accounts must not change the other account.
  */
 export function accountCsrfOf(sessionToken: string, accountId: number): string {
   return derive(sessionToken, `form of account ${accountId}`);
 }
 
-/** What one sign-in proves itself with; all of it follows from a secret in the browser's cookie. */
+/** The secrets of one sign-in, all derived from a secret in the browser's cookie. */
 export interface FlowSecrets {
   state: string;
   nonce: string;
@@ -29,7 +29,7 @@ export function flowSecrets(secret: string): FlowSecrets {
   };
 }
 
-/** Seals a text so that only the session's browser gets it back, in a cookie. */
+/** Encrypts a text for a cookie, so that only the same session can open it. */
 export function sealFor(sessionToken: string, text: string): string {
   const nonce = randomBytes(12);
   const cipher = createCipheriv("aes-256-gcm", sealingKey(sessionToken), nonce);
@@ -37,7 +37,7 @@ export function sealFor(sessionToken: string, text: string): string {
   return Buffer.concat([...sealed, cipher.getAuthTag()]).toString("base64url");
 }
 
-/** Undefined when the text was changed or sealed for another session. */
+/** Decrypts a sealed text; undefined if it was changed or sealed for another session. */
 export function openFor(sessionToken: string, sealed: string): string | undefined {
   const bytes = Buffer.from(sealed, "base64url");
   if (bytes.length < 28) return undefined;
@@ -54,7 +54,7 @@ export function openFor(sessionToken: string, sealed: string): string | undefine
   }
 }
 
-/** 43 characters of base64url; RFC 7636 takes that as a code verifier. */
+/** Returns 43 characters of base64url, which is valid as a code verifier of RFC 7636. */
 function derive(secret: string, use: string): string {
   return createHmac("sha256", secret).update(`dashboard ${use}, 1`).digest("base64url");
 }

@@ -18,7 +18,7 @@ import {
 } from "./sign_in_pages.tsx";
 import { addressOf, isVisitorsForm } from "./visitor.ts";
 
-/** Signing in at an identity provider, with claim link or invitation or without. */
+/** Signing in by an identity provider, with or without a claim link or an invitation. */
 export function providerRoutes(app: Hono, ctx: PageContext, provider: IdentityProvider): void {
   app.get("/dashboard/claim", (context) => claimPage(ctx, context));
   app.get("/dashboard/invitation", (context) => invitationPage(ctx, context));
@@ -29,7 +29,7 @@ export function providerRoutes(app: Hono, ctx: PageContext, provider: IdentityPr
   app.post(joinPath, (context) => joinAnswer(ctx, context));
 }
 
-/** Where a person signs out, here or everywhere, and switches accounts. */
+/** Signing out, here or everywhere, and switching accounts. */
 export function signOutRoutes(app: Routes, ctx: PageContext): void {
   app.post("/dashboard/sign-out", "viewer", async (_form, request) => {
     await request.end();
@@ -47,7 +47,7 @@ export function signOutRoutes(app: Routes, ctx: PageContext): void {
   }, { ofSession: true });
 }
 
-/** The page that asks before it begins; an address alone begins nothing. */
+/** Returns the page that asks before a sign-in begins: opening an address must not begin one. */
 function pageOf(context: Context): string {
   const { claim, invitation, return_to: wanted } = context.req.query();
   const page = (path: string, fields: Record<string, string>) =>
@@ -57,7 +57,7 @@ function pageOf(context: Context): string {
   return page("sign-in", { return_to: returnPath(wanted) });
 }
 
-/** Sends the browser to the provider, with a secret in a cookie that only this browser has. */
+/** Sends the browser to the provider, and puts the sign-in's secret into its cookie. */
 async function begin(
   ctx: PageContext,
   provider: IdentityProvider,
@@ -87,7 +87,7 @@ async function begin(
   }
 }
 
-/** Takes the person whom the provider sent back; each state, code and secret counts once. */
+/** Signs in the person whom the provider sent back; each state, code and secret works once. */
 async function finish(
   ctx: PageContext,
   provider: IdentityProvider,

@@ -10,7 +10,7 @@ import { addressOf, visitorToken } from "./visitor.ts";
 
 const signInVariables = "OAUTH_ISSUER=https://…\nOAUTH_CLIENT_ID=…\nOAUTH_CLIENT_SECRET=…";
 
-/** Where the dashboard begins while sign-in is off. */
+/** The only page while sign-in is off: it explains how to turn sign-in on. */
 export function signInOff(app: Hono, ctx: PageContext): void {
   app.get("/dashboard/*", (context) =>
     card(
@@ -37,11 +37,11 @@ export function signInOff(app: Hono, ctx: PageContext): void {
     ));
 }
 
-/** Where a person signs in without any link. */
+/** The page for signing in without a claim link, an invitation or a sign-in link. */
 export async function signInPage(ctx: PageContext, context: Context): Promise<Response> {
   if (ctx.hasLocalSignIn) rememberPage(ctx, context);
   if (!ctx.signIn) return await localSignInPage(ctx, context);
-  // By the provider's groups people come in, and an owner too, without a claim.
+  // With roles from the provider's groups even the owner gets in without a claim link.
   const mayBegin = ctx.signIn.roles !== undefined || await ctx.signIns.hasOwner();
   const signedOut = context.req.query("signed_out") !== undefined;
   const unsent = unsentForm(context);
@@ -70,15 +70,15 @@ export async function signInPage(ctx: PageContext, context: Context): Promise<Re
   );
 }
 
-/** In a cookie: the links that the operator's command prints don't name the wanted page. */
+/** Stores the wanted page in a cookie, since the operator's sign-in links don't contain it. */
 function rememberPage(ctx: PageContext, context: Context): void {
   const page = returnPath(context.req.query("return_to"));
-  // Browsers drop a cookie of more than 4096 bytes and keep the one before it.
+  // Browsers ignore a cookie above 4096 bytes, and would keep an older page's.
   const isShort = encodeURIComponent(page).length <= 3000;
   ctx.cookies.write(context, "return_to", isShort ? page : home, signInMs / 1000);
 }
 
-/** A notice for people whose session had ended before they sent a form; else undefined. */
+/** Returns a notice for people whose session had ended when they sent a form; else undefined. */
 function unsentForm(context: Context): Child {
   if (context.req.query("unsent") === undefined) return undefined;
   return (
@@ -89,7 +89,7 @@ function unsentForm(context: Context): Child {
   );
 }
 
-/** Where a person signs in while there is no identity provider. */
+/** The sign-in page if there is no identity provider. */
 function localSignInPage(ctx: PageContext, context: Context): Promise<Response> {
   const body = (
     <>
@@ -110,7 +110,7 @@ function localSignInPage(ctx: PageContext, context: Context): Promise<Response> 
   return card(ctx, context, signedOut ? "You are signed out" : "Sign in", body);
 }
 
-/** Where the claim link leads. */
+/** The page of a claim link. */
 export async function claimPage(ctx: PageContext, context: Context): Promise<Response> {
   const token = context.req.query("token") ?? "";
   const offer = await offerOf(ctx, context, { claim: token });
@@ -130,7 +130,7 @@ export async function claimPage(ctx: PageContext, context: Context): Promise<Res
   return await card(ctx, context, "Claim this gateway", body);
 }
 
-/** Where an invitation's link leads. */
+/** The page of an invitation's link. */
 export async function invitationPage(ctx: PageContext, context: Context): Promise<Response> {
   const token = context.req.query("token") ?? "";
   const offer = await offerOf(ctx, context, { invitation: token });
@@ -149,7 +149,7 @@ export async function invitationPage(ctx: PageContext, context: Context): Promis
   return await card(ctx, context, "You are invited", body);
 }
 
-/** What a link gives, or what is said to who has a void one; guesses are counted. */
+/** Returns what a link offers, or the answer to a void one, which counts as a guess. */
 async function offerOf(
   ctx: PageContext,
   context: Context,
@@ -163,7 +163,7 @@ async function offerOf(
   return await refused(ctx, context, link.claim === undefined ? "invitation_void" : "claim_void");
 }
 
-/** For an address that began more sign-ins, or guessed more links, than people do. */
+/** Answers an IP address that began more sign-ins, or guessed more links, than people do. */
 export async function tooMany(
   ctx: PageContext,
   context: Context,
@@ -197,7 +197,7 @@ function StartForm(
   );
 }
 
-/** For a way back from the provider, or a consent, that nobody waits for. */
+/** Answers a return from the provider, or a consent, for which no sign-in is pending. */
 export function startedElsewhere(ctx: PageContext, context: Context): Promise<Response> {
   const text =
     "It was finished before, took longer than ten minutes, or began in another browser. Nothing was changed.";

@@ -1,17 +1,17 @@
 import { isStorableTime } from "../shared/time_span.ts";
 
-/** Where a page of a list by time ended: a row's time and id. */
+/** The end of a page in a list by time: the last row's time and id. */
 export interface TimeCursor {
   at: Date;
   id: string;
 }
 
-/** As an address carries it. */
+/** Encodes a cursor for an address. */
 export function timeCursor(at: Date, id: string): string {
   return encodeURIComponent(`${at.toISOString()}_${id}`);
 }
 
-/** Undefined for none, and for what is no place: the list begins at its first page then. */
+/** Decodes a cursor. Undefined if it is missing or invalid: the list shows its first page then. */
 export function readTimeCursor(text: string | undefined): TimeCursor | undefined {
   const [, time = "", id] = /^(\S{24})_([\w-]{1,100})$/.exec(text ?? "") ?? [];
   const at = new Date(time);

@@ -59,7 +59,7 @@ export function createVacuumJob({ store, before, log }: {
     async whenQuiet() {
       const due = await look();
       if (!due || due.seconds < leastSeconds) return;
-      if (due.isBusy && due.seconds < lockWaitSeconds) return;
+      if (due.seconds < lockWaitSeconds && await store.isBusy()) return;
       await inTurn("erased");
       await look();
     },

@@ -59,12 +59,15 @@ export interface BindDeps {
   onFault: OnFault;
   /** Whether the account is the first one, whose keys may administer the service. */
   isFirstAccount: (accountId: number) => Promise<boolean>;
-  /** When a request counts as having arrived: behind the deletions of its account before it. */
+  /**
+   * Returns the time with which a request is recorded: after all deletions that its account made
+   * before it, even if the clocks differ.
+   */
   arrivalOf: (
     accountId: number,
     at: Pick<RequestContext, "arrivedAt" | "arrivedMs">,
   ) => Date;
-  /** Endpoints that need a key and that the listener may call itself. */
+  /** Collects the endpoints that need a key, so that the listener can call them directly. */
   direct?: DirectEndpoints;
 }
 
@@ -77,7 +80,7 @@ export type Applies = (request: {
   header(name: string): string | undefined;
 }) => boolean;
 
-/** Where contracts are mounted, each with its handler; all routes go through it. */
+/** Mounts contracts with their handlers. Every route goes through it. */
 export class Endpoints {
   readonly #app: Hono<Env>;
   readonly #deps: BindDeps;
@@ -109,7 +112,8 @@ export class Endpoints {
           unstorableText(input.body);
         if (unstorable) throw unstorable;
       }
-      // Once the call has begun it must be settled, even if the caller leaves.
+      // A call that has begun must be settled: this work has no timeout, and continues even if the
+      // caller leaves.
       const heavyStep = () =>
         runInTurns(deps.heavy.work, {
           key: String(caller.principal.account.id),
@@ -228,7 +232,7 @@ async function readInput<
   return { input: { params, query, body, bodyText, form, peerHost, header: request.header }, step };
 }
 
-/** Whose share of the memory for bodies a request takes. */
+/** Returns whose share of the memory for bodies a request uses: its account's, or its address's. */
 function whoOf({ principal, remoteHost }: RequestContext): string {
   return principal ? String(principal.account.id) : remoteHost;
 }
@@ -241,8 +245,8 @@ function check<S extends z.ZodType | undefined>(
 }
 
 /**
- * Parameters of the address: the first of each name. Where a contract has some that may be given
- * several times, those are arrays, and another one that is given twice is refused.
+ * Returns the query parameters, the first value of each name. If the contract has list parameters,
+ * those become arrays, and so does any other repeated parameter, which validation then refuses.
  */
 function queryValues(schema: ObjectSchema, request: HttpRequest): Record<string, unknown> {
   const lists = Object.entries(schema.shape).filter(([, field]) => isList(field));
@@ -281,11 +285,11 @@ async function checkBody(
     : validate(schema, value);
 }
 
-/** A refusal says which model was asked for, also where the rest of the request is wrong. */
+/** Notes the requested model, so that log and refusals show it even if the request is invalid. */
 function noteModel(requestContext: RequestContext, sent: unknown): void {
   const { model } = (sent ?? {}) as { model?: unknown };
   if (typeof model !== "string" || model === "") return;
-  // Some paths have the model with its collection and the method.
+  // Some paths spell it `models/<model>:<method>`.
   requestContext.model = model.replace(/^models\//, "").replace(/:[a-z]+[A-Z]\w*$/, "");
 }
 
@@ -317,7 +321,10 @@ function callerOf(
   };
 }
 
-/** Where coding agents name their session. They were not asked to: one that is too long is none. */
+/**
+ * Headers in which coding agents name their session. We didn't ask for them, so a value that is too
+ * long is ignored, not refused.
+ */
 const agentSessionHeaders = [
   "x-claude-code-session-id",
   "session_id",
@@ -353,7 +360,10 @@ function authorize(scope: Contract["scope"], caller: CallContext): void {
   });
 }
 
-/** `authorize` takes a key without scopes for one that may do everything: this is more. */
+/**
+ * Checks what `authorize` doesn't: the key must name the scope (no scopes otherwise means all) and
+ * belong to the first account.
+ */
 async function authorizeAdministrator(
   { principal: { key, account } }: CallContext,
   { isFirstAccount }: BindDeps,

@@ -18,7 +18,7 @@ import { HeaderList, nameAnswer } from "./respond.ts";
 import { wholeBytes } from "./sent_body.ts";
 import { breakOff, sendPushed } from "./stream_sink.ts";
 
-/** What every call goes through, over HTTP and over WebSockets. */
+/** The steps of every call, over HTTP and over WebSockets. */
 export interface CallSteps {
   endpoints: DirectEndpoints;
   contexts: RequestContextDeps;
@@ -45,7 +45,7 @@ export function createDirectCalls(deps: CallSteps): DirectCalls {
     const found = deps.endpoints.find(incoming.method ?? "", path);
     if (found === undefined || !isPlain(incoming, deps.contexts.trustProxy)) return false;
     answer(deps, found, { incoming, outgoing, path, search }).catch((thrown) => {
-      // The answer can't be written: its beginning must not look like a whole answer.
+      // Writing the answer failed: cut it off, so that its beginning doesn't look complete.
       deps.onFault(asFault(thrown), { requestId: "" });
       outgoing.destroy();
     });
@@ -53,7 +53,10 @@ export function createDirectCalls(deps: CallSteps): DirectCalls {
   };
 }
 
-/** Large bodies are read in pieces; CORS and the redirect to HTTPS are middleware of the framework. */
+/**
+ * Whether a request can take the fast path. The web framework's requests can read large bodies in
+ * pieces, and its middleware handles CORS and the redirect to HTTPS.
+ */
 function isPlain({ headers }: IncomingMessage, trustProxy: boolean): boolean {
   const length = headers["content-length"];
   const proto = trustProxy ? headers["x-forwarded-proto"] : undefined;
@@ -130,7 +133,7 @@ class DirectRequest implements HttpRequest {
     });
   }
 
-  /** Joins those of one name as the web's requests join them. */
+  /** Joins headers of the same name with commas, as `Headers` does. */
   #readHeaders(raw: readonly string[]): void {
     for (let at = 0; at < raw.length; at += 2) {
       const name = raw[at]!.toLowerCase();
@@ -179,7 +182,7 @@ function readWhole(incoming: IncomingMessage): Promise<Uint8Array> {
   incoming.on("data", (piece: Uint8Array) => void pieces.push(piece));
   incoming.on("end", () => resolve(joinBytes(pieces)));
   incoming.on("error", cut);
-  // Every request closes in the end: only one that is cut off is worth an error with its stack.
+  // Every request closes in the end: an error, whose stack is costly, is made only for one cut off.
   incoming.on("close", () => incoming.readableEnded || cut());
   return promise;
 }
@@ -189,7 +192,7 @@ function send(outgoing: ServerResponse, { status, body }: Reply, headers: Header
     if (body instanceof ReadableStream) void body.cancel().catch(() => {});
     return;
   }
-  // Keeping the connection is what HTTP/1.1 does anyway; callers need no headers that say so.
+  // HTTP/1.1 connections are kept alive by default: no header has to say so.
   outgoing.removeHeader("connection");
   if (!(body instanceof ReadableStream)) {
     headers.set("content-length", String(body === null ? 0 : Buffer.byteLength(body)));
@@ -201,7 +204,7 @@ function send(outgoing: ServerResponse, { status, body }: Reply, headers: Header
   void stream(outgoing, body.getReader());
 }
 
-/** Writes as fast as the caller takes it; who leaves ends the reading. */
+/** Writes with backpressure. If the caller leaves, the reader is cancelled. */
 async function stream(
   outgoing: ServerResponse,
   reader: ReadableStreamDefaultReader<Uint8Array>,
@@ -210,7 +213,7 @@ async function stream(
   outgoing.once("close", left);
   try {
     const first = reader.read();
-    // The head goes out with what is there; it waits for nothing else.
+    // The head leaves with the first bytes if they come within this turn of the loop, else alone.
     const isThere = await Promise.race([first.then(() => true), turnEnd().then(() => false)]);
     if (!isThere) outgoing.flushHeaders();
     for (let next = await first; !next.done; next = await reader.read()) {

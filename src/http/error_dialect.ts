@@ -26,7 +26,7 @@ export function createErrorDialect(
 const endpointOf: Readonly<Record<DialectName, RegExp>> = {
   messages: /\/messages(\/|$)/,
   responses: /\/responses(\/|$)/,
-  // A method of a model, even an unknown one, and all that this version of the paths has.
+  // Methods of models, even unknown ones, and everything below `/v1beta`.
   generate: /:[a-zA-Z]+$|^(\/chat)?\/v1beta\//,
   chat: /\/chat\/completions$/,
 };

@@ -36,9 +36,9 @@ const sendEveryMs = 10;
  */
 const refusalsPerCall = 2;
 const refusalsPerSecond = { least: 100, most: 600 };
-/** Refusals to send at once when the event loop was blocked. */
+/** Limit on the refusals that are sent at once after the event loop was blocked. */
 const maxSentAtOnce = 64;
-/** Further refusals are sent without delay. */
+/** Limit on the refusals that are held back; further ones are sent without delay. */
 const maxHeld = 2_000;
 const maxKnown = 20_000;
 
@@ -89,8 +89,8 @@ export class FrontDoor {
   }
 
   /**
-   * Runs a call that comes over an open connection, whose first request was `incoming`, once there is
-   * room for it; or says when to come again. `ended` follows.
+   * Begins a call over a connection that `incoming` opened (a WebSocket) once there is room for it,
+   * or returns when to retry. `ended` must be called after a call that was not refused.
    */
   enter(incoming: IncomingMessage, call: object, begin: () => void): Overloaded | undefined {
     return this.#deps.admission.enter(this.#whoOf(incoming), call, begin);

@@ -1,20 +1,20 @@
 import type { Context, HonoRequest } from "hono";
 import type { Env } from "./request_context.ts";
 
-/** A request as endpoints see it, taken in by the web framework or straight from the listener. */
+/** A request as endpoints see it, received by the web framework or directly by the listener. */
 export interface HttpRequest {
   readonly method: string;
-  /** Path of the address, without its query. */
+  /** The URL's path, without the query. */
   readonly path: string;
-  /** A header by its lower-case name; several of one name are joined by commas. Needs no `this`. */
+  /** Returns a header by its lower-case name, repeated ones joined by commas. Needs no `this`. */
   readonly header: (name: string) => string | undefined;
-  /** Lower-case names of its headers. Needs no `this`. */
+  /** Returns the lower-case names of the headers. Needs no `this`. */
   readonly headerNames: () => readonly string[];
-  /** Parameters of the address, the first of each name. */
+  /** Returns the query parameters, the first value of each name. */
   query(): Record<string, string>;
-  /** All of each name. */
+  /** Returns the query parameters, all values of each name. */
   queries(): Record<string, string[]>;
-  /** What the route's pattern found in the path. */
+  /** Returns the path parameters that the route's pattern matched. */
   params(): Record<string, string>;
   /** Aborted when the caller leaves. */
   readonly signal: AbortSignal;
@@ -27,14 +27,14 @@ export function pathOf(target: string): string {
   return query < 0 ? target : target.slice(0, query);
 }
 
-/** A body that is still to be read, once, in one of these ways. */
+/** An unread body. It can be read once, whole or in pieces. */
 export interface RequestBody {
   whole(): Promise<Uint8Array>;
-  /** Undefined where there is no body. */
+  /** Undefined if there is no body. */
   pieces(): ReadableStreamDefaultReader<Uint8Array> | undefined;
 }
 
-/** The request that the web framework routed. */
+/** Wraps a request that the web framework routed. */
 export function requestOf({ req }: Context<Env>): HttpRequest {
   return new RoutedRequest(req);
 }

@@ -6,9 +6,10 @@ import type { Reply } from "../relay/reply.ts";
 import type { ReplyOutput } from "./bind.ts";
 
 /**
- * Answers a POST once per `X-Request-ID` of the caller; without one it just runs. `query` is set where
- * it changes the form of the answer. `permit` throws if the key may not make this call: `run` would
- * check that too late, since another key of the account may have stored the answer.
+ * Runs a request once per `X-Request-ID` of the caller and replays its answer to repeats; without
+ * that header it just runs. `query` is set if it changes the form of the answer. `permit` throws if
+ * the key may not make this call; `run` would check that too late, since the answer may already be
+ * stored, for another key of the account.
  */
 export async function idempotent(
   idempotency: Idempotency,
@@ -25,7 +26,7 @@ export async function idempotent(
   if (requestId === undefined) return { reply: await run() };
   const { path, signal, trace } = caller;
   permit?.();
-  // Of calls to models alone: what else is repeated holds no content.
+  // Only calls to models, which have `permit`, hold content.
   const keepsNothing = permit !== undefined && recordModeOf(caller) === "metadata";
   const accountId = caller.principal.account.id;
   const request = { accountId, method, path, requestId, bodyText, signal, trace, keepsNothing };
@@ -34,8 +35,8 @@ export async function idempotent(
 }
 
 /**
- * Names a POST with an `X-Request-ID` of the caller by what it asks for; undefined without one. For
- * work that must be done once even if the process ends before the answer of the first is stored.
+ * Returns the fingerprint of a POST with an `X-Request-ID` of the caller; undefined without that
+ * header. For work that must be done once even if the process ends before the answer is stored.
  */
 export function repeatableHash(caller: CallContext, bodyText: string): string | undefined {
   const requestId = repeatableId(caller);

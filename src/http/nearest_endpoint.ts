@@ -3,12 +3,15 @@ import { contracts, familyContracts } from "../../contracts/mod.ts";
 import type { VendorFamily } from "../../contracts/calls/vendors.ts";
 import { nearestNames } from "../base/nearest_names.ts";
 
-/** Finds what a wrong path most likely stands for. */
+/** Suggests the endpoint that a request with an unknown method or path most likely meant. */
 export type NearestEndpoint = (method: string, path: string) => string;
 
 type Addressed = Pick<Contract, "method" | "path" | "aliases" | "patterns">;
 
-/** Paths that exist, and their methods; `models` has those that name a model's method. */
+/**
+ * The existing paths with their HTTP methods. `models` has the paths with a method of a model: HTTP
+ * methods by that method's name, by the path before the model.
+ */
 interface Endpoints {
   readonly exact: MethodsByPath;
   readonly models: ReadonlyMap<string, MethodsByPath>;
@@ -17,13 +20,13 @@ interface Endpoints {
 type MethodsByPath = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * Says what a request of an unknown method or path may mean, as a sentence that follows another one
- * (` Did you mean POST /chat/v1/chat/completions?`); empty where nothing is near. In this order: the
- * path with another method; the path with its version, or below `/chat/v1`; the path with a slip. A
+ * Creates a function whose suggestions are sentences to append to another one (` Did you mean POST
+ * /chat/v1/chat/completions?`), or empty if nothing is close. It tries, in this order: the path
+ * with another HTTP method; with a version added, or below `/chat/v1`; with a typo corrected. A
  * path that ends with a model's method (`:generateContent`) keeps its model.
  */
 export function createNearestEndpoint(families: readonly VendorFamily[]): NearestEndpoint {
-  // Made for the first wrong path: a start needs none of it.
+  // Built at the first wrong path, so that it doesn't slow down the start.
   let endpoints: Endpoints | undefined;
   const familyOf = new Map(
     families.flatMap((family) =>
@@ -65,10 +68,10 @@ function candidatesFor({ exact, models }: Endpoints, asked: string): Candidate[]
   ];
 }
 
-/** A longer path isn't repeated with its model in it. */
+/** Paths longer than this get no suggestion that would repeat their model. */
 const longestModelPath = 200;
 
-/** `/google/v1/models/gemini-x:generateContnt` with the method that it most likely stands for. */
+/** Corrects the model's method in a path such as `/google/v1/models/gemini-x:generateContnt`. */
 function modelMethodNear(models: Endpoints["models"], path: string): Candidate | undefined {
   const [, begin = "", prefix = "", name = ""] = modelMethodPath.exec(path) ?? [];
   const methodsByName = models.get(prefix);
@@ -79,10 +82,10 @@ function modelMethodNear(models: Endpoints["models"], path: string): Candidate |
     : { path: `${begin}:${near}`, methods: methodsByName.get(near)! };
 }
 
-/** The path up to the method, what of it comes before the model, and the method. */
+/** Captures the path up to the method, the part of it before the model, and the method. */
 const modelMethodPath = /^((\/(?:[^/:]+\/)?v\w+\/)[^:].*):(\w+)$/s;
 
-/** `/google/v1/:model{(?:.|\s)+:generateContent}`, as the router has it. */
+/** Matches `/google/v1/:model{(?:.|\s)+:generateContent}`, in the router's syntax. */
 const modelMethodPattern = /^((?:\/[^/:*{]+){1,2}\/):\w+\{[^{}]*:(\w+)\}$/;
 
 function endpointsOf(families: readonly VendorFamily[]): Endpoints {
@@ -110,8 +113,8 @@ function add(methodsByPath: Map<string, Set<string>>, path: string, method: stri
 }
 
 /**
- * The same endpoint where it is: `/openai/chat/completions` and `/chat/completions` lack `/v1`. On the
- * unified family a vendor is named behind `models/`, as part of the model's name.
+ * Returns paths where the endpoint may be: `/openai/chat/completions` and `/chat/completions` lack
+ * `/v1`. In the unified family the vendor comes after `models/`, as part of the model's name.
  */
 function versioned(path: string): string[] {
   const [, first = "", ...rest] = path.split("/");

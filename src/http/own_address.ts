@@ -1,6 +1,6 @@
 import { withoutEnd } from "../base/trim.ts";
 
-/** The service's own address: as configured, else as the caller reached it. */
+/** What determines the service's own URL: the configuration, else the caller's `Host`. */
 export interface AddressDeps {
   /** `BASE_URL`. */
   readonly baseUrl: string | undefined;
@@ -11,8 +11,8 @@ export interface AddressDeps {
 }
 
 /**
- * For responses to this caller only. Without a trailing slash; empty if unknown, so that URLs become
- * relative.
+ * Returns the service's URL for responses to this caller only. Without a trailing slash; empty if
+ * unknown, so that URLs become relative.
  */
 export function ownAddress(
   deps: AddressDeps,
@@ -25,8 +25,9 @@ export function ownAddress(
 }
 
 /**
- * For responses that a cache may show to others: there a `Host` is trusted only if it is this machine
- * or the listener's address. Empty otherwise, so that URLs become relative.
+ * Returns the service's URL for responses that a cache may serve to others. A `Host` is trusted
+ * there only if it names this machine or the listener's address; otherwise the result is empty, so
+ * that URLs become relative.
  */
 export function publicAddress(
   deps: AddressDeps,
@@ -36,13 +37,13 @@ export function publicAddress(
   return isKnown ? ownAddress(deps, header) : "";
 }
 
-/** Whether a `Host`, with or without a port, is this machine or the listener's address. */
+/** Whether a `Host`, with or without a port, names this machine or the listener's address. */
 export function isOwnHost(host: string, boundTo: string): boolean {
   const name = nameOf(host);
   return loopback.test(name) || name === boundTo.toLowerCase();
 }
 
-/** The name or address in a `Host`, without port and brackets, in lower case. */
+/** Returns the name or address in a `Host`, without port and brackets, in lower case. */
 export function nameOf(host: string): string {
   return host.replace(/:\d*$/, "").replace(/^\[(.*)\]$/, "$1").toLowerCase();
 }

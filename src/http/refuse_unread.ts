@@ -32,8 +32,8 @@ const faults = {
 } as const;
 
 /**
- * The response to a request that was not fully read. It has a body and headers like any other,
- * although at most the request's target is known, and not even its id.
+ * Returns the response to a request that was not fully read. It has a body and headers like any
+ * other, although at most the request's target is known: the id is a new one.
  */
 export function refuseUnread(why: keyof typeof faults, dialect: ErrorDialect = "service") {
   const requestId = crypto.randomUUID();
@@ -49,7 +49,7 @@ export function refuseUnread(why: keyof typeof faults, dialect: ErrorDialect = "
   };
 }
 
-/** The path of a request target, in origin form or (as to a proxy) absolute form. */
+/** Returns the path of a request target in origin form or (as sent to a proxy) absolute form. */
 export function pathOfTarget(target: string): string {
   return target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, "").split(/[?#]/, 1)[0]!;
 }

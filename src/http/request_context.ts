@@ -18,20 +18,20 @@ export interface RequestContext {
   isCall?: boolean;
   /** The model as the caller named it, once the request is read. */
   model?: string;
-  /** What the answer says instead of a good one. */
+  /** The error that the request is answered with, if any. */
   fault?: Fault;
   principal: Principal | undefined;
   vendorKey: Secret | undefined;
-  /** The request as the listener knows it. */
+  /** Identifies the request to admission control; over a WebSocket each call has its own object. */
   readonly incoming: object | undefined;
   readonly trace: CallTrace;
-  /** Interactions whose content the request holds although the caller sent none of it. */
+  /** Earlier interactions whose content was added to the request, not sent by the caller. */
   sourceIds?: readonly string[];
-  /** The body as it is recorded, where it holds what its caller did not send. */
+  /** The body to record, if the request has content that the caller did not send. */
   sentText?: string;
 }
 
-/** Takes note of what a request is answered with instead of a good answer. */
+/** Notes the error that a request is answered with. */
 export type OnFault = (
   fault: Fault,
   request: Pick<RequestContext, "requestId"> & { fault?: Fault },

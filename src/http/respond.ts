@@ -28,8 +28,8 @@ export interface AnswerHeaders {
 }
 
 /**
- * The headers of one answer as `node:http` takes them. There are some twenty: a search from the
- * first on finds one as fast as a Map, which would be made for each answer and taken apart again.
+ * The headers of one answer, as the flat list that `node:http` takes. There are some twenty: a
+ * linear search is as fast as a Map, which would have to be built and flattened for each answer.
  */
 export class HeaderList implements AnswerHeaders {
   /** Names and values, alternating. */
@@ -64,7 +64,7 @@ export class HeaderList implements AnswerHeaders {
   }
 }
 
-/** The headers that name request and transaction, and those of security. */
+/** Sets the ids of request and transaction, and the security headers. */
 export function nameAnswer(
   headers: Pick<AnswerHeaders, "set">,
   { requestId, trace: { transactionId } }: RequestContext,
@@ -88,7 +88,7 @@ export function jsonReply(
   return { ...jsonTextReply(JSON.stringify(value), headers), status };
 }
 
-/** The same of JSON that is text already. */
+/** A reply of JSON that is already text, with status 200. */
 export function jsonTextReply(body: string, headers: Record<string, string> = {}): Reply {
   return { status: 200, headers: { "content-type": "application/json", ...headers }, body };
 }

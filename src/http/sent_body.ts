@@ -20,25 +20,25 @@ import type { Steps } from "../base/steps.ts";
 import { joinAndFree } from "../base/bytes.ts";
 import type { HttpRequest } from "./http_request.ts";
 
-/** What is looked at of a request whose body is read. */
+/** The parts of a request that reading its body needs. */
 export type UnreadRequest = Pick<HttpRequest, "header" | "signal" | "body">;
 
 export interface SentBody {
   /** Empty for a form. */
   text: string;
   form: SentForm | undefined;
-  /** The value to validate against the contract; of a heavy body a promise of it. */
+  /** Returns the value to validate against the contract; for a heavy body a promise of it. */
   value: (glance?: Preview) => unknown;
-  /** Runs work on it: at once, or for a heavy body in turns. */
+  /** Runs work on the body: at once, or in turns if the body is heavy. */
   step: Step;
 }
 
-/** The memory that a large body holds until its answer is there. */
+/** The memory that a body holds until it is answered. */
 export interface BodyMemory {
   permit?: MemoryPermit;
   /** Releases the room for heavy bodies. */
   leaveHeavy?: () => void;
-  /** Called when the body's last byte has come. */
+  /** Called when the body's last byte has arrived. */
   arrived?: () => void;
   /** The caller left before there was room. */
   isLeft?: boolean;
@@ -82,7 +82,7 @@ const nothing: SentBody = {
   step: runAtOnce,
 };
 
-/** Takes memory for the pieces that arrive; the permit of `room` releases it. */
+/** Reserves memory for the pieces as they arrive; releasing the permit of `room` frees it. */
 class BodyRoom implements Reading {
   readonly #signal: AbortSignal;
   readonly #room: BodyMemory;
@@ -111,7 +111,7 @@ class BodyRoom implements Reading {
     return this.#permit.take(piece.length)?.catch((thrown) => this.#refuse(thrown));
   }
 
-  /** Made for bodies that come in pieces: a small one is there before it could be dropped. */
+  /** Created only for bodies in pieces: a small one is complete before it could be dropped. */
   get stopped(): Promise<never> {
     if (this.#lost === undefined) {
       this.#lost = Promise.withResolvers<never>();
@@ -164,11 +164,11 @@ function readForm(bytes: Uint8Array, contentType: string, boundary: string): Sen
 interface JsonBody {
   readonly text: string;
   /**
-   * Parses it; of a heavy body it gives a promise, and `glance` sees the first elements of lists
-   * before the rest.
+   * Parses the body. For a heavy one it returns a promise, and `glance` is called with the first
+   * elements of large lists before the rest is parsed.
    */
   readonly value: (glance?: Preview) => unknown;
-  /** Runs further work on it. */
+  /** Runs further work on the body. */
   readonly step: Step;
   /** Releases the memory of a heavy body. */
   readonly release?: () => void;
@@ -231,7 +231,7 @@ function strictDecoder(): TextDecoder {
   return new TextDecoder("utf-8", { fatal: true });
 }
 
-/** For whole bodies: it remembers nothing between them. */
+/** Shared by all bodies that are decoded whole: it keeps no state between them. */
 const strict = strictDecoder();
 
 /** Bytes to read before yielding. */
@@ -247,7 +247,7 @@ function decoded(decode: () => string): string {
   }
 }
 
-/** Refuses a text that has arrived whole as a body is refused, before anything is made of it. */
+/** Checks a complete text against the limits of bodies, before parsing; throws the same faults. */
 export function* checkJsonLimits(text: string): Steps<void> {
   const count = new JsonCount(jsonLimits);
   yield* countInSteps(count, text);
@@ -312,7 +312,7 @@ async function readBodyBytes(
   return joinAndFree(pieces);
 }
 
-/** A body announced as smaller is read at once, which is a third cheaper than pieces. */
+/** A body with a `Content-Length` of at most this is read whole, a third cheaper than in pieces. */
 export const wholeBytes = 64 * 1024;
 
 /** A request's body as it arrives; at most `maxBytes`. If iteration stops, the rest is discarded. */
@@ -369,7 +369,7 @@ async function whileWhole<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch (thrown) {
-    // The caller left in the middle of its body.
+    // The caller left before it had sent the whole body.
     throw new Fault("invalid_request", {
       message: "The request body ended before it was complete.",
       cause: thrown,
@@ -389,7 +389,7 @@ async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise
   }
 }
 
-/** Parses JSON; the fault for malformed text has the position. */
+/** Parses JSON. Throws `invalid_json`, with the position if the text is malformed. */
 export function parseJson(text: string): unknown {
   if (text.trim() === "") {
     throw new Fault("invalid_json", {

@@ -3,8 +3,8 @@ import type { ServerResponse } from "node:http";
 import type { ByteSink, PushedStream, SinkFeed } from "../base/streams.ts";
 
 /**
- * Sends a pushed stream as the answer's body, whose head has been written but not sent. What comes
- * within one turn of the loop leaves in one write and one chunk; nothing waits longer than that.
+ * Sends a pushed stream as the body of an answer whose head has been written but not sent. Bytes
+ * pushed within one turn of the event loop leave in one write and one chunk; none wait longer.
  */
 export function sendPushed(stream: PushedStream, outgoing: ServerResponse): void {
   new StreamSink(outgoing).start(stream);
@@ -16,7 +16,7 @@ class StreamSink implements ByteSink {
   #bytes = 0;
   #isFlushing = false;
   #hasEnded = false;
-  /** The caller's connection takes no more for now. */
+  /** The connection's write buffer is full. */
   #isFull = false;
 
   constructor(readonly outgoing: ServerResponse) {}
@@ -29,7 +29,7 @@ class StreamSink implements ByteSink {
       this.#feed?.more();
     });
     this.#feed = stream.feedInto(this);
-    // The head goes out with what is there; it waits for nothing else.
+    // The head leaves with the first bytes if they come within this turn of the loop, else alone.
     if (this.#bytes === 0) setImmediate(() => !outgoing.destroyed && outgoing.flushHeaders());
   }
 
@@ -52,7 +52,7 @@ class StreamSink implements ByteSink {
     breakOff(this.outgoing, reason);
   }
 
-  /** After what is being done now: more of the same read may follow. */
+  /** Flushes in a microtask: until then more bytes of the same read may follow. */
   #flushSoon(): void {
     if (this.#isFlushing) return;
     this.#isFlushing = true;
@@ -77,8 +77,8 @@ class StreamSink implements ByteSink {
 }
 
 /**
- * Breaks an answer's connection off, once what was said before has left: a caller that gets no last
- * chunk knows that the answer is cut.
+ * Closes the connection of an incomplete answer once the bytes written so far are sent. The missing
+ * last chunk tells the caller that the answer is cut off.
  */
 export function breakOff(outgoing: ServerResponse, reason: unknown): void {
   const destroy = () => void outgoing.destroy(reason instanceof Error ? reason : undefined);
@@ -90,14 +90,14 @@ export function breakOff(outgoing: ServerResponse, reason: unknown): void {
   outgoing.once("close", () => clearTimeout(timer));
 }
 
-/** How long a caller may take for what was said before the connection is broken off. */
+/** How long the caller may take to receive the bytes already written. */
 const leavingMs = 5_000;
-/** No more than this waits to be joined. */
+/** This many bytes are flushed at once, without waiting for more. */
 const mostJoined = 64 * 1024;
 
 /**
- * Writes one chunk of the chunked coding in one piece: the runtime writes its length, its bytes and
- * its end one by one. False when the connection has enough.
+ * Writes a chunk of the chunked coding in one piece; the runtime would write its length, bytes and
+ * end one by one. Returns false if the connection's write buffer is full.
  */
 function writeChunk(outgoing: ServerResponse, pieces: readonly Uint8Array[], bytes: number) {
   const length = bytes.toString(16);

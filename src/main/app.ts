@@ -60,7 +60,7 @@ import type { Registry } from "../vendors/registry.ts";
 import type { Services } from "./application.ts";
 import type { Config } from "./config.ts";
 
-/** The web application: middleware in order, then the routes; and the fast path of calls. */
+/** Builds the web application (middleware in order, then the routes) and the fast path of calls. */
 export function createApp(
   services: Services,
   { dashboard, operator }: { dashboard: DashboardDeps; operator: AdminDeps },
@@ -134,20 +134,20 @@ function socketOptions({ config, calls, dialects, newId, socketTurns }: Services
     baseUrl: config.baseUrl,
     messages: calls.socketMessages,
     turns: socketTurns,
-    // An account never takes all connections.
+    // One account can't take all connections.
     maxPerAccount: Math.max(16, Math.floor(config.connectionsMax / 4)),
     newId,
   };
 }
 
-/** Endpoints without a key. */
+/** Mounts the endpoints that need no key. */
 function publicRoutes(app: Endpoints, { config, records }: Services): void {
   const { media, mediaSigner, flushRecords } = records;
   referenceRoutes(app, addressOf(config));
   signedMediaRoutes(app, { media, mediaSigner, flushRecords });
 }
 
-/** Models and recorded calls. */
+/** Mounts status, models, health, and what works on recorded calls. */
 function dataRoutes(app: Endpoints, services: Services): void {
   const { clock, log, newId, version, cohorts, exports, idempotency } = services;
   const { registry, catalogue, prices } = services.vendors;
@@ -179,7 +179,7 @@ function dataRoutes(app: Endpoints, services: Services): void {
   });
 }
 
-/** Recorded calls, their sums, and credit. */
+/** Mounts recorded calls, their sums, and credit. */
 function readingRoutes(app: Endpoints, services: Services): void {
   const { clock, archivePrices, credit } = services;
   const { registry, prices } = services.vendors;
@@ -201,7 +201,7 @@ function createFirstAccountCheck({ stores }: Services): BindDeps["isFirstAccount
   return async (id) => (await stores.accounts.first())?.id === id;
 }
 
-/** Administration: what the operator's commands do, by the same dependencies. */
+/** Mounts administration: the operator's commands over HTTP, with the same dependencies. */
 function adminRoutes(
   app: Endpoints,
   { database, idempotency, routing, stores, vendors }: Services,
@@ -221,7 +221,7 @@ function adminRoutes(
   adminAuditRoutes(app, deps);
 }
 
-/** The operator's commands `reprice` and `prices check` for the API. */
+/** Offers the operator's commands `reprice` and `prices check` to the API. */
 function priceOperationsOf(operator: AdminDeps): Pick<AdminPriceDeps, "reprice" | "checkPrices"> {
   return {
     reprice: async ({ dryRun, ...values }, by) =>
@@ -267,14 +267,15 @@ function createLoadHooks({ loopWatch, admission }: Pick<Services, "loopWatch" | 
   };
 }
 
-/** The dialect of a path's errors before its route is known. */
+/** Creates the function that gives the dialect of a path's errors before its route is known. */
 export function createServiceErrorDialect(registry: Registry) {
   return createErrorDialect(registry.all.map((vendor) => vendor.family));
 }
 
 /**
- * `endpoint_not_found`, with what the request may have meant. A WebSocket's handshake whose upgrade
- * a proxy has taken off is told so: clients then use HTTP at once, where a 404 has them try again.
+ * Creates a function that returns `endpoint_not_found` with what the request may have meant. A
+ * WebSocket handshake whose `Upgrade` header a proxy has removed gets `websocket_unsupported`
+ * instead: clients then fall back to HTTP at once, whereas a 404 would make them try again.
  */
 function createNotFound(registry: Registry) {
   const nearestEndpoint = createNearestEndpoint(registry.all.map(({ family }) => family));

@@ -102,7 +102,7 @@ export interface Services extends RefusalServices {
   storedResponses: StoredResponseCache;
   /** What WebSockets remember of their last response. */
   socketTurns: SocketTurns;
-  /** Answers for equal calls, where their callers ask for that. */
+  /** Caches answers for equal calls, for callers who ask for it. */
   responseCache: ResponseCache;
   idempotency: Idempotency;
   erasure: ErasureServices;
@@ -121,9 +121,9 @@ export interface Services extends RefusalServices {
   journalStatus: () => Promise<JournalStatus>;
   /** The other workers on this port. */
   siblings: Siblings;
-  /** Answers what they ask. */
+  /** Answers the questions of the other workers. */
   answerWorkers: (question: Question) => Promise<unknown>;
-  /** Resolves if calls can be accepted. */
+  /** Resolves if calls can be accepted; rejects otherwise. */
   ready: () => Promise<void>;
   /** Recovers the journal and leases of an earlier run, then starts the background jobs. */
   start: () => Promise<void>;
@@ -224,12 +224,12 @@ function createCore(
   });
   return {
     ...{ ...opened, analyticsStore },
-    /** Turns for reading the main database. */
+    /** The queue in which accounts take turns to read the main database. */
     reads,
     /** Which calls were erased; checked by everything that stores or caches data of a call. */
     erasureIndex,
     ...{ config, clock, log, newId: createUuidv7(clock), siblings, vendors },
-    /** Turns for looking up names that callers choose. */
+    /** The queue in which host names that callers choose are looked up. */
     lookups: createLookupTurns(),
     telemetry: createTelemetry(config, {
       ...{ vendors, dialects, clock, log, version, processId: opened.processId },
@@ -338,7 +338,7 @@ function createRecording(
   };
 }
 
-/** How records are written in another thread, where there is one. */
+/** Returns the function that writes records in the write thread; undefined if there is none. */
 function threadInsertOf({ writeThread: thread, config, erasureIndex }: Core) {
   const { databaseUrl, analyticsDatabaseUrl } = config;
   return thread && createThreadInsert({
@@ -348,7 +348,7 @@ function threadInsertOf({ writeThread: thread, config, erasureIndex }: Core) {
   });
 }
 
-/** UTF-16 units of conversations that WebSockets go on with. */
+/** Limit on the UTF-16 units of conversations that WebSockets remember to continue. */
 const socketTurnsChars = 32 * 1024 * 1024;
 
 /** Evaluations and background calls. */
@@ -447,7 +447,10 @@ async function start(
   await archivePrices();
 }
 
-/** Posts charges before it returns leases: what a lease still holds then is unused. */
+/**
+ * Recovers a journal and its process's leases. Charges are posted before leases are returned: what
+ * a lease still holds by then is unused.
+ */
 async function recover(
   { journal, processId, log }: Pick<Core, "journal" | "processId" | "log">,
   { recorder, ledger, budgets }: {

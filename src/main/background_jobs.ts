@@ -15,13 +15,13 @@ export interface BackgroundJobDeps extends
   > {
   ledger: Ledger;
   refusals: RefusalServices;
-  /** Where metrics are sent to; undefined: nowhere. */
+  /** Sends metrics to a collector; undefined if there is none. */
   metricExport: MetricExport | undefined;
   eraseOldRecords: () => Promise<void>;
   eraseOldRejected: () => Promise<void>;
   refreshStatistics: () => Promise<void>;
   reclaimExpired: () => Promise<void>;
-  /** Adds up the calls of days that are over, for the overview. */
+  /** Adds up the calls of past days, for the overview. */
   keepLabelSums: () => Promise<void>;
   /** Continues the backfills of migrations, which another process may have started. */
   runBackfills: () => Promise<void>;

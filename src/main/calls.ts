@@ -30,7 +30,7 @@ export function createCalls(
     & {
       newId: () => string;
       registry: Registry;
-      /** Turns for looking up names, of the process. */
+      /** The process's queue for looking up host names. */
       lookups: FairQueue;
     },
 ) {
@@ -69,7 +69,7 @@ export function createCalls(
     generateSpeech: (request: SpeechRequest) => createSpeech({ registry, operations }, request),
     /** Bounds the memory of large requests (`BODIES_IN_FLIGHT_BYTES`). */
     bodies: gateOf(config),
-    /** The same for messages of WebSockets, until they are a call. */
+    /** The same for messages of WebSockets, until their call begins. */
     socketMessages: gateOf(config),
     heavy: heavyBodies(),
     countTokens: (request: CountRequest) => countTokens(all, request),
@@ -87,7 +87,7 @@ function hostsOf(registry: Registry): string[] {
 /** Suggest a minor GC after this many released bytes. */
 const gcHintEveryBytes = 6 * 1024 * 1024;
 
-/** Requests and answers have separate limits: the holder of one may wait for the other. */
+/** Requests and answers have separate gates: a call that holds one may wait for the other. */
 function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
   const gcHint = createGcHint(gcHintEveryBytes);
   const released = (bytes: number) => gcHint.left(bytes);

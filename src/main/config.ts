@@ -77,16 +77,16 @@ export interface Config {
   notifySocket: string | undefined;
   /** Processes that answer on one port (`WORKERS`). */
   workers: number;
-  /** What people type before `admin` and `demo`, as this program was started. */
+  /** What people type to run this program, before a word such as `admin` or `demo`. */
   program: string;
-  /** Which of them this process is (`DEMETER_WORKER`, set by the program itself). */
+  /** Which worker this process is (`DEMETER_WORKER`, set by the program itself). */
   worker: WorkerConfig | undefined;
   leaseSeconds: number;
   metricsToken: Secret | undefined;
   fetchAllowHosts: readonly string[];
-  /** Value of the environment variable that a vendor row names; undefined if not set. */
+  /** Returns the environment variable that a vendor row names; undefined if it is not set. */
   secretFrom(name: string): Secret | undefined;
-  /** Variables that look like ours, and that nobody has asked for until now. */
+  /** Returns the variables that look like ours, but that nothing has read so far. */
   unknownVariables: () => readonly UnknownVariable[];
 }
 
@@ -96,13 +96,13 @@ interface VendorConfig {
   keyVariable?: string;
 }
 
-/** How a collector is spoken to, and what it is sent; undefined: nothing of that. */
+/** How to reach the collector, and what to send it; undefined parts are not sent. */
 interface TelemetrySettings extends CollectorSettings {
   traces: Omit<TracingSettings, keyof CollectorSettings> | undefined;
   metrics: Omit<MetricExportSettings, keyof CollectorSettings> | undefined;
 }
 
-/** Names of the OpenTelemetry specification. */
+/** Reads the variables that the OpenTelemetry specification defines. */
 function telemetrySettings(read: EnvironmentReader): TelemetrySettings {
   const base = read.url("OTEL_EXPORTER_OTLP_ENDPOINT");
   const ownOfTraces = read.url("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
@@ -135,11 +135,11 @@ function telemetrySettings(read: EnvironmentReader): TelemetrySettings {
 
 export type LogFormat = "text" | "json";
 
-/** What a worker is told by the process that starts it. */
+/** What the process that starts a worker passes to it. */
 export interface WorkerConfig {
   /** From 1 to `workers`. */
   index: number;
-  /** Prints what a new user needs: the first one when the program starts. */
+  /** Whether it prints the greeting: only the first worker does, when the program starts. */
   greets: boolean;
 }
 
@@ -155,7 +155,7 @@ export function readConfig(overrides: Environment = {}): Config {
   return parseConfig({ ...Deno.env.toObject(), ...overrides });
 }
 
-/** The environment of a worker: this process's own, with what differs. */
+/** Returns the environment of a worker: this process's own with its index and the shared ports. */
 export function workerEnvironment(
   { index, greets }: WorkerConfig,
   ports: Readonly<Record<string, number>>,
@@ -241,14 +241,14 @@ export function parseConfig(environment: Environment): Config {
   return config;
 }
 
-/** What people type before a word of this program; for help, which reads no settings. */
+/** Returns what people type to run this program; for help, which reads no settings. */
 export function readProgram(): string {
   return programOf(new EnvironmentReader(Deno.env.toObject()));
 }
 
 /**
- * The commands `demeter` say themselves how they were called (`DEMETER_COMMAND`); who ran Deno by npx
- * has no `deno`.
+ * Returns what people type to run this program. The `demeter` launchers pass on how they were
+ * called (`DEMETER_COMMAND`); people who run Deno with npx have no `deno` command.
  */
 function programOf(read: EnvironmentReader): string {
   const isByNpx = read.text("npm_command") === "exec";
@@ -257,19 +257,19 @@ function programOf(read: EnvironmentReader): string {
   return read.text("DEMETER_COMMAND") ?? (programForm === "source" ? source : packaged);
 }
 
-/** An operator's command as it reaches the data of this configuration. */
+/** Returns what an operator types before a command, so that it finds this configuration's data. */
 export function adminCommandOf({ program, dataDir }: Pick<Config, "program" | "dataDir">): string {
   const admin = `${program} admin`;
   return dataDir === defaultDataDir() ? admin : `DATA_DIR=${dataDir} ${admin}`;
 }
 
-/** The same for readers who aren't to learn where files lie on the service's machine. */
+/** The same without paths, for readers who must not learn where the service's files are. */
 export function pathlessAdminCommand({ program }: Pick<Config, "program">): string {
   const parts = program.split(" ").map((word) => word.startsWith("/") ? basename(word) : word);
   return `${parts.join(" ")} admin`;
 }
 
-/** A compiled program has its data beside itself, whatever the working directory. */
+/** Returns the default `DATA_DIR`: beside a compiled program, else in the working directory. */
 export function defaultDataDir(
   isCompiled = Deno.build.standalone,
   program = () => Deno.execPath(),
@@ -277,13 +277,13 @@ export function defaultDataDir(
   return isCompiled ? join(dirname(program()), "data") : "./data";
 }
 
-/** True for hosts that only this machine can reach. */
+/** Whether only this machine can reach a host. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" ||
     /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** Keys must not cross a network unencrypted. */
+/** Throws a `ConfigError` if keys would cross a network unencrypted. */
 function refuseBarePlainHttp(config: Config): void {
   if (config.tls || config.trustProxy || config.allowPlainHttp || isLoopback(config.host)) return;
   throw new ConfigError(
@@ -291,7 +291,7 @@ function refuseBarePlainHttp(config: Config): void {
   );
 }
 
-/** The embedded database belongs to one process. */
+/** Throws a `ConfigError` for workers on the embedded database, which belongs to one process. */
 function refuseEmbeddedWorkers({ workers, databaseUrl }: Config): void {
   if (workers === 1 || databaseUrl !== undefined) return;
   throw new ConfigError(
@@ -304,7 +304,7 @@ function workerSettings(read: EnvironmentReader): WorkerConfig | undefined {
   return index === undefined ? undefined : { index: Number(index), greets: greets === "greets" };
 }
 
-/** The names that vendors' own client libraries read; ours come first. */
+/** Key variables that the vendors' own client libraries read; our own variables take precedence. */
 export const usualKeyVariables: Readonly<Record<string, readonly string[]>> = {
   "vendor-a": ["HUGGINGFACE_API_KEY"],
   "vendor-b": ["OPENAI_API_KEY"],

@@ -28,7 +28,7 @@ import { asPeopleKnowIt, firstModel, firstModelOf } from "./greeting.ts";
 import { createPlaygroundDeps } from "./playground.ts";
 import type { Vendors } from "./vendors.ts";
 
-/** The dashboard's dependencies; `address` is the public address of the service. */
+/** Creates the dashboard's dependencies; `address` is the public address of the service. */
 export function createDashboardDeps(services: Services, address: string): DashboardDeps {
   const { config, database, clock, log, newId, stores, credit, records } = services;
   const { keyCache, storedKeys } = services.keys;
@@ -173,7 +173,7 @@ function createRecordDeps(services: Services): RecordDeps {
   };
 }
 
-/** Calls of which the average stands for all that a run would ask again. */
+/** How many recent calls are averaged to estimate the tokens of a run's calls. */
 const averagedCalls = 100;
 
 function createEvalEstimate(services: Services): RecordDeps["estimateEval"] {
@@ -210,7 +210,7 @@ function createEvalEstimate(services: Services): RecordDeps["estimateEval"] {
   };
 }
 
-/** Lists the vendor's models with this key, which is free. */
+/** Tests a key by listing the vendor's models with it, which is free. */
 async function testKey(
   { registry, upstream }: Pick<Vendors, "registry" | "upstream">,
   label: string,

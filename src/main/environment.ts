@@ -31,8 +31,8 @@ export class EnvironmentReader {
   }
 
   /**
-   * Variables that are set, that nobody has asked for so far, and that look as if they were ours:
-   * by their beginning, or since they differ from one of ours by a slip. With the nearest of ours.
+   * Returns the variables that are set, that nothing has read so far, and that look like ours: by
+   * their prefix, or because they differ from one of ours by a typo. Each with the nearest of ours.
    */
   unknown(): UnknownVariable[] {
     const names = Object.keys(this.#environment).filter((name) =>
@@ -41,7 +41,7 @@ export class EnvironmentReader {
     return names.sort().flatMap((name) => {
       const [nearest] = nearestNames(name, this.#asked, 1);
       const isOurs = ownBeginnings.some((beginning) => name.startsWith(beginning));
-      // Other programs have SSL_CERT_FILE, XDG_DATA_DIR and the like.
+      // The first letters must agree: SSL_CERT_FILE, XDG_DATA_DIR and the like are other programs'.
       const isSlip = nearest !== undefined && nearest[0] === name[0] && name.length > 6;
       return isOurs || isSlip ? [{ name, nearest }] : [];
     });
@@ -88,7 +88,7 @@ export class EnvironmentReader {
     return value === undefined ? undefined : new Secret(value);
   }
 
-  /** Keys that are sent in headers: one, or several separated by commas. */
+  /** Reads keys to send in headers: one, or several separated by commas. */
   headerSecret(name: string): Secret | undefined {
     if (this.text(name) === undefined) return undefined;
     const keys = this.list(name);
@@ -118,7 +118,7 @@ export class EnvironmentReader {
     throw invalid(name, masked, "an address such as postgres://user:password@host:5432/database");
   }
 
-  /** An http or https URL without a trailing slash. */
+  /** Reads an http or https URL; returns it without trailing slashes. */
   url(name: string): string | undefined {
     const value = this.text(name);
     if (value === undefined) return undefined;
@@ -190,7 +190,7 @@ export interface UnknownVariable {
   nearest: string | undefined;
 }
 
-/** What no other program's variables begin with. */
+/** Prefixes that no other program's variables have. */
 const ownBeginnings = [
   ...["VENDOR_", "OAUTH_", "EXPORT_", "RETENTION_", "CALLER_", "JOURNAL_", "BODIES_", "PAYLOAD_"],
   ...["STREAMS_", "BACKGROUND_CALL", "STARTING_", "CONNECTIONS_", "LEASE_", "DEMETER_"],
@@ -198,7 +198,7 @@ const ownBeginnings = [
 
 const masked = "****";
 
-/** Of one vendor. */
+/** Limit on the keys of one vendor. */
 const maxKeys = 100;
 
 function invalid(name: string, shown: string, expected: string): ConfigError {

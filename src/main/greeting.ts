@@ -15,8 +15,8 @@ export interface GreetingLinks {
 }
 
 /**
- * The lines that a start prints: each time the addresses, the vendors that have a key and how to
- * make a key for callers; on the first start that key and a first call.
+ * Returns the lines that a start prints: the addresses, the vendors that have a key and how to
+ * create a key for callers; on the first start also the first key and an example call with it.
  */
 export function greeting(
   deps: ModelDeps & { config: Config; version: string },
@@ -69,7 +69,10 @@ function addressLines({ config, registry }: ModelDeps & { config: Config }, base
   ];
 }
 
-/** A variable of another program's name gives money away: it is named. */
+/**
+ * Returns a vendor's name, with the key's variable if other programs read it too: it may have been
+ * set for them, and callers would spend the operator's money unnoticed.
+ */
 function keyedVendor(config: Config, shown: (label: string) => string, label: string): string {
   const variable = config.vendors[label]?.keyVariable;
   const isUsual = variable !== undefined && usualKeyVariables[label]?.includes(variable) === true;
@@ -103,7 +106,7 @@ function firstCall(deps: ModelDeps & { config: Config }, base: string, key: stri
   ];
 }
 
-/** `openai/gpt-5-mini` for `vendor-b/gpt-5-mini`. */
+/** Returns a model under its vendor's usual name: `openai/gpt-5-mini` for `vendor-b/gpt-5-mini`. */
 export function asPeopleKnowIt({ registry }: Pick<ModelDeps, "registry">, model: string): string {
   const label = model.split("/", 1)[0]!;
   const alias = registry.find(label)?.aliases[0];
@@ -115,9 +118,9 @@ interface ModelDeps {
   prices: Prices;
   clock: Pick<Clock, "now">;
 }
-/** A priced model of the first vendor with a key: `vendor-b/gpt-5-mini`. */
+/** Returns a priced model of the first vendor with a key, such as `vendor-b/gpt-5-mini`. */
 export function firstModel({ registry, prices, clock }: ModelDeps): string | undefined {
-  // vendor-b first: it is the one that the next line names.
+  // vendor-b first: the greeting without any key names it too.
   const vendors = [...registry.all].sort((a, b) =>
     Number(b.label === firstVendor) - Number(a.label === firstVendor)
   );
@@ -129,7 +132,7 @@ export function firstModel({ registry, prices, clock }: ModelDeps): string | und
   return undefined;
 }
 
-/** A chat model of one vendor, as its own paths name it. */
+/** Returns a chat model of one vendor, by the name that the vendor uses. */
 export function firstModelOf(
   { label }: { readonly label: string },
   { prices, clock }: Omit<ModelDeps, "registry">,

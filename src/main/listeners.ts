@@ -28,7 +28,7 @@ import { type Config, ConfigError, isLoopback } from "./config.ts";
 /** The listeners of a server. */
 export interface Listeners {
   address: string;
-  /** Starts to answer requests; earlier ones have waited. */
+  /** Starts to answer requests, those that are already waiting included. */
   open(
     handle: Handle,
     hearers: ConnectionListeners & {
@@ -44,12 +44,13 @@ export interface Listeners {
 /** Ports by the names of their settings. */
 export type Ports = Readonly<Record<string, number>>;
 
-/** How long a port may still be held by workers whose parent was killed. */
+/** How long workers whose parent was killed may still hold a port. */
 const leavingMs = 1_000;
 
 /**
- * The ports that workers can share, free ones in place of 0. Nobody else holds them: workers would
- * share them with any program of this user that does the same. Throws as `openListeners` does.
+ * Finds the ports for workers to share; for 0 it chooses a free one. It opens each without sharing,
+ * to be sure that the port is free: workers would unknowingly share it with another program of this
+ * user that allows sharing. Throws as `openListeners` does.
  */
 export async function findSharedPorts(config: Config): Promise<Ports> {
   const { port, tls } = config;
@@ -76,7 +77,7 @@ async function findPort(config: Config, variable: string, wanted: number): Promi
   }
 }
 
-/** Opens the port, and with TLS the plain HTTP port too; `sharers` processes do so. */
+/** Opens `PORT`, and `HTTP_PORT` if set with TLS. `sharers` processes open the same ports. */
 export async function openListeners(
   config: Config,
   onAlive: () => void,

@@ -5,8 +5,8 @@ import type { LogFormat } from "./config.ts";
 const greetingEvent = "start.greeting";
 
 /**
- * The names of log events, by their message. People write rules for both, so neither changes any
- * more; a new line of the log gets its name here.
+ * The names of log events, by their messages. Operators write rules for both, so neither may change
+ * any more. Each new log line gets a name here.
  */
 export const logEvents: Readonly<Record<string, string>> = {
   "request": "request",
@@ -102,7 +102,7 @@ export const logEvents: Readonly<Record<string, string>> = {
   "a worker's directory can't be taken over": "workers.directory_left",
 };
 
-/** The event of a message; of one without a name its first words. */
+/** Returns the event of a message: its name, else its first words in snake case. */
 function eventOf(message: string): string {
   return Object.hasOwn(logEvents, message) ? logEvents[message]! : unnamed(message);
 }
@@ -111,7 +111,10 @@ function unnamed(message: string): string {
   return message.slice(0, 60).toLowerCase().split(/[^a-z0-9]+/).filter(Boolean).join("_");
 }
 
-/** The log of a process in the operator's format; lines of a worker among others end with its number. */
+/**
+ * Creates the log of a process in the operator's format. With several workers, each line has the
+ * number of its worker.
+ */
 export function createProgramLog(
   write: LogLines["write"],
   now: () => Date,
@@ -122,8 +125,8 @@ export function createProgramLog(
 }
 
 /**
- * Prints what a start has to say: as it is, or in a log of JSON a line for each of its own that is
- * not empty.
+ * Returns a function that prints the lines of a start: as they are, or in a JSON log as one record
+ * for each line that is not empty.
  */
 export function createPrint(
   print: (line: string) => void,

@@ -16,7 +16,7 @@ import {
 import { onlySeat, type WorkerSeat } from "../workers/parent_link.ts";
 import type { Config } from "./config.ts";
 
-/** What a server stands on. */
+/** The databases, files and ids that a server is built on. */
 export interface OpenedStores {
   database: Database;
   analytics: OpenedAnalytics;
@@ -28,7 +28,7 @@ export interface OpenedStores {
   processId: string;
   /** Where this process keeps journal, tombstones and its id: `DATA_DIR`, or below it. */
   processDir: string;
-  /** The same of workers that are no more: this process takes over what they have left. */
+  /** The directories of former workers, whose journals and leases this process takes over. */
   leftDirs: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export async function openStores(
   };
 }
 
-/** What `open` gives. Throws an Error of one line that names `variable` if it takes no writes. */
+/** Opens a database. Throws a one-line Error that names `variable` if the database is read-only. */
 async function writable<T extends Pick<Database, "ping">>(
   variable: string,
   open: () => Promise<T>,
@@ -108,8 +108,8 @@ export interface OpenedAnalytics {
 }
 
 /**
- * Opens and migrates the database of interactions, if it is not `database`; `stack` closes it. Another
- * kind of store would be chosen here: nothing else has that database.
+ * Opens and migrates the database of interactions, unless it is `database`; `stack` closes it. A
+ * different kind of store would be chosen here, since nothing else accesses that database.
  */
 export async function openAnalyticsStore(
   config: Config,

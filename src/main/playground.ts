@@ -7,7 +7,7 @@ import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
 
-/** Calls from the dashboard's playground, and the models for them. */
+/** Creates the playground's dependencies: how it makes calls, and the models to choose from. */
 export function createPlaygroundDeps(
   { clock, newId, rateLimiter, dialects, calls, vendors, routing, keys }: Services,
 ): PlaygroundDeps {

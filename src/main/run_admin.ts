@@ -69,8 +69,8 @@ export async function runAdmin(argv: readonly string[]): Promise<never> {
 }
 
 /**
- * Prints what the command says, as one JSON value with `--json`, and gives its exit code: 0 done,
- * 1 failed, 2 wrong usage.
+ * Runs a command and prints its result, as one JSON value with `--json`. Returns the exit code: 0
+ * done, 1 failed, 2 wrong usage.
  */
 export async function adminCommand(
   argv: readonly string[],
@@ -79,7 +79,7 @@ export async function adminCommand(
 ): Promise<number> {
   const asJson = argv.includes("--json");
   try {
-    // Help reads no settings: they may be what is wrong.
+    // Help reads no settings, so that it works even if they are invalid.
     const help = helpResult(argv, at.program);
     const result = help !== undefined
       ? help
@@ -139,8 +139,9 @@ async function openExportDeps(config: Config, stack: AsyncDisposableStack): Prom
 const nothingToFlush: FlushRecords = () => Promise.resolve();
 
 /**
- * A command makes no database: one in a wrong folder would look like the real one, and empty. It
- * opens none of another user, who couldn't read the files that it writes: root can always write.
+ * Claims the data directory. Throws if it has no database: a new one in the wrong folder would look
+ * like the real one, but empty. Throws if it belongs to another user: root could write there, but
+ * that user couldn't read the new files.
  */
 async function claimHere({ dataDir }: Config, stack: AsyncDisposableStack): Promise<void> {
   if (!await hasDatabase(dataDir)) throw new Error(await nothingIn(dataDir));
@@ -238,7 +239,7 @@ function createAdminDeps(
       repricing: createRepricing(database, await openRows()),
     }),
     flushRecords: nothingToFlush,
-    // A server stores the prices that it has learned; a command has learned none.
+    // A server archives the prices that it has learned; a command has learned none.
     archivePrices: () => Promise.resolve(),
     clock,
     journalStatus: () => journalStatus(config),
@@ -250,7 +251,7 @@ function createAdminDeps(
   });
 }
 
-/** A command keeps events, and a server sends them. */
+/** Opens the webhooks for a command, which only stores events: a server sends them. */
 function openWebhooks(
   { fetchAllowHosts: allowHosts }: Config,
   deps: Pick<Parameters<typeof createWebhooks>[0], "database" | "masterKey" | "clock" | "log">,
@@ -263,7 +264,7 @@ function openWebhooks(
 }
 
 function print(result: CommandResult, asJson: boolean, at: AdminConsole): void {
-  // Standard output holds an export, and nothing else.
+  // Standard output holds an export: nothing may be added to it.
   if (result.json === undefined) return;
   if (asJson) at.print(JSON.stringify(result.json));
   else if (result.exitCode === 0) result.lines.forEach((line) => at.print(line));

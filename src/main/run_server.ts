@@ -9,24 +9,24 @@ import { systemClock } from "../base/clock.ts";
 import { argumentsRefusal } from "./usage.ts";
 
 /**
- * A signal this soon after the first is the same one: systemd and terminals tell every process of a
- * group, and `deno task` and npm's launcher pass on what they are told.
+ * A signal that follows the first within this time is taken for the same one: systemd and terminals
+ * signal every process of a group, and `deno task` and npm's launcher forward signals as well.
  */
 const passedOnMs = 2_000;
 
-/** What runs until it is told to stop. */
+/** A running service: a server, or the parent of workers. */
 interface Running {
   stop(): Promise<void>;
   /** Reads `MODELS_FILE` again. */
   reload(): void | Promise<void>;
-  /** Ends at once what would outlive this process. */
+  /** Kills the processes that would outlive this one. */
   abort?(): void;
 }
 
 /**
- * Runs the service as a process, with `WORKERS` as the parent of those that serve: starts it, and
- * stops it gracefully on SIGTERM or SIGINT; SIGHUP has it read `MODELS_FILE` again where there is
- * one. A failed start prints one line on standard error and exits with 1.
+ * Runs the service in this process, or with `WORKERS` the parent of the processes that serve. Stops
+ * it gracefully on SIGTERM or SIGINT, and reloads `MODELS_FILE`, if set, on SIGHUP. A failed start
+ * prints one line on standard error and exits with 1.
  */
 export async function runServer(
   readConfig: () => Config,
@@ -38,7 +38,7 @@ export async function runServer(
   const stop = () => {
     if (isStopping) return;
     isStopping = true;
-    // A start that isn't over is left where it is.
+    // A start that isn't complete is abandoned.
     if (running === undefined) Deno.exit(1);
     running.stop().then(() => Deno.exit(0), (thrown) => {
       console.error(`error: the stop was not clean: ${messageOf(firstError(thrown))}`);
@@ -68,7 +68,7 @@ export async function runServer(
   const stopBySignal = () => {
     const nowMs = systemClock.monotonicMs();
     firstMs ??= nowMs;
-    // The second signal stops at once. A worker may be told by its parent too.
+    // The second signal ends the process at once. A stop that a worker's parent asks for isn't one.
     if (nowMs - firstMs >= passedOnMs) {
       running.abort?.();
       Deno.exit(1);
@@ -77,13 +77,13 @@ export async function runServer(
   };
   Deno.addSignalListener("SIGTERM", stopBySignal);
   Deno.addSignalListener("SIGINT", stopBySignal);
-  // Without the file it keeps its usual meaning: the terminal is gone.
+  // Without the file SIGHUP keeps its usual meaning: the terminal is gone.
   if (config.modelsFile !== undefined) {
     Deno.addSignalListener("SIGHUP", () => void running.reload());
   }
 }
 
-/** The worker that this process is, if a parent has started it. */
+/** Opens the channel to the parent if this process is a worker; otherwise returns undefined. */
 function workerOf(
   { worker, workers }: Config,
   orders: Parameters<typeof openParentLink>[0],
@@ -93,7 +93,7 @@ function workerOf(
   return { seat: { index, count: workers }, parent: openParentLink(orders, process), greets };
 }
 
-/** Ends the process where a start is given arguments that it doesn't take. */
+/** Ends the process with exit code 2 if a start has arguments that it doesn't take. */
 export function refuseArguments(...start: Parameters<typeof argumentsRefusal>): void {
   const refusal = argumentsRefusal(...start);
   if (refusal === undefined) return;
@@ -101,15 +101,15 @@ export function refuseArguments(...start: Parameters<typeof argumentsRefusal>): 
   Deno.exit(2);
 }
 
-/** The line that a failed start ends with. */
+/** Returns the line that a failed start prints. */
 export function failedStart(thrown: unknown): string {
   const first = firstError(thrown);
-  // The operator reads it, whom the words for callers tell too little.
+  // The operator needs the internal note: the message is worded for callers.
   const note = first instanceof Fault && first.note ? ` (${first.note})` : "";
   return `error: ${`${messageOf(first)}${note}`.split("\n")[0]}`;
 }
 
-/** The original error, if cleanup has failed after it. */
+/** Returns the original error, even if cleanup has failed after it. */
 function firstError(thrown: unknown): unknown {
   let first = thrown;
   while (first instanceof SuppressedError) first = first.suppressed;

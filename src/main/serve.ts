@@ -33,13 +33,13 @@ import { version } from "./version.ts";
 export interface Server {
   /** The listener's own address. */
   readonly address: string;
-  /** Reads again what may change while it runs: `MODELS_FILE`. */
+  /** Reloads what may change while the server runs: `MODELS_FILE`. */
   reload(): Promise<void>;
   /** Finishes requests in flight, drains records and closes; resolves when done. */
   stop(): Promise<void>;
 }
 
-/** The first start of a store, which already answers calls. */
+/** The first start on a new database; the service already answers calls. */
 export interface FirstStart {
   services: Services;
   key: Secret;
@@ -47,39 +47,42 @@ export interface FirstStart {
   address: string;
 }
 
-/** Is waited for before the start's lines are printed. */
+/** Called on the first start, and awaited before the greeting is printed. */
 export type OnFirstStart = (start: FirstStart) => Promise<void>;
 
-/** A worker among others, which a parent has started. */
+/** One of several workers that a parent has started. */
 export interface Worker {
   seat: WorkerSeat;
   parent: ParentLink;
-  /** Prints what a new user needs. */
+  /** Whether it prints the greeting for new users. */
   greets: boolean;
 }
 
 /** How long a stop waits for calls in flight. */
 const drainMs = 30_000;
-/** Background calls can be resumed elsewhere; a stopped container has ten seconds in all. */
+/**
+ * How long a stop waits for background calls. Another process can resume them, and a container has
+ * ten seconds in all to stop.
+ */
 const backgroundDrainMs = 7_000;
 
 export interface ServerOptions {
   /** Where log lines go; standard output by default. */
   lines?: LogLines;
-  /** Set in each process of a service that runs as several. */
+  /** Set if this process is one of several workers. */
   worker?: Worker | undefined;
   onFirstStart?: OnFirstStart | undefined;
   /** By default the server starts a thread of its own. */
   writerThreads?: WriterThreads;
-  /** By default each server finds it by itself, as `connectionsByDescriptors` does. */
+  /** Finds the limit on connections; by default `connectionsByDescriptors`, in each server. */
   mostByDescriptors?: typeof connectionsByDescriptors;
 }
 
 /**
  * Starts the service: claims the data directory, opens the port, opens and migrates the databases,
- * creates the first account, and prints what a new user needs. A `worker` has its parent claim the
- * directory and hear that it is ready. Throws an Error of one line that says how to fix a failed
- * start.
+ * creates the first account, and prints what a new user needs. For a `worker` the parent has
+ * claimed the directory, and is notified when the worker is ready. Throws a one-line Error that
+ * says how to fix a failed start.
  */
 export async function startServer(
   wholeConfig: Config,
@@ -101,8 +104,8 @@ export async function startServer(
     ports.defer(() => opened.abort());
     return opened;
   };
-  // The port is opened first: the key that a failing start has printed would be lost. Beside other
-  // workers it is opened last: what it is dealt meanwhile, they could answer.
+  // Opened first: a start that fails after printing the first key would lose it. A worker that
+  // joins others opens it last, so that early connections don't wait while those could answer.
   const openedFirst = worker?.greets === false ? undefined : await openPorts();
   if (openedFirst) await directory?.describe({ address: openedFirst.address });
   // Serves the operator and the supervisor's watchdog until the services have stopped.
@@ -154,7 +157,7 @@ export async function startServer(
 
 const alone = { seat: onlySeat, siblings: noSiblings };
 
-/** What a new user needs; `greets` false: only what belongs to the first key. */
+/** Returns the greeting's lines; if `greets` is false, without the link that makes an owner. */
 async function greetingOf(
   { config, vendors: { registry, prices }, clock }: Services,
   address: string,
@@ -167,25 +170,25 @@ async function greetingOf(
   const isLocal = isLoopback(config.host) && config.baseUrl === undefined;
   return greeting({ config, version, registry, prices, clock }, address, firstKey, {
     claim: greets ? await claimLink(dashboard) : undefined,
-    // A terminal's owner opens it; elsewhere whoever reads the log would.
+    // On loopback only the terminal's owner sees the link; elsewhere whoever reads the log does.
     signIn: firstKey && isLocal ? await firstSignInLink(dashboard) : undefined,
   });
 }
 
-/** After the vendors are read, whose rows may name variables of their own. */
+/** Call it after the vendors are read, since their rows may name variables of their own. */
 function warnOfUnknownVariables({ unknownVariables }: Config, { warn }: Pick<Log, "warn">): void {
   for (const { name, nearest } of unknownVariables()) {
     warn("an environment variable means nothing here", { name, did_you_mean: nearest });
   }
 }
 
-/** How `openSupervisor` reaches systemd. */
+/** Returns the options by which `openSupervisor` reaches systemd. */
 export function supervisorOf(config: Config, { warn }: Pick<Log, "warn">) {
   const { notifySocket: socket, dataDir } = config;
   return { socket, from: `${dataDir}/notify.sock`, clock: systemClock, warn };
 }
 
-/** A worker's supervisor is its parent, which speaks to systemd for all. */
+/** A worker's supervisor is its parent, which notifies systemd for all workers. */
 function superviseByParent(parent: ParentLink, address: string): Supervisor {
   return {
     ready: () => parent.tell({ kind: "ready", address }),

@@ -13,9 +13,9 @@ import { residentMeasure } from "./service_metrics.ts";
 import { openSupervisor } from "./supervisor.ts";
 
 /**
- * Starts `WORKERS` processes that answer on one port, as their parent: it owns the data directory,
- * starts again who ends, adds up metrics, passes questions on between workers and speaks to systemd.
- * Throws an Error of one line when a worker can't be started; the worker has said why.
+ * Starts `WORKERS` processes that answer on one port. This process, their parent, owns the data
+ * directory, restarts workers that end, adds up their metrics, forwards questions between them and
+ * notifies systemd. Throws a one-line Error if a worker can't be started, which has printed why.
  */
 export async function startWorkers(
   config: Config,

@@ -10,7 +10,7 @@ import type { Journal } from "../records/journal/journal.ts";
 import type { RecordServices } from "../records/wire.ts";
 import { type JournalStatus, readAside } from "../records/journal/status.ts";
 
-/** The service's metrics, including those that are read from its subjects on request. */
+/** Creates the service's metrics, including those that are read from its subjects on request. */
 export function createServiceMetrics(
   { admission, records, exports, journal, clock, lines, gauges, families }: {
     admission: Admission;
@@ -21,7 +21,7 @@ export function createServiceMetrics(
     lines: Pick<LogLines, "dropped">;
     /** Metrics that subjects define themselves. */
     gauges: readonly Measures[];
-    /** Metrics that count for themselves. */
+    /** Metrics that hold their own values. */
     families: readonly MetricFamily[];
   },
 ): Metrics {
@@ -74,7 +74,7 @@ export function createServiceMetrics(
   }, families);
 }
 
-/** Memory of this process; of a program with workers, of them and their parent together. */
+/** Resident memory: of this process, or with workers of all of them and their parent together. */
 export const residentMeasure: Readonly<Record<string, ReadMeasure>> = {
   gateway_resident_bytes: {
     help: "Resident memory of the process",

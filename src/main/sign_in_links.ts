@@ -2,7 +2,7 @@ import type { AdminDeps } from "../admin/commands.ts";
 import { signInLink } from "../dashboard/local_sign_in.tsx";
 import { type Config, isLoopback } from "./config.ts";
 
-/** How sign-in links are made, or why not; `address` is where the dashboard is reached. */
+/** Returns how sign-in links are made, or why they can't be; the dashboard is at `address`. */
 export function signInLinksOf(
   { localSignIn, oauth, baseUrl, host }: Config,
   address: string,

@@ -12,7 +12,7 @@ export interface Supervisor {
   close: () => void;
 }
 
-/** Less than half of `WatchdogSec` in the unit. */
+/** Less than half of `WatchdogSec` in the systemd unit. */
 const everyMs = 5_000;
 
 /**
@@ -57,7 +57,7 @@ export function openSupervisor({ socket, from, clock, warn }: {
   };
 }
 
-/** Calls `beat` when `alive` is called, at most every `everyMs`; during a stop by itself. */
+/** Calls `beat` when `alive` is called, at most every `everyMs`; during a stop on a timer. */
 export function createHeartbeat(
   everyMs: number,
   clock: Pick<Clock, "monotonicMs">,

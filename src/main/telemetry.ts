@@ -14,15 +14,15 @@ import type { Upstream } from "../vendors/upstream.ts";
 import type { Config } from "./config.ts";
 import type { Vendors } from "./vendors.ts";
 
-/** What hears of every settled call. */
+/** Metrics and traces of settled calls. */
 export interface Telemetry extends Required<Pick<CallDeps, "observe" | "traceIdOf">> {
   tracing: Tracing;
-  /** Undefined where metrics are read from `/metrics` alone. */
+  /** Undefined if metrics are only read from `/metrics`. */
   metricExport: MetricExport | undefined;
   callFamilies: readonly MetricFamily[];
 }
 
-/** Metrics of calls; they and traces are exported where `OTEL_…` says where to send them. */
+/** Creates metrics and traces of calls, exported if `OTEL_…` variables say where to. */
 export function createTelemetry(
   { telemetry: { traces, metrics, ...settings } }: Config,
   { vendors, dialects, clock, log, version, processId, isErased }: {
@@ -31,7 +31,7 @@ export function createTelemetry(
     clock: Clock;
     log: Log;
     version: string;
-    /** Names this process among those that send to the same collector. */
+    /** Distinguishes this process from others that send to the same collector. */
     processId: string;
     /** Whether a call was erased before its span was sent. */
     isErased: (call: SelectableCall) => boolean;
@@ -75,7 +75,7 @@ export async function closeTelemetry(
   await Promise.all([tracing.close(), last]);
 }
 
-/** A collector's answer says nothing that is needed; a longer one is cut off. */
+/** Limit on a collector's answer, of which only the status is used. */
 const maxAnswerBytes = 64 * 1024;
 
 function createPost(upstream: Upstream): PostToCollector {

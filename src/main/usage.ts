@@ -1,6 +1,6 @@
 import { readProgram } from "./config.ts";
 
-/** Help on the words that may stand behind the program's name. */
+/** Help on the program's commands. */
 export const usageLines: readonly string[] = [
   "  start           Serves. Settings are environment variables: docs/configuration.md lists them.",
   "  demo [--empty]  Serves simulated vendors and sixty days of sample calls; --empty: no calls.",
@@ -9,8 +9,8 @@ export const usageLines: readonly string[] = [
 ];
 
 /**
- * Why a start with the process's arguments is refused; undefined where it isn't. If they were
- * ignored, `--port 9000` would serve on the usual port. `word` may stand before them.
+ * Returns why a start with the process's arguments is refused; undefined if it isn't. Were unknown
+ * arguments ignored, `--port 9000` would serve on the default port. `word` may precede them.
  */
 export function argumentsRefusal(
   word: "start" | "demo",

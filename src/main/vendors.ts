@@ -13,10 +13,10 @@ import { createUpstream } from "../vendors/upstream.ts";
 import { parseVendorsFile } from "../vendors/vendors_file.ts";
 import { type Config, ConfigError } from "./config.ts";
 
-/** Cap of the client; the relay has its own cap of whole answers. */
+/** Limit of the client; the relay has its own limit on whole answers. */
 const maxAnswerBytes = 512 * 1024 * 1024;
 
-/** Throws `ConfigError`. */
+/** Builds the vendors, their prices and the client that calls them. Throws `ConfigError`. */
 export function createVendors(config: Config, clock: Clock) {
   const registry = createConfiguredRegistry(config);
   const prices = createConfiguredPrices(config, registry);
@@ -79,7 +79,7 @@ export function createConfiguredPrices(config: Config, registry: Registry): Pric
   });
 }
 
-/** What is wrong with a file's contents is wrong with its variable. */
+/** Reports invalid contents of a file as an invalid value of the variable that names the file. */
 function fromFile<T>(variable: string, path: string | undefined, make: () => T): T {
   try {
     return make();

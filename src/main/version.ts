@@ -1,4 +1,4 @@
 import manifest from "../../deno.json" with { type: "json" };
 
-/** Semantic version of the service; apart, so that `--version` loads nothing else. */
+/** Semantic version of the service; in its own file, so that `--version` loads nothing else. */
 export const version: string = manifest.version;

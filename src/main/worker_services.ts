@@ -13,15 +13,15 @@ import type { Siblings, WorkerSeat } from "../workers/parent_link.ts";
 import type { Config } from "./config.ts";
 import { journalStatusOf } from "./service_metrics.ts";
 
-/** What a process is among the workers of its program. */
+/** The role of a process among the workers of its program. */
 export interface WorkerRole {
   seat: WorkerSeat;
   siblings: Siblings;
 }
 
 /**
- * The configuration of one of `count` workers: what bounds connections, memory and disk of the
- * machine is divided, so that all workers together keep to it.
+ * Returns the configuration of one of `count` workers: the limits on connections, memory and disk
+ * are divided, so that all workers together keep to them.
  */
 export function shareOf(config: Config, { count }: WorkerSeat): Config {
   if (count === 1) return config;
@@ -36,7 +36,7 @@ export function shareOf(config: Config, { count }: WorkerSeat): Config {
   };
 }
 
-/** What this process is to the other workers, and they to it. */
+/** Creates the services by which this process answers the other workers and asks them. */
 export function createWorkerServices(
   deps: Parameters<typeof journalStatusOf>[0] & {
     recorder: Pick<Recorder, "drain">;
@@ -63,13 +63,14 @@ export function createWorkerServices(
   };
 }
 
-/** How long the start waits for a worker that is no more to let its directory go. */
+/** How long the start waits for a former worker to release its directory. */
 const waitMs = 40_000;
 
 /**
- * Takes over what workers have left that aren't started any more, since `WORKERS` is lower than it
- * was: their calls are stored, their leases returned, what could not be stored is kept with ours.
- * A directory that can't be taken over is logged, and stays for the next start.
+ * Takes over the directories of former workers, which are no longer started since `WORKERS` was
+ * lowered: their calls are stored, their leases returned, and what could not be stored is moved to
+ * this process's directory. A directory that can't be taken over is logged, and stays for the next
+ * start.
  */
 export async function takeOverWorkers(directories: readonly string[], deps: {
   processDir: string;

@@ -1,17 +1,17 @@
-/** What a developer asked for; both lists empty means everything. */
+/** What a run covers, as read from its arguments. */
 export interface Selection {
   /** Test files, relative to the repository. */
   readonly files: readonly string[];
   /** Value for `deno test --filter`, or null. */
   readonly filter: string | null;
-  /** Whether to say what each file takes of the processor, one after the other. */
+  /** Whether to run the files one by one and print each one's processor time. */
   readonly times: boolean;
 }
 
 /**
  * Reads `deno task test [--times] [path|words]…`. A path (file or folder) selects its test files,
- * anything else the tests whose name contains it; several words mean any of them.
- * Throws an Error with one line when an argument can't be meant.
+ * anything else the tests whose name contains it (with several words, any of them).
+ * Throws an Error with a message of one line for an unknown option, or a path without test files.
  */
 export function readArguments(
   args: readonly string[],

@@ -1,13 +1,13 @@
 /**
- * Runs in the tests' own process: several test files in one isolate, since to load the product for
- * each file costs half a second of a processor. Each file keeps its own hooks: what it starts before
- * its first test is stopped after its last one, as if it ran alone.
+ * Runs several test files in one isolate, inside the tests' own process, since loading the product
+ * takes half a second of processor time per isolate. Each file keeps its own hooks: what it starts
+ * before its first test is stopped after its last one, as if it ran alone.
  */
 type Context = Deno.TestContext;
 type Run = (context: Context) => void | Promise<void>;
 type Hook = () => unknown;
 
-/** What a file's name is parted from its test's by, in the name of a test of a batch. */
+/** Separates the file's name from the test's name, in the names of a batch's tests. */
 export const fileMark = " › ";
 
 /** What a test file has registered. */
@@ -20,8 +20,8 @@ interface Collected {
 }
 
 /**
- * Loads a test file and registers its tests under its name. One that can't be loaded, or registers
- * none, fails as a test of its own, so that the others of its batch run.
+ * Loads a test file and registers its tests with the file's name before theirs. If it can't be
+ * loaded, or registers no test, one failing test is registered, so that the rest of the batch runs.
  */
 export async function batched(file: string, load: () => Promise<unknown>): Promise<void> {
   const collected: Collected = { tests: [], before: [], after: [], beforeEach: [], afterEach: [] };
@@ -54,7 +54,7 @@ function collector({ tests, before, after, beforeEach, afterEach }: Collected): 
   }) as unknown as typeof Deno.test;
 }
 
-/** A test in any of the forms of `Deno.test`: name, options and function, in this order. */
+/** Reads a test from the arguments of `Deno.test`: name, options and function, each optional. */
 function definitionOf(args: readonly unknown[]): Deno.TestDefinition {
   const run = args.find((arg) => typeof arg === "function") as Run | undefined;
   const options = args.find((arg) => typeof arg === "object") as Partial<Deno.TestDefinition>;

@@ -1,22 +1,22 @@
 import { longest } from "./files.ts";
 import { fileMark } from "./batch.ts";
 
-/** What is tried there loads parts of the product, and much the same ones. */
+/** Folders whose tests load much the same parts of the product. */
 const batchedFolders = /^(src|openapi|demo|packaging|bench|tests\/\w+)\//;
 /**
- * One of its servers replaces the runtime's own `Response`, which others must have; those on
- * pages start Chromium in a hook of a module that they share, which only the first of a batch would
- * have, and a second Chromium in one isolate doesn't start; packages load nothing that another file
- * would load too.
+ * Files that run alone. A server in the overload test replaces the runtime's own `Response`, which
+ * other tests need. Browser tests start Chromium in a hook of a shared module, which would run for
+ * the first file of a batch only, and a second Chromium doesn't start in one isolate. Tests of
+ * packages share nothing with other files that would be loaded only once.
  */
 const besideNobody = /^tests\/(http\/overload_test\.ts$|(browser|packaging|sdk)\/)/;
-/** More leave less to load, and a batch running alone at the end. */
+/** With larger batches less is loaded, but the last batch would run on alone at the end. */
 const filesOfBatch = 32;
 const longFilesOfBatch = 3;
 
 /**
- * Test files that run one after the other in one isolate, of any folders. Those that take long are
- * fewer, and of one folder.
+ * Groups test files into batches; a batch runs one file after the other in one isolate. Files may
+ * be of any folders; batches of long files are smaller, and each has files of one folder.
  */
 export function batchesOf(files: readonly string[]): (readonly string[])[] {
   const isLong = new Set(longest);
@@ -41,7 +41,7 @@ export function batchesOf(files: readonly string[]): (readonly string[])[] {
   return batches;
 }
 
-/** Writes a batch's module into `folder` and gives its path; a file alone is itself. */
+/** Writes a module that runs the batch and returns its path; a single file needs none. */
 export async function writeBatch(
   batch: readonly string[],
   { root, folder, number }: { root: string; folder: string; number: number },
@@ -58,7 +58,7 @@ export async function writeBatch(
   return path;
 }
 
-/** The file and the name of a test that a batch has run; undefined for one of a file alone. */
+/** Returns a test's file and name if it ran in a batch; undefined if its file ran alone. */
 export function ofBatch(name: string): { file: string; name: string } | undefined {
   const at = name.indexOf(fileMark);
   const file = name.slice(0, Math.max(0, at));

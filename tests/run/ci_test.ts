@@ -1,4 +1,4 @@
-/** `.ci/run` with a stand-in for `npx`: whatever the command does, the last line is the totals. */
+/** Runs `.ci/run` with a fake `npx`: whatever the command does, the last line has the totals. */
 import assert from "@std/assert";
 import { Processes } from "./processes.ts";
 

@@ -1,17 +1,17 @@
 /**
- * Seconds of the processor, by what Linux counts: a run shares its machine, so that its seconds by
- * the clock say little. All are 0 where there is no `/proc`.
+ * Processor time in seconds, as Linux counts it: a run shares its machine, so its seconds by the
+ * clock say little. All values are 0 where there is no `/proc`.
  */
 
-/** The kernel counts in hundredths, on every machine that Deno runs on. */
+/** The kernel counts in hundredths of a second on every machine that Deno supports. */
 const ticksPerSecond = 100;
 
-/** What this process's children have taken that have ended and were waited for, and theirs. */
+/** Returns the processor time of ended children that were waited for, and of their own children. */
 export function cpuSecondsOfEnded(): number {
   return timesOf("self")?.ended ?? 0;
 }
 
-/** What all children of this process have taken, those that run as well, and theirs. */
+/** Returns the processor time of all children, ended or running, and of their own children. */
 export function cpuSecondsOfChildren(): number {
   const byParent = Map.groupBy(runningProcesses(), ({ parent }) => parent);
   const ofTree = (pid: number): number =>
@@ -43,10 +43,10 @@ function numbersIn(folder: string): number[] {
   }
 }
 
-/** Undefined for a process that is gone. */
+/** Reads a process's times; undefined if it has ended. */
 function timesOf(pid: number | "self"): Times | undefined {
   try {
-    // The program's name, in parentheses, may hold anything.
+    // The program's name, in parentheses, may contain anything.
     const fields = Deno.readTextFileSync(`/proc/${pid}/stat`).split(") ").at(-1)!.split(" ");
     const [parent = 0] = fields.slice(1, 2).map(Number);
     const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15).map(

@@ -1,12 +1,12 @@
-/** A PostgreSQL that all test files of a run share, and the environment that leads them to it. */
+/** A PostgreSQL server that all test files of a run share; `env` tells them its address. */
 export interface DatabaseServer {
   readonly env: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts it: one for each file takes as long as many of their tests. What is missing where there is
- * no PostgreSQL is told by the tests that need it.
+ * Starts the shared server: one per file would take as long as many of the tests. Without
+ * PostgreSQL it starts nothing; the tests that need it say what is missing.
  */
 export async function startDatabaseServer(root: string): Promise<DatabaseServer> {
   const none = { env: {}, stop: () => Promise.resolve() };
@@ -14,7 +14,7 @@ export async function startDatabaseServer(root: string): Promise<DatabaseServer>
   if (!postgres || !isThere(postgres)) return none;
   const server = await postgres.startPostgres({
     private: true,
-    // Its files may be in memory, and nobody recovers them.
+    // Keeps its files small: they may be in memory, and never have to survive a crash.
     settings: { max_wal_size: "128MB" },
   });
   return { env: { TEST_DATABASE_URL: server.url("postgres") }, stop: () => server.stop() };
@@ -22,7 +22,7 @@ export async function startDatabaseServer(root: string): Promise<DatabaseServer>
 
 type Programs = typeof import("../support/postgres.ts");
 
-/** Undefined in a tree whose tests need no database. */
+/** Loads the module that starts PostgreSQL; undefined in a tree whose tests need no database. */
 async function programs(root: string): Promise<Programs | undefined> {
   const path = `${root}/tests/support/postgres.ts`;
   const isFile = await Deno.stat(path).then(() => true, () => false);

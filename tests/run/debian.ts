@@ -1,17 +1,17 @@
 import type { Outcome } from "./outcome.ts";
 import type { Ended } from "./processes.ts";
 
-/** A Debian package that tests need, and how to see that it is there. */
+/** A Debian package that tests need, and how to tell that it is installed. */
 export interface DebianPackage {
   readonly name: string;
-  /** What can't be tested without it, for the line that says so. */
+  /** What can't be tested without it, for the message. */
   readonly neededFor: string;
   present(): boolean;
-  /** Whether another program takes its place where it can't be installed. */
+  /** Whether another program can take its place if it can't be installed. */
   replaced?(): boolean;
 }
 
-/** What installing touches outside the process; the tests of this file give their own. */
+/** What installing needs from the machine; this file's tests pass a fake. */
 export interface DebianMachine {
   readonly isRoot: boolean;
   readonly hasApt: boolean;
@@ -19,8 +19,8 @@ export interface DebianMachine {
 }
 
 /**
- * Installs what is missing when that is allowed, else says in one line what goes untested.
- * Null when nothing was missing.
+ * Installs missing packages if that is allowed. Returns an outcome with a line for each thing that
+ * stays untested; null if everything can be tested.
  */
 export async function ensurePackages(
   packages: readonly DebianPackage[],
@@ -36,14 +36,14 @@ export async function ensurePackages(
   }
   say(`Installing Debian packages: ${names.join(", ")}`);
   const update = await machine.aptGet(["update"]);
-  // A mirror that fails to refresh may still hold the package, so the installation decides.
+  // Even after a failed update the mirror may have the package, so only the install counts.
   const install = await machine.aptGet(["install", "--yes", "--no-install-recommends", ...names]);
   const left = missing.filter((each) => !each.present());
   const output = update.ok ? install.output : update.output + install.output;
   return skipped(left, "apt-get could not install it", output);
 }
 
-/** The packages that the present tree's tests need. */
+/** Returns the packages that the tests of this tree need. */
 export function neededPackages(root: string): DebianPackage[] {
   const packages: DebianPackage[] = [
     {
@@ -78,7 +78,7 @@ export function neededPackages(root: string): DebianPackage[] {
   return packages;
 }
 
-/** Apt on this machine. `policy-rc.d` keeps the packages from starting their services. */
+/** Returns apt on this machine. `policy-rc.d` keeps packages from starting their services. */
 export function debianMachine(
   run: (program: string, args: readonly string[]) => Promise<Ended>,
 ): DebianMachine {
@@ -101,7 +101,7 @@ async function withoutServices<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Null where nothing is skipped after all. */
+/** Returns the outcome for missing packages; null if other programs replace all of them. */
 function skipped(missing: readonly DebianPackage[], why: string, details: string): Outcome | null {
   const packages = missing.filter((each) => !each.replaced?.());
   if (packages.length === 0) return null;
@@ -119,7 +119,7 @@ function skipped(missing: readonly DebianPackage[], why: string, details: string
   };
 }
 
-/** Debian keeps the server's programs out of PATH. */
+/** Whether Debian's PostgreSQL is installed, whose server programs aren't in PATH. */
 function debianPostgres(): boolean {
   const versions = "/usr/lib/postgresql";
   if (!exists(versions)) return false;

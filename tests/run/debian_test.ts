@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { type DebianMachine, type DebianPackage, ensurePackages } from "./debian.ts";
 
-/** A machine on which installing works or not; it remembers what apt-get was asked. */
+/** A fake machine on which installing succeeds or fails; it records the calls of apt-get. */
 function machine(options: { isRoot?: boolean; hasApt?: boolean; installs?: boolean }) {
   const { isRoot = true, hasApt = true, installs = true } = options;
   const asked: string[] = [];

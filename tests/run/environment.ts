@@ -1,6 +1,6 @@
 /**
- * The environment that checks and tests run in. Only what the machine needs is passed on: a
- * developer's `DATABASE_URL` or vendor key must not reach a test, nor decide how it ends.
+ * Returns the environment for checks and tests. It has only the variables that the machine needs,
+ * since a developer's `DATABASE_URL` or vendor key must not reach a test or change its result.
  */
 export function testEnvironment(
   outer: Readonly<Record<string, string>>,
@@ -17,23 +17,23 @@ export function testEnvironment(
     TMPDIR: tempDir,
     NO_COLOR: "1",
     DENO_NO_UPDATE_CHECK: "1",
-    // A proxy of the machine is for downloads; tests talk to loopback.
+    // The machine's proxy is for downloads; tests talk to loopback.
     NO_PROXY: [noProxy, "127.0.0.1", "localhost", "::1"].filter(Boolean).join(","),
   };
 }
 
 /**
- * Most embedded databases of the gate live for a second, and optimising their WebAssembly takes
- * longer than what they do. Services that tests start as programs are told the same.
+ * Turns off the optimisation of WebAssembly: most embedded databases of the gate live for a second,
+ * and optimising them takes longer than their work. Services that tests start inherit the flag.
  */
 const shortLived = "--liftoff-only";
 
-/** Whether the run is nobody's: `CI` set to anything but a plain no. */
+/** Whether nobody watches the run: `CI` is set, and neither empty nor `0` nor `false`. */
 export function isCi(outer: Readonly<Record<string, string>>): boolean {
   return !["", "0", "false"].includes((outer.CI ?? "").toLowerCase());
 }
 
-/** How much the long forms of tests do; `deno task test:long` sets them all. */
+/** Variables that ask for the long forms of tests; `deno task test:long` sets them all. */
 const longForms: readonly RegExp[] = [
   /^(KILLS|CUTS|HISTORIES(_SEED)?|HOSTILE|MATRIX|PATTERNS|PICTURES|STARTS|STORE|THEMES|EXPORT_ROWS)$/,
   /^(NPX|SOCKETS|(TRACED|UNREAD)_CALLS)$/,
@@ -41,7 +41,7 @@ const longForms: readonly RegExp[] = [
   /^(FUZZ_(RUNS|SEED)|ANSWERS(_SEED)?|ANSWER_HISTORIES|JOURNAL_(HISTORIES|ROUNDS))$/,
 ];
 
-/** Whether tests may be silent for long, since one of them was asked for its long form. */
+/** Whether any test runs in its long form, in which it may print nothing for a long time. */
 export function isLongRound(env: Readonly<Record<string, string>>): boolean {
   return Object.keys(env).some((name) => longForms.some((pattern) => pattern.test(name)));
 }

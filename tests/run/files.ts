@@ -1,10 +1,10 @@
-/** Folders that hold nothing of ours to test. */
+/** Folders without tests of ours. */
 const foreign = new Set([".git", "node_modules", "data", "dist", "coverage"]);
 
 /**
- * Every test file of the repository, relative to its root, sorted. Those that replay real vendors'
- * answers are left out where no folder of such answers lies beside the checkout: the hand-made
- * ones of `tests/fixtures/answers` stand in.
+ * Returns every test file of the repository, relative to its root, sorted. Tests that replay real
+ * vendors' answers are left out if the folder with these isn't beside the checkout; tests of the
+ * hand-made answers in `tests/fixtures/answers` take their place.
  */
 export function testFiles(root: string): string[] {
   const hasRecorded = isFolder(`${root}/../shared/recorded`);
@@ -23,7 +23,7 @@ function isFolder(path: string): boolean {
 
 const needsRecorded = /(^|\/)recorded_(\w+_)?test\.ts$/;
 
-/** What `deno test` itself would take for a test file. */
+/** The names that `deno test` itself takes for test files. */
 const testName = /(^|[/_.])test\.(ts|tsx|mts|js|mjs|jsx)$/;
 
 function walk(root: string, folder: string): string[] {
@@ -41,18 +41,18 @@ export interface TestGroup {
   readonly name: string;
   /** Longest first, so that none of them runs alone at the end. */
   readonly files: readonly string[];
-  /** Whether its tests mostly wait for programs, databases and times. */
+  /** Whether its tests mostly wait for programs, databases and timers. */
   readonly waits: boolean;
   /** Whether a timer, socket, file or worker that a test leaves open fails it. */
   readonly sanitize: boolean;
 }
 
-/** Sorts test files by what they need. Groups without files are left out. */
+/** Groups test files by what they need. Groups without files are left out. */
 export function testGroups(files: readonly string[]): TestGroup[] {
   const of = (name: GroupName) => longestFirst(files.filter((file) => groupOf(file) === name));
   const groups: TestGroup[] = [
     { name: "unit", files: of("unit"), waits: false, sanitize: true },
-    // Servers and databases that several tests share outlive the test that opened them.
+    // Not sanitized: servers and databases that tests share outlive the test that opened them.
     { name: "interfaces", files: of("interfaces"), waits: false, sanitize: false },
     { name: "integration", files: of("integration"), waits: true, sanitize: false },
   ];
@@ -66,10 +66,10 @@ function groupOf(file: string): GroupName {
   return interfaceTest.test(file) ? "interfaces" : "integration";
 }
 
-/** Tests beside their subject, and those of the tree and of the gate itself. */
+/** Tests beside their source file, and tests of the tree and of the gate itself. */
 const unitTest = /^(?!tests\/)|^tests\/(architecture|run)(_test\.ts$|\/)/;
 
-/** What users read and call: contracts, wire formats, client libraries, documentation, packages. */
+/** Tests of what users read and call: contracts, wire formats, libraries, docs, packages. */
 const interfaceTest = /^tests\/(agents|contracts|dialects|docs|matrix|packaging|sdks?)\//;
 
 function longestFirst(files: readonly string[]): string[] {
@@ -79,8 +79,8 @@ function longestFirst(files: readonly string[]): string[] {
 }
 
 /**
- * The files that take longest, in this order, as the gate prints them ("slowest files"). Nothing
- * but the order of a run depends on it, so that it may be a little out of date.
+ * The files that take longest, in this order, as the gate prints them ("slowest files"). Only the
+ * order and the batches of a run depend on it, so it may be a little out of date.
  */
 export const longest: readonly string[] = [
   "tests/architecture_test.ts",

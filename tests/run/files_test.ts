@@ -29,7 +29,7 @@ Deno.test("long files run first, the others in their order, and each that is nam
   const [unit] = testGroups(["a_test.ts", "b_test.ts", "tests/architecture_test.ts"]);
   assert.deepEqual(unit?.files, ["tests/architecture_test.ts", "a_test.ts", "b_test.ts"]);
   const root = new URL("../../", import.meta.url);
-  // On the disk, since `testFiles` leaves some out where no recorded answers lie beside the checkout.
+  // Reads the disk, since `testFiles` leaves some out if recorded answers are missing.
   for (const file of longest) assert.ok(Deno.statSync(new URL(file, root)).isFile);
 });
 

@@ -6,7 +6,7 @@ import type { Outcome } from "./outcome.ts";
 import type { Ended, Processes } from "./processes.ts";
 import { slowestFiles } from "./slowest.ts";
 
-/** What the steps of the gate share. */
+/** What all steps of the gate share. */
 export interface Gate {
   readonly root: string;
   readonly processes: Processes;
@@ -19,7 +19,7 @@ export interface Gate {
 
 const minute = 60_000;
 
-/** Downloads what the lock file names. Fails when `deno.json` and the lock file disagree. */
+/** Downloads the locked dependencies. Fails if `deno.json` and the lock file disagree. */
 export async function dependencies(gate: Gate): Promise<Outcome> {
   const ended = await deno(gate, ["install", "--frozen"], 10 * minute);
   const drift = gate.inCi ? await lockDrift(gate) : "";
@@ -30,8 +30,8 @@ export async function dependencies(gate: Gate): Promise<Outcome> {
 }
 
 /**
- * Makes the bundle that tests start as the service's programs, where the tree has one, and gives what
- * they are told of it. Without it they start the source.
+ * Makes the bundle that tests start as the service, if the tree has one, and returns the
+ * environment that tells tests where it is. Without it they start the source.
  */
 export async function bundledProgram(
   gate: Gate,
@@ -49,8 +49,8 @@ export async function bundledProgram(
 }
 
 /**
- * Types, lint, format and, once there is a document, its drift; each is reported when it has ended.
- * The type check takes longer than the other three together, so these run beside it.
+ * Checks types, lint, format and, if the tree has one, the drift of the OpenAPI document; each is
+ * recorded when it ends. Types take longer than the others together, which run beside them.
  */
 export async function staticChecks(
   gate: Gate,
@@ -68,17 +68,17 @@ export async function staticChecks(
 }
 
 export interface TestOptions {
-  /** Has Deno look at the types of what it runs. */
+  /** Whether Deno checks the types of the files that it runs. */
   readonly check: boolean;
   readonly filter: string | null;
   /** How many files run at a time. */
   readonly jobs: number;
-  /** Whether files that load the same may share a process's memory (`batches.ts`). */
+  /** Whether files that load the same modules may share an isolate (`batches.ts`). */
   readonly batched?: boolean;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Runs one group of test files. `DENO_JOBS` of the run's environment overrules `jobs`. */
+/** Runs one group of test files. `DENO_JOBS` in the run's environment overrides `jobs`. */
 export async function tests(gate: Gate, group: TestGroup, options: TestOptions): Promise<Outcome> {
   const report = `${gate.tempDir}/${group.name}.xml`;
   const args = ["test", "-A", "--frozen", "--parallel", `--junit-path=${report}`];
@@ -100,7 +100,7 @@ export async function tests(gate: Gate, group: TestGroup, options: TestOptions):
   return { ...outcome, slowest: group.files.length > 10 ? slowestFiles(ended.output, 10) : [] };
 }
 
-/** `Deno.execPath()` because a machine that has only Node has no `deno` in PATH. */
+/** Runs Deno by `Deno.execPath()`, since a machine with only Node has no `deno` in PATH. */
 function deno(gate: Gate, args: readonly string[], silenceMs: number): Promise<Ended> {
   return gate.processes.run(Deno.execPath(), args, { cwd: gate.root, env: gate.env, silenceMs });
 }

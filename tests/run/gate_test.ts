@@ -1,4 +1,4 @@
-/** The gate itself, on small trees: it must be able to fail, and its last line must be true. */
+/** Tests the gate on small trees: it must be able to fail, and its last line must be true. */
 import assert from "@std/assert";
 import { Processes } from "./processes.ts";
 
@@ -23,7 +23,7 @@ async function gate(files: Readonly<Record<string, string>>, args: readonly stri
       await Deno.mkdir(`${folder}/${path}`.replace(/[^/]+$/, ""), { recursive: true });
       await Deno.writeTextFile(`${folder}/${path}`, text);
     }
-    // `CI` stays out: whether this machine has PostgreSQL is not what these tests are about.
+    // Without `CI`, since these tests must not depend on whether this machine has PostgreSQL.
     const { CI: _, ...env } = Deno.env.toObject();
     const ended = await new Processes().run(Deno.execPath(), [
       "run",

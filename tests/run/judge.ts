@@ -6,7 +6,7 @@ import type { Ended } from "./processes.ts";
 /**
  * Judges one `deno test` run by its report, its output and its exit code, which must agree: a
  * crash, a file that throws at import, and a file that registers no test are failures too.
- * `files` are the test files that were asked for, relative to the repository.
+ * `files` are the test files that should have run, relative to the repository.
  */
 export function judgeTests(
   name: string,
@@ -41,8 +41,8 @@ export function judgeTests(
 }
 
 /**
- * What is worth reading in the output of a failed run: what the failed tests printed, then Deno's
- * own list of errors; the end of everything where there is no such list.
+ * Returns the part of a failed run's output that is worth reading: what the failed tests printed,
+ * then Deno's own list of errors. Without such a list, returns the end of the output.
  */
 export function explain(output: string): string {
   const lines = output.split("\n");
@@ -72,13 +72,13 @@ function printedByFailed(lines: readonly string[]): string[] {
   return kept;
 }
 
-/** Files that threw at import or let an error escape: Deno lists them only in its output. */
+/** Returns files that threw at import or let an error escape; only Deno's output lists them. */
 function brokenFiles(output: string): string[] {
   const found = [...output.matchAll(/^(?:\.\/)?(\S+) \(uncaught error\)$/gm)];
   return [...new Set(found.map(([, file = ""]) => file))];
 }
 
-/** What Deno, interrupted, says it was waiting for. */
+/** Returns the tests that were still running when Deno was interrupted. */
 function pendingTests(output: string): string[] {
   const [, list = ""] = output.split("SIGINT The following tests were pending:\n");
   return [...list.matchAll(/^(.+) => (?:\.\/)?(\S+?):\d+:\d+$/gm)].map(
@@ -96,14 +96,14 @@ function silentFiles(
     ...brokenFiles(output),
     ...namedFiles(output),
   ]);
-  // With no case at all the run broke before any file could speak; its exit code says so.
+  // Without any case the run broke before its first test; the exit code says so.
   if (spoken.size === 0) return [];
   return files.filter((file) => !spoken.has(file)).map((file) => `${file}: registers no test`);
 }
 
 /**
- * Files that Deno's output names with their tests: the report names the file in which a test was
- * registered, which may be a helper's.
+ * Returns files that Deno's output names with their tests. The report isn't enough: it names the
+ * file that registered a test, which may be a helper.
  */
 function namedFiles(output: string): string[] {
   const lines = /^(?:running [1-9]\d* tests? from )?(?:\.\/)?(\S+_test\.tsx?)(?= => |$)/gm;

@@ -1,23 +1,23 @@
 import { ofBatch } from "./batches.ts";
 
-/** One test as `deno test --junit-path` reports it. Steps of a test belong to their test. */
+/** One test as `deno test --junit-path` reports it; its steps aren't cases of their own. */
 export interface TestCase {
   /** Path of the test file, relative to the repository, without `./`. */
   readonly file: string;
   readonly name: string;
   /** `filtered`: not run because of a name filter. */
   readonly state: "passed" | "failed" | "skipped" | "filtered";
-  /** The message of a failure, else empty. */
+  /** The failure's message; empty if the test didn't fail. */
   readonly message: string;
 }
 
 /**
- * Reads the report of Deno 2.9. Facts measured on it: a step is a case named `test > step`; a
- * filtered case is `<skipped/>` without a `time`; a file that throws at import is not in it at all.
+ * Reads a report of Deno 2.9. As measured, a step is a case named `test > step`, a filtered test is
+ * a case with `<skipped/>` and no `time`, and a file that throws at import is missing.
  */
 export function readJunit(xml: string): TestCase[] {
   const cases: TestCase[] = [];
-  // Cases are grouped by the file that registers them: of a batch's tests another one than of steps.
+  // Suites are by registering file, so a batch's test and its steps may be in different suites.
   const ofBatches = [...xml.matchAll(casePattern)].map(([, own = ""]) => attribute(own, "name"))
     .filter((name) => ofBatch(name) !== undefined);
   for (const [, attributes = "", body = ""] of xml.matchAll(suitePattern)) {

@@ -1,6 +1,6 @@
 /**
- * A folder in memory for the databases of a run, thousands of which are copied; tests find it in
- * `TEST_MEMORY_DIR`. Undefined where the machine has none with room. Whoever makes it removes it.
+ * Makes a folder in memory for the run's databases, since thousands are copied; tests find it in
+ * `TEST_MEMORY_DIR`. Undefined if the machine has no room for it. The caller removes it.
  */
 export function makeMemoryFolder(): string | undefined {
   const parent = folderInMemory();
@@ -11,12 +11,12 @@ export function makeMemoryFolder(): string | undefined {
   return folder;
 }
 
-/** More than a run's databases take. */
+/** More than the databases of a run need. */
 const roomBytes = 2 * 2 ** 30;
-/** With what the tests themselves need. */
+/** The same, plus the memory that the tests themselves need. */
 const memoryBytes = 3 * roomBytes;
 
-/** `/dev/shm`, where that is in memory and has room. */
+/** Returns `/dev/shm` if it is in memory, is writable and has room; undefined otherwise. */
 export function folderInMemory(
   mounts = readText("/proc/mounts"),
   freeBytes = freeBytesOf("/dev/shm"),
@@ -37,7 +37,10 @@ function isReadOnly(path: string, mounts: string): boolean {
   return mountOf(path, mounts).options.split(",").includes("ro");
 }
 
-/** The file system that a path is on: of those mounted above it the nearest, at one point the last. */
+/**
+ * Returns the file system of a path: the one with the nearest mount point above it, and of several
+ * at the same mount point the last one.
+ */
 function mountOf(path: string, mounts: string): { type: string; options: string } {
   let nearest = { point: "", type: "", options: "" };
   for (const line of mounts.split("\n")) {
@@ -48,7 +51,7 @@ function mountOf(path: string, mounts: string): { type: string; options: string 
   return nearest;
 }
 
-/** Whether a run's files can be in memory beside what its tests need. */
+/** Whether memory has room for a run's files besides what its tests need. */
 export function memoryHasRoom(): boolean {
   return availableMemory() >= memoryBytes;
 }
@@ -57,7 +60,7 @@ function availableMemory(): number {
   return Deno.systemMemoryInfo().available;
 }
 
-/** As `df` says, in the form of POSIX; 0 where it doesn't. */
+/** Asks `df` (in POSIX format) for the free bytes; 0 if it fails. */
 function freeBytesOf(path: string): number {
   try {
     const { stdout } = new Deno.Command("df", { args: ["-kP", path], stderr: "null" }).outputSync();

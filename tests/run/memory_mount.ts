@@ -1,12 +1,11 @@
 import { isInMemory, memoryHasRoom } from "./memory_folder.ts";
 
 /**
- * Runs `script` in a second process whose temporary files are in memory, and gives its exit code;
- * undefined where that isn't possible, or where they are in memory already.
+ * Runs `script` in a second process whose temporary files are in memory, and returns its exit code;
+ * undefined if that isn't possible, or if they are in memory already.
  *
- * Services that tests start as programs can't have files below `/dev`, so `/dev/shm` is not enough,
- * and to mount another file system takes root. Only the second process sees the mount, which goes
- * away with it.
+ * `/dev/shm` wouldn't do, because services that tests start can't have files below `/dev`. Mounting
+ * another file system takes root. Only the second process sees the mount, which ends with it.
  */
 export async function runInMemory(
   script: URL,
@@ -24,7 +23,7 @@ export async function runInMemory(
   }
 }
 
-/** Root in a container may lack the right. */
+/** Whether this process may mount: root in a container may lack the right. */
 async function canMount(folder: string): Promise<boolean> {
   try {
     const { success } = await command(folder, ["true"], "null").output();
@@ -46,7 +45,7 @@ async function mounted(folder: string, program: readonly string[]): Promise<numb
   return code;
 }
 
-/** Mounts the folder for a program, which gets SIGTERM should this process be killed. */
+/** A command that mounts the folder and runs a program, which gets SIGTERM if we are killed. */
 function command(
   folder: string,
   program: readonly string[],

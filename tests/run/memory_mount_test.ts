@@ -1,16 +1,16 @@
 import assert from "@std/assert";
 import { isInMemory, memoryHasRoom } from "./memory_folder.ts";
 
-/** Whether this user may do on this machine what the gate tries. */
+/** Whether this user may mount on this machine, as the gate tries to. */
 const mayMount = Deno.build.os === "linux" && Deno.uid() === 0 && memoryHasRoom() &&
   (await new Deno.Command("unshare", {
     args: ["--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
     stderr: "null",
   }).output()).success;
 
-/** Runs a program that starts as the gate does; sends it `signal` once it has printed "runs". */
+/** Runs a program that starts like the gate, and sends it `signal` once it has printed "runs". */
 async function run(body: string, signal?: Deno.Signal): Promise<{ code: number; text: string }> {
-  // Where the gate's own files may be in memory already.
+  // Not among the gate's own files, which may be in memory already.
   const folder = await Deno.makeTempDir({ dir: "/var/tmp" });
   try {
     const moduleOf = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
@@ -61,7 +61,7 @@ Deno.test("signals are passed on, and the second process ends when the first one
      console.log("runs");
      setTimeout(() => {}, 60_000);`;
   assert.deepEqual(await run(waits, "SIGTERM"), { code: 3, text: "runs\nended\n" });
-  // Without a mount there is only the first one.
+  // Without a mount there is only the first process.
   const text = mayMount ? "runs\nended\n" : "runs\n";
   assert.deepEqual(await run(waits, "SIGKILL"), { code: 137, text });
 });

@@ -1,19 +1,19 @@
 import type { FileTime } from "./slowest.ts";
 
-/** What one step of the gate ended with. A static step (format, lint…) counts as one. */
+/** The result of one step of the gate. A static step (format, lint…) counts as one test. */
 export interface Outcome {
   readonly name: string;
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
   readonly seconds: number;
-  /** Of the processor; a step that starts nothing has none. */
+  /** Processor time; undefined for a step that starts no process. */
   readonly cpuSeconds?: number;
   /** One line for each failure and each skip, for the list at the end. */
   readonly notes: readonly string[];
   /** Output that explains the failures; empty when there are none. */
   readonly details: string;
-  /** Of many test files those that took longest. */
+  /** The slowest of many test files. */
   readonly slowest?: readonly FileTime[];
 }
 

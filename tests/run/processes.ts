@@ -1,13 +1,13 @@
 import { cpuSecondsOfEnded } from "./cpu_time.ts";
 
-/** How a child process ended. `output` is standard output and error as they came. */
+/** How a child process ended. `output` is standard output and error in the order they arrived. */
 export interface Ended {
   readonly ok: boolean;
   readonly code: number;
   readonly timedOut: boolean;
   readonly output: string;
   readonly seconds: number;
-  /** Of the processor, with all that it started and waited for. */
+  /** Processor time, including processes that it started and waited for. */
   readonly cpuSeconds: number;
 }
 
@@ -15,23 +15,23 @@ export interface RunOptions {
   readonly cwd: string;
   /** The whole environment of the child; nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
-  /** How long the child may say nothing before it counts as hung. */
+  /** How long the child may print nothing before it counts as hung. */
   readonly silenceMs: number;
 }
 
-/** What a hung child gets to say what it was waiting for; `deno test` names the pending tests. */
+/** Time for a hung child to say what it waits for; `deno test` lists pending tests on SIGINT. */
 const lastWordsMs = 1000;
 
 /**
- * Runs children without standard input, each leading a process group of its own, so that what a
- * hung or crashed test left behind (a service, a database, a browser) is ended with it.
+ * Runs children without standard input, each as the leader of a process group, so that what a hung
+ * or crashed test leaves behind (a service, a database, a browser) is ended with the child.
  */
 export class Processes {
   readonly #groups = new Set<number>();
   #stopped = false;
   #claimedCpu = cpuSecondsOfEnded();
 
-  /** Never throws for a child that fails; a program that can't be started has code 127. */
+  /** Runs one child. Never throws if it fails; a program that can't be started has code 127. */
   async run(program: string, args: readonly string[], options: RunOptions): Promise<Ended> {
     const started = performance.now();
     const seconds = () => (performance.now() - started) / 1000;
@@ -57,7 +57,7 @@ export class Processes {
     watchdog.stop();
     killGroup(child.pid);
     this.#groups.delete(child.pid);
-    // Whoever left the group (a daemon) may hold the pipes open for ever.
+    // A process that left the group (a daemon) may hold the pipes open for ever.
     await atMost(lastWordsMs, read);
     closing.abort();
     await read;
@@ -67,21 +67,24 @@ export class Processes {
     return { ok, code, timedOut, output: chunks.join(""), seconds: seconds(), cpuSeconds };
   }
 
-  /** What has been added since the last child ended is this one's, whatever runs beside it. */
+  /**
+   * Returns the time that the kernel added since the last child ended: that of the child that ended
+   * now, since running children aren't counted.
+   */
   #claimCpu(): number {
     const before = this.#claimedCpu;
     this.#claimedCpu = cpuSecondsOfEnded();
     return this.#claimedCpu - before;
   }
 
-  /** Ends all children and theirs and starts no more, for when the run itself is told to stop. */
+  /** Ends all process groups and starts no more children, for when the run itself is stopped. */
   stop(): void {
     this.#stopped = true;
     for (const pid of this.#groups) killGroup(pid);
   }
 }
 
-/** Ends a child that says nothing for too long: politely first, then with its group. */
+/** Ends a child that prints nothing for too long: first by SIGINT, then by killing its group. */
 class Watchdog {
   gaveUp = false;
   #ended = false;
@@ -146,7 +149,7 @@ function killGroup(pid: number): void {
   try {
     Deno.kill(-pid, "SIGKILL");
   } catch {
-    // Nobody of the group is left.
+    // All processes of the group have ended.
   }
 }
 

@@ -9,14 +9,14 @@ function run(script: string, silenceMs = options.silenceMs) {
 
 function isAlive(pid: number): boolean {
   try {
-    // A zombie has been killed, though whoever started it has not looked yet.
+    // A zombie counts as killed: its parent just hasn't waited for it yet.
     return !/^State:\s+[ZX]/m.test(Deno.readTextFileSync(`/proc/${pid}/status`));
   } catch {
     return false;
   }
 }
 
-/** A kill is a request: the kernel carries it out once it next runs the process. */
+/** Waits for a kill to take effect: the kernel ends a process only when it runs it next. */
 async function isSoonDead(pid: number): Promise<boolean> {
   for (let tries = 0; tries < 500; tries += 1) {
     if (!isAlive(pid)) return true;
@@ -32,7 +32,7 @@ Deno.test("output of both streams, exit code and environment are the child's", a
 });
 
 Deno.test("a child's time of the processor is its own and that of whom it waited for", async () => {
-  // In a process of its own: the kernel counts by process, and other tests start children in this one.
+  // In a separate process: the kernel counts per process, and in this one other tests run too.
   const module = JSON.stringify(new URL("./processes.ts", import.meta.url).href);
   const busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
   const scripts = JSON.stringify(["sleep 0.1", `bash -c '${busy}'; true`]);
@@ -74,7 +74,7 @@ Deno.test("a child that is slow but talks is left alone, and a hung one has last
 });
 
 Deno.test("a daemon that holds the output open does not hold the run", async () => {
-  // The daemon tells its starter to go once it has left the group.
+  // The daemon lets the process that started it end once it has left the group.
   const daemon = 'setsid sh -c "echo \\$\\$; kill -USR1 $$; exec sleep 600"';
   const ended = await run(`trap "exit 0" USR1; ${daemon} & wait`);
   const pid = parseInt(ended.output);

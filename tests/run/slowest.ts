@@ -7,10 +7,10 @@ export interface FileTime {
 }
 
 /**
- * The slowest files of a run, by what `deno test` prints: its report names the file in which a test
- * was registered, which may be a helper's. Both forms of its output are read, that of several files
- * at a time (`./a_test.ts => name ... ok (5ms)`) and that of one (`running 2 tests from
- * ./a_test.ts`, then `name ... ok (5ms)`). What a file imports takes time that nobody prints.
+ * Returns the slowest files of a run by the output of `deno test`, since its report names the file
+ * that registered a test, which may be a helper. Reads both forms of the output: of parallel runs
+ * (`./a_test.ts => name ... ok (5ms)`) and of others (`running 2 tests from ./a_test.ts`, then
+ * `name ... ok (5ms)`). The time that a file's imports take isn't printed.
  */
 export function slowestFiles(output: string, most: number): FileTime[] {
   const times = new Map<string, Map<string, number>>();
@@ -32,13 +32,13 @@ export function slowestFiles(output: string, most: number): FileTime[] {
     .sort((a, b) => b.seconds - a.seconds || (a.file < b.file ? -1 : 1)).slice(0, most);
 }
 
-/** One line each, for people and for the table of `files.ts`. */
+/** Formats one line per file, for people and for the table in `files.ts`. */
 export function slowestLines(files: readonly FileTime[]): string {
   return files.map(({ file, seconds }) => `${seconds.toFixed(1).padStart(8)} s  ${file}`)
     .join("\n");
 }
 
-/** A step is named by its test: `test ... step`; its time is in the test's. */
+/** Leaves out steps, which are named `test ... step`: the test's time includes theirs. */
 function withoutSteps(tests: ReadonlyMap<string, number>): number[] {
   const isStep = (name: string) => {
     for (let at = name.indexOf(" ... "); at >= 0; at = name.indexOf(" ... ", at + 1)) {
@@ -49,7 +49,7 @@ function withoutSteps(tests: ReadonlyMap<string, number>): number[] {
   return [...tests].filter(([name]) => !isStep(name)).map(([, seconds]) => seconds);
 }
 
-/** `Deno` writes `480ms`, `12s`, `1m5s` and `1h2m3s`. */
+/** Reads a time as Deno prints it: `480ms`, `12s`, `1m5s` or `1h2m3s`. */
 function secondsOf(text: string): number {
   const unit: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600 };
   return sum(

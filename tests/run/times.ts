@@ -3,7 +3,7 @@ import type { TestGroup } from "./files.ts";
 import { type Gate, type TestOptions, tests } from "./gate.ts";
 import { type Outcome, total } from "./outcome.ts";
 
-/** What one test file takes when it runs alone: of the processor, with all programs it starts. */
+/** The time that one test file takes when it runs alone, with all programs that it starts. */
 export interface FileCost {
   readonly file: string;
   readonly cpuSeconds: number;
@@ -11,9 +11,9 @@ export interface FileCost {
 }
 
 /**
- * Runs each file of a group by itself, nothing beside it, so that what the kernel counts meanwhile
- * is its own; the shared database server counts too. In the gate a file costs less by what it loads
- * together with the others of its batch.
+ * Runs the files of a group one by one, so that the processor time that the kernel counts meanwhile
+ * is the file's own, including that of the shared database server. In the gate a file takes less,
+ * because it shares loaded modules with its batch.
  */
 export async function timeFiles(
   gate: Gate,
@@ -43,7 +43,7 @@ export async function timeFiles(
   return { outcome, costs };
 }
 
-/** The dearest files and folders, and what all take, for people. */
+/** Formats the files and folders that take most time, and the sum, for people. */
 export function costLines(costs: readonly FileCost[], most: number): string {
   const dearest = [...costs].sort((a, b) => b.cpuSeconds - a.cpuSeconds).slice(0, most);
   const folders = [...Map.groupBy(costs, ({ file }) => folderOf(file))]
@@ -71,7 +71,7 @@ function costLine({ file, cpuSeconds, seconds }: FileCost): string {
   return `${cpuSeconds.toFixed(1).padStart(8)} CPU s ${seconds.toFixed(1).padStart(7)} s  ${file}`;
 }
 
-/** `tests/http`, `src/base`. */
+/** Returns the first two folders of a path, such as `tests/http` or `src/base`. */
 function folderOf(file: string): string {
   return file.split("/").slice(0, -1).slice(0, 2).join("/");
 }

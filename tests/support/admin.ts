@@ -2,15 +2,15 @@ import { parseConfig } from "../../src/main/config.ts";
 import { adminCommand } from "../../src/main/run_admin.ts";
 
 /**
- * One of the operator's commands as `deno task admin` runs it, from its words to its exit code, but
- * in the test's own process: starting the program takes longer than most commands do. That the
- * program does the same is for `runProgram` to show.
+ * Runs one of the operator's commands like `deno task admin`, from its arguments to its exit code,
+ * but in the test's own process: starting the program takes longer than most commands. Tests that
+ * use `runProgram` show that the program does the same.
  */
 export async function runAdminHere(
   { args, env, input = "" }: {
     args: readonly string[];
     env: Readonly<Record<string, string>>;
-    /** What standard input holds. */
+    /** The text on standard input. */
     input?: string;
   },
 ): Promise<{ code: number; stdout: string; stderr: string }> {

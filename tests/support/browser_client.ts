@@ -1,9 +1,9 @@
-/** A browser without pages: keeps cookies as one would, and follows nothing by itself. */
+/** An HTTP client that keeps cookies like a browser, but doesn't follow redirects by itself. */
 export class BrowserClient {
   readonly #cookies = new Map<string, string>();
-  /** What a browser says of where its user comes from: `Sec-Fetch-Site`. */
+  /** The `Sec-Fetch-Site` header to send: whether the request comes from the same site. */
   site: "same-origin" | "cross-site" | undefined;
-  /** Path of the page that it comes from: `Referer`. */
+  /** Path of the page to send as `Referer`. */
   page: string | undefined;
 
   constructor(readonly baseUrl: string) {}
@@ -16,7 +16,7 @@ export class BrowserClient {
     this.#cookies.set(name, value);
   }
 
-  /** `address`: a path of the service, or a whole address (cookies go to the service alone). */
+  /** Gets a path of the service, or a whole address; cookies are sent only to the service. */
   async get(address: string): Promise<Answer> {
     return await this.#send(address, { method: "GET" });
   }
@@ -29,7 +29,7 @@ export class BrowserClient {
     return await this.#send(path, { method: "POST", body });
   }
 
-  /** Sends a form of a page with that page's token. */
+  /** Gets a page and sends a form with that page's token. */
   async submit(
     page: string,
     path: string,
@@ -38,7 +38,7 @@ export class BrowserClient {
     return await this.post(path, { csrf: csrfIn((await this.get(page)).text), ...fields });
   }
 
-  /** Gets an address and goes where it leads, elsewhere too, until a page comes. */
+  /** Gets an address and follows redirects, also to other sites, at most ten. */
   async follow(address: string): Promise<Answer> {
     let answer = await this.get(address);
     for (let step = 0; answer.location !== undefined && step < 10; step++) {
@@ -78,7 +78,7 @@ export interface Answer {
   text: string;
 }
 
-/** The token of a page's forms. */
+/** Returns the token of a page's forms. */
 export function csrfIn(text: string): string {
   return /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? "";
 }

@@ -1,10 +1,10 @@
 import S3rver from "s3rver";
 import { testCertificate, testCertificateKey } from "./service_certificate.ts";
 
-/** A bucket named `exports` on a server that speaks S3, and what the service's environment says. */
+/** A bucket named `exports` on an S3 server, and the environment that makes a service use it. */
 export interface TestBucket extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>;
-  /** Keys of the objects that are there. */
+  /** Returns the keys of all stored objects. */
   keys(): Promise<string[]>;
   /** Requests so far, such as `PUT /exports/team/…?partNumber=2&uploadId=…`. */
   readonly requests: readonly string[];
@@ -12,7 +12,7 @@ export interface TestBucket extends AsyncDisposable {
 
 export const bucketSecret = "c4nary-bucket-secret";
 
-/** `tls`: it speaks HTTPS, with the test's own certificate. */
+/** Starts the bucket's server; with `tls` on HTTPS, with the test certificate. */
 export async function startBucket(
   { tls = false }: { readonly tls?: boolean } = {},
 ): Promise<TestBucket> {

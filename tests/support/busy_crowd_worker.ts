@@ -1,14 +1,14 @@
 /// <reference lib="deno.worker" />
 /**
- * Keeps many connections busy, each asking again as soon as it is answered, and has newcomers ask
- * once beside them. Says `"asked"` when all newcomers have, and when it hears `"over"`, how many
- * of them were answered.
+ * Keeps many connections busy, each sending its next request as soon as it gets an answer, while
+ * newcomers send one request each. Posts `"asked"` when all newcomers have sent theirs, and on
+ * `"over"` the number of newcomers that got an answer.
  */
 export interface CrowdOrder {
   readonly port: number;
   readonly connections: number;
   readonly newcomers: number;
-  /** Counts, at its place 0, how often one of the busy connections has sent something. */
+  /** Index 0 counts the requests of all busy connections. */
   readonly sent: Int32Array<SharedArrayBuffer>;
 }
 

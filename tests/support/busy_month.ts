@@ -5,8 +5,9 @@ import { interactionRow } from "./interaction_row.ts";
 import { Random } from "./random.ts";
 
 /**
- * Writes the calls of the 60 days before `now` as a small company makes them: more by day than by
- * night and at weekends, growing, some failures, one bad afternoon. Charges are in the rows alone.
+ * Writes calls for the 60 days before `now` as a small company makes them: fewer at night and at
+ * weekends, growing in number, with some failures and a bad afternoon on the 9th. Writes no ledger
+ * entries: charges are only in the calls' rows.
  */
 export async function writeBusyMonths(
   database: Database,
@@ -40,7 +41,7 @@ function busyness(at: Date): number {
   return byDay * (0.25 + 1.6 * Math.max(0, Math.sin((at.getUTCHours() - 6) / 12 * Math.PI)));
 }
 
-/** Weight, vendor, model, nano-dollars per input and output token, milliseconds for a token. */
+/** Weight, vendor, model, nano-dollars per input and per output token, milliseconds per token. */
 const models = [
   [34, "vendor-b", "gpt-4.1", 2000, 8000, 9],
   [26, "vendor-b", "gpt-4.1-mini", 400, 1600, 5],

@@ -26,7 +26,7 @@ export async function cachedReply(response: Response): Promise<CachedReply> {
   };
 }
 
-/** Asserts that the second answer is the first one out of the cache, byte for byte. */
+/** Asserts that the second answer is the first one from the cache, byte for byte. */
 export function assertHit(first: CachedReply, second: CachedReply): void {
   assert.deepEqual([second.status, second.cache], [200, "HIT"]);
   assert.match(second.age ?? "", /^\d+$/);
@@ -35,7 +35,7 @@ export function assertHit(first: CachedReply, second: CachedReply): void {
   assert.notEqual(second.transaction, first.transaction);
 }
 
-/** What the row of a call out of the cache says of usage and money. */
+/** Returns the usage and money of a call's row, to compare with `hitMoney`. */
 export function moneyOf(row: Row): readonly unknown[] {
   return [
     ...[row.status, row.cache, row.billing_basis, row.cost_usd, row.charged_usd],

@@ -1,6 +1,6 @@
 import type { CanonicalRequest, Part, Turn } from "../../src/dialects/kernel/canonical_request.ts";
 
-/** Short builders of canonical requests for tests of dialects. */
+/** Builds a canonical request; the functions below build its parts, for tests of dialects. */
 export function canonicalRequest(parts: Partial<CanonicalRequest>): CanonicalRequest {
   return {
     model: "m",

@@ -1,6 +1,6 @@
 import definitions from "@opentelemetry/otlp-transformer-0";
 
-/** A span as a collector reads it, by the protocol's own definitions. */
+/** A span as a collector decodes it by the protocol's own definitions. */
 export interface ReceivedSpan {
   name: string;
   /** 2: SERVER, 3: CLIENT. */
@@ -16,11 +16,11 @@ export interface ReceivedSpan {
   resource: Record<string, unknown>;
 }
 
-/** A metric as a collector reads it. */
+/** A metric as a collector decodes it. */
 export interface ReceivedMetric {
   name: string;
   type: "sum" | "gauge" | "histogram";
-  /** Of a sum and a histogram: 2, cumulative. */
+  /** For a sum and a histogram: 2, cumulative. */
   temporality: number | undefined;
   isMonotonic: boolean | undefined;
   points: {
@@ -28,7 +28,7 @@ export interface ReceivedMetric {
     startMs: number;
     atMs: number;
     value: number;
-    /** Of a histogram, whose `value` is its sum. */
+    /** For a histogram, as are `bounds` and `count`; its `value` is the sum. */
     counts?: number[];
     bounds?: number[];
     count?: number;
@@ -37,20 +37,20 @@ export interface ReceivedMetric {
 
 /** A collector of traces and metrics on loopback. */
 export interface Collector extends AsyncDisposable {
-  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+  /** The value for `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   readonly url: string;
   readonly spans: readonly ReceivedSpan[];
-  /** Of each request with metrics, what stood in it, and who sent it. */
+  /** The metrics of each request, with the resource that sent them. */
   readonly metrics: readonly {
     resource: Record<string, unknown>;
     metrics: readonly ReceivedMetric[];
   }[];
   readonly requests: readonly { path: string; headers: Headers; bytes: Uint8Array }[];
-  /** Waits until it has so many spans. */
+  /** Waits until so many spans have arrived; throws after 30 s. */
   received(count: number): Promise<readonly ReceivedSpan[]>;
 }
 
-/** Starts it; `answer` says what it does with a request once it is read: 200 unless told. */
+/** Starts a collector; `answer` makes the response to each request, by default status 200. */
 export function startCollector(
   answer: (path: string) => Response | Promise<Response> = () => new Response(),
 ): Collector {
@@ -146,7 +146,7 @@ interface MessageType {
   toObject(message: unknown, options: Record<string, unknown>): unknown;
 }
 
-/** What is generated from the protocol's definitions; it has no types that fit. */
+/** Types for the code generated from the protocol's definitions, whose own types don't fit. */
 interface Definitions {
   opentelemetry: {
     proto: {

@@ -1,4 +1,4 @@
-/** Records of a CSV text by RFC 4180, as a spreadsheet would read them. */
+/** Reads the records of a CSV text by RFC 4180, as a spreadsheet would. */
 export function readCsv(text: string): Record<string, string>[] {
   const [head = [], ...rows] = recordsOf(text);
   return rows.map((cells) => Object.fromEntries(head.map((name, at) => [name, cells[at] ?? ""])));

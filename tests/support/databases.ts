@@ -14,9 +14,9 @@ import {
 export { productMigrations };
 
 /**
- * What a test does with a fresh, migrated database. `open` opens the same database once more: on
- * PostgreSQL beside `database`, as another process would; the embedded one has a single owner, so
- * there `database` is closed first. All that was opened is closed after the test.
+ * A test on a fresh, migrated database. `open` opens the same database again: on PostgreSQL beside
+ * `database`, as another process would. The embedded database has a single owner, so there
+ * `database` is closed first. All opened databases are closed after the test.
  */
 export type DatabaseTest = (database: Database, open: () => Promise<Database>) => Promise<void>;
 
@@ -28,8 +28,8 @@ export function eachDatabase(name: string, test: DatabaseTest): void {
 }
 
 /**
- * Registers a test once for each kind of database in every run: for what the two drivers must have
- * in common, and for statements and guarantees that depend on the engine.
+ * Registers a test for both kinds of database in every run: for behaviour that the two drivers must
+ * share, and for statements and guarantees that depend on the engine.
  */
 export function onBothDatabases(name: string, test: DatabaseTest): void {
   onPostgres(name, test);
@@ -37,9 +37,9 @@ export function onBothDatabases(name: string, test: DatabaseTest): void {
 }
 
 /**
- * The databases that this run tries tests on whose statements are the same on both. The embedded
- * one costs several times as much, so it takes its turn in the long rounds: `STORE=both`, or
- * `STORE=embedded`. Where there is no PostgreSQL the embedded one takes its place.
+ * Returns the databases on which this run runs tests whose statements are the same on both. The
+ * embedded one takes several times as long, so it is used only in the long rounds (`STORE=both` or
+ * `STORE=embedded`) and where there is no PostgreSQL.
  */
 export function databasesOfThisRun(): { readonly postgres: boolean; readonly embedded: boolean } {
   const asked = Deno.env.get("STORE") ?? "postgres";
@@ -53,25 +53,25 @@ export function databasesOfThisRun(): { readonly postgres: boolean; readonly emb
   };
 }
 
-/** Registers a test for PostgreSQL; a skip that says why where there is none (CI: a failure). */
+/** Registers a test on PostgreSQL; without PostgreSQL it is skipped with the reason (CI: fails). */
 export function onPostgres(name: string, test: DatabaseTest): void {
   const { available, reason } = postgresAvailability();
   const title = available ? `${name} (postgres)` : `${name} (postgres; skipped: ${reason})`;
   Deno.test({ name: title, ignore: !available, fn: () => runOnPostgres(test) });
 }
 
-/** Registers a test for the embedded database. */
+/** Registers a test on the embedded database. */
 export function onEmbedded(name: string, test: DatabaseTest): void {
   Deno.test(`${name} (embedded)`, () => runOnEmbedded(test));
 }
 
-/** The same as a list, for tests that are registered kind by kind. */
+/** Returns the databases of this run as a list, for tests that are registered for each kind. */
 export function kindsOfThisRun(): ("embedded" | "postgres")[] {
   const { postgres, embedded } = databasesOfThisRun();
   return [...embedded ? ["embedded" as const] : [], ...postgres ? ["postgres" as const] : []];
 }
 
-/** These tests queue hundreds of statements, on machines that may stand still for seconds. */
+/** Long timeouts: tests queue hundreds of statements, on machines that may stall for seconds. */
 const patient = { connectMs: 60_000, waitMs: 60_000 };
 
 async function runOnPostgres(test: DatabaseTest): Promise<void> {
@@ -90,7 +90,7 @@ async function runOnPostgres(test: DatabaseTest): Promise<void> {
   }
 }
 
-/** A migrated database of PostgreSQL: copied, which is faster than migrating each. */
+/** Creates a migrated PostgreSQL database by copying a template, which is faster than migrating. */
 export async function createMigrated(): Promise<TestDatabase> {
   const server = await startPostgres();
   template ??= makeTemplate(server);
@@ -99,7 +99,7 @@ export async function createMigrated(): Promise<TestDatabase> {
 
 let template: Promise<string> | undefined;
 
-/** Named by what it holds: the gate's server keeps it for all test files. */
+/** Makes the template; its name has a hash of the migrations, since all test files share it. */
 async function makeTemplate(server: TestPostgres): Promise<string> {
   const migrations = await productMigrations();
   const said = new TextEncoder().encode(JSON.stringify(migrations));
@@ -117,7 +117,7 @@ async function runOnEmbedded(test: DatabaseTest): Promise<void> {
   try {
     await test(await directory.fresh(), () => directory.reopen());
   } catch (thrown) {
-    // It may have left a transaction open, and whoever came next would wait for it.
+    // A failed test may have left a transaction open, for which the next test would wait.
     embedded = undefined;
     throw thrown;
   }
@@ -125,12 +125,12 @@ async function runOnEmbedded(test: DatabaseTest): Promise<void> {
 
 let embedded: EmbeddedDirectory | undefined;
 
-/** One directory for all tests of a file: emptying the database is faster than opening another. */
+/** One directory for all tests of a file: emptying a database is faster than opening a new one. */
 class EmbeddedDirectory {
   readonly #path = Deno.makeTempDirSync({ prefix: "embedded-", ...memoryFolder() });
   #database: Database | undefined;
   #closed = true;
-  /** What there is after the migrations. */
+  /** The schema's shape after the migrations (`shapeOf`). */
   #shape: string | undefined;
   #tables: readonly string[] = [];
 
@@ -183,13 +183,13 @@ async function tablesIn(database: Database): Promise<string[]> {
   return rows.map(({ name }) => String(name));
 }
 
-/** Tables that a test has made: another copy because of them takes half a second. */
+/** Drops tables that a test has made, which saves half a second for another copy. */
 async function dropTables(database: Database, kept: readonly string[]): Promise<void> {
   const made = (await tablesIn(database)).filter((name) => !kept.includes(name));
   for (const name of made) await database.query(`drop table if exists ${name} cascade`);
 }
 
-/** A test may have changed tables or made something else; then only another copy makes sure. */
+/** Returns a hash of the schema: if a test has changed it, only another copy is safe. */
 async function shapeOf(database: Database): Promise<string> {
   const [row] = await database.query(
     `select md5(string_agg(line, ' ' order by line)) as shape from (
@@ -206,7 +206,7 @@ async function shapeOf(database: Database): Promise<string> {
   return String(row!.shape);
 }
 
-/** Far faster than `truncate`, which makes new files for all tables and indexes. */
+/** Deletes all rows: far faster than `truncate`, which makes new files for tables and indexes. */
 const emptyAll = `do $$
 declare
   one regclass;

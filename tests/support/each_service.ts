@@ -3,8 +3,8 @@ import { postgresAvailability } from "./postgres.ts";
 import { type Environment, startSimulatedService, type TestService } from "./service.ts";
 
 /**
- * Registers a test with a service in front of simulated vendors, once for each database of this run:
- * what is above the stores doesn't know which, so the gate tries it on PostgreSQL alone.
+ * Registers a test with a service in front of simulated vendors, once for each database of this
+ * run: in the gate on PostgreSQL only, since code above the stores doesn't depend on the database.
  */
 export function eachService(
   name: string,
@@ -35,14 +35,14 @@ export function eachService(
 
 /** A database that a test runs on. */
 interface DatabaseOfTest {
-  /** The test's name, which tells the kind, and why it is skipped where it is. */
+  /** The test's name with the kind of database, and the reason if it is skipped. */
   title: string;
   ignore: boolean;
-  /** Without an address the service makes an embedded one. */
+  /** Creates the database; if `url` is undefined, the service makes an embedded one. */
   start(): Promise<{ url: string | undefined; drop(): Promise<void> }>;
 }
 
-/** See `databasesOfThisRun`. */
+/** Returns the databases of this run (`databasesOfThisRun`) with titles for the named test. */
 export function databasesFor(name: string): DatabaseOfTest[] {
   const { available, reason } = postgresAvailability();
   const embedded: DatabaseOfTest = {
@@ -56,7 +56,7 @@ export function databasesFor(name: string): DatabaseOfTest[] {
     start: createMigrated,
   };
   const kinds = databasesOfThisRun();
-  // Where there is none, its test says that it is skipped.
+  // Without PostgreSQL its test is registered too, to report that it is skipped.
   return [
     ...kinds.embedded ? [embedded] : [],
     ...kinds.postgres || !available ? [postgres] : [],

@@ -1,19 +1,19 @@
 import { type FakeVendor, startFakeVendor } from "./fake_vendor.ts";
 
-/** A vendor of the chat dialect that says again what it was told. */
+/** A vendor of the chat dialect that repeats the messages it gets. */
 export interface EchoVendor extends FakeVendor {
-  /** Streams of this end user wait in the middle until the function that this gives is called. */
+  /** Makes this end user's streams wait midway, until the returned function is called. */
   hold(user: string): () => void;
 }
 
-/** Starts it; call it in dual-key mode, where no price is needed. */
+/** Starts the vendor; call it in dual-key mode, which needs no price. */
 export async function startEchoVendor(): Promise<EchoVendor> {
   const held = new Map<string, PromiseWithResolvers<void>>();
   const vendor = await startFakeVendor(async (exchange) => {
     if (exchange.request.method === "GET") {
       return await exchange.answer(200, { object: "list", data: [] });
     }
-    // A server of the chat dialect alone: who asks by another is to come again in this one.
+    // It supports chat only: after a 404 the service has to ask again in that dialect.
     if (!exchange.request.path.endsWith("/chat/completions")) {
       return await exchange.answer(404, { error: { message: "Not found" } });
     }

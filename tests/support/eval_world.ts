@@ -21,7 +21,7 @@ import { createMedia } from "../../src/records/store/media.ts";
 import { interaction, newAccount } from "../store/samples.ts";
 import { eachDatabase } from "./databases.ts";
 
-/** Registers a test on each database; what it opens ends with it. */
+/** Registers a test on each database, with a world that is closed after it. */
 export function eachWorld(
   name: string,
   test: (world: EvalWorld, database: Database) => Promise<void>,
@@ -49,7 +49,7 @@ export function chatAnswer(text: string): Reply {
   return { status: 200, headers: {}, body: JSON.stringify(body) };
 }
 
-/** What the model under test does with a call. */
+/** Answers a call as the model under test. */
 export type Model = (request: RelayRequest) => Reply | Promise<Reply>;
 
 /** Evaluations over a real store, with a model and a rate limit under the test's control. */
@@ -60,17 +60,17 @@ export interface EvalWorld {
   /** Requests that reached the model so far. */
   calls: RelayRequest[];
   model: Model;
-  /** Of the processes that work. */
+  /** The clock of the runners. */
   clock: Clock;
   rate: () => Partial<RateDecision>;
   log: string[];
-  /** Stores `count` calls "question N" answered "answer N". */
+  /** Stores `count` calls that ask "question N" and were answered "answer N". */
   store(count: number, more?: (n: number) => Partial<Interaction>): Promise<void>;
   create(more?: Partial<NewEvalRun>): Promise<string>;
-  /** One more process that works on evaluations. */
+  /** Starts one more runner, as another process would. */
   runner(): EvalRunner;
   run(id: string): Promise<EvalRun>;
-  /** Waits, looking again and again, until the run is as wanted. */
+  /** Polls until the run is as wanted; throws after 15,000 polls. */
   until(id: string, wanted: (run: EvalRun) => boolean): Promise<EvalRun>;
   /** Ends the runners. */
   close(): Promise<void>;
@@ -148,7 +148,7 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
 
 const plenty: RateDecision = { admitted: true, limit: 60, remaining: 60, resetAt: 0 };
 
-/** The number of a stored question. */
+/** Returns the number of a stored question; NaN if the text has none. */
 export function numberIn(text: string): number {
   return Number(/question (\d+)/.exec(text)?.[1] ?? Number.NaN);
 }

@@ -4,13 +4,13 @@ import type { Database } from "../../src/database/database.ts";
 import type { ServiceProcess } from "./process.ts";
 import { startTestService } from "./service.ts";
 
-/** Starts a service once, for the key of the first start. */
+/** Starts and stops a service, and returns the key that its first start printed. */
 export async function firstKey(env: Record<string, string>): Promise<string> {
   await using service = await startTestService({ env });
   return service.key;
 }
 
-/** Opens the database that no process has open now. */
+/** Runs `work` on a database that no process has open. */
 export async function inDatabase(
   url: string | undefined,
   dataDir: string,
@@ -28,7 +28,7 @@ export function headers(key: string): Record<string, string> {
   return { authorization: `Bearer ${key}`, "content-type": "application/json" };
 }
 
-/** Asks for an export. */
+/** Requests an export. */
 export function post(
   service: ServiceProcess,
   key: string,

@@ -1,11 +1,11 @@
 import { FakeClock } from "../../src/base/clock.ts";
 
-/** A clock and timers that move only when the test says so. */
+/** A clock and timers that move only by `advance`. */
 export class FakeTimers {
   readonly clock = new FakeClock();
   #timers = new Set<{ atMs: number; run: () => void }>();
 
-  /** Stands in for setTimeout: runs once, unless the returned function is called before. */
+  /** Replaces setTimeout: runs once, unless the returned function is called before. */
   readonly later = (ms: number, run: () => void): () => void => {
     const timer = { atMs: this.clock.monotonicMs() + ms, run };
     this.#timers.add(timer);
@@ -23,7 +23,7 @@ export class FakeTimers {
     return atMs - this.clock.monotonicMs();
   }
 
-  /** Lets time pass and runs what is due, in order, timers set meanwhile included. */
+  /** Lets time pass and runs due timers in order, including timers that are set meanwhile. */
   advance(ms: number): void {
     const endMs = this.clock.monotonicMs() + ms;
     for (;;) {

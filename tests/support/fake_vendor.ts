@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import net from "node:net";
 
-/** What a vendor received. Header names are in lower case. */
+/** A request that a vendor received. Header names are in lower case. */
 export interface RecordedRequest {
   readonly method: string;
   /** Path and query as sent. */
@@ -10,34 +10,34 @@ export interface RecordedRequest {
   readonly body: string;
 }
 
-/** How a body's end is told: by chunks, by a length in advance, by closing the connection. */
+/** How a body's end is marked: by chunks, by closing the connection, or by a length in advance. */
 export type Framing = "chunked" | "close" | { length: number };
 
 /**
  * One request and the answer that the test writes to it, byte by byte. Nothing here sleeps: pauses
- * last until the test calls the next method. Writes resolve when the bytes are with the system.
+ * last until the test calls the next method. Writes resolve when the kernel has the bytes.
  */
 export interface FakeExchange {
   readonly request: RecordedRequest;
   /** 1 for the first connection that was opened, and so on. */
   readonly connection: number;
-  /** Status line and headers; no body yet. */
+  /** Sends status line and headers, without a body. */
   head(status: number, headers?: Record<string, string>, framing?: Framing): Promise<void>;
-  /** One piece of the body; in `chunked` framing exactly one chunk, so its boundary survives. */
+  /** Sends one piece of the body; with `chunked` framing as exactly one chunk. */
   write(piece: string | Uint8Array): Promise<void>;
-  /** Ends the body as the framing says; the connection is kept unless the framing is `close`. */
+  /** Ends the body by the framing; the connection stays open unless the framing is `close`. */
   end(): Promise<void>;
-  /** A whole answer with a length; objects are sent as JSON. */
+  /** Sends a whole answer with a Content-Length; objects are sent as JSON. */
   answer(status: number, body?: unknown, headers?: Record<string, string>): Promise<void>;
-  /** A whole streamed answer, each piece one chunk. */
+  /** Sends a whole streamed answer, each piece as one chunk. */
   stream(pieces: Iterable<string | Uint8Array>, headers?: Record<string, string>): Promise<void>;
-  /** Bytes as they are, below HTTP. */
+  /** Sends bytes unchanged, below HTTP. */
   raw(bytes: string | Uint8Array): Promise<void>;
-  /** Closes the connection here and now, after what was written. */
+  /** Closes the connection at once, after the bytes that were written. */
   cut(): void;
-  /** Resets the connection (RST); what the other side has not read is lost. */
+  /** Resets the connection (RST); bytes that the other side hasn't read are lost. */
   reset(): void;
-  /** Resolves when the connection is closed, by whichever side. */
+  /** Resolves when either side has closed the connection. */
   readonly closed: Promise<void>;
 }
 
@@ -52,15 +52,15 @@ export interface FakeVendor {
   readonly connections: number;
   /** Connections that are open now. */
   readonly openConnections: number;
-  /** The next request that no script has answered; waits for it. */
+  /** Waits for the next request and returns it; only without a script. */
   next(): Promise<FakeExchange>;
-  /** Closes the kept connections that have no request under way. */
+  /** Closes open connections that have no request in progress. */
   closeIdle(): void;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a vendor. Without `script` requests wait for `next`, and are never answered otherwise. */
+/** Starts a vendor. Without `script`, requests are answered only by tests that call `next`. */
 export async function startFakeVendor(
   script?: (exchange: FakeExchange) => unknown,
 ): Promise<FakeVendor> {
@@ -108,7 +108,7 @@ export async function startFakeVendor(
   };
 }
 
-/** Reads requests off one connection, one after the other. */
+/** Reads the requests on one connection, one after the other. */
 class Connection {
   readonly closed: Promise<void>;
   idle = true;
@@ -203,7 +203,7 @@ function headText(status: number, headers: Record<string, string>, framing: Fram
   return lines.join("\r\n") + "\r\n\r\n";
 }
 
-/** The body and how many bytes it took, or undefined while it is incomplete. */
+/** Returns the body and how many bytes it took; undefined while it is incomplete. */
 function readBody(
   bytes: Buffer,
   headers: Record<string, string>,

@@ -1,7 +1,7 @@
 /// <reference lib="deno.worker" />
 /**
- * A vendor in a thread of its own: asked for so many words it says its port, and answers one request
- * with them, each in a packet, three in a millisecond.
+ * A vendor in its own thread. A message with a number of words starts it: it posts its port, and
+ * answers one request with so many words, each in its own packet, three per millisecond.
  */
 const pauseMs = 0.3;
 const encoder = new TextEncoder();

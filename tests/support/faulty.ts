@@ -1,6 +1,6 @@
 /**
- * The same object but for some of its methods, which call `before` with their name first; what they
- * return can be wrapped as well.
+ * Wraps an object so that every method first calls `before` with its name, which may throw; `wraps`
+ * can replace the results of methods.
  */
 export function faulty<T extends object>(
   target: T,

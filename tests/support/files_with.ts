@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 
 /**
- * The files below a directory that hold any of the texts: as they are, in UTF-16, or with the
- * characters that JSON and SQL escape.
+ * Returns the files below a directory that contain any of the texts: in UTF-8, in UTF-16, or
+ * escaped as in JSON.
  */
 export async function filesWith(directory: string, texts: readonly string[]): Promise<string[]> {
   const wanted = texts.flatMap((text) => [

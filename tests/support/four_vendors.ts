@@ -4,14 +4,14 @@ import { type Environment, startTestService, type TestService } from "./service.
 
 export const dialectNames = ["chat", "responses", "messages", "generate"] as const;
 
-/** What a vendor does with one call. */
+/** Answers one call as the vendor. */
 export type VendorScript = (exchange: FakeExchange) => unknown;
 
 /** A service with a vendor of each dialect, all of them under the test's control. */
 export interface FourVendors extends TestService {
   /** Calls the vendor of `vendor` in the dialect `caller`; the vendor answers by `script`. */
   call(given: FourVendorsCall): Promise<Response>;
-  /** What the ledger says is left of the credit that the service began with, in nano-dollars. */
+  /** Returns what was spent of the starting credit, by the ledger's balance, in nano-dollars. */
   spentNanos(): Promise<bigint>;
 }
 
@@ -24,7 +24,7 @@ export interface FourVendorsCall {
 }
 
 const creditUsd = 1_000_000n;
-/** USD per million tokens of the one model that each vendor has. */
+/** Price of each vendor's only model, in USD per million tokens. */
 export const fourVendorsPrice = { input: "2", output: "8", cache_read: "0.5" } as const;
 
 export async function startFourVendors(env: Environment = {}): Promise<FourVendors> {
@@ -64,7 +64,7 @@ export async function startFourVendors(env: Environment = {}): Promise<FourVendo
   };
 }
 
-/** A row for a vendor of each dialect, `up-chat` and so on, and the prices of its `model`. */
+/** Writes files with a vendor for each dialect (`up-chat`, …) and the price of its `model`. */
 export async function fourVendorsFiles(
   vendorUrl: string,
 ): Promise<{ env: Record<string, string>; remove(): Promise<void> }> {
@@ -117,7 +117,7 @@ const requests: Readonly<Record<DialectName, Build>> = {
   }),
 };
 
-/** Nano-dollars of a row's amount. */
+/** Converts a row's decimal amount to nano-dollars; 0 for null. */
 export function nanosOf(usd: unknown): bigint {
   const [whole = "0", fraction = ""] = String(usd ?? "0").split(".");
   return BigInt(whole) * 1_000_000_000n + BigInt(fraction.padEnd(9, "0").slice(0, 9));

@@ -1,4 +1,4 @@
-/** Has PostgreSQL refuse every row of these tables, as where its disk is full. */
+/** Returns SQL that makes PostgreSQL refuse every row of these tables, as if the disk were full. */
 export function fullDiskSql(tables: readonly string[]): string {
   const triggers = tables.map((table) =>
     `create trigger full_disk before insert or update on ${table}

@@ -1,15 +1,15 @@
 import type { CallersRule } from "../../src/evals/grade_protocol.ts";
 import { createGradeThread } from "../../src/evals/grade_thread.ts";
 
-/** What a program of its own prints that judges what would take much memory. */
+/** The output of this program, which runs graders that try to take much memory. */
 export interface GreedySight {
-  /** By so many bytes the process grew at most. */
+  /** The most bytes by which the process grew. */
   mostBytes: number;
-  /** What became of two more answers after that: one too long, one as usual. */
+  /** The verdicts on two more answers after that: a text that is too long, and an ordinary one. */
   kinds: string[];
 }
 
-// Each level fails twice, with the errors of all below it.
+// Each level fails twice, each time with the errors of all levels below it.
 const $defs = Object.fromEntries(Array.from({ length: 60 }, (_, at) => {
   const below = { $ref: `#/$defs/a${at - 1}` };
   return [`a${at}`, at === 0 ? { type: "null" } : { anyOf: [below, below] }];

@@ -1,18 +1,21 @@
 import assert from "@std/assert";
 import { type FakeVendor, startFakeVendor } from "./fake_vendor.ts";
 
-/** A vendor-b that speaks responses, and tells what it was asked. */
+/** A vendor-b of the responses dialect, which knows the calls it got. */
 export interface HeldVendor extends FakeVendor {
-  /** Calls so far whose body says this. */
+  /** Returns the number of calls so far whose body contains the words. */
   count(words: string): number;
   reached(words: string, count: number, withinMs?: number): Promise<void>;
-  /** So many of these calls were left by who asked. */
+  /** Resolves when the service has left so many of these calls. */
   left(words: string, count: number): Promise<void>;
-  /** Lets `[hold]` calls end, those to come too. */
+  /** Lets all `[hold]` calls end, including later ones. */
   release(): void;
 }
 
-/** Answers in words of the responses dialect; `[hold]` after a release, `[wait:MS]` after a while. */
+/**
+ * Starts a vendor that answers in the responses dialect: calls with `[hold]` after `release`, with
+ * `[wait:MS]` after so many milliseconds. It refuses to stream calls with `[whole]`.
+ */
 export async function startHeldVendor(): Promise<HeldVendor> {
   const gate = Promise.withResolvers<void>();
   const calls: { body: string; left: boolean }[] = [];

@@ -3,7 +3,7 @@ import type { ImageAsk, ImageCodec } from "../../src/dialects/kernel/image_codec
 import type { JsonRecord } from "../../src/dialects/kernel/json.ts";
 import { Fault } from "../../src/shared/fault.ts";
 
-/** A request that says no more than its prompt. */
+/** A request with a prompt and nothing else. */
 export function imageAsk(model: string, more: Partial<ImageAsk> = {}): ImageAsk {
   return {
     model,
@@ -31,7 +31,7 @@ export function imageAsk(model: string, more: Partial<ImageAsk> = {}): ImageAsk 
   };
 }
 
-/** Everything that a vendor may not have. */
+/** All fields that some vendors lack. */
 export const everything: Partial<ImageAsk> = {
   quality: "high",
   compression: 80,
@@ -44,7 +44,7 @@ export const everything: Partial<ImageAsk> = {
   user: "user-42",
 };
 
-/** The JSON bodies of the calls that a request comes to. */
+/** Returns the JSON bodies of the calls that a request is encoded as. */
 export function bodiesOf(wire: ImageCodec, ask: ImageAsk): JsonRecord[] {
   return wire.encode(ask).calls.map(({ body }) => {
     assert.equal(body.type, "json");
@@ -56,7 +56,7 @@ export function lossesOf(wire: ImageCodec, ask: ImageAsk): string[] {
   return wire.encode(ask).losses.map(({ path, weight }) => `${path}:${weight}`).sort();
 }
 
-/** Asserts that a request is refused at this field, with all of these words in the message. */
+/** Asserts that `act` throws a fault about the field, with all of the words in its message. */
 export function refused(act: () => unknown, param: string, ...words: string[]): void {
   assert.throws(act, (fault: unknown) => {
     if (!(fault instanceof Fault)) return false;

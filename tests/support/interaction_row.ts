@@ -3,7 +3,7 @@ import { interactionRecord } from "../../contracts/data/export_tables.ts";
 import { columns } from "../../src/records/columns.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 
-/** A record with everything that may be absent absent. */
+/** A record in which everything is absent that may be. */
 export function interactionRow(
   transactionId: string,
   more: Partial<SettledCall> = {},
@@ -38,10 +38,10 @@ export function interactionRow(
 
 const schemas: Readonly<Record<string, z.ZodType>> = interactionRecord.shape;
 
-/** Columns whose fields are absent where they are null. */
+/** Columns whose fields are absent instead of null. */
 const optional: readonly string[] = ["attempts", "cache", "client", "trace_id"];
 
-/** Null in each field whose column may be null; those of JSON are absent where they can be. */
+/** Null for each field whose column may be null, except those of `optional`. */
 const absent = Object.fromEntries(
   columns.filter(({ name }) => schemas[name] instanceof z.ZodNullable && !optional.includes(name))
     .map(({ field }) => [field, null]),

@@ -1,4 +1,4 @@
-/** Whether there is a file or folder of this path. */
+/** Whether a file or folder exists at the path. */
 export function isThere(path: string): boolean {
   try {
     Deno.statSync(path);

@@ -7,7 +7,7 @@ import {
   openListener,
 } from "../../src/listener/open.ts";
 
-/** Wide enough for whoever doesn't test them. */
+/** Limits that are wide enough for tests of other things. */
 export const wideLimits: ConnectionLimits = {
   headMs: 15_000,
   bodyMs: 30_000,
@@ -19,7 +19,7 @@ export const wideLimits: ConnectionLimits = {
   mostPerPeer: 1000,
 };
 
-/** A listener on loopback; `given` are limits that differ. What it refuses, it says in a word. */
+/** Opens a listener on loopback; `given` overrides limits. Refusals have their reason as body. */
 export function openTestListener(
   handle: Handle,
   given: Partial<ConnectionLimits> = {},

@@ -1,11 +1,12 @@
 import type { Database, Queryable } from "../../src/database/database.ts";
 
-/** Half a minute and more: an act that hangs for another reason fails its test instead of hanging it. */
+/** Over half a minute: an act that hangs for another reason then fails its test. */
 const mostLooks = 3000;
 
 /**
- * Starts acts while a transaction holds what `held` locks, each once those before it wait for a lock or
- * are over: so all of them queue in a known order. Then lets go, and gives what they come to.
+ * Starts acts while a transaction holds the locks that the statement `held` takes. Each is started
+ * once all before it wait for a lock or have ended, so that they queue in a known order. Then ends
+ * the transaction and returns the acts' results.
  */
 export async function startInTurn(
   database: Database,
@@ -27,7 +28,7 @@ export async function startInTurn(
   return await Promise.all(started);
 }
 
-/** Resolves when so many of the database's sessions wait for a lock. */
+/** Resolves when so many of the database's sessions wait for a lock; throws after 30 s. */
 export async function untilWaiting(database: Queryable, count: () => number): Promise<void> {
   for (let look = 0; look < mostLooks; look++) {
     const sessions = await database.query(

@@ -1,8 +1,9 @@
 import type { Queryable } from "../../src/database/database.ts";
 
 /**
- * Writes this many calls of one account, a minute of 2026 after the other, about 1.5 KB each, the
- * way a busy account's look: sessions, users, tags, payloads with quotes, line ends and Unicode.
+ * Writes so many calls of one account, as a busy one makes them: from the beginning of 2026 on, one
+ * every 0.3 seconds, about 1.5 KB each, with sessions, users, tags, and payloads with quotes, line
+ * breaks and Unicode.
  */
 export async function writeManyRows(
   database: Queryable,

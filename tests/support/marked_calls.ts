@@ -47,14 +47,14 @@ export const kinds: readonly Kind[] = Object.entries(dialects).flatMap(([dialect
   }))
 );
 
-/** Calls whose answer is known, since each says a mark of its own that the vendor says again. */
+/** Calls whose answers are known: each sends its own mark, which the vendor repeats. */
 export class MarkedCalls {
-  /** What was not the call's own, in words. */
+  /** Answers that weren't the call's own, as texts. */
   readonly wrong: string[] = [];
   made = 0;
   readonly #counts = new Map<string, number>();
   readonly #service: ServiceProcess;
-  /** Text that may stand in no answer. */
+  /** Text that must not be in any answer. */
   readonly #never: string;
 
   constructor(service: ServiceProcess, never: string) {
@@ -70,7 +70,7 @@ export class MarkedCalls {
     if (fault !== undefined) this.wrong.push(`${name}, ${model}: ${fault}`);
   }
 
-  /** How many calls of each kind were made. */
+  /** Says how many calls of each kind were made, and how many answers were wrong. */
   get told(): string {
     const each = [...this.#counts].map(([name, calls]) => `${name} ${calls}`).join(", ");
     return `${this.made} marked calls (${each}), ${this.wrong.length} not their own`;
@@ -100,7 +100,7 @@ export class MarkedCalls {
   }
 }
 
-/** A generate stream's texts in one: the last character of what is said comes with the ending. */
+/** Joins the texts of a generate stream, whose last character comes in the final event. */
 function joined(text: string): string {
   const piece = /"parts":\[\{"text":"([^"]*)"\}\]/g;
   const texts = [...text.matchAll(piece)].map(([, words]) => words);
@@ -108,8 +108,8 @@ function joined(text: string): string {
 }
 
 /**
- * `ODD_HEADS_SECONDS=600` is the long form; from ten minutes on it takes at least 20,000 calls,
- * however long that is.
+ * Returns how long a test runs: `ODD_HEADS_SECONDS=600` is the long form. From ten minutes on it
+ * makes at least 20,000 calls, however long they take.
  */
 export function oddSeconds(short: number): { seconds: number; leastCalls: number } {
   const seconds = Number(Deno.env.get("ODD_HEADS_SECONDS") ?? short);

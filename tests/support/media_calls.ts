@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { TestService } from "./service.ts";
 
-/** What an answer of pictures says. */
+/** The body of an answer with images. */
 export interface ImageAnswer {
   data?: {
     b64_json?: string;
@@ -24,7 +24,7 @@ export interface Drawn {
   body: ImageAnswer;
 }
 
-/** Asks for pictures as JSON. */
+/** Requests images as JSON. */
 export async function draw(
   service: Pick<TestService, "post">,
   body: unknown,
@@ -39,7 +39,7 @@ export async function draw(
   };
 }
 
-/** The pictures of a good answer. */
+/** Asserts that the answer has status 200 and returns its images. */
 export function drawn({ status, body }: Drawn): NonNullable<ImageAnswer["data"]> {
   assert.equal(status, 200, JSON.stringify(body).slice(0, 500));
   return body.data!;

@@ -1,17 +1,17 @@
 import assert from "@std/assert";
 
-/** What programs that open files say of one; the gate installs them where it may. */
+/** What media programs say about an image; the gate installs these programs if it may. */
 export interface PictureReport {
-  /** As `file` names it, such as `PNG`. */
+  /** The output of `file`, such as `PNG …`. */
   kind: string;
-  /** As imagemagick's `identify` does, such as `PNG`. */
+  /** The format by imagemagick's `identify`, such as `PNG`. */
   format: string;
   width: number;
   height: number;
 }
 
 export interface SoundReport {
-  /** As `file` names it. */
+  /** The output of `file`. */
   kind: string;
   codec: string;
   sampleRate: number;
@@ -19,7 +19,7 @@ export interface SoundReport {
   seconds: number;
 }
 
-/** Whether `file`, `identify`, `ffprobe` and `ffmpeg` are there. */
+/** Whether `file`, `identify`, `ffprobe` and `ffmpeg` are installed. */
 export function mediaToolsAreThere(): boolean {
   return ["file", "identify", "ffprobe", "ffmpeg"].every((program) => {
     try {
@@ -30,7 +30,7 @@ export function mediaToolsAreThere(): boolean {
   });
 }
 
-/** Opens a picture with two programs, of which the second decodes all of it. */
+/** Opens an image with two programs; the second one decodes all of it. */
 export async function openPicture(bytes: Uint8Array): Promise<PictureReport> {
   return await inFile(bytes, async (path) => {
     const kind = await run("file", ["--brief", path]);

@@ -10,7 +10,7 @@ interface Lease {
   expiresMs: number;
 }
 
-/** A ledger in memory whose leases run by the clock; `requests` counts what it was asked. */
+/** A ledger in memory whose leases expire by the clock; `requests` counts its calls. */
 export class MemoryLedger implements Ledger {
   readonly leases = new Map<string, Lease>();
   readonly #balances = new Map<number, bigint>();
@@ -145,12 +145,12 @@ export class MemoryLedger implements Ledger {
 }
 
 /**
- * A ledger as one process reaches it: `away` fails without doing anything, `mute` does what is
- * asked and fails all the same, `dead` stands for a process that is no more.
+ * One process's connection to a ledger: `away` fails and does nothing, `mute` does the work but
+ * fails afterwards, `dead` is for a process that has ended.
  */
 export class Line {
   mode: "fine" | "away" | "mute" | "dead" = "fine";
-  /** Operations that are under way. */
+  /** Number of operations in progress. */
   pending = 0;
   readonly ledger: Ledger;
 
@@ -183,7 +183,7 @@ export class Line {
     };
   }
 
-  /** Waits until nothing is under way. */
+  /** Waits until no operation is in progress. */
   async quiet(): Promise<void> {
     for (let idle = 0; idle < 20; idle++) {
       if (this.pending > 0) idle = 0;

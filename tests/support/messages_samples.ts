@@ -8,7 +8,7 @@ import type {
 import type { Usage } from "../../src/shared/usage.ts";
 import { Random } from "./random.ts";
 
-/** Made-up requests and answers that the messages dialect can carry whole; the same for a seed. */
+/** Random requests and answers that the messages dialect can carry without loss, by seed. */
 export class MessagesSamples extends Random {
   #ids = 0;
 
@@ -26,7 +26,7 @@ export class MessagesSamples extends Random {
     return JSON.stringify(Object.fromEntries(value));
   }
 
-  /** Events of an answer, with parallel tool calls interleaved. */
+  /** Makes the events of an answer, with parallel tool calls interleaved. */
   answer(): CanonicalEvent[] {
     const blocks: CanonicalEvent[][] = this.list(5, () => this.#block());
     blocks.forEach((events, block) => events.forEach((event) => Object.assign(event, { block })));
@@ -109,7 +109,7 @@ export class MessagesSamples extends Random {
     }
   }
 
-  /** A text in pieces, between UTF-16 units of whole characters. */
+  /** Cuts a text into pieces, never within a character. */
   cut(text: string): string[] {
     const pieces: string[] = [];
     for (const character of text) {
@@ -119,7 +119,7 @@ export class MessagesSamples extends Random {
     return pieces;
   }
 
-  /** Neighbouring tool calls run side by side; their starts keep their order. */
+  /** Interleaves neighbouring tool calls; their starts keep their order. */
   #interleave(blocks: readonly CanonicalEvent[][]): CanonicalEvent[] {
     const events: CanonicalEvent[] = [];
     let open: CanonicalEvent[][] = [];
@@ -142,7 +142,7 @@ export class MessagesSamples extends Random {
     return events;
   }
 
-  /** A request that `claude-haiku-4-5` takes without a loss. */
+  /** Makes a request that `claude-haiku-4-5` takes without loss. */
   request(): CanonicalRequest {
     const thinks = this.chance(40);
     const tools = this.list(2, () => this.#tool());
@@ -193,7 +193,7 @@ export class MessagesSamples extends Random {
     };
   }
 
-  /** Few enough for the vendor's limit of four. */
+  /** Sets a cache mark now and then, at most four as the vendor allows. */
   #cache(): { cache?: { ttl: "5m" | undefined } } {
     return this.chance(20) && this.#ids++ < 4
       ? { cache: { ttl: this.pick(["5m", undefined]) } }

@@ -4,14 +4,15 @@ import { require } from "../../demo/simulator/messages_problems.ts";
 import { BODY, SAMPLING } from "../../demo/simulator/messages_rules.ts";
 
 /**
- * Throws what the simulated messages vendor would refuse a request with: unknown fields, broken
- * pairing, settings that the model doesn't take. It knows nothing of our codecs.
+ * Throws if the simulated messages vendor would refuse the request: for unknown fields, calls and
+ * results that don't pair, or settings that the model doesn't take. The vendor shares no code with
+ * our codecs.
  */
 export function acceptedByMessagesVendor(body: unknown): void {
   const checked = require(body, { ...BODY, ...SAMPLING }, "");
   const model = findMessagesModel(checked.model);
   checkParameters(checked, model);
-  // Signatures in tests are made up: they are told apart from missing ones only.
+  // Signatures in tests are made up, so blocks with thinking aren't checked.
   checkMessages(withoutThinking(checked), model, new Headers());
 }
 

@@ -10,23 +10,23 @@ import type { ServiceProcess } from "./process.ts";
 import { calls } from "./service.ts";
 import { streamEvents, wholeAnswer } from "./service_scripted.ts";
 
-/** One installation that a test starts processes of: its database and its first data directory. */
+/** An installation whose processes a test starts: a database and a first data directory. */
 export interface Site {
   readonly kind: "embedded" | "postgres";
-  /** Variables of the first process. */
+  /** The environment of the first process. */
   readonly env: Readonly<Record<string, string>>;
-  /** Variables of another process on the same database, with a directory of its own. */
+  /** Returns the environment of another process on the same database, with its own directory. */
   another(): Readonly<Record<string, string>>;
-  /** Works on the database beside the service; of the embedded one no process may run. */
+  /** Runs `work` on the database; on the embedded one no process of the service may be running. */
   look<T>(work: (database: Database) => Promise<T>): Promise<T>;
 }
 
-/** `empty`: without the tables, which a database of PostgreSQL has from the start otherwise. */
+/** `empty`: a PostgreSQL database begins without tables; otherwise it is migrated already. */
 export interface SiteOptions {
   readonly empty?: boolean;
 }
 
-/** Registers a test for an installation on each database of this run. */
+/** Registers a test with an installation on each database of this run. */
 export function eachSite(
   name: string,
   test: (site: Site) => Promise<void>,
@@ -38,8 +38,8 @@ export function eachSite(
 }
 
 /**
- * Registers a test for an installation on the embedded database, in the long rounds for one on
- * PostgreSQL too: for what another test tries there in the gate.
+ * Registers a test with an installation on the embedded database, and in the long rounds also on
+ * PostgreSQL: for behaviour that another test covers on PostgreSQL in the gate.
  */
 export function embeddedSiteFirst(name: string, test: (site: Site) => Promise<void>): void {
   const { postgres, embedded } = databasesOfThisRun();
@@ -51,7 +51,7 @@ function embeddedSite(name: string, test: (site: Site) => Promise<void>): void {
   Deno.test(`${name} (embedded)`, () => withSite(undefined, test));
 }
 
-/** Registers a test for an installation on PostgreSQL. */
+/** Registers a test with an installation on PostgreSQL. */
 export function postgresSite(
   name: string,
   test: (site: Site) => Promise<void>,
@@ -103,10 +103,10 @@ async function withSite(
   }
 }
 
-/** A model that `flatPrices` prices. */
+/** The model that `flatPrices` has a price for. */
 export const flatModel = "gpt-4.1";
 
-/** A `PRICES_FILE` by which a call costs this much whatever it says, so that its bound is its cost. */
+/** Writes a `PRICES_FILE` with a price per request, so that a call's highest cost is its cost. */
 export async function flatPrices(usd: string): Promise<string> {
   const path = await Deno.makeTempFile({ prefix: "prices-", suffix: ".json" });
   await Deno.writeTextFile(
@@ -117,12 +117,12 @@ export async function flatPrices(usd: string): Promise<string> {
   return path;
 }
 
-/** A vendor-b whose answers to `[hold]` stop after their first words until they are released. */
+/** A vendor-b whose answers to `[hold]` stop after their first words until `release` is called. */
 export interface PayingVendor extends FakeVendor {
   readonly env: Readonly<Record<string, string>>;
-  /** Calls to a model so far. */
+  /** Number of calls to a model so far. */
   readonly calls: number;
-  /** Lets held answers end, those to come too. */
+  /** Lets all held answers end, including later ones. */
   release(): void;
 }
 
@@ -164,19 +164,19 @@ async function streamed(exchange: FakeExchange, held: Promise<void> | undefined)
 
 export const chatPath = "/vendor-b/v1/chat/completions";
 
-/** The body of a call; `text` may hold the vendor's words. */
+/** The body of a call; `text` may contain the vendor's marks, `[hold]` and `[fail]`. */
 export function chatBody(text = "How are you today?", more: Record<string, unknown> = {}) {
   return { model: flatModel, messages: [{ role: "user", content: text }], ...more };
 }
 
-/** What a process of the service is asked, with this key. */
+/** Returns functions that call a process of the service with this key. */
 export function asked(service: Pick<ServiceProcess, "baseUrl">, key: string) {
   return calls({ baseUrl: service.baseUrl, key });
 }
 
 export interface Outcome {
   status: number;
-  /** The error's code and message; of an answer that is none both are undefined. */
+  /** The error's code; undefined if the answer isn't an error, as are `type` and `message`. */
   code: string | undefined;
   type: string | undefined;
   message: string | undefined;
@@ -191,7 +191,7 @@ export async function outcomeOf(answer: Response): Promise<Outcome> {
   return { status: answer.status, code, type, message, text };
 }
 
-/** The first account's credit in nano-dollars, after a check that all sums agree with the entries. */
+/** Checks that all sums agree with the ledger's entries; returns the balance in nano-dollars. */
 export async function soundBalance(site: Site, accountId = 1): Promise<bigint> {
   return await site.look(async (database) => {
     const ledger = createLedger(database);

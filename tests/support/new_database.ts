@@ -6,21 +6,21 @@ import { migrate } from "../../src/database/migrate.ts";
 import { memoryFolder } from "./memory_folder.ts";
 import { type Migration, readMigrations } from "../../src/database/migration_file.ts";
 
-/** The steps of `migrations/`. */
+/** Reads the migrations in `migrations/`. */
 export function productMigrations(): Promise<Migration[]> {
   return readMigrations(new URL("../../migrations/", import.meta.url));
 }
 
 /**
- * Puts an empty embedded database with all migrations at `directory`, which must not exist. It is
- * a copy: a service that finds it starts with a quarter of the work that migrating takes.
+ * Copies an empty embedded database with all migrations to `directory`, which must not exist. A
+ * service that finds it starts with a quarter of the work that migrating takes.
  */
 export async function copyMigrated(directory: string): Promise<void> {
   template ??= migratedTemplate();
   copyFolder(await template, directory);
 }
 
-/** Has a service find its embedded database in the directory, unless there is one already. */
+/** Puts a migrated embedded database into the data directory, unless it has one already. */
 export async function ensureMigrated(dataDir: string): Promise<void> {
   const database = `${dataDir}/database`;
   if (exists(database)) return;
@@ -31,7 +31,7 @@ export async function ensureMigrated(dataDir: string): Promise<void> {
 let template: Promise<string> | undefined;
 
 /**
- * The folder that copies are made of, named by what it holds. It lies in the folder of temporary
+ * Returns the folder that is copied, whose name has a hash of its contents. It is among temporary
  * files, which the gate removes, so that all test files of a run share it.
  */
 async function migratedTemplate(): Promise<string> {
@@ -44,7 +44,7 @@ async function migratedTemplate(): Promise<string> {
   return place;
 }
 
-/** Made beside its place and renamed: of several processes that make it at once one is used. */
+/** Makes the template elsewhere and renames it: if several processes do so at once, one is used. */
 async function makeTemplate(place: string, migrations: readonly Migration[]): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "gateway-migrating-", ...memoryFolder() });
   const database = await openEmbedded(`${folder}/database`);
@@ -68,10 +68,10 @@ function exists(path: string): boolean {
   }
 }
 
-/** PostgreSQL's own templates, to which nobody connects: half of all files. */
+/** PostgreSQL's own template databases, which nobody uses: they have half of all files. */
 const leftOut = /\/base\/[14]$/;
 
-/** At once, not file by file in turns of the event loop: a thousand small files take 50 ms. */
+/** Copies synchronously, without a turn of the event loop per file: 50 ms for a thousand files. */
 function copyFolder(from: string, to: string): void {
   Deno.mkdirSync(to, { mode: 0o700 });
   for (const { name, isDirectory } of Deno.readDirSync(from)) {
@@ -82,7 +82,7 @@ function copyFolder(from: string, to: string): void {
   }
 }
 
-/** A segment of the log has 16 MiB, of which little is written: the zeros at its end are a hole. */
+/** Copies a segment of the write-ahead log, and leaves the zeros that fill it to 16 MiB a hole. */
 function copySparse(from: string, to: string): void {
   const bytes = Deno.readFileSync(from);
   const blockBytes = 64 * 1024;

@@ -1,6 +1,6 @@
 import type { Random } from "./random.ts";
 
-/** Text that would be somebody's answer if another connection's parser read it. */
+/** Text that would become part of an answer if the parser of another connection read it. */
 export const injected = "INJECTED-BY-A-STRANGER";
 const answerText =
   `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${injected.length}\r\n\r\n${injected}`;
@@ -9,7 +9,7 @@ const chunkText = `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${
 }\r\n${injected}\r\n0\r\n\r\n`;
 const requestText = `GET /livez?${injected} HTTP/1.1\r\nhost: ${injected}\r\n\r\n`;
 
-/** Requests that are odd, refused, cut or half sent; one write for each piece. */
+/** Requests that are odd, refused, cut off or half sent; each piece is one write. */
 const oddHeads: Readonly<Record<string, readonly string[]>> = {
   "a head of 17 KiB": [`GET /livez HTTP/1.1\r\nhost: x\r\nx-big: ${"a".repeat(17_000)}`],
   "a whole head of 17 KiB": [`GET / HTTP/1.1\r\nhost: x\r\nx: ${"a".repeat(17_000)}\r\n\r\n`],
@@ -77,7 +77,7 @@ const oddHeads: Readonly<Record<string, readonly string[]>> = {
   "nothing": [""],
 };
 
-/** How the text is sent that must reach nobody. */
+/** Ways to send the text that must not reach any caller. */
 const follow: readonly ((random: Random) => readonly string[])[] = [
   () => [answerText],
   () => [chunkText],
@@ -94,7 +94,7 @@ function slices(text: string, size: number): string[] {
   return pieces;
 }
 
-/** Odd connections, so many at once, each after the other, until it is stopped. */
+/** Opens odd connections, so many at a time, one after the other until `stop` is called. */
 export function startOddHeads(
   port: number,
   connections: number,
@@ -105,7 +105,7 @@ export function startOddHeads(
   let sent = 0;
   const run = async () => {
     while (!stopped) {
-      // The one that is known to have worked comes often.
+      // The first kind is known to have caused harm, so it is sent often.
       const kind = random.chance(30) ? kinds[0]! : random.pick(kinds);
       const pieces = [...kind, ...random.pick(follow)(random)];
       await send(port, pieces, random.below(4));
@@ -124,7 +124,7 @@ export function startOddHeads(
   };
 }
 
-/** Sends the pieces so many milliseconds apart and leaves, whatever is answered. */
+/** Sends the pieces so many milliseconds apart and closes the connection, whatever the answer. */
 async function send(port: number, pieces: readonly string[], apartMs: number): Promise<void> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port });
   const reading = connection.readable.pipeTo(new WritableStream(), { preventCancel: false })
@@ -132,7 +132,7 @@ async function send(port: number, pieces: readonly string[], apartMs: number): P
   const writer = connection.writable.getWriter();
   for (const piece of pieces) {
     const bytes = Uint8Array.from(piece, (letter) => letter.charCodeAt(0));
-    // The other side may be gone.
+    // The other side may have closed the connection.
     const isTaken = await writer.write(bytes).then(() => true, () => false);
     if (!isTaken) break;
     if (apartMs > 0) await new Promise((resolve) => setTimeout(resolve, apartMs));

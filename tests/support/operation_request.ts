@@ -3,7 +3,7 @@ import type { AnswerReader, Operation } from "../../src/dialects/kernel/operatio
 import { readOperation } from "../../src/dialects/kernel/operation_request.ts";
 import type { PriceRow } from "../../src/pricing/pricing.ts";
 
-/** A reader of the answer to a JSON request. */
+/** Returns a reader for the answer to a JSON request. */
 export function readerOf(operation: Operation, body: Record<string, unknown>): AnswerReader {
   const sent = { body, text: JSON.stringify(body) };
   return operation.reader(readOperation(sent, operation));
@@ -15,7 +15,7 @@ export function eventOf(data: unknown): SseEvent {
   return { bytes: new TextEncoder().encode(`data: ${text}\n\n`), data: text, terminated: true };
 }
 
-/** A price of which only one rate is known. */
+/** A price with only these rates. */
 export function priceOf(rates: PriceRow["rates"]): PriceRow {
   return {
     ...{ label: "vendor-b", model: "m", rates, contextTiers: [], serviceTiers: {} },

@@ -1,6 +1,6 @@
 import ts from "typescript";
 
-/** Whether this machine can make and run what Node's users get. */
+/** Whether this machine has Node and npm, to make and run the client as Node's users get it. */
 export function nodeIsThere(): boolean {
   try {
     for (const program of ["node", "npm"]) {
@@ -14,7 +14,7 @@ export function nodeIsThere(): boolean {
 
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname);
 
-/** A folder with nothing but the packed client installed in it, as somebody's new project. */
+/** A folder like somebody's new project, with only the packed client installed. */
 export class ClientProject implements AsyncDisposable {
   private constructor(readonly folder: string) {}
 
@@ -24,7 +24,7 @@ export class ClientProject implements AsyncDisposable {
       await project.run(Deno.execPath(), ["task", "-q", "sdk:pack", project.folder], root);
       const tarball = [...Deno.readDirSync(project.folder)].find((e) => e.name.endsWith(".tgz"))!;
       project.write("package.json", JSON.stringify({ type: "module", private: true }));
-      // Offline: it has no dependencies that could be asked for.
+      // Offline, since the client has no dependencies to download.
       const options = ["--offline", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"];
       await project.run("npm", ["install", ...options, `./${tarball.name}`]);
       return project;
@@ -34,15 +34,15 @@ export class ClientProject implements AsyncDisposable {
     }
   }
 
-  /** Writes a file; gives its path. */
+  /** Writes a file and returns its path. */
   write(name: string, text: string): string {
     Deno.writeTextFileSync(`${this.folder}/${name}`, text);
     return `${this.folder}/${name}`;
   }
 
   /**
-   * Compiles programs' files with TypeScript's `strict`, the client's own declarations included, and
-   * writes JavaScript beside them. Gives what is wrong, a line each.
+   * Compiles programs with TypeScript's `strict`, including the client's own declarations, and
+   * writes JavaScript beside them. Returns a line for each error.
    */
   compile(files: readonly string[], settings: ts.CompilerOptions = {}): string[] {
     const program = ts.createProgram(files, {
@@ -66,7 +66,7 @@ export class ClientProject implements AsyncDisposable {
     });
   }
 
-  /** Runs a program in the folder; gives what it printed. Throws where it fails. */
+  /** Runs a program in the folder and returns its output. Throws if it fails. */
   async run(program: string, args: readonly string[], cwd = this.folder): Promise<string> {
     const { code, stdout, stderr } = await new Deno.Command(program, { args: [...args], cwd })
       .output();
@@ -82,7 +82,7 @@ export class ClientProject implements AsyncDisposable {
   }
 }
 
-/** The program that the client's tests play, as its source. */
+/** Returns the source of the program that the client's tests run. */
 export function storySource(): string {
   return Deno.readTextFileSync(`${root}tests/sdk/programs/story.ts`);
 }

@@ -1,16 +1,16 @@
 import { Buffer } from "node:buffer";
 
-/** A vendor that answers every request with one picture, each another one. */
+/** A vendor that answers every request with a different image. */
 export interface PictureVendor extends AsyncDisposable {
-  /** With its version segment. */
+  /** The base URL, with its version segment. */
   readonly url: string;
-  /** Bytes of each picture. */
+  /** Size of each image in bytes. */
   readonly bytes: number;
 }
 
 /**
- * Starts a vendor of pictures of so many bytes. Making them costs it next to nothing, so that a
- * test of many measures the service.
+ * Starts a vendor whose images have so many bytes. Making them takes it next to no time, so that a
+ * test with many images measures the service.
  */
 export function startPictureVendor(bytes: number): PictureVendor {
   const template = onePicture(bytes).toString("base64");
@@ -19,7 +19,7 @@ export function startPictureVendor(bytes: number): PictureVendor {
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen() {} },
     async (request) => {
-      // What is sent is read to its end, as a vendor does.
+      // Reads the request to its end, as a vendor does.
       for await (const _piece of request.body ?? []);
       const own = numbered(template, count++);
       return new Response(before + own + after, {
@@ -34,7 +34,7 @@ export function startPictureVendor(bytes: number): PictureVendor {
   };
 }
 
-/** A picture's first bytes, and noise that doesn't repeat. */
+/** Makes bytes that begin like a PNG image, followed by random noise. */
 export function onePicture(bytes: number): Buffer {
   const picture = Buffer.alloc(bytes);
   for (let at = 0; at < bytes; at += 65_536) {
@@ -44,7 +44,7 @@ export function onePicture(bytes: number): Buffer {
   return picture;
 }
 
-/** The same base64 but for a number in it: a picture of its own. */
+/** Puts a number into the base64, which makes it a different image. */
 function numbered(base64: string, number: number): string {
   const digits = number.toString(10).padStart(8, "0");
   return base64.slice(0, 64) + digits + base64.slice(64 + digits.length);

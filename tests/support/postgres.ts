@@ -5,17 +5,17 @@ import { memoryFolder } from "./memory_folder.ts";
 
 /** A real PostgreSQL for tests. */
 export interface TestPostgres {
-  /** The address of a database of this server, with user and password. */
+  /** Returns the address of a database of this server, with user and password. */
   url(database: string): string;
-  /** An empty database, or a copy of `template`, which nobody may be connected to. */
+  /** Creates an empty database, or a copy of `template`, which must have no connections. */
   createDatabase(options?: { readonly template?: string }): Promise<TestDatabase>;
-  /** The name of the template that `build` fills at its address, unless another has already. */
+  /** Has `build` fill a template at an address, unless it exists already. Returns its name. */
   template(name: string, build: (url: string) => Promise<void>): Promise<string>;
-  /** `fast` ends sessions politely, `immediate` as a crash does. Resolves when it is down. */
+  /** Stops the server and waits for its end: `fast` ends sessions properly, `immediate` crashes. */
   stop(mode?: "fast" | "immediate"): Promise<void>;
-  /** Starts it again on the same port. */
+  /** Starts the server again on the same port. */
   start(): Promise<void>;
-  /** Freezes every process of the server: connections stay, nobody answers. */
+  /** Freezes every process of the server: connections stay open, without answers. */
   freeze(): Promise<void>;
   thaw(): Promise<void>;
 }
@@ -27,9 +27,9 @@ export interface TestDatabase {
 }
 
 /**
- * Whether there is a PostgreSQL to test on: `TEST_DATABASE_URL` (a user that may create
- * databases), or installed programs. Throws where `CI` is set and there is none: a skip is a
- * failure there.
+ * Whether there is a PostgreSQL to test on: `TEST_DATABASE_URL` (with a user that may create
+ * databases), or installed programs. Throws if there is none and `CI` is set, where a skip is a
+ * failure.
  */
 export function postgresAvailability(): { available: boolean; reason: string } {
   if (Deno.env.get("TEST_DATABASE_URL")) return { available: true, reason: "" };
@@ -43,16 +43,16 @@ export function postgresAvailability(): { available: boolean; reason: string } {
 }
 
 /**
- * The server that the tests of this file share, started at the first call; `TEST_DATABASE_URL`
- * where that is set. `private` gives the caller a server of its own, which it may stop and freeze.
- * A server never outlives the test process, however that ends.
+ * Returns the server that the tests of this file share: that of `TEST_DATABASE_URL`, or one that is
+ * started at the first call. With `private` the caller gets its own server, which it may stop and
+ * freeze. A server never outlives the test process, however that ends.
  */
 export function startPostgres(
   options: {
     readonly private?: boolean;
-    /** Of a private server, over those of the tests. */
+    /** Settings of a private server, which override those of the tests. */
     readonly settings?: Readonly<Record<string, string>>;
-    /** Which port a private server tries first, in place of a free one. */
+    /** The port that a private server tries first, instead of a free one. */
     readonly port?: number;
   } = {},
 ): Promise<TestPostgres> {
@@ -67,7 +67,10 @@ let shared: Promise<TestPostgres> | undefined;
 const user = "gateway";
 const password = "test-password";
 
-/** Small, fast and forgetful; the odd time zone shows where a time depends on the session's. */
+/**
+ * Settings for a small and fast server that may lose data in a crash. The unusual time zone reveals
+ * code that depends on the session's time zone.
+ */
 const settings = {
   fsync: "off",
   full_page_writes: "off",
@@ -83,8 +86,9 @@ const settings = {
 };
 
 /**
- * Runs the server as a child and ends it with this process: when standard input ends, for whatever
- * reason, so does the server, and its folder goes. Signals that it is told are passed on.
+ * A shell script that runs the server as its child and ends it with the test process: when standard
+ * input ends, for whatever reason, it stops the server and removes its folder. A signal's name on
+ * standard input is passed on to the server.
  */
 const keeper = `
   folder=$1; shift
@@ -97,7 +101,7 @@ const keeper = `
     kill -$signal $server; wait $server; trap - EXIT; exit
   done 2>/dev/null`;
 
-/** All of a database as text, as `pg_dump` writes it. */
+/** Returns a whole database as text, as `pg_dump` writes it. */
 export async function dumpDatabase(url: string): Promise<string> {
   const { success, stdout, stderr } = await new Deno.Command(`${programFolder()}/pg_dump`, {
     args: ["--inserts", "--dbname", url],
@@ -109,8 +113,8 @@ export async function dumpDatabase(url: string): Promise<string> {
 }
 
 /**
- * What the server keeps of a password, made with one round in place of 4096: tests open thousands of
- * connections, at each of which both sides would go through them again.
+ * Returns the verifier that the server stores for a password, with one round instead of 4096: tests
+ * open thousands of connections, and both sides would compute all rounds for each.
  */
 function cheapVerifier(text: string): string {
   const salt = randomBytes(16);
@@ -124,7 +128,7 @@ function cheapVerifier(text: string): string {
   return `SCRAM-SHA-256$${rounds}:${salt64}$${stored64}:${server64}`;
 }
 
-/** A server of this test process, in a folder of its own. */
+/** A server of this test process, in its own folder. */
 class PrivateServer implements TestPostgres {
   readonly #programs: string;
   readonly #folder: string;
@@ -174,10 +178,11 @@ class PrivateServer implements TestPostgres {
       const failure = await this.#ready();
       if (failure === undefined) return;
       await this.#tell("QUIT");
-      // Someone may have taken the port that was free a moment ago.
+      // Another process may have taken the port that was free a moment ago.
       if (attempt === 3 || !failure.includes("Address already in use")) throw new Error(failure);
       this.#port = 0;
-      // By it the next start would be judged, and a server that has just begun ignores its QUIT.
+      // The next start would find the old failure in it and stop a server that has just begun,
+      // which ignores SIGQUIT.
       Deno.removeSync(`${this.#folder}/log`);
     }
   }
@@ -188,7 +193,7 @@ class PrivateServer implements TestPostgres {
 
   async freeze(): Promise<void> {
     const server = await this.#pid();
-    // The first process goes first, so that no new ones come.
+    // The main process is frozen first, so that it starts no more children.
     Deno.kill(server, "SIGSTOP");
     const children = childrenOf(server);
     Deno.writeTextFileSync(`${this.#folder}/frozen`, children.join(" "));
@@ -201,7 +206,7 @@ class PrivateServer implements TestPostgres {
     Deno.removeSync(`${this.#folder}/frozen`);
   }
 
-  /** By a copy of what `initdb` has made once: it takes a second of a processor, a copy a tenth. */
+  /** Copies the result of one `initdb`, which takes a second of processor time, a copy a tenth. */
   async #initialise(): Promise<void> {
     const hash = createHash("sha256").update([this.#programs, user, password].join("\n"))
       .digest("hex");
@@ -212,7 +217,7 @@ class PrivateServer implements TestPostgres {
       try {
         Deno.renameSync(data, made);
       } catch (thrown) {
-        // Of several processes that make it at once one is used.
+        // If several processes make it at once, one is used.
         if (!exists(made)) throw thrown;
         Deno.removeSync(data, { recursive: true });
       }
@@ -243,7 +248,7 @@ class PrivateServer implements TestPostgres {
     const given = Object.entries({ ...this.#settings, port: this.#port }).flatMap((
       [name, value],
     ) => ["-c", `${name}=${value}`]);
-    // Paths of sockets are short; below a long folder the server goes without.
+    // Paths of sockets are limited in length; in a long folder the server has no socket.
     const socket = this.#folder.length < 80 ? this.#folder : "";
     this.#keeper = new Deno.Command("/bin/sh", {
       args: [
@@ -258,7 +263,7 @@ class PrivateServer implements TestPostgres {
     this.#keeper.unref();
   }
 
-  /** Undefined when the server takes connections, else its log. */
+  /** Waits until the server accepts connections. Returns undefined, or its log if it failed. */
   async #ready(): Promise<string | undefined> {
     for (let attempt = 0; attempt < 600; attempt++) {
       const lines = readText(`${this.#folder}/data/postmaster.pid`).split("\n");
@@ -290,7 +295,7 @@ class PrivateServer implements TestPostgres {
       if (this.#keeper) this.#keeper.kill("SIGTERM");
       else Deno.removeSync(this.#folder, { recursive: true });
     } catch {
-      // It is gone already.
+      // It has ended already.
     }
   }
 
@@ -304,7 +309,7 @@ class PrivateServer implements TestPostgres {
   }
 }
 
-/** A server that someone else runs: databases come and go, the server stays. */
+/** A server that somebody else runs: tests make and drop databases, but never stop it. */
 function externalServer(address: string): TestPostgres {
   const url = (database: string) => {
     const changed = new URL(address);
@@ -327,7 +332,7 @@ function externalServer(address: string): TestPostgres {
   };
 }
 
-/** Whoever comes while another builds it waits. Half-built ones have other names. */
+/** Builds a template under another name, unless it exists. A lock makes other builders wait. */
 async function template(
   url: (database: string) => string,
   home: string,
@@ -342,7 +347,7 @@ async function template(
     const built = await createDatabase(url, home);
     await build(built.url);
     await sql.unsafe(`alter database ${built.name} rename to ${name}`);
-    // There is none of its first name any more: only the session ends.
+    // It was renamed, so nothing is dropped: this only ends the session.
     await built.drop();
     return name;
   } finally {
@@ -356,10 +361,10 @@ async function createDatabase(
   template = "template1",
 ): Promise<TestDatabase> {
   const name = `gateway_test_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
-  // The same session makes and drops it: to open one costs half as much as either.
+  // The same session creates and drops it: opening another takes half as long as either.
   const sql = postgres(url(home), { max: 1, onnotice: () => {} });
   try {
-    // Logging each page, as is usual, costs three times as much of a processor.
+    // The default strategy logs each page, which takes three times the processor time.
     await sql.unsafe(`create database ${name} template ${template} strategy file_copy`);
   } catch (thrown) {
     await sql.end({ timeout: 1 });
@@ -378,7 +383,7 @@ async function createDatabase(
   };
 }
 
-/** Where `initdb` and `postgres` are: the newest version that Debian has, else in PATH. */
+/** Returns the folder with `initdb` and `postgres`: Debian's newest version, or one in PATH. */
 export function programFolder(): string | undefined {
   const versions = "/usr/lib/postgresql";
   const debian = exists(versions)
@@ -396,7 +401,7 @@ interface Owner {
   readonly gid: number;
 }
 
-/** PostgreSQL refuses to run as root. */
+/** Returns the user to run PostgreSQL as, since it refuses to run as root. */
 function unprivileged(): Owner {
   const users = readText("/etc/passwd").split("\n").map((line) => line.split(":"));
   const found = users.find(([name]) => name === "postgres") ??
@@ -413,7 +418,7 @@ function freePort(): number {
 
 function childrenOf(parent: number): number[] {
   return [...Deno.readDirSync("/proc")].map((entry) => Number(entry.name)).filter((process) => {
-    // The name, in parentheses, may hold anything.
+    // The program's name, in parentheses, may contain anything.
     const fields = readText(`/proc/${process}/stat`).split(") ").at(-1)?.split(" ");
     return Number(fields?.[1]) === parent;
   });

@@ -1,7 +1,7 @@
 import settings from "../../deno.json" with { type: "json" };
 import { ensureMigrated } from "./new_database.ts";
 
-/** How a program of this repository is started: clean environment, nothing inherited. */
+/** How to start a program of this repository; its environment is clean, with nothing inherited. */
 export interface ProgramOptions {
   /** Added to the clean environment. */
   readonly env?: Readonly<Record<string, string>>;
@@ -12,11 +12,11 @@ export interface ProgramOptions {
   readonly script?: string;
   /** An executable in place of a script of the repository. */
   readonly executable?: string;
-  /** Not the bundle that the gate has made of the program (`TEST_BUNDLE`). */
+  /** Whether to ignore the bundle that the gate made of the program (`TEST_BUNDLE`). */
   readonly fromSource?: boolean;
-  /** What its standard input holds; closed at once by default. */
+  /** Text for its standard input, which is empty by default. */
   readonly input?: string;
-  /** For a service until it is alive, for a program until it ends; 60 s by default. */
+  /** Time until a service must be alive, or a program must have ended; 60 s by default. */
   readonly timeoutMs?: number;
 }
 
@@ -24,17 +24,17 @@ export interface ServiceOptions extends ProgramOptions {
   /** For a service with TLS: a client that trusts its certificate. */
   readonly client?: Deno.HttpClient;
   /**
-   * Has the service make and migrate its embedded database itself, as a first start does; so does
-   * one started by a script or executable of its own, unless this is false.
+   * Whether the service creates and migrates its embedded database itself, as a first start does.
+   * By default only if another script or an executable is started.
    */
   readonly migrates?: boolean;
 }
 
 /**
- * Starts the service on a free port with a data directory of its own and resolves when `/livez`
- * answers 200. Rejects with the masked output when it ends or stays silent. A directory given as
- * `env.DATA_DIR` is the caller's, and stays. Use it with `await using`; a process that a test
- * forgets is killed when its test file ends, however that ends.
+ * Starts the service on a free port with its own data directory, and resolves when `/livez` answers
+ * 200. Rejects with the masked output if it ends or isn't alive in time. A directory in
+ * `env.DATA_DIR` is the caller's and isn't removed. Use it with `await using`; a process that a
+ * test leaves running is killed when its test file ends, however that ends.
  */
 export async function startService(options: ServiceOptions = {}): Promise<ServiceProcess> {
   const given = options.env?.DATA_DIR;
@@ -53,13 +53,13 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   }
 }
 
-/** Whether it may find an embedded database, since nobody wants to see it make one. */
+/** Whether the service may begin with a copied embedded database instead of creating one. */
 function startsOnCopy({ script, executable, env, migrates }: ServiceOptions): boolean {
   if (migrates ?? (script !== undefined || executable !== undefined)) return false;
   return env?.DATABASE_URL === undefined;
 }
 
-/** Runs a program to its end, for starts that must fail and for the operator's commands. */
+/** Runs a program to its end, such as a start that must fail or one of the operator's commands. */
 export async function runProgram(
   options: ProgramOptions = {},
 ): Promise<{ code: number; stdout: string; stderr: string }> {
@@ -72,12 +72,12 @@ export async function runProgram(
   }
 }
 
-/** A service started as people start it: a process of its own. */
+/** A service in its own process, as people start it. */
 export class ServiceProcess implements AsyncDisposable {
   readonly #program: Program;
   constructor(
     program: Program,
-    /** Where it listens, without a slash at the end. */
+    /** The address that it listens on, without a slash at the end. */
     readonly baseUrl: string,
     readonly dataDir: string,
   ) {
@@ -88,19 +88,19 @@ export class ServiceProcess implements AsyncDisposable {
     return this.#program.pid;
   }
 
-  /** Settles when the process is gone, however it went, and its output is read to the end. */
+  /** Settles when the process has ended, in whatever way, and all its output is read. */
   get status(): Promise<Deno.CommandStatus> {
     return this.#program.status;
   }
 
-  /** The key that a first start prints. Throws when none was printed so far. */
+  /** The key that a first start prints. Throws if none was printed so far. */
   get firstKey(): string {
     const key = keyPattern.exec(this.output())?.[0];
     if (key === undefined) throw new Error("The service has printed no API key.");
     return key;
   }
 
-  /** Standard output and error so far, as they came. It holds the first key: don't print it. */
+  /** Returns standard output and error so far. They contain the first key: don't print them. */
   output(): string {
     return this.#program.output;
   }
@@ -115,7 +115,7 @@ export class ServiceProcess implements AsyncDisposable {
     this.#program.kill(signal);
   }
 
-  /** SIGTERM, then the exit code. Rejects, after SIGKILL, when draining takes over 30 s. */
+  /** Sends SIGTERM and returns the exit code. If draining takes over 30 s, kills it and rejects. */
   async stop(): Promise<number> {
     this.#program.kill("SIGTERM");
     try {
@@ -130,7 +130,7 @@ export class ServiceProcess implements AsyncDisposable {
   }
 }
 
-/** A child process whose output is kept. */
+/** A child process with its output so far. */
 class Program {
   readonly pid: number;
   readonly status: Promise<Deno.CommandStatus>;
@@ -155,7 +155,7 @@ class Program {
       stderr: "piped",
     }).spawn();
     if (options.input !== undefined) {
-      // A program that ends without reading it is no failure of the test.
+      // A program may end without reading it: that isn't a failure of the test.
       ReadableStream.from([new TextEncoder().encode(options.input)]).pipeTo(this.#child.stdin)
         .catch(() => {});
     }
@@ -175,11 +175,11 @@ class Program {
     try {
       this.#child.kill(signal);
     } catch {
-      // It is gone already.
+      // It has ended already.
     }
   }
 
-  /** Makes sure that the process and what it leaves behind are gone. */
+  /** Kills the process, and waits until it has ended and its files are removed. */
   async end(): Promise<void> {
     this.kill("SIGKILL");
     await this.status;
@@ -217,7 +217,7 @@ class Program {
     }
   }
 
-  /** The output without keys, fit for a failure's message. */
+  /** Returns the output with keys masked, for error messages. */
   masked(): string {
     return this.output.replaceAll(new RegExp(keyPattern, "g"), "dmt_****").trimEnd();
   }
@@ -240,22 +240,22 @@ class Program {
   }
 }
 
-/** Ten minutes of calls log more than a string can hold. */
+/** Limits the kept output: ten minutes of calls log more than a string can hold. */
 const mostOutput = 64 * 1024 * 1024;
 
-/** The output with what has come, without its beginning once that is too much. */
+/** Appends to the output, and cuts its beginning off once it is too long. */
 function latest(output: string, text: string): string {
   const whole = output + text;
   return whole.length <= mostOutput ? whole : whole.slice(-mostOutput / 2);
 }
 
 /**
- * Kills the process when this one ends, also by a signal of which it isn't told: the guard's input
- * ends then. Gives what ends the guard; the process is left alone.
+ * Starts a guard that kills the process when this one ends, even by SIGKILL: the guard's standard
+ * input ends then. Returns a function that ends the guard and leaves the process alone.
  */
 function guard(pid: number): () => Promise<void> {
   const child = new Deno.Command("/bin/sh", {
-    // What is meant for the tests' group of processes doesn't end it before them.
+    // Signals to the tests' process group must not end the guard before the tests.
     args: ["-c", `trap '' HUP INT TERM; read -r word || kill -9 "$1"`, "guard", String(pid)],
     stdin: "piped",
     stdout: "null",
@@ -270,9 +270,10 @@ function guard(pid: number): () => Promise<void> {
 }
 
 /**
- * How Deno runs a script. The service's programs are the bundle's where the gate has made one: it is
- * what is shipped, and starts in two thirds of the time. Workers start its launcher, which other
- * tests try.
+ * Returns the command that runs a script with Deno. If the gate has made a bundle, it is used for
+ * the service's programs: it is what is shipped, and starts in two thirds of the time. With
+ * `WORKERS` the source is used, since workers would start the bundle's launcher, which other tests
+ * cover.
  */
 export function commandOf(
   { script: given = "main.ts", fromSource = false, env = {} }: ProgramOptions,
@@ -293,12 +294,12 @@ const wordOfScript: Readonly<Record<string, string>> = {
   "admin.ts": "admin",
 };
 
-/** The service's programs have no more permissions than the tasks that people start them with. */
+/** Returns Deno's flags: the service's programs get the permissions of the tasks for them. */
 function flagsOf(script: string): string[] {
   const command = Object.values(settings.tasks).find((task) => task.endsWith(` ${script}`));
   if (command === undefined) return ["run", "-A"];
   const words = command.split(" ");
-  // In front of it stands what the C library is told.
+  // Before `deno` are variables for the C library.
   return words.slice(words.indexOf("deno") + 1, -1);
 }
 
@@ -306,13 +307,13 @@ const root = decodeURIComponent(new URL("../..", import.meta.url).pathname).repl
 const keyPattern = /dmt_[0-9A-Za-z]{20,}/;
 const addressPattern = /https?:\/\/(127\.0\.0\.1|localhost|\[::1\]):\d+/;
 
-/** The address comes from the output, so that the port may be any that was free. */
+/** Waits until the service is alive; reads its address from the output, as its port may be any. */
 async function untilAlive(program: Program, options: ServiceOptions): Promise<string> {
   const deadline = performance.now() + (options.timeoutMs ?? 60_000);
   const left = () => Math.max(1, deadline - performance.now());
   await program.printed(addressPattern, left());
   for (;;) {
-    // Anything may print an address first (a simulated vendor does), so each is asked.
+    // Other parts may print an address first (a simulated vendor does), so each is tried.
     const addresses = program.output.match(new RegExp(addressPattern, "g")) ?? [];
     for (const address of new Set(addresses)) {
       if (await isAlive(address, options.client)) return address;
@@ -339,7 +340,7 @@ async function isAlive(address: string, client: Deno.HttpClient | undefined): Pr
   }
 }
 
-/** What a program needs of this machine; vendor keys and addresses of a developer stay out. */
+/** Returns the variables that a program needs, without a developer's vendor keys and addresses. */
 function machineEnvironment(): Record<string, string> {
   const env: Record<string, string> = { NO_COLOR: "1", DENO_NO_UPDATE_CHECK: "1" };
   for (const name of machineVariables) {

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { commandOf, runProgram, startService } from "./process.ts";
 import { isThere } from "./is_there.ts";
 
-/** Stands in for the service: prints a key and addresses, serves `/livez`, exits 3 on SIGTERM. */
+/** A fake service: prints a key and addresses, serves `/livez`, and exits with 3 on SIGTERM. */
 const standIn = `
 const server = Deno.serve(
   { port: Number(Deno.env.get("PORT")), hostname: "127.0.0.1", onListen() {} },

@@ -1,19 +1,19 @@
-/** So many neighbouring seeds. `HISTORIES_SEED` is the first, else 1; a failure names its own. */
+/** Returns consecutive seeds, from `HISTORIES_SEED` or 1 on; a failing test names its seed. */
 export function seeds(count: number): number[] {
   const first = Number(Deno.env.get("HISTORIES_SEED") ?? 1);
   return Array.from({ length: Math.floor(count) }, (_, index) => first + index);
 }
 
-/** A source of choices that a seed decides, so that a failure can be run again. */
+/** A source of random choices by a seed, so that a failure can be reproduced. */
 export class Random {
   #state: number;
 
   constructor(seed: number) {
-    // Neighbouring seeds are to differ at once.
+    // Spreads the seeds, so that neighbouring ones differ from the first number on.
     this.#state = Math.imul(seed, 0x9e3779b9) | 0;
   }
 
-  /** From 0 to below 1. Mulberry32, by Tommy Ettinger (public domain). */
+  /** Returns a number from 0 to below 1. Mulberry32, by Tommy Ettinger (public domain). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -21,7 +21,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from 0 to below `end`. */
+  /** Returns a whole number from 0 to below `end`. */
   below(end: number): number {
     return Math.floor(this.next() * end);
   }
@@ -34,7 +34,7 @@ export class Random {
     return values[this.below(values.length)] as T;
   }
 
-  /** One of the values, each as likely as its weight says. */
+  /** Returns one of the values, with probabilities proportional to their weights. */
   weighted<T>(choices: readonly (readonly [weight: number, value: T])[]): T {
     let at = this.below(choices.reduce((sum, [weight]) => sum + weight, 0));
     for (const [weight, value] of choices) {

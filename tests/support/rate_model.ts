@@ -2,11 +2,11 @@ import assert from "@std/assert";
 import type { Clock } from "../../src/base/clock.ts";
 import { type RateLimits, unitsPerToken } from "../../src/rate_limits/rate_limit.ts";
 
-/** One token bucket that sees each request when it is admitted: what the service must not exceed. */
+/** A single token bucket that sees every admission: the limit that the service must not exceed. */
 export class IdealBucket {
   #units: number;
   #atMs: number;
-  /** Units that processes held when the tier changed; they may still be spent once. */
+  /** Units that processes had leased when the tier changed, and may still spend once. */
   #leftOver = 0;
 
   constructor(public limits: RateLimits, atMs: number) {
@@ -38,10 +38,10 @@ export class IdealBucket {
   }
 }
 
-/** Time that all processes share, and wall clocks that jump for each of them. */
+/** Monotonic time that all processes share, with a wall clock per process that can jump. */
 export class SharedTime {
   ms = 1_000_000;
-  /** A clock of one process; `jump` moves its wall time only. */
+  /** Returns the clock of one process; `jump` moves only its wall clock. */
   clock(): Clock & { jump(ms: number): void } {
     let offsetMs = 1_700_000_000_000;
     return {

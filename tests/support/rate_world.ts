@@ -12,13 +12,13 @@ import type { RateLimits, RateStore } from "../../src/rate_limits/rate_limit.ts"
 /** How the next calls of a store end. */
 export type StoreMood = "there" | "away" | "write_lost" | "answer_lost";
 
-/** A bucket in memory, by the same rules as the one in the database. */
+/** A bucket in memory that follows the same rules as the one in the database. */
 export class MemoryBucket {
   bucket: Bucket | undefined;
   heard: Heartbeat = {};
   constructor(public limits: RateLimits, readonly nowMs: () => number) {}
 
-  /** The store as one process sees it. */
+  /** Returns the store as one process sees it. */
   store(mood: () => StoreMood): RateStore {
     const reach = () =>
       mood() === "away" ? Promise.reject(new Fault("store_unavailable")) : Promise.resolve();
@@ -58,7 +58,7 @@ export class MemoryBucket {
   }
 }
 
-/** A process: its limiter, with a clock of its own whose wall time can jump. */
+/** Starts a process: a rate limiter with its own clock. */
 export function startProcess(
   name: string,
   store: RateStore,

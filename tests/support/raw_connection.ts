@@ -1,4 +1,4 @@
-/** A raw connection; what is written to one that is closed is nobody's. */
+/** Opens a raw TCP connection; `send` returns false once the connection is closed. */
 export async function dial(port: number) {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port });
   return {
@@ -11,7 +11,7 @@ export async function dial(port: number) {
         return false;
       }
     },
-    /** Everything until the other side closes. */
+    /** Reads everything until the other side closes. */
     async rest(): Promise<string> {
       const parts: string[] = [];
       const buffer = new Uint8Array(64 * 1024);
@@ -26,7 +26,7 @@ export async function dial(port: number) {
       }
       return parts.join("");
     },
-    /** The next piece. */
+    /** Reads the next piece. */
     async piece(): Promise<string> {
       const buffer = new Uint8Array(64 * 1024);
       const length = await connection.read(buffer).catch(() => null);
@@ -45,7 +45,7 @@ export async function dial(port: number) {
 export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 export const get = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
-/** Hears of the connections that a listener ends; the reasons go into `ended`. */
+/** Callbacks for a listener that collect the reasons of ended connections in `ended`. */
 export function hearers(ended: string[]) {
   const quiet = () => {};
   return {

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../src/database/database.ts";
 
-/** Counts the calls that are stored, for whoever wrote them by statements of its own. */
+/** Recomputes the sums from stored calls, for tests that write calls with their own statements. */
 export async function recountUsage(database: Queryable): Promise<void> {
   await database.query("delete from usage_sums where not erased");
   await database.query(
@@ -9,7 +9,7 @@ export async function recountUsage(database: Queryable): Promise<void> {
   );
 }
 
-/** The interval that a latency is counted in, said apart from `LatencyHistogram`. */
+/** The interval that a latency is counted in, written apart from `LatencyHistogram` as a check. */
 const interval =
   `width_bucket(latency_ms, array[8, 10, 12, 14, 16, 20, 23, 27, 32, 39, 46, 54, 64, 77, 91, 108, 128,
     153, 182, 216, 256, 305, 363, 431, 512, 609, 725, 862, 1024, 1218, 1449, 1723, 2048, 2436, 2897,
@@ -22,7 +22,7 @@ export const usageColumns =
   input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nanos,
   charged_nanos, own_key_nanos, unpriced, latencies`;
 
-/** `usageColumns` as the rows of calls say them, counted anew. */
+/** Computes `usageColumns` from the rows of calls. */
 export const usageFromRows =
   `select account_id, span, part, date_trunc(span, created_at, 'UTC') as at,
     value, count(*)::numeric as calls,

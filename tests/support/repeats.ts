@@ -16,7 +16,7 @@ import { interaction } from "../store/samples.ts";
 import { FakeTimers } from "./fake_timers.ts";
 import { FakeReplays } from "./replay_store.ts";
 
-/** A process as far as repeats are concerned. */
+/** The idempotency of one process, with the duplicates and warnings that it reported. */
 export interface TestProcess extends Idempotency {
   readonly duplicates: Duplicate[];
   readonly complaints: string[];
@@ -60,7 +60,7 @@ export function realLater(ms: number, run: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** A request with a trace of its own, as every caller has. */
+/** A request with its own trace, as every caller has. */
 export function request(more: Partial<IdempotentRequest> = {}): IdempotentRequest {
   return {
     accountId: 1,
@@ -74,7 +74,7 @@ export function request(more: Partial<IdempotentRequest> = {}): IdempotentReques
   };
 }
 
-/** What a call leaves in its caller's trace when it has ended. */
+/** Writes what an ended call leaves in its caller's trace. */
 export function settle(trace: CallTrace, id: string, status: InteractionStatus): void {
   trace.transactionId = id;
   trace.settled = interaction(1, id, { status });
@@ -111,13 +111,13 @@ export function streamRun(trace: CallTrace, id: string) {
       settle(trace, id, status);
       controller.close();
     },
-    /** All is said, though the reader has not taken the end yet. */
+    /** Settles the call although the reader hasn't read the stream's end yet. */
     settle: () => settle(trace, id, "completed"),
     fail: (thrown: unknown) => controller.error(thrown),
   };
 }
 
-/** What a caller sees of a reply. */
+/** Returns what a caller sees of a reply. */
 export async function seen(reply: Reply): Promise<{
   status: number;
   type: string | undefined;
@@ -136,12 +136,12 @@ export async function seen(reply: Reply): Promise<{
   };
 }
 
-/** Lets everything happen that waits for nothing but its turn. */
+/** Runs pending promise callbacks, for so many turns. */
 export async function settleDown(turns = 50): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await Promise.resolve();
 }
 
-/** Processes that share a store, with a clock that stands still until it is moved. */
+/** Makes processes that share a store, with a clock that moves only by `pass`. */
 export function setUp(names: readonly string[] = ["a"]) {
   const timers = new FakeTimers();
   const store = new FakeReplays(timers.clock);
@@ -149,7 +149,7 @@ export function setUp(names: readonly string[] = ["a"]) {
     testProcess({ store: store.for(name), clock: timers.clock, setTimer: timers.later });
   const processes = names.map(make);
   const [one, two, three] = [processes[0]!, processes[1]!, processes[2]!];
-  /** Lets time pass in small steps, as timers are set on the way. */
+  /** Lets time pass in small steps, since timers may be set meanwhile. */
   const pass = async (ms: number) => {
     for (let passed = 0; passed < ms; passed += 50) {
       timers.advance(50);

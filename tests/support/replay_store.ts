@@ -19,11 +19,11 @@ interface Row {
   answer: StoredAnswer | undefined;
 }
 
-/** What the store of several processes does, in memory and with a clock that tests move. */
+/** A replay store of several processes, in memory and with a clock that tests move. */
 export class FakeReplays {
   readonly rows = new Map<string, Row>();
   isAway = false;
-  /** Calls that were erased before what repeats them is stored. */
+  /** Ids of calls that were erased before an answer made from them is stored. */
   readonly erasedCalls = new Set<string>();
   /** Awaited before each statement. */
   delay: () => Promise<void> = () => Promise.resolve();
@@ -31,7 +31,7 @@ export class FakeReplays {
 
   constructor(readonly clock: FakeClock) {}
 
-  /** The store as one process has it. */
+  /** Returns the store as one process sees it. */
   for(holder: string): ReplayStore {
     const statement = async <T>(act: () => T): Promise<T> => {
       this.statements++;

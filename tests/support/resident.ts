@@ -1,13 +1,13 @@
 import type { ServiceProcess } from "./process.ts";
 
-/** What a service took of memory while some work ran, in bytes. */
+/** The result of some work, with the service's highest memory use meanwhile in bytes. */
 export interface Measured<T> {
   value: T;
   peak: number;
   seconds: number;
 }
 
-/** Looks at the process's resident memory ten times a second while `work` runs. */
+/** Measures the process's resident memory ten times a second while `work` runs. */
 export async function measured<T>(
   service: Pick<ServiceProcess, "pid">,
   work: () => Promise<T>,
@@ -30,7 +30,10 @@ export async function residentBytes(service: Pick<ServiceProcess, "pid">): Promi
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
 }
 
-/** What `deno task start` tells the runtime and the C library below it: both keep memory flat. */
+/**
+ * Returns the environment that makes a process use memory as under `deno task start`: its variables
+ * for the C library, and its V8 flags.
+ */
 export function asStarted(): Record<string, string> {
   const { tasks } = JSON.parse(Deno.readTextFileSync(new URL("../../deno.json", import.meta.url)));
   const [before, flags] = tasks.start.split(" deno run ");

@@ -1,16 +1,16 @@
 import { WebSocket } from "ws";
 
-/** A caller's responses WebSocket. Events that nobody awaited are still there for who asks later. */
+/** A caller's WebSocket of the responses dialect. Events are queued until a test reads them. */
 export interface TestSocket extends AsyncDisposable {
-  /** Sends an object as JSON, text as it is. */
+  /** Sends an object as JSON, or a text unchanged. */
   send(frame: Record<string, unknown> | string): void;
-  /** The next event of this type; those before it are dropped. Rejects when the socket closes. */
+  /** Returns the next event of this type and drops those before. Rejects if the socket closes. */
   until(type: string): Promise<Record<string, unknown>>;
-  /** All events up to the one that ends a response, or an error. */
+  /** Returns all events up to the one that ends a response, or an error. */
   answer(): Promise<Record<string, unknown>[]>;
-  /** Sends a `response.create`, and gives its answer; throws for an error. */
+  /** Sends a `response.create` and returns its answer; throws for an error. */
   ask(request: Record<string, unknown>): Promise<Record<string, unknown>[]>;
-  /** Sends a frame, and gives the answer, which may be an error. */
+  /** Sends a frame and returns the answer, which may be an error. */
   exchange(frame: Record<string, unknown> | string): Promise<Record<string, unknown>[]>;
   /** Resolves with the close code. */
   readonly closed: Promise<number>;
@@ -24,7 +24,7 @@ const last = new Set([
   "response.cancelled",
 ]);
 
-/** An error ends what was refused; in the middle of an answer, response.failed follows it. */
+/** Whether the answer is complete: an error ends it, but midway response.failed follows. */
 function isEnd(events: readonly Record<string, unknown>[]): boolean {
   const type = String(events.at(-1)?.type);
   return last.has(type) || (type === "error" && events[0]?.type !== "response.created");

@@ -7,7 +7,7 @@ import { decodeRequest } from "../../src/dialects/text/responses/request_decoder
 import { createStreamDecoder } from "../../src/dialects/text/responses/stream_decoder.ts";
 import { createStreamEncoder } from "../../src/dialects/text/responses/stream_encoder.ts";
 
-/** For tests: a context that mints ids in a row, for the given request body. */
+/** Returns a context for a request body, which makes consecutive ids. */
 export function contextOf(body: Record<string, unknown> = {}): AnswerContext {
   const request = { model: "m", input: "hi", ...body };
   let minted = 0;
@@ -23,7 +23,7 @@ export function contextOf(body: Record<string, unknown> = {}): AnswerContext {
   };
 }
 
-/** For tests: the whole stream that an encoder writes. */
+/** Returns the whole stream that an encoder writes. */
 export function encodeStream(
   events: readonly CanonicalEvent[],
   context: AnswerContext = contextOf(),
@@ -32,7 +32,7 @@ export function encodeStream(
   return events.map((event) => encoder.encode(event)).join("") + encoder.end();
 }
 
-/** For tests: an SSE event with this data. */
+/** Returns an SSE event with this data. */
 export function sse(data: unknown): SseEvent {
   return {
     bytes: new Uint8Array(0),
@@ -41,7 +41,7 @@ export function sse(data: unknown): SseEvent {
   };
 }
 
-/** For tests: everything that a decoder makes of the events, and whether the answer ended. */
+/** Returns everything that a decoder makes of the events, and whether the answer ended. */
 export function decodeStream(
   wire: readonly unknown[],
   quirks: DialectQuirks = {},

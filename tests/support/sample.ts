@@ -1,7 +1,7 @@
 /**
- * A stable part of a table: the gate tries it, the long form of the test all rows. Which rows are
- * in it depends on `salt` and nothing else that changes from run to run; tests that try one table
- * in many places give each place as salt, so that between them all rows are tried.
+ * Returns a stable part of a table for the gate; the long form of a test runs all rows. `salt`
+ * decides which rows are in it, so they are the same in every run. Tests that use a table in many
+ * places pass the place as salt, so that together they run all rows.
  */
 export function sample<T>(
   rows: readonly T[],
@@ -18,6 +18,6 @@ function hash(text: string): number {
   for (let at = 0; at < text.length; at++) {
     state = Math.imul(state ^ text.charCodeAt(at), 0x01000193);
   }
-  // Low bits alone say little about what came early in the text.
+  // The low bits depend little on the beginning of the text, so the high bits are mixed in.
   return (state ^ (state >>> 15)) >>> 0;
 }

@@ -1,39 +1,39 @@
 import assert from "@std/assert";
 import type { TestService } from "./service.ts";
 
-/** One request and what must, and must not, be seen of its answer. */
+/** A request, and what its answer must and must not contain. */
 export interface Scenario {
   /** The guarantee, as a sentence. */
   name: string;
   method?: string;
   path: string;
   headers?: Readonly<Record<string, string>>;
-  /** The key sent as `Authorization: Bearer`; the service's first one when absent, null: none. */
+  /** The key to send as `Authorization: Bearer`: null for none, the service's first if absent. */
   key?: string | null;
-  /** A value is sent as JSON; text and bytes go as they are. */
+  /** Text and bytes are sent unchanged, other values as JSON. */
   body?: unknown;
   status: number;
-  /** The error's fields; other errors than these make the scenario fail. */
+  /** The error's fields; any other error fails the scenario. */
   error?: ErrorFields;
-  /** Pieces of the body that must be there. */
+  /** Pieces that the body must contain. */
   expected?: readonly (string | RegExp)[];
-  /** Pieces that must not be anywhere in body or headers. */
+  /** Pieces that neither body nor headers may contain. */
   unexpected?: readonly (string | RegExp)[];
-  /** Headers that must match; null: that must be absent. */
+  /** Headers that must match; null for a header that must be absent. */
   answerHeaders?: Readonly<Record<string, string | RegExp | null>>;
-  /** More to look at. */
+  /** Further checks. */
   check?: (answer: Answer) => void | Promise<void>;
 }
 
 export interface ErrorFields {
   type: string;
   code: string;
-  /** Exactly this; undefined: the dialect has no such field. */
+  /** The exact value; undefined if the dialect has no such field. */
   param?: string | null;
   message?: string | RegExp;
-  /** Of the generate dialect. */
+  /** Only in the generate dialect. */
   status?: string;
-  /** The dialect that the body is written in; its own fields are checked. */
+  /** The dialect of the body, whose fields are checked. */
   dialect?: "service" | "chat" | "messages" | "generate";
 }
 
@@ -41,7 +41,7 @@ export interface Answer {
   status: number;
   headers: Headers;
   text: string;
-  /** The parsed body, undefined when it is no JSON. */
+  /** The parsed body; undefined if it isn't JSON. */
   json: unknown;
 }
 
@@ -53,7 +53,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
-/** Makes a test of each scenario. */
+/** Registers a test for each scenario. */
 export function testScenarios(service: () => TestService, table: readonly Scenario[]): void {
   for (const scenario of table) {
     Deno.test(scenario.name, async () => {
@@ -62,7 +62,7 @@ export function testScenarios(service: () => TestService, table: readonly Scenar
   }
 }
 
-/** Plays one scenario; throws when the answer is another. */
+/** Runs one scenario; throws if the answer differs. */
 export async function play(
   service: Pick<TestService, "baseUrl" | "key">,
   scenario: Scenario,
@@ -120,7 +120,7 @@ function checkAnswer(
   else if (scenario.status >= 400) throw new Error("A scenario with an error names its fields");
 }
 
-/** Looks at an error body: the specification's three strings, the dialect's fields, no others. */
+/** Checks an error body: the specification's three strings, the dialect's fields, and no others. */
 export function checkError(answer: Answer, wanted: ErrorFields): void {
   assert.match(answer.headers.get("content-type") ?? "", /^application\/json/);
   const body = answer.json as { error: Record<string, unknown>; [more: string]: unknown };

@@ -15,7 +15,7 @@ import { reuseWriterThreads } from "./writer_threads.ts";
 /** One row of an export, by the columns of interface.md §6. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Shared by all services of this process. */
+/** Writer threads, shared by all services of this process. */
 const writerThreads = reuseWriterThreads();
 
 let found: { most: number | undefined } | undefined;
@@ -28,26 +28,26 @@ export type Environment = Readonly<Record<string, string>>;
 
 /** A service that runs in the test's own process. */
 export interface TestService extends AsyncDisposable {
-  /** Where it listens, without a slash at the end. */
+  /** The address that it listens on, without a slash at the end. */
   readonly baseUrl: string;
-  /** The key of the first start: every scope, the operator's account. */
+  /** The key of the first start, which has every scope and belongs to the operator's account. */
   readonly key: string;
   readonly dataDir: string;
   /** Log lines so far. */
   readonly log: readonly string[];
   /** What the start printed. */
   readonly greeting: readonly string[];
-  /** `fetch` below the address, with the first key unless another credential is given. */
+  /** Fetches a path of the service, with the first key unless the headers have another one. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** Posts a JSON value, or text and bytes as they are. */
+  /** Posts text and bytes unchanged, and other values as JSON. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
-  /** The endpoints, typed by their contracts; with the first key unless another is given. */
+  /** Returns a client that is typed by the contracts; with the first key unless one is given. */
   api(key?: string): Client<typeof contracts>;
-  /** Rows of an export of everything; `filters` as the request takes them. */
+  /** Returns the rows of an export; `filters` are those of the export's request. */
   rows(filters?: Readonly<Record<string, unknown>>, key?: string): Promise<Row[]>;
-  /** The row of one call. Throws unless there is exactly one. */
+  /** Returns the row of one call. Throws unless there is exactly one. */
   row(transactionId: string | null): Promise<Row>;
-  /** An operator's command, run by the server as `deno task admin` would have it run. */
+  /** Has the server run one of the operator's commands, as `deno task admin` does. */
   admin(...argv: string[]): Promise<CommandResult>;
   /** Makes a key; `argv` are further options of `key create`. */
   createKey(...argv: string[]): Promise<{ id: string; key: string; account_id: number }>;
@@ -58,22 +58,22 @@ export interface TestServiceOptions extends DatabaseChoice {
   env?: Environment;
   /** For TLS: a client that trusts the certificate. */
   client?: Deno.HttpClient;
-  /** As of `startServer`. */
+  /** See `startServer`. */
   onFirstStart?: OnFirstStart;
 }
 
 export interface DatabaseChoice {
   /**
-   * Unless `env` has an address or a data directory, `any`: PostgreSQL where there is one, which
-   * starts in a quarter of the time. The embedded one where there is none, and in the long rounds
-   * (`STORE=embedded`, `STORE=both`).
+   * `any` (the default) is PostgreSQL if there is one, because it starts in a quarter of the time.
+   * It is the embedded database otherwise, in the long rounds (`STORE=embedded`, `STORE=both`), and
+   * if `env` has a data directory. An address in `env` comes first.
    */
   database?: "any" | "embedded";
 }
 
 /**
- * Starts the service in this process on a free port, with a clean environment and a data directory
- * of its own, which goes with it. A directory given as `env.DATA_DIR` is the caller's, and stays.
+ * Starts the service in this process on a free port, with a clean environment and its own data
+ * directory, which is removed with it. A directory in `env.DATA_DIR` is the caller's and stays.
  */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const given = options.env?.DATA_DIR;
@@ -121,13 +121,13 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   };
 }
 
-/** Whether what may run on any database runs on PostgreSQL here. */
+/** Whether tests that may run on any database run on PostgreSQL here. */
 export function isPostgresPreferred(): boolean {
   return ["postgres", undefined].includes(Deno.env.get("STORE")) &&
     postgresAvailability().available;
 }
 
-/** What a test asks of a service, wherever it runs. */
+/** Returns functions that call a service, wherever it runs. */
 export function calls(
   at: { baseUrl: string; key: string; client?: Deno.HttpClient | undefined },
 ): Pick<TestService, "fetch" | "post" | "api" | "rows" | "row"> {
@@ -191,7 +191,7 @@ function commands(dataDir: string): Pick<TestService, "admin" | "createKey"> {
   };
 }
 
-/** Addresses and keys of simulated vendors, as the service's environment names them. */
+/** Returns the addresses and keys of simulated vendors as variables of the service. */
 export function simulatedEnvironment(simulators: Simulators): Record<string, string> {
   return Object.fromEntries(LABELS.flatMap((label) => {
     const { baseUrl, apiKey } = simulators.vendors[label];
@@ -200,7 +200,7 @@ export function simulatedEnvironment(simulators: Simulators): Record<string, str
   }));
 }
 
-/** A service in front of the simulated vendors. */
+/** Starts a service in front of the simulated vendors. */
 export async function startSimulatedService(
   env: Environment = {},
   choice: Omit<TestServiceOptions, "env"> = {},
@@ -220,8 +220,8 @@ export async function startSimulatedService(
 }
 
 /**
- * Something that all tests of a file share: started before the first, stopped after the last. Call
- * the result inside tests only.
+ * Starts something that all tests of a file share before the first test, and stops it after the
+ * last. Call the returned function inside tests only.
  */
 export function shared<T extends { stop(): Promise<void> }>(start: () => Promise<T>): () => T {
   let running: T | undefined;

@@ -1,6 +1,6 @@
 /**
- * A self-signed certificate for `localhost` and 127.0.0.1 with its key, valid until 2126. It is
- * worth nothing outside these tests, which trust it by name.
+ * A self-signed certificate for `localhost` and 127.0.0.1, valid until 2126; its key is below. It
+ * is of no use outside these tests, which trust it explicitly.
  */
 export const testCertificate = `-----BEGIN CERTIFICATE-----
 MIIBmDCCAT6gAwIBAgIURrnJgMmN+FEI5efeZbVFpG9hn1gwCgYIKoZIzj0EAwIw
@@ -22,7 +22,7 @@ PVAIFL8PYe20kI8cQhkWWeCTTkWhRANCAATxyLzLCET97t1Ltp+jsMz9KFZB5KNO
 -----END PRIVATE KEY-----
 `;
 
-/** Writes both into a directory; gives the environment that makes a service use them. */
+/** Writes both into a directory and returns the environment that makes a service use them. */
 export async function certificateFiles(
   directory: string,
 ): Promise<{ TLS_CERT_FILE: string; TLS_KEY_FILE: string }> {

@@ -1,4 +1,4 @@
-/** A directory that goes with the test file, however its tests end. */
+/** Makes a directory that is removed with the end of the test file, however its tests end. */
 export function temporaryDirectory(name: string): string {
   const path = Deno.makeTempDirSync({ prefix: `gateway-${name}-` });
   globalThis.addEventListener("unload", () => Deno.removeSync(path, { recursive: true }));

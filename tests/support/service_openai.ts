@@ -1,6 +1,6 @@
 import OpenAI from "openai";
 
-/** A vendor that speaks chat, its alias, and a model that the simulator has and that has a price. */
+/** A vendor of the chat dialect, with its alias and a priced model that the simulator has. */
 export interface ChatFamily {
   label: "vendor-a" | "vendor-b" | "vendor-f" | "vendor-g";
   alias: string;
@@ -14,15 +14,18 @@ export const chatFamilies: readonly ChatFamily[] = [
   { label: "vendor-g", alias: "xai", model: "grok-4.3" },
 ];
 
-/** The address and model names under which one family can be called. */
+/** A base path and a model name by which a vendor's model can be called. */
 export interface ChatWay {
   family: ChatFamily;
-  /** Below the service's address, as `baseURL` takes it. */
+  /** Path below the service's address, for `baseURL`. */
   path: string;
   model: string;
 }
 
-/** Every way to call a family: unified and its own paths, label and alias, with and without. */
+/**
+ * Returns every way to call a vendor's model: by the unified path and by the vendor's own, by label
+ * and by alias, and on its own paths with and without a prefix of the model.
+ */
 export function waysOf(family: ChatFamily): ChatWay[] {
   const names = [family.label, family.alias];
   return [
@@ -37,7 +40,7 @@ export function waysOf(family: ChatFamily): ChatWay[] {
   ];
 }
 
-/** The unmodified library, with another base address and nothing else. */
+/** Returns a client of the unmodified library; only its base URL differs. */
 export function openai(
   at: { baseUrl: string; key: string },
   path = "/chat/v1",

@@ -1,8 +1,8 @@
 import { joinBytes } from "../../src/base/bytes.ts";
 
-/** A request that is under way on a connection of its own. */
+/** A request in progress on its own connection. */
 export interface RawCall {
-  /** The whole answer, once the server closed the connection. */
+  /** Returns the whole answer once the server has closed the connection. */
   answer(): Promise<RawAnswer>;
   /** Closes the connection. */
   leave(): void;
@@ -10,15 +10,16 @@ export interface RawCall {
 
 export interface RawAnswer {
   status: number;
-  /** Names in lower case, as often as they were sent. */
+  /** Each header as often as it was sent, with names in lower case. */
   headers: readonly [string, string][];
   /** The body without its framing. */
   body: Uint8Array;
 }
 
 /**
- * Posts JSON text below HTTP: head and body leave in one write, nothing is added, decompressed or
- * followed, and the server is asked to close the connection.
+ * Posts JSON text without an HTTP client: head and body are sent in one write, no headers are added
+ * but the necessary ones, nothing is decompressed, no redirect is followed, and the server is asked
+ * to close the connection.
  */
 export async function postRaw(
   baseUrl: string,
@@ -70,7 +71,7 @@ function parseAnswer(bytes: Uint8Array): RawAnswer {
   };
 }
 
-/** Throws when the body has no end: the answer was cut. */
+/** Removes chunked framing. Throws if the body has no end, which means that it was cut. */
 function unchunk(bytes: Uint8Array): Uint8Array {
   const chunks: Uint8Array[] = [];
   for (let at = 0;;) {

@@ -6,12 +6,12 @@ import {
   type TestService,
 } from "./service.ts";
 
-/** What the vendor does with one try of a call; `attempt` counts from 1. */
+/** Answers one attempt of a call as the vendor; `attempt` counts from 1. */
 export type Script = (exchange: FakeExchange, attempt: number) => unknown;
 
 /** A service whose vendor-b is under the test's control. */
 export interface ScriptedService extends TestService {
-  /** Has the vendor answer one call by a script. */
+  /** Makes a call that the vendor answers by a script. */
   call(script: Script, request?: ScriptedRequest): Promise<ScriptedCall>;
   readonly vendorKey: string;
   readonly vendorUrl: string;
@@ -28,14 +28,14 @@ export interface ScriptedRequest {
 /** A call whose answer has begun. */
 export interface ScriptedCall {
   response: Response;
-  /** What the vendor received, one per try. */
+  /** The requests that the vendor received, one per attempt. */
   tries: readonly FakeExchange["request"][];
 }
 
 /** A model of vendor-b with a price: 2 USD per million tokens of input, 8 of output. */
 export const scriptedModel = "gpt-4.1";
 
-/** Starts it with short times; `env` comes last. */
+/** Starts the service; `env` overrides the variables of vendor-b. */
 export async function startScriptedService(
   env: Environment = {},
   choice: DatabaseChoice = {},
@@ -111,7 +111,7 @@ export function event(fields: Readonly<Record<string, unknown>>): string {
   return `data: ${JSON.stringify(chunk)}\n\n`;
 }
 
-/** The same answer as a stream's events: role, words, finish, usage, end. */
+/** The same answer as a stream's events: role, two of text, finish, usage, end. */
 export const streamEvents: readonly string[] = [
   event({ choices: [{ index: 0, delta: { role: "assistant", content: "" } }] }),
   event({ choices: [{ index: 0, delta: { content: "I am" } }] }),

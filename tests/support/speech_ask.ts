@@ -1,6 +1,6 @@
 import type { SpeechAsk } from "../../src/dialects/kernel/speech_codec.ts";
 
-/** A request that says no more than its text. */
+/** A request with a text and nothing else. */
 export function speechAsk(model: string, more: Partial<SpeechAsk> = {}): SpeechAsk {
   return {
     model,

@@ -1,10 +1,10 @@
 import net from "node:net";
 
-/** How the end of an answer's body is told: by chunks, by its length, by closing the connection. */
+/** How the end of a body is marked: by chunks, by its length, or by closing the connection. */
 export const framings = ["chunked", "length", "close"] as const;
 export type Framing = typeof framings[number];
 
-/** What stands in no answer, and belongs to no call. */
+/** Text that belongs to no call and must not be in any answer. */
 export const stray = "STRAY-BYTES";
 
 const another =
@@ -13,9 +13,9 @@ const anotherStream = (events: string) =>
   "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n" +
   `${events.length.toString(16)}\r\n${events}\r\n0\r\n\r\n`;
 
-/** What is sent behind an answer's end: with its last bytes, or by itself right after them. */
+/** What is sent after an answer's end: in the same write, or (`apart`) in the next one. */
 interface Manner {
-  /** `events` are those of somebody else's answer in the same dialect. */
+  /** `events` are those of another call's answer in the same dialect. */
   bytes(events: string): string;
   readonly apart?: boolean;
 }
@@ -37,10 +37,10 @@ export const manners: Readonly<Record<string, Manner>> = {
   "zero bytes": { bytes: () => "\0".repeat(5_000) },
 };
 
-/** A vendor of every dialect that says again what it was told, and then more than it should. */
+/** A vendor of all dialects that repeats a call's mark, and then sends more than it should. */
 export interface StrayVendor extends AsyncDisposable {
   readonly url: string;
-  /** Answers after which more was sent. */
+  /** Number of answers after which more was sent. */
   readonly answers: number;
 }
 
@@ -166,7 +166,7 @@ const candidate = (text: string, more: object) => ({
   modelVersion: "m",
 });
 
-/** One answer in each dialect, whole and as events. */
+/** An answer in each dialect, whole and as events. */
 const answers = {
   chat: {
     whole: (text: string) => ({

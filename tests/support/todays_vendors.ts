@@ -4,7 +4,10 @@ import { wholeAnswer } from "./service_scripted.ts";
 
 export const serviceKeys = { b: "sk-of-the-service-b-1", c: "sk-ant-of-the-service-1" };
 
-/** A service whose vendors a, b, c, d, f and g, and one more that speaks chat alone, are one fake, told apart by their paths. */
+/**
+ * Starts a service whose vendors a, b, c, d, f and g, and another one of only the chat dialect, are
+ * a single fake vendor, which tells them apart by their paths.
+ */
 export async function startTodaysVendors() {
   const files = await Deno.makeTempDir({ prefix: "todays-" });
   let act: (exchange: FakeExchange) => unknown = answered;
@@ -47,11 +50,11 @@ export async function startTodaysVendors() {
     vendor,
     stop,
     [Symbol.asyncDispose]: stop,
-    /** From now on the vendor does so; an ordinary answer when absent. */
+    /** Sets the script by which the vendor answers from now on; ordinary answers without one. */
     play(script?: (exchange: FakeExchange) => unknown) {
       act = script ?? answered;
     },
-    /** The last POST that the vendor got. */
+    /** Returns the last POST that the vendor received. */
     last: () => vendor.requests.findLast(({ method }) => method === "POST")!,
   };
 }

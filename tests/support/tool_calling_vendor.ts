@@ -1,9 +1,9 @@
 import type { FakeExchange } from "./fake_vendor.ts";
 
 /**
- * Plays a vendor of any of the four dialects, by the path, that calls the first tool whose name it
- * is given, and answers with a text once the request ends with the tool's result. Whole or streamed, as it
- * is asked.
+ * Returns the script of a vendor that calls the tool which `name` chooses from the request's tools,
+ * and answers with a text once the request ends with the tool's result. It answers in any of the
+ * four dialects, by the path, and whole or streamed as requested.
  */
 export function callingTool(name: (tools: readonly string[]) => string | undefined) {
   let issued = 0;
@@ -31,7 +31,7 @@ export function callingTool(name: (tools: readonly string[]) => string | undefin
   };
 }
 
-/** The names of a request's tools, in each dialect's place. */
+/** Returns the names of a request's tools, in any of the dialects. */
 export function toolNames(request: Record<string, unknown>): string[] {
   const tools = (request.tools ?? []) as Record<string, unknown>[];
   return tools.flatMap((tool) => {

@@ -20,7 +20,7 @@ export interface Setup {
   post(more?: Partial<UpstreamRequest>): ReturnType<Upstream["call"]>;
 }
 
-/** One vendor and one client; time stands still unless `timers.advance` is called. */
+/** Runs a test with one vendor and one client; time moves only by `timers.advance`. */
 export async function withVendor(
   run: (setup: Setup) => Promise<void>,
   options: Partial<UpstreamOptions> = {},
@@ -72,12 +72,15 @@ export async function rejectsAborted(promise: Promise<unknown>): Promise<void> {
   assert.equal(isAbort(thrown), true, String(thrown));
 }
 
-/** Some turns of the event loop, for what must not happen. The runtime looks at its sockets each 61. */
+/**
+ * Waits some turns of the event loop, for tests that something doesn't happen. There are enough
+ * turns for the runtime, which polls its sockets every 61.
+ */
 export async function turns(): Promise<void> {
   for (let turn = 0; turn < 150; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Leaves a connection that the next call will use. */
+/** Makes a call that leaves an open connection, which the next call will use. */
 export async function keepConnection(
   { vendor, post }: Pick<Setup, "vendor" | "post">,
 ): Promise<void> {
@@ -86,7 +89,7 @@ export async function keepConnection(
   await text(await calling);
 }
 
-/** Waits for what other parts of the program do. */
+/** Waits, turn by turn of the event loop, until the condition holds. */
 export async function until(holds: () => boolean): Promise<void> {
   for (let turn = 0; !holds(); turn++) {
     if (turn > 200_000) throw new Error(`Waited in vain for ${holds}`);

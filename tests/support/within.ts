@@ -1,4 +1,4 @@
-/** The work's outcome; rejects when it takes longer, so that a hang fails at once and says where. */
+/** Returns the work's result; rejects if it takes longer, so that a hang fails where it happens. */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -4,7 +4,7 @@ import {
   type WriterThreads,
 } from "../../src/records/store/write_thread.ts";
 
-/** How long a thread waits for the next service. */
+/** How long an idle thread waits for the next service. */
 const idleMs = 2_000;
 
 /**

@@ -1,6 +1,6 @@
 import { type Bytes } from "./bytes.ts";
 
-/** Samples of one frame. */
+/** Number of samples in a frame. */
 export const AAC_FRAME = 1024;
 /** A silent frame of one channel, AAC-LC. */
 const SILENCE = [0x00, 0xc8, 0x00, 0x80, 0x23, 0x80];

@@ -1,8 +1,8 @@
-/** Bytes put together, for the writers of file formats. */
+/** Helpers that assemble bytes, for the writers of file formats. */
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 
-/** All parts in a row; numbers are single bytes, strings ASCII. */
+/** Concatenates all parts; numbers are single bytes, strings ASCII. */
 export function joined(...parts: (Uint8Array | readonly number[] | string)[]): Bytes {
   const pieces = parts.map((part) =>
     typeof part === "string"
@@ -39,7 +39,7 @@ export function le16(value: number): Bytes {
   return Uint8Array.of(value & 0xff, (value >> 8) & 0xff);
 }
 
-/** Bits to bytes, first bit highest. */
+/** Packs bits into bytes, from the highest bit of each down. */
 export class BitWriter {
   readonly #bytes: number[] = [];
   #current = 0;
@@ -56,7 +56,7 @@ export class BitWriter {
     }
   }
 
-  /** What was written, the last byte filled up with `fill` bits. */
+  /** Returns what was written, with the last byte padded with `fill` bits. */
   end(fill: 0 | 1 = 0): number[] {
     while (this.#filled > 0) this.write(fill, 1);
     return this.#bytes;

@@ -3,7 +3,7 @@ import { pcm, SAMPLE_RATE } from "./pcm.ts";
 
 const BLOCK = 4096;
 
-/** A FLAC of the tone of `pcm`, its samples written as they are. */
+/** Returns a FLAC of the tone of `pcm`, its samples uncompressed. */
 export function flac(samples: number, seed: number): Bytes {
   const tone = pcm(samples, seed);
   const frames: Bytes[] = [];
@@ -14,7 +14,7 @@ export function flac(samples: number, seed: number): Bytes {
   const info = new BitWriter();
   info.write(BLOCK, 16);
   info.write(BLOCK, 16);
-  // Smallest and largest frame: not known.
+  // Smallest and largest frame: unknown.
   info.write(0, 24);
   info.write(0, 24);
   info.write(SAMPLE_RATE, 20);
@@ -50,7 +50,7 @@ function frame(number: number, data: Uint8Array): Bytes {
   return joined(body, [check >> 8, check & 0xff]);
 }
 
-/** Frame numbers are written as characters are in UTF-8. */
+/** Encodes a frame number like a code point in UTF-8. */
 function utf8Number(value: number): number[] {
   if (value < 0x80) return [value];
   if (value < 0x800) return [0xc0 | (value >> 6), 0x80 | (value & 0x3f)];

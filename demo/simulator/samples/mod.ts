@@ -1,5 +1,5 @@
 /**
- * Pictures and sounds that really open, made without an encoder: gradients, tones and silence. The
+ * Makes valid pictures and sounds without an encoder library: gradients, tones and silence. The
  * same arguments give the same bytes.
  */
 import { hash } from "../tokens.ts";
@@ -31,14 +31,14 @@ export interface Wish {
   format: PictureFormat;
   width: number;
   height: number;
-  /** What is drawn; decides the colours. */
+  /** What the picture shows; determines its colours. */
   subject: string;
   isTransparent?: boolean;
-  /** At least so many bytes; PNG only. */
+  /** Minimum size of the file; PNG only. */
   leastBytes?: number;
 }
 
-/** A picture of exactly this format and size. */
+/** Returns a picture of exactly this format and size. */
 export function picture({ format, width, height, subject, ...options }: Wish): Bytes {
   const seed = hash(subject);
   const colour = [0x40 | seed & 0xff, 0x40 | seed >> 8 & 0xff, 0x40 | seed >> 16 & 0xff] as const;
@@ -46,7 +46,7 @@ export function picture({ format, width, height, subject, ...options }: Wish): B
   return format === "webp" ? webp(width, height, colour) : png(width, height, colour, options);
 }
 
-/** A sound of this format that lasts as long, up to the format's own frames. */
+/** Returns a sound of this format and duration, rounded to the format's frames. */
 export function sound(format: SoundFormat, seconds: number, subject: string): Bytes {
   const samples = Math.round(seconds * SAMPLE_RATE);
   const seed = hash(subject);
@@ -66,7 +66,7 @@ export function sound(format: SoundFormat, seconds: number, subject: string): By
   }
 }
 
-/** How long somebody takes to say it: fifteen characters a second, at least half of one. */
+/** Returns how long saying a text takes: fifteen characters a second, at least half a second. */
 export function secondsToSay(text: string): number {
   return Math.max(0.5, [...text].length / 15);
 }

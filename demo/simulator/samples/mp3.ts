@@ -1,7 +1,7 @@
 import { type Bytes } from "./bytes.ts";
 import { SAMPLE_RATE } from "./pcm.ts";
 
-/** Samples of one frame of MPEG-2 layer III. */
+/** Number of samples in a frame of MPEG-2 layer III. */
 export const MP3_FRAME = 576;
 const FRAME_BYTES = (72 * 64_000) / SAMPLE_RATE;
 

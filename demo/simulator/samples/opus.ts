@@ -1,12 +1,12 @@
 import { type Bytes, joined, le16, le32 } from "./bytes.ts";
 
-/** Opus counts in 48 kHz whatever it holds; a frame here is 20 ms. */
+/** Opus counts samples at 48 kHz whatever the input; a frame here is 20 ms. */
 const RATE = 48_000;
 const FRAME = 960;
 const PRESKIP = 312;
 /** Twenty milliseconds of silence, full band, mono. */
 const SILENCE = [0xf8, 0xff, 0xfe];
-/** A page's table of pieces has at most 255 entries. */
+/** Few enough for a page's segment table, which has at most 255 entries. */
 const FRAMES_PER_PAGE = 50;
 
 /** A silent Opus stream in Ogg pages that lasts this many seconds. */

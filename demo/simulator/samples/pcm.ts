@@ -1,6 +1,6 @@
 import { type Bytes, joined, le16, le32 } from "./bytes.ts";
 
-/** Of every sound here, in hertz; mono, 16 bits. */
+/** Sample rate of every sound here, in hertz; all are mono, 16 bits. */
 export const SAMPLE_RATE = 24_000;
 
 /** A tone that moves with the seed, as little-endian samples without a header. */
@@ -16,7 +16,7 @@ export function pcm(samples: number, seed: number): Bytes {
   return bytes;
 }
 
-/** The same with a header whose sizes are exact. */
+/** The same tone as a WAV file, whose header has the exact sizes. */
 export function wav(samples: number, seed: number): Bytes {
   const data = pcm(samples, seed);
   return joined(

@@ -46,7 +46,7 @@ function pixels(
   return bytes;
 }
 
-/** Bytes that no compressor makes smaller, the same for the same seed. */
+/** Returns incompressible bytes, the same for the same seed. */
 function noise(length: number, seed: number): Bytes {
   const bytes = new Uint8Array(length);
   let state = seed + 1;

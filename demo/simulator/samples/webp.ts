@@ -29,7 +29,7 @@ export function webp(
   );
 }
 
-/** A simple code of one symbol of eight bits. */
+/** Writes a simple prefix code with one symbol of eight bits. */
 function single(bits: LowBits, symbol: number): void {
   bits.write(1, 1);
   bits.write(0, 1);
@@ -37,7 +37,7 @@ function single(bits: LowBits, symbol: number): void {
   bits.write(symbol, 8);
 }
 
-/** Bits to bytes, first bit lowest. */
+/** Packs bits into bytes, from the lowest bit of each up. */
 class LowBits {
   readonly #bytes: number[] = [];
   #filled = 0;

@@ -1,4 +1,4 @@
-// Shows the figures of the step under the pointer, out of the table behind each chart.
+// Shows the figures of the step under the pointer, read from the table below each chart.
 
 for (const chart of document.querySelectorAll("figure[data-chart]")) {
   const svg = chart.querySelector(".plot [role=img]");
@@ -26,7 +26,7 @@ function followPointer(
 
   svg.addEventListener("pointermove", (event) => show(stepAt(event)));
   svg.addEventListener("pointerleave", hide);
-  // A finger asks for the figures, a mouse for the calls behind them.
+  // A tap shows the figures; a mouse, which shows them by hovering, opens the step's calls.
   svg.addEventListener("click", (event) => {
     if (event.pointerType === "mouse") rows[stepAt(event)].querySelector("a")?.click();
   });
@@ -60,7 +60,7 @@ function followPointer(
     moveCursor(at);
   }
 
-  /** Beside the step, on the side with more room. */
+  /** Moves the tooltip beside the step, to the side with more room. */
   function moveCursor(/** @type {number} */ at) {
     const [frame, plot] = [chart.getBoundingClientRect(), svg.getBoundingClientRect()];
     const middle = plot.left - frame.left + plot.width * (at + 0.5) / rows.length;

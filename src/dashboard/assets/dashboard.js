@@ -1,6 +1,6 @@
 // Small conveniences; every page works without them.
 
-/** Copies a text and says so on the button for a moment. */
+/** Copies the button's text, and shows "Copied" on the button for a moment. */
 async function copy(/** @type {HTMLButtonElement} */ button) {
   await navigator.clipboard.writeText(button.dataset.copy ?? "");
   const label = button.firstChild;
@@ -14,9 +14,9 @@ async function copy(/** @type {HTMLButtonElement} */ button) {
   }, 1500);
 }
 
-/** What came into the page later (`refresh.js`) is prepared as well. */
+/** Shows the copy buttons; called again for those that `refresh.js` puts into the page later. */
 function showCopyButtons() {
-  // Without a clipboard (plain http off loopback) there is nothing to press.
+  // Browsers have no clipboard on plain http off loopback: the buttons would do nothing.
   if (!navigator.clipboard) return;
   for (const button of document.querySelectorAll("button[data-copy][hidden]")) {
     button.hidden = false;
@@ -27,7 +27,7 @@ function showCopyButtons() {
 showCopyButtons();
 document.addEventListener("replaced", showCopyButtons);
 
-// A form that was sent isn't sent twice.
+// Keeps a form from being sent twice.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post") return;
@@ -35,12 +35,12 @@ document.addEventListener("submit", (event) => {
   form.dataset.sent = "yes";
 });
 
-// Coming back to a page by the back button, its forms can be sent again.
+// After a return by the back button the page's forms can be sent again.
 addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
 
-// A script that asked for what is new was led to the sign-in page.
+// Sent by the scripts that refresh a page, when the server redirects them to the sign-in page.
 document.addEventListener("signed-out", () => {
   const notice = document.createElement("p");
   notice.className = "notice notice-failed";
@@ -52,7 +52,7 @@ document.addEventListener("signed-out", () => {
   document.querySelector(".title-row")?.after(notice);
 }, { once: true });
 
-// A menu closes when somebody turns to something else.
+// Closes open menus on a click elsewhere or on Escape.
 addEventListener("click", ({ target }) => closeMenus(/** @type {Node} */ (target)));
 addEventListener("keydown", ({ key }) => {
   if (key === "Escape") closeMenus(null);
@@ -64,7 +64,7 @@ function closeMenus(/** @type {Node | null} */ besides) {
   }
 }
 
-// A day is typed, or chosen from the browser's own calendar.
+// Lets people choose a day from the browser's own calendar instead of typing it.
 const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
 
 for (const field of document.querySelectorAll(".day")) {
@@ -84,7 +84,7 @@ for (const field of document.querySelectorAll(".day")) {
   });
 }
 
-/** What is typed, as a calendar takes it; empty if it is no day. */
+/** Turns a typed day into ISO 8601 for the calendar; other text stays, and empties the calendar. */
 function isoText(/** @type {string} */ text) {
   const [, day, name, year, time] =
     /^(\d+) (\w{3})\w* (\d{4})(?:, ?(\d\d:\d\d))?/.exec(text.trim()) ?? [];

@@ -1,7 +1,7 @@
-// Keeps the list of interactions live: asks for the newest rows while somebody looks at them.
+// Keeps the list of interactions live: asks for the newest rows while the page is visible.
 
 const everyMs = 2000;
-/** After failures it asks less often, up to this. */
+/** The longest wait between requests after failures. */
 const longestMs = 30_000;
 
 const calls = document.querySelector(".calls[data-live]");
@@ -22,7 +22,7 @@ function keepLive(/** @type {HTMLElement} */ calls, /** @type {HTMLButtonElement
         headers: etag ? { "if-none-match": etag } : {},
         cache: "no-store",
       });
-      // To the sign-in page, and whoever signs in there comes back to a page that is live.
+      // The session has ended. After signing in again people get a new page, which is live.
       if (answer.redirected) {
         isOn = false;
         button.setAttribute("aria-pressed", "false");
@@ -59,7 +59,7 @@ function keepLive(/** @type {HTMLElement} */ calls, /** @type {HTMLButtonElement
   again();
 }
 
-/** Puts new rows where they belong, and takes as many off the end: nothing else moves. */
+/** Inserts new rows where they belong and removes as many at the end; no other row moves. */
 function merge(/** @type {HTMLElement} */ calls, /** @type {string} */ html) {
   const body = calls.querySelector("tbody");
   if (!body) return;
@@ -81,14 +81,14 @@ function merge(/** @type {HTMLElement} */ calls, /** @type {string} */ html) {
       body.insertBefore(row, next);
       added++;
     } else {
-      // What changed since, such as how long ago it was.
+      // Updates what changed since, such as how long ago the call was.
       if (there.innerHTML !== row.innerHTML && !there.contains(document.activeElement)) {
         there.replaceChildren(...row.childNodes);
       }
       next = there.nextElementSibling;
     }
   }
-  // Who reads further down goes on reading the same rows.
+  // Keeps the same rows in view for people who have scrolled down.
   if (frame.scrollTop > 0) frame.scrollTop += frame.scrollHeight - before;
   while (added > 0 && body.rows.length > rows.length) {
     body.rows[body.rows.length - 1]?.remove();

@@ -1,4 +1,4 @@
-// Streams answers into the page. Without a script the form is sent and the whole page comes back.
+// Streams answers into the page. Without this script the form is sent and the page loads again.
 
 const talkForm = document.querySelector("form.playground");
 const [turns, message, problem] = ["turns", "prompt", "problem"].map(byId);
@@ -10,12 +10,12 @@ const tooLong = "This conversation is too long for one page. Send less, or start
 
 talkForm?.addEventListener("submit", (event) => {
   event.preventDefault();
-  // The common script lets no form be sent twice; this one is sent again and again.
+  // The common script lets a form be sent once only; this one is sent for every message.
   delete talkForm.dataset.sent;
   if (event.submitter?.id === "show-code") showCode();
   else if (!send.disabled) talk();
 });
-// From the message and from the system prompt alike.
+// Ctrl+Enter sends the form, from the message and from the system prompt.
 talkForm?.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   if (event.target.localName !== "textarea") return;
@@ -50,7 +50,7 @@ async function talk() {
   message.focus();
 }
 
-/** Gives what went wrong. */
+/** Streams one answer into the page. Returns what went wrong; an empty text if nothing did. */
 async function stream(body, answer, signal) {
   const response = await fetch(`${talkForm.action}/stream`, { method: "POST", body, signal });
   if (response.status === 413) return tooLong;
@@ -93,7 +93,7 @@ function write(turn, text) {
   goingAlong(() => turn.querySelector(".said").replaceChildren(...partsOf(text).map(shownPart)));
 }
 
-/** The service made the HTML: it has nothing in it but what Markdown has elements for. */
+/** Shows the answer as HTML. It is safe: the service made it, with Markdown's elements only. */
 function format(turn, html) {
   const { body } = new DOMParser().parseFromString(html, "text/html");
   const shown = turn.querySelector(".said");
@@ -121,18 +121,18 @@ function think(turn, text) {
   reasoning.querySelector("div").textContent = text;
 }
 
-/** What the call took, with the way to its record. */
+/** Shows the call's time and cost, with a link to its record. */
 function took(turn, summary, id) {
   const link = document.createElement("a");
   link.href = `/dashboard/interactions/${id}`;
-  // Whoever left this page would find the conversation gone.
+  // In a new tab: leaving this page would lose the conversation.
   link.target = "_blank";
   link.textContent = "Interaction";
   const line = turn.querySelector(".took");
   goingAlong(() => line.replaceChildren(`${summary} `, ...(id === null ? [] : [link])));
 }
 
-/** Who has scrolled up to read is left there. */
+/** Makes a change, then scrolls to the end unless somebody has scrolled up to read. */
 function goingAlong(change) {
   const isAtEnd = turns.scrollHeight - turns.scrollTop - turns.clientHeight < 40;
   change();
@@ -154,7 +154,7 @@ function showBusy(isBusy) {
   turns.ariaBusy = String(isBusy);
 }
 
-/** The page that a browser without script would get holds the code. */
+/** Takes the code from the page that browsers without scripts get. */
 async function showCode() {
   const body = new URLSearchParams(new FormData(talkForm));
   const response = await fetch(`${talkForm.action}/code`, { method: "POST", body });

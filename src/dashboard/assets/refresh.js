@@ -1,14 +1,14 @@
-// Keeps what is under way up to date: elements with an id marked `data-live` are replaced by what
-// the page says of them now. A page without any is left alone; without script a reload does the same.
+// Keeps work in progress up to date: fetches the page again and replaces its elements marked
+// `data-live`, which are matched by id. Without this script people reload the page.
 
 const everyMs = 2000;
 const slowestMs = 30_000;
 
-/** Looks once, and again later: after a failure less and less often. */
+/** Refreshes once and schedules the next time; after each failure the wait doubles. */
 async function refresh(/** @type {number} */ waitMs) {
   const parts = [...document.querySelectorAll("[data-live]")];
   if (parts.length === 0) return;
-  // Nobody looks, or somebody is about to press something here.
+  // Skipped while the page is hidden, or while the focus is on a control that would be replaced.
   const pressed = document.activeElement?.closest("a, button, input, select, summary");
   const isBusy = document.hidden || pressed && parts.some((part) => part.contains(pressed));
   const isFine = isBusy || await replace(parts);
@@ -16,13 +16,13 @@ async function refresh(/** @type {number} */ waitMs) {
   setTimeout(() => refresh(nextMs), nextMs);
 }
 
-/** False when the page can't be had: the service is away for a moment. */
+/** Replaces the parts. Returns false if the page couldn't be fetched: the service may be away. */
 async function replace(/** @type {HTMLElement[]} */ parts) {
   try {
     const answer = await fetch(location.href);
     if (!answer.ok) return false;
     if (answer.redirected) {
-      // To the sign-in page: without parts to look after, the next look is the last.
+      // Redirected to the sign-in page: without live parts the next refresh is the last.
       for (const part of parts) delete part.dataset.live;
       document.dispatchEvent(new Event("signed-out"));
       return true;

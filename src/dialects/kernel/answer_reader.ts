@@ -5,7 +5,10 @@ import type { AnswerReader, OperationEvent, Outcome } from "./operation.ts";
 import { type OperationRequest, parsedRecord } from "./operation_request.ts";
 import { carriesError, readVendorError } from "./vendor_error.ts";
 
-/** Reads answers that are JSON and come whole, unless an operation says otherwise. */
+/**
+ * Base class for readers of answers that are one JSON document. Subclasses override `event` or
+ * `bytes` if the operation also has streams or binary answers.
+ */
 export abstract class JsonAnswerReader implements AnswerReader {
   constructor(protected readonly request: OperationRequest) {}
 
@@ -21,7 +24,7 @@ export abstract class JsonAnswerReader implements AnswerReader {
   }
 }
 
-/** Reads an event that is an object; it may be an error, or the marker of the stream's end. */
+/** Reads one event of a stream: a JSON object, an error, or the end marker `[DONE]`. */
 export function readEvent(
   { data }: SseEvent,
   read: (event: JsonRecord) => OperationEvent,

@@ -6,7 +6,7 @@ import type {
   TokenLogprob,
 } from "./canonical.ts";
 
-/** Adds the events of one choice's blocks to the list that a decoder is given. */
+/** Appends the events of one choice's blocks to a decoder's list of events. */
 export class BlockEvents {
   readonly #choice: number;
   readonly #next: { value: number };
@@ -53,7 +53,7 @@ export class BlockEvents {
     events.push(ended);
   }
 
-  /** A block that comes at once. */
+  /** Adds a block that arrives whole: its start, text and end. */
   whole(content: BlockKind, text: string, events: CanonicalEvent[]): void {
     const block = this.start(content, events);
     if (text !== "") this.delta(block, text, events);

@@ -11,22 +11,23 @@ import { markPath } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";
 import { settingPath } from "./setting_losses.ts";
 
-/** Most marks of one request (openai 7.57, `prompt_cache_options`). */
+/** Maximum number of marks in one request (openai 7.57, `prompt_cache_options`). */
 const maxMarks = 4;
 
 /**
  * Writes cache marks for chat and responses vendors: `prompt_cache_breakpoint` on parts, or
- * `cache_control` if the vendor accepts that. Marks on what can't have one (tools, calls, the
- * assistant's text, empty texts) are losses, reported at once; all are if the vendor accepts none.
+ * `cache_control` if the vendor accepts that. Marks on elements that can't have one (tools, calls,
+ * the assistant's text, empty texts) are reported as losses at once; if the vendor accepts no marks,
+ * all of them are losses.
  */
 export class Breakpoints {
   readonly #target: Target;
   readonly #losses: Loss[];
   readonly #request: CanonicalRequest;
   /**
-   * The request has marks that the vendor takes. Then all texts are written as parts, marked or not:
-   * a mark moves on with each round of an agent, and what it leaves behind has to stay as it was, or
-   * the vendor's cache doesn't find it.
+   * Whether the request has marks that the vendor accepts. If so, every text is written as a part,
+   * marked or not: an agent moves the mark forward with each round, and the text that loses its
+   * mark must keep its form, or the vendor's cache doesn't match it.
    */
   readonly hasMarks: boolean;
   #room: number;
@@ -36,7 +37,7 @@ export class Breakpoints {
     this.#target = target;
     this.#losses = losses;
     const { carried, others } = marksOf(request);
-    // Of too many marks the last are kept, since the longest prefix saves most.
+    // If there are too many marks, the last ones are kept: the longest prefix saves most.
     this.#room = carried - maxMarks;
     this.hasMarks = target.cacheMarks !== undefined && carried > 0;
     for (const path of others) this.#lose(path);
@@ -68,7 +69,8 @@ export class Breakpoints {
   }
 
   /**
-   * The parts of a tool result, the last with the result's mark; a loss if that part has its own.
+   * Returns the parts of a tool result with the result's mark on the last one. The mark is reported
+   * as a loss if that part has its own.
    */
   ofResult<P extends TextPart | MediaPart>(parts: readonly P[], result: ToolResultPart): P[] {
     const { cache, path } = result;
@@ -83,8 +85,8 @@ export class Breakpoints {
   }
 
   /**
-   * The vendor's cache key: the caller's, or, if there are marks, one that calls with the same
-   * tools and system texts share.
+   * Returns the vendor's cache key: the caller's, or, if the request has marks, a key shared by all
+   * calls with the same tools and system texts.
    */
   key(): string | undefined {
     const { promptCacheKey, tools, system } = this.#request;

@@ -32,7 +32,7 @@ export interface StartEvent {
 
 /** The content of a block. Only tool calls may be open at the same time. */
 export type BlockKind =
-  /** A transcript is text that is spoken in the answer's sound. */
+  /** `isTranscript`: the text is spoken in the answer's audio. */
   | { kind: "text"; isTranscript?: true }
   | { kind: "reasoning" }
   | { kind: "refusal" }
@@ -42,7 +42,7 @@ export type BlockKind =
   | { kind: "media"; media: "image" | "audio"; mimeType: string; id: string | undefined }
   /**
    * Vendor-side work, which only its dialect can express. For a web search, `search` describes it
-   * to the others; query and results are one block or two, depending on the dialect.
+   * to the other dialects; query and results are one block or two, depending on the dialect.
    */
   | { kind: "vendor"; dialect: DialectName; value: unknown; search?: SearchWork };
 
@@ -82,15 +82,15 @@ export interface BlockEndEvent {
 }
 
 /**
- * Fields of an answer, a choice or a block that no other dialect has, as the vendor sent them: the
- * record of a stream and a conversation that is kept hold them, as those of a whole answer do.
+ * Fields of an answer, a choice or a block that no other dialect has, as the vendor sent them. The
+ * records of streams and stored conversations keep them, as those of whole answers do.
  */
 export interface OwnFields {
   dialect: DialectName;
   fields: JsonRecord;
 }
 
-/** Such fields of one choice, or without one those of the answer. */
+/** Own fields of one choice, or of the whole answer if `choice` is undefined. */
 export interface OwnFieldsEvent {
   type: "own";
   choice: number | undefined;
@@ -113,18 +113,18 @@ export interface Citation {
   end: number | undefined;
 }
 
-/** What belongs to one block. */
+/** An event that belongs to one block. */
 export type BlockEvent = BlockStartEvent | BlockDeltaEvent | BlockEndEvent | CitationEvent;
 
 /** Usage so far; each event replaces the one before. */
 export interface UsageEvent {
   type: "usage";
   usage: Usage;
-  /** Reported before the answer began: its output tokens say nothing yet. */
+  /** True if reported before the answer began: the output tokens mean nothing yet. */
   isEarly?: true;
 }
 
-/** A choice ended by itself. `reason` is the unified reason, `raw` the vendor's own. */
+/** The vendor ended a choice. `reason` is the unified reason, `raw` the vendor's own. */
 export interface FinishEvent {
   type: "finish";
   choice: number;

@@ -7,7 +7,7 @@ import { type JsonRecord } from "./json.ts";
  * into it and encodes out of it. An absent field was not set.
  *
  * `path` of a part or tool is its path in the caller's body, such as `messages[2].content[0]`:
- * losses are reported by it.
+ * losses are reported with this path.
  */
 export interface CanonicalRequest extends RequestSettings {
   /** The vendor's own name of the model. */
@@ -20,11 +20,14 @@ export interface CanonicalRequest extends RequestSettings {
   turnsPath?: string;
   tools: Tool[];
   /**
-   * The last turn asks for a summary of the conversation, by which the caller will replace it.
-   * `required`: the answer has a form with a summary alone.
+   * Set if the last turn asks for a summary that will replace the conversation. `required`: the
+   * answer's format has room for nothing but a summary.
    */
   asksForSummary?: true | "required";
-  /** Tools in namespaces by their `name`, in dialects that have namespaces. */
+  /**
+   * Maps the `name` of each tool in a namespace to its namespaced name, in dialects that have
+   * namespaces.
+   */
   namespaces?: Readonly<Record<string, NamespacedName>>;
   /** The caller's fields without a canonical form, with path and value. */
   unsupported: UnsupportedField[];
@@ -80,7 +83,7 @@ export interface UnsupportedField {
  */
 export type LossWeight = "hint" | "meaning";
 
-/** Something that the target can't express, by the caller's path. */
+/** An element of the request that the target can't express, identified by the caller's path. */
 export interface Loss {
   path: string;
   weight: LossWeight;
@@ -156,7 +159,7 @@ export interface ToolCallPart {
   /** The arguments as JSON text, as the caller wrote them; for a custom tool free text. */
   arguments: string;
   custom: boolean;
-  /** What the vendor needs back unchanged (a thought signature). */
+  /** Data that the vendor needs back unchanged (a thought signature). */
   opaque?: Opaque;
   cache?: CacheMark;
   path: string;
@@ -165,10 +168,13 @@ export interface ToolCallPart {
 export interface ToolResultPart {
   type: "tool-result";
   callId: string;
-  /** Name of the tool, in dialects that repeat it; otherwise that of the call. */
+  /** Name of the tool, in dialects that repeat it; if absent, the call's name applies. */
   name?: string;
   parts: (TextPart | MediaPart)[];
-  /** The result as a JSON object, in dialects whose results are objects; `parts` say the same. */
+  /**
+   * The result as a JSON object, in dialects whose results are objects; `parts` hold the same
+   * content.
+   */
   object?: JsonRecord;
   isError: boolean;
   cache?: CacheMark;
@@ -203,7 +209,7 @@ export interface Opaque {
    * block, item or part of vendor-side work, as JSON text.
    */
   kind: string;
-  /** Id of its item, if the vendor checks one against the other. */
+  /** Id of the item that it belongs to, if the vendor checks that the two match. */
   itemId?: string;
 }
 
@@ -216,7 +222,8 @@ export interface Tool {
   strict?: boolean;
   cache?: CacheMark;
   /**
-   * What a custom tool takes: `{type: "text"}`, or `{type: "grammar", grammar: {syntax, definition}}`.
+   * Input format of a custom tool: `{type: "text"}`, or
+   * `{type: "grammar", grammar: {syntax, definition}}`.
    */
   format?: unknown;
   path: string;
@@ -224,10 +231,10 @@ export interface Tool {
 
 /** Web search by the vendor while it answers. */
 export interface WebSearch {
-  /** Only results from these domains, or none from those. */
+  /** Only results from the allowed domains, or none from the blocked ones. */
   allowedDomains?: readonly string[];
   blockedDomains?: readonly string[];
-  /** Most searches per answer. */
+  /** Maximum number of searches per answer. */
   maxUses?: number;
   /** Approximate location of the end user. */
   location?: SearchLocation;

@@ -2,8 +2,8 @@ import type { Tool } from "./canonical_request.ts";
 import { isRecord } from "./json.ts";
 
 /**
- * The description of a custom tool that becomes a function, since a function's input can't be bound
- * to a grammar. `text`, the default, says nothing.
+ * Returns the description of a custom tool that is sent as a function. Since a function's input
+ * can't be bound to a grammar, the description states the format, except for `text`, the default.
  */
 export function customToolDescription({ description, format }: Tool): string | undefined {
   const isBound = format !== undefined && format !== null &&

@@ -6,13 +6,16 @@ import type { DecodedEvent, DecodedRun, StreamDecoder } from "./dialect.ts";
 import { type JsonRecord, jsonValue } from "./json.ts";
 
 /**
- * Decodes a stream of events that are JSON. Those that are like the one before are read by their
- * likeness (`SimilarJson`).
+ * Decodes a stream of JSON events. Events that differ from the one before only in a few values are
+ * read without being parsed (`SimilarJson`).
  */
 export abstract class JsonEventDecoder implements StreamDecoder {
   readonly #similar: SimilarJson;
 
-  /** `isReusable`: nothing is kept of such a value but its strings and numbers. */
+  /**
+   * `isReusable`: whether only strings and numbers of such a value are retained, so that the next
+   * event may overwrite it.
+   */
   constructor(isReusable: (json: unknown) => boolean) {
     this.#similar = new SimilarJson(isReusable);
   }
@@ -34,25 +37,25 @@ export abstract class JsonEventDecoder implements StreamDecoder {
   }
 
   abstract end(): ReturnType<StreamDecoder["end"]>;
-  /** Reads one event. In a run it has nothing but its JSON. */
+  /** Reads one event. Within a run only its JSON is passed. */
   protected abstract take(
     json: unknown,
     events: CanonicalEvent[],
     event?: SseEvent,
   ): DecodedEvent;
-  /** What an event means that is no JSON. */
+  /** Returns the result for an event that isn't JSON. */
   protected abstract unreadable(): DecodedEvent;
 
-  /** The chat dialect's end marker, which servers of others send too. */
+  /** Handles `[DONE]`, the chat dialect's end marker, which servers of other dialects send too. */
   protected mark(): DecodedEvent {
     return noEvents;
   }
 }
 
 /**
- * `take` adds what an event means to the list that it gets, or returns an event with a list of its
- * own. One list for the whole run: most events mean one thing, and a list for it would take more
- * memory than the event itself.
+ * Decodes a run of similar events. `take` appends an event's canonical events to the list that it
+ * is passed, or returns a list of its own. The whole run shares one list: most events decode to a
+ * single canonical event, and a list for it would take more memory than the event itself.
  */
 function decodeRun(
   similar: SimilarJson,
@@ -65,7 +68,7 @@ function decodeRun(
     const before = events.length;
     const decoded = take(json, events);
     if (decoded.events === events) return true;
-    // What it added before it failed is no part of its result.
+    // If `take` returns its own list, what it had appended before is discarded.
     events.length = before;
     if (decoded.events.some(({ type }) => type === "error")) failure = decoded;
     else pushAll(events, decoded.events);
@@ -74,10 +77,10 @@ function decodeRun(
   return { events, length, failure };
 }
 
-/** An event that means nothing. */
+/** The result for an event without meaning. */
 export const noEvents: DecodedEvent = { events: [], usageOnly: false, terminal: false };
 
-/** What a stream fails with that can't be followed, as a vendor's error. */
+/** Returns the error, as a vendor would send it, for a stream that can't be decoded. */
 export function unreadableEvent(message = "A stream event was not JSON."): JsonRecord {
   return { error: { code: "upstream_invalid_response", message } };
 }

@@ -26,15 +26,15 @@ export interface Dialect extends RequestCodec, AnswerCodec, OptionalForms {
 }
 
 /**
- * Requests: what the gateway reads of them, and how they reach a vendor. A request may be large, so
- * it is changed and translated in steps; `finish` (`src/base/steps.ts`) does them all at once.
+ * Requests: how the gateway reads them and writes them for a vendor. A request may be large, so it
+ * is changed and translated in steps; `finish` (`src/base/steps.ts`) runs all steps at once.
  */
 interface RequestCodec {
-  /** What the gateway must know of a request; `body` has passed the contract. */
+  /** Returns what the gateway must know about a request; `body` has passed the contract. */
   readRequest(body: unknown): RequestFacts;
   /**
-   * The request's text with the model, the tag lines and a few settings changed, for a vendor of
-   * the same dialect. Everything else stays byte for byte as the caller wrote it.
+   * Returns the request's text with the model, the tag lines and a few settings changed, for a
+   * vendor of the same dialect. Everything else stays byte for byte as the caller wrote it.
    */
   spliceRequest(bodyText: string, facts: RequestFacts, changes: RequestChanges): Steps<string>;
   /**
@@ -50,8 +50,9 @@ interface RequestCodec {
   /** The vendor-side work and the state in the vendor's account that a request uses. */
   hostedWork(body: unknown): HostedWork;
   /**
-   * Counts vendor-side work that has been done, by its blocks in an answer that was cut before its
-   * usage. Absent in dialects that have no such blocks or report usage all along.
+   * Counts the vendor-side work in an answer that was cut off before it reported usage, by the
+   * answer's blocks. Absent in dialects that have no such blocks or report usage throughout the
+   * stream.
    */
   countHosted?(work: readonly unknown[]): HostedCounts;
   /** Path of the call, appended to the vendor's base address. */
@@ -65,7 +66,7 @@ interface RequestCodec {
   readonly asking: Asking;
   /**
    * Members of a request that name its end user or label it, and that no answer repeats: requests
-   * that differ in these alone have the same answer.
+   * that differ only in these have the same answer.
    */
   readonly labelFields: readonly string[];
 }
@@ -75,16 +76,18 @@ interface AnswerCodec {
   /** Members of a request that its answer echoes or depends on, or that distinguish calls. */
   readonly answerFields: readonly string[];
   readonly usageMember: string;
-  /** That member's value in the canonical form; undefined when it holds no numbers. */
+  /**
+   * Converts the value of `usageMember` to the canonical form; undefined if it holds no numbers.
+   */
   readRawUsage(raw: unknown, quirks: DialectQuirks): Usage | undefined;
   /**
-   * The events of a whole answer, given its parsed JSON. Throws `Fault` if it isn't an answer; an
-   * error inside a 200 becomes an error event.
+   * Returns the events of a whole answer, given its parsed JSON. Throws `Fault` if it isn't an
+   * answer; an error inside a 200 becomes an error event.
    */
   decodeAnswer(json: unknown, quirks: DialectQuirks): CanonicalEvent[];
   /**
-   * The whole answer as a JSON value. With a context: for a caller whose vendor speaks another
-   * dialect. Without: as the vendor answered, for the record.
+   * Returns the whole answer as a JSON value. With a context: for a caller whose vendor speaks
+   * another dialect. Without: for the record, in the form in which the vendor answered.
    */
   encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): unknown;
   createStreamDecoder(quirks: DialectQuirks, choices?: number): StreamDecoder;
@@ -95,8 +98,8 @@ interface AnswerCodec {
 
 interface OptionalForms {
   /**
-   * For a dialect whose vendors store answers by default: how to make this call without. Undefined
-   * if the caller wants nothing stored either.
+   * For a dialect whose vendors store answers by default: how to make this call without storing its
+   * answer there. Undefined if the caller wants nothing stored either.
    */
   stateless?(body: unknown, model: string): StatelessCall | undefined;
   /**
@@ -110,22 +113,22 @@ interface OptionalForms {
    */
   wholeOf?(event: SseEvent): unknown;
   /**
-   * For a dialect whose vendors sign their thinking: what of the conversation this model would
-   * refuse, since it is not signed; undefined where there is nothing.
+   * For a dialect whose vendors sign their thinking: the unsigned parts of the conversation, which
+   * this model would refuse; undefined if there are none.
    */
   unsignedThinking?(body: unknown, model: string): UnsignedThinking | undefined;
   /**
-   * For a dialect whose callers may have the vendor sum up their conversation: whether a request asks
-   * for that.
+   * For a dialect whose callers may ask for a summary of their conversation: whether a request
+   * does.
    */
   asksForSummary?(body: unknown): boolean;
-  /** For a dialect with an endpoint for that too: the dialect as it is spoken there. */
+  /** For a dialect that also has an endpoint for such summaries: the dialect as spoken there. */
   readonly compaction?: Dialect;
-  /** Set there: of vendors that have the dialect, some lack this endpoint. */
+  /** Set on `compaction`: not every vendor of the dialect has that endpoint. */
   readonly isOptional?: true;
   /**
    * For a dialect whose answers repeat messages of earlier calls: an answer's text for its record,
-   * without what these said.
+   * without the content of those messages.
    */
   withoutRepeated?(answerText: string): string;
   /** For the dialect of chat endpoints: the tool use in a request that some of them refuse. */
@@ -138,18 +141,21 @@ interface OptionalForms {
   readonly socket?: SocketFrames;
   /** For a dialect whose streams report usage only if a flag asks for it. */
   readonly usageFlag?: UsageFlag;
-  /** An encoded request without fields that the gateway added and its model is known to refuse. */
+  /**
+   * Returns an encoded request without the fields that the gateway added but the model is known to
+   * refuse.
+   */
   fitToModel?(request: JsonRecord, model: string): Record<string, unknown>;
   /**
-   * A translated request without what its vendor refuses for this model or account, given the
-   * refusal's text; undefined if the refusal has another cause.
+   * Returns a translated request without what its vendor refused for this model or account, given
+   * the refusal's text; undefined if the refusal has another cause.
    */
   withoutRefused?(request: JsonRecord, refusal: string): PlainRequest | undefined;
   /** For a dialect with background calls: the caller disconnects and fetches the answer later. */
   readonly background?: BackgroundForm;
   /** For a dialect whose clients compare the answer's model with the requested one. */
   readonly naming?: Naming;
-  /** For a dialect whose requests may name models to ask where the first one fails. */
+  /** For a dialect whose requests may name fallback models. */
   readonly fallbackField?: FallbackField;
 }
 
@@ -159,10 +165,14 @@ export interface BodyAndText {
   bodyText: string;
 }
 
-/** The field of a request that names further models. It is for the gateway, not for a vendor. */
+/**
+ * The field of a request that names fallback models. Only the gateway reads it; no vendor gets it.
+ */
 export interface FallbackField {
   readonly name: string;
-  /** The names, in order; `body` has passed the contract. Undefined: the field is not there. */
+  /**
+   * Returns the names in order; `body` has passed the contract. Undefined if the field is absent.
+   */
   read(body: unknown): readonly string[] | undefined;
   /** The request without the field. */
   without(body: unknown, bodyText: string): BodyAndText;
@@ -179,13 +189,13 @@ export interface Naming {
 export interface BackgroundForm {
   /** Whether the request, as a JSON value, is a background call. */
   isAsked(body: unknown): boolean;
-  /** The request for the vendor: a plain streaming call. */
+  /** Returns the request for the vendor: a plain streaming call. */
   forVendor(body: unknown, bodyText: string): BodyAndText;
-  /** The answer of a queued call, as JSON text. `created` is Unix time in seconds. */
+  /** Returns the answer to a queued call, as JSON text. `created` is Unix time in seconds. */
   queued(body: unknown, call: { id: string; model: string; created: number }): string;
-  /** The same with another status, given `queued`'s text. */
+  /** Returns `queued`'s text with another status. */
   moved(queuedText: string, to: "in_progress" | "cancelled" | { failed: Fault }): string;
-  /** The answer under the id that the caller knows, given its JSON value and `queued`'s text. */
+  /** Returns the answer, a JSON value, under the id that the caller knows from `queued`'s text. */
   answered(answer: unknown, queuedText: string): unknown;
   /** How an answer ended, given its text. */
   stateOf(answerText: string): "completed" | "incomplete";
@@ -195,7 +205,10 @@ export interface BackgroundForm {
 
 /** How to change a stored request to send it again. */
 interface Asking {
-  /** The path names model and streaming; `readRequest` finds them in the body even so. */
+  /**
+   * Whether the path holds the model and the choice of streaming; `readRequest` reads them from the
+   * body even so.
+   */
   readonly modelInPath: boolean;
   /** Members that ask for a stream. */
   readonly streaming: readonly string[];
@@ -207,9 +220,9 @@ interface Asking {
 
 /** A call whose answer may be stored, made to a vendor that must store nothing. */
 export interface StatelessCall {
-  /** Whether the gateway requests sealed reasoning, to store it here; the caller didn't. */
+  /** Whether the gateway, not the caller, requests sealed reasoning, in order to store it. */
   readonly sealReasoning: boolean;
-  /** The text of a whole answer, or of an event's data, for the caller. */
+  /** Returns the text of a whole answer, or of an event's data, as the caller sees it. */
   show(text: string): string;
 }
 
@@ -237,47 +250,56 @@ interface UsageFlag {
 export interface Conversation {
   /** Path of the field that names the answer to be continued. */
   readonly previousField: string;
-  /** The dialect's `error.details` of an unknown answer, by which its clients recover. */
+  /** `error.details` for an unknown answer, which the dialect's clients use to recover. */
   readonly notFoundDetails?: JsonRecord;
   /** Id of the answer that a request continues. */
   previousId(body: unknown): string | undefined;
   wantsStored(body: unknown): boolean;
   /**
-   * For a dialect whose callers ask for each conversation to be stored. With a vendor key of the
-   * caller's own its vendor stores those that it began there.
+   * For a dialect whose callers ask for each conversation to be stored. If a call uses the caller's
+   * own vendor key, its vendor stores the conversations that began there.
    */
   readonly own?: {
-    /** The field that asks for that. */
+    /** The field that asks for storage. */
     readonly field: string;
-    /** The dialect's `error.details` where nothing can be stored, by which its clients recover. */
+    /** `error.details` if nothing can be stored, which the dialect's clients use to recover. */
     readonly unsupportedDetails: JsonRecord;
     /** Throws `invalid_value` for a request that neither adds to a conversation nor continues one. */
     check(body: unknown): void;
-    /** Whether the request asks for that. */
+    /** Whether the request asks for storage. */
     isAsked(body: unknown): boolean;
-    /** A request that begins a conversation, its text without what asks the vendor to store it. */
+    /**
+     * Returns a request that begins a conversation, its text without the field that asks the vendor
+     * to store it.
+     */
     start(request: BodyAndText): BodyAndText;
   };
   /**
-   * Throws `missing_required_field` for a request without input of its own, where what a vendor of
-   * this dialect keeps could stand in for it: others have nothing to answer.
+   * Throws `missing_required_field` for a request without input. Called for vendors of other
+   * dialects: at a vendor of this one, state that it stores could take the input's place.
    */
   requireInput?(body: unknown): void;
   /** The items that the request adds to the conversation, as JSON values. */
   inputItems(body: unknown): readonly unknown[];
   /** For a dialect whose callers may list the items that a stored answer was made from. */
   readonly listing?: {
-    /** The items' ids, no two the same: an item's own, or one that it always has in this list. */
+    /**
+     * Returns the items' ids, all different: an item's own id, or one that is always the same in
+     * this list.
+     */
     ids(items: readonly unknown[], answerId: string): string[];
-    /** An item as the list shows it; `include` names what it shows only where that is asked for. */
+    /**
+     * Returns an item as the list shows it; `include` names the parts that are shown only on
+     * request.
+     */
     shown(item: unknown, id: string, include: readonly string[]): Readonly<ListedItem>;
   };
   /**
-   * Throws `unsupported_parameter` where a stored answer, a JSON value, lacks what its reader wants to
-   * `include`.
+   * Throws `unsupported_parameter` if a stored answer, a JSON value, lacks a part that its reader
+   * asks to `include`.
    */
   requireIncluded?(answer: unknown, include: readonly string[]): void;
-  /** The answer's id as the caller knows it, given the answer as a JSON value. */
+  /** Returns the answer's id as the caller knows it, given the answer as a JSON value. */
   answerId(answer: unknown): string | undefined;
   /** Ids of stored items that the request refers to instead of repeating them. */
   referencedIds(body: unknown): readonly string[];
@@ -322,23 +344,23 @@ export interface StreamReframer {
 export interface PlainRequest {
   readonly request: Record<string, unknown>;
   /**
-   * The part of the refusal that names it; given as a refusal it has the same effect. Absent for what
-   * is refused in this conversation and not in another one.
+   * The part of the refusal that names what was removed; passed as the refusal, it has the same
+   * effect. Absent for what is refused in this conversation but not in others.
    */
   readonly cause?: string | undefined;
 }
 
 /** What a vendor does differently within a dialect; a field of its row. */
 export interface DialectQuirks {
-  /** Reasoning tokens are reported beside, not inside, the output. */
+  /** Reasoning tokens are reported in addition to the output tokens, not as part of them. */
   additiveReasoning?: boolean;
-  /** The vendor's servers know the output limit by its older name only. */
+  /** The vendor's servers know the output limit only by its older name. */
   olderTokenLimit?: boolean;
-  /** Models that refuse the older name. Calls that are passed through get the newer one there. */
+  /** Models that refuse the older name. Pass-through calls to them get the newer one. */
   newerTokenLimit?: RegExp;
   /**
-   * Models that refuse thinking and calls without a signature; calls that are passed through mend
-   * them.
+   * Models that refuse thinking and calls without a signature; pass-through calls repair them
+   * (`UnsignedThinking`).
    */
   signedThinking?: RegExp;
   /** Settings that some of its models refuse; translated calls leave them out and report them. */
@@ -359,7 +381,10 @@ export interface RequestFacts {
   session?: string;
   /** The caller's limit on the output of all choices together. */
   maxOutputTokens: number | undefined;
-  /** Set if the limit has a name that some models refuse: `older=newer`, its name and theirs. */
+  /**
+   * Set if the limit has a name that some models refuse: `older=newer`, where those models accept
+   * the newer name.
+   */
   limitRename?: string;
   choices: number;
   serviceTier: string | undefined;
@@ -368,7 +393,7 @@ export interface RequestFacts {
   tagBlocks: { path: readonly (string | number)[]; units: number }[];
 }
 
-/** Changes to a request's text that is passed through. */
+/** Changes to the text of a pass-through request. */
 export interface RequestChanges {
   /** Model name for the vendor. */
   model: string;
@@ -378,38 +403,43 @@ export interface RequestChanges {
   newerTokenLimit?: boolean;
   /** Set if the vendor must store nothing, which may require sealed reasoning. */
   keepNothing?: { sealReasoning: boolean };
-  /** What lacks a signature. */
+  /** The parts of the conversation that lack a signature. */
   unsigned?: UnsignedThinking;
 }
 
 /**
- * Other vendors' part of a conversation, which callers were shown without signatures: thoughts and
- * searches that go, or calls that get the vendor's documented placeholder.
+ * Blocks of a conversation that came from other vendors, so that callers have them without
+ * signatures: thoughts and searches to remove, or calls to give the vendor's documented
+ * placeholder.
  */
 export interface UnsignedThinking {
-  /** The index of a message and those of the blocks in it. */
+  /** Maps the index of a message to the indexes of its blocks. */
   readonly blocks: ReadonlyMap<number, ReadonlySet<number>>;
-  /** Likewise, texts that lose their sources alone. */
+  /** In the same form, texts that lose only their sources. */
   readonly cited?: ReadonlyMap<number, ReadonlySet<number>>;
-  /** Without it the last answer calls tools and has no thought, so thinking must be off. */
+  /**
+   * Whether thinking must be off: without these blocks the last answer calls tools and has no
+   * thought.
+   */
   readonly switchesOff: boolean;
 }
 
 export interface StreamDecoder {
   /**
-   * Whether what has come may be the whole answer, in a dialect without an event that says so; only
-   * the body's end tells. Absent: the dialect has such an event.
+   * Whether the events so far may be the whole answer, in a dialect without a final event: there
+   * only the end of the body shows that an answer is complete. Absent: the dialect has a final
+   * event.
    */
   readonly mayBeWhole?: boolean;
   decode(event: SseEvent): DecodedEvent;
   /**
-   * Decodes the events that these bytes begin with, as far as they are like those before, at a
-   * fraction of what one by one would cost. Absent: there are never any.
+   * Decodes the events at the start of these bytes as long as they are similar to those before, at
+   * a fraction of the cost of decoding one by one. Absent: the dialect has no such events.
    */
   decodeRun?(bytes: Uint8Array): DecodedRun;
   /**
-   * Called once after the last event: closes open blocks. `complete` is false if the answer was
-   * cut.
+   * Called once after the last event: closes open blocks. `complete` is false if the answer was cut
+   * off.
    */
   end(): { events: CanonicalEvent[]; complete: boolean };
 }
@@ -425,9 +455,9 @@ export interface DecodedEvent {
 /** Several events, none of which reports usage or completes the answer. */
 export interface DecodedRun {
   events: CanonicalEvent[];
-  /** How many bytes they take; 0: the first has to be decoded by itself. */
+  /** Length of these events in bytes; 0 if the first event has to be decoded by itself. */
   length: number;
-  /** The event behind them, if it is an error. */
+  /** The event after them, if it is an error. */
   failure: DecodedEvent | undefined;
 }
 
@@ -473,15 +503,15 @@ export interface Reversal {
   /** Tool whose arguments are the answer's text (emulated JSON schema); finish becomes `stop`. */
   jsonTool: string | undefined;
   /**
-   * The member of that JSON, or without such a tool of the text, that holds the answer, if the
-   * schema's root had to be wrapped.
+   * If the schema's root had to be wrapped, the member that holds the answer: in the arguments of
+   * `jsonTool`, or in the text if there is no such tool.
    */
   jsonUnwrap: string | undefined;
   /** Whether to remove a code fence around the text (emulated JSON mode). */
   stripFence: boolean;
 }
 
-/** Of a request in which nothing was emulated. */
+/** The reversal for a request in which nothing was emulated. */
 export const noReversal: Reversal = {
   toolNames: {},
   customTools: [],
@@ -490,7 +520,7 @@ export const noReversal: Reversal = {
   stripFence: false,
 };
 
-/** What an encoder needs to write the caller's answer, beside its events. */
+/** What an encoder needs to write the caller's answer, besides its events. */
 export interface AnswerContext {
   /** Generates ids: `id("chatcmpl-")` returns a new one with this prefix. */
   id: (prefix: string) => string;
@@ -498,7 +528,7 @@ export interface AnswerContext {
   created: number;
   /** Model to show if the vendor names none. */
   model: string;
-  /** Model to show whatever the vendor names. */
+  /** Model to show regardless of the one that the vendor names. */
   shownModel?: string | undefined;
   /** Only what is needed of the caller's request, which may be large. */
   request: Pick<CanonicalRequest, "reasoning" | "namespaces" | "choices" | "asksForSummary">;

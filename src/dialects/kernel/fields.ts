@@ -18,7 +18,7 @@ export function booleanAt(record: JsonRecord, name: string, within = ""): boolea
   throw invalidValue(memberPath(name, within), "expected true or false");
 }
 
-/** An empty string is not set. */
+/** Reads an optional string; an empty one counts as not set. */
 export function textAt(record: JsonRecord, name: string, within = ""): string | undefined {
   const value = record[name] ?? undefined;
   if (value === undefined || typeof value === "string") return value || undefined;

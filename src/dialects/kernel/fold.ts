@@ -127,7 +127,7 @@ export class Fold {
     if (fitting !== "") open?.pieces.push(fitting);
   }
 
-  /** They count as text. */
+  /** Own fields count as text. */
   #keepOwn({ choice, own }: OwnFieldsEvent): void {
     const length = lengthOf(own.fields, this.#room.text);
     if (length > this.#room.text) {
@@ -152,12 +152,13 @@ export class Fold {
 /** No real answer has more; the limits bound work and memory. */
 const maxOf = { blocks: 20_000, citations: 20_000, logprobs: 500_000 } as const;
 
-/** Deeper values may be too deep to be written. */
+/** Deeper values may be too deep for `JSON.stringify`. */
 const maxDepth = 1000;
 
 /**
- * About the length of a value's JSON text, in UTF-16 units; Infinity below `maxDepth`. Counts no
- * further than `most`: the log-probabilities of one answer may be a hundred megabytes.
+ * Returns the approximate length of a value's JSON text in UTF-16 units; Infinity if it is nested
+ * deeper than `maxDepth`. Stops counting beyond `most`: the log-probabilities of one answer may be
+ * a hundred megabytes.
  */
 function lengthOf(value: unknown, most: number, depth = 0): number {
   if (typeof value === "string") return value.length + 2;

@@ -8,8 +8,9 @@ import { loseSetting } from "./setting_losses.ts";
 export const wrappedMember = "result";
 
 /**
- * The schema of an answer as OpenAI takes it: an object without branches at its root, with `items`
- * in every array, and strict where it can be. `unwrap`: the member that it was wrapped in.
+ * Returns the schema of an answer in the form that OpenAI accepts: an object without branches at
+ * its root, with `items` in every array, and strict if possible. `unwrap` is the member that the
+ * schema had to be wrapped in.
  */
 export function formatSchema(request: CanonicalRequest, losses: Loss[]): {
   schema?: JsonRecord;
@@ -26,8 +27,9 @@ export function formatSchema(request: CanonicalRequest, losses: Loss[]): {
 }
 
 /**
- * The schema with a plain object as its root, the only one that OpenAI takes; undefined where it
- * has another. Libraries write a recursive type as a reference at the root.
+ * Returns the schema with a plain object as its root, the only root that OpenAI accepts; undefined
+ * if the root is anything else. A reference at the root is resolved, since libraries write
+ * recursive types like that.
  */
 function plainRoot(schema: JsonRecord): JsonRecord | undefined {
   const { $ref, ...rest } = schema;
@@ -38,7 +40,7 @@ function plainRoot(schema: JsonRecord): JsonRecord | undefined {
   return root.type === undefined ? { type: "object", ...root } : root;
 }
 
-/** A schema of anything but an object as a member of one; undefined for an object's. */
+/** Wraps the schema of anything but an object in an object; undefined if it is an object's. */
 export function wrappedRoot(schema: JsonRecord, room: SchemaBudget): JsonRecord | undefined {
   if (schema.type === "object") return undefined;
   const root = inlined(schema, room);
@@ -46,12 +48,15 @@ export function wrappedRoot(schema: JsonRecord, room: SchemaBudget): JsonRecord 
   return isObject ? undefined : asMember(root);
 }
 
-/** References are relative to the root, which moves: they are inlined where they can be. */
+/**
+ * Inlines references, or rewrites them if that is impossible: they are relative to the root, which
+ * moves.
+ */
 function inlined(schema: JsonRecord, room: SchemaBudget): JsonRecord {
   return inlineRefs(schema, room).schema ?? withMovedRefs(schema, 0);
 }
 
-/** Definitions stay at the root. */
+/** Rewrites references to where their targets move; definitions stay at the root. */
 function withMovedRefs(schema: JsonRecord, depth: number): JsonRecord {
   if (depth > deepest) return schema;
   return mapMembers(
@@ -63,7 +68,7 @@ function withMovedRefs(schema: JsonRecord, depth: number): JsonRecord {
   );
 }
 
-/** Deeper ones stay as they are: callers may nest arbitrarily deep. */
+/** Schemas nested deeper are left unchanged: callers may nest arbitrarily deep. */
 const deepest = 100;
 
 function asMember({ $defs, definitions, ...rest }: JsonRecord): JsonRecord {
@@ -77,7 +82,10 @@ function asMember({ $defs, definitions, ...rest }: JsonRecord): JsonRecord {
   };
 }
 
-/** Without a type the branches decide; a schema without properties may allow any value. */
+/**
+ * Whether a root without a type isn't just an object. Its branches decide; a branch without
+ * properties may allow any value.
+ */
 function hasOtherRoot(root: JsonRecord): boolean {
   if (isRecord(root.properties)) return false;
   const branches = branchesOf(root);

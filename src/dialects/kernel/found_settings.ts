@@ -11,7 +11,10 @@ export class FoundSettings {
     this.#request = request;
   }
 
-  /** Of several fields for a setting the first that has a value is its path; an empty text is none. */
+  /**
+   * Sets a setting, unless the value is undefined. Its path is the first of the given fields that
+   * has a value; an empty text is none.
+   */
   set<Name extends SettingName>(
     name: Name,
     value: RequestSettings[Name] | undefined,

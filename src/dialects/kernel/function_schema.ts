@@ -5,10 +5,10 @@ import { mapSchemas, type SchemaBudget, schemasIn } from "./schema_refs.ts";
 import { toolSchema } from "./tool_schema.ts";
 
 /**
- * A function's `parameters` as OpenAI takes them: an object with `properties` and without branches,
- * values or `not` at the top, and `items` in every array. Other vendors take less, and MCP servers
- * send it; one such tool is enough for OpenAI to refuse every call of a session. What is added, or
- * left when a rule is removed, allows any value.
+ * Returns a function's `parameters` in the form that OpenAI accepts: an object with `properties`,
+ * without branches, `enum`, `const` or `not` at the top, and with `items` in every array. Other
+ * vendors demand less, and MCP servers send schemas that don't comply; one such tool makes OpenAI
+ * refuse every call of a session. What is added, or left when a rule is removed, allows any value.
  */
 export function functionSchema(
   tool: Tool,
@@ -25,15 +25,16 @@ export function functionSchema(
 }
 
 /**
- * The schema with `items` in every array, unless it is strict. It isn't where an object is open or a
- * property optional, which Anthropic's strict schemas may have, and for which OpenAI refuses a call.
+ * Returns the schema with `items` in every array, unless it is strict. `strict` becomes false if an
+ * object is open or a property optional: Anthropic's strict schemas may have these, but OpenAI
+ * refuses the call.
  */
 export function writtenFor(
   schema: JsonRecord,
   asked: boolean | undefined,
 ): { schema: JsonRecord; strict: boolean | undefined } {
   const strict = asked === true ? schemasIn(schema).every(isClosed) : asked;
-  // Strict ones have rules of their own: they may not hold a schema that allows any value.
+  // A strict schema is left alone: it may not hold a schema that allows any value.
   const isConcerned = strict !== true && schemasIn(schema).some(lacksItems);
   return { schema: isConcerned ? withItems(schema, 0) : schema, strict };
 }
@@ -45,7 +46,7 @@ function isClosed({ type, properties, required, additionalProperties }: JsonReco
     Object.keys(asRecord(properties)).every((name) => names.has(name));
 }
 
-/** Deeper ones stay as they are: callers may nest arbitrarily deep. */
+/** Schemas nested deeper are left unchanged: callers may nest arbitrarily deep. */
 const maxDepth = 100;
 
 function lacksItems({ type, items }: JsonRecord): boolean {
@@ -61,7 +62,8 @@ function withItems(schema: JsonRecord, depth: number): JsonRecord {
     ]),
   );
   if (!lacksItems(schema)) return written;
-  // Up to draft 2019-09 the places of a tuple are listed in `items`; `prefixItems` can't be empty.
+  // Up to draft 2019-09 the elements of a tuple are listed in `items`; `prefixItems` can't be
+  // empty.
   const { items, additionalItems, ...rest } = written;
   return {
     ...rest,

@@ -2,9 +2,9 @@ import type { HostedDimension } from "../../pricing/usage_parts.ts";
 import { type JsonRecord } from "./json.ts";
 
 /**
- * The work that a request has its vendor do beside the model, and the state in the vendor's account
- * that it uses. Where many accounts share the service's own vendor key, such work must have a
- * price, and such state would be open to all of them.
+ * The vendor-side work that a request asks for besides running the model, and the state in the
+ * vendor's account that it uses. If many accounts share the service's own vendor key, such work
+ * must have a price, and such state would be open to all of them.
  */
 export interface HostedWork {
   readonly tools: readonly HostedTool[];
@@ -22,14 +22,14 @@ export interface HostedWork {
 
 export interface HostedTool {
   readonly path: string;
-  /** The vendor's name of it. */
+  /** The vendor's name of the tool. */
   readonly name: string;
   readonly cost: ToolCost;
   /** The caller's own limit. */
   readonly maxUses?: number;
-  /** Web searches that it makes in any case and usage doesn't report. */
+  /** Web searches that the tool always makes and that usage doesn't report. */
   readonly unreportedSearches?: number;
-  /** Most prompt tokens that the results of one use add; absent: the general limit. */
+  /** Maximum number of prompt tokens that the results of one use add; absent: the general limit. */
   readonly tokensPerUse?: number;
 }
 
@@ -51,19 +51,19 @@ export type ToolCost =
     /** Output tokens of one use; absent: the limit of the whole answer. */
     readonly maxOutputTokens?: number;
   }
-  /** Known to the vendor alone. */
+  /** Known only to the vendor. */
   | { readonly type: "unknown" };
 
 export interface VendorState {
   readonly path: string;
-  /** The dialect's `error.details`, which its clients recover by. */
+  /** The dialect's `error.details`, which its clients use to recover. */
   readonly details?: JsonRecord;
 }
 
 export const noCost: ToolCost = { type: "none" };
 export const unknownCost: ToolCost = { type: "unknown" };
 
-/** What the tool of this name costs; what a tool that isn't listed costs is unknown. */
+/** Returns the cost of the tool with this name; unknown if it isn't listed. */
 export function costIn(costs: Readonly<Record<string, ToolCost>>, name: string): ToolCost {
   return Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
 }
@@ -76,7 +76,7 @@ export function namedAt(path: string, value: unknown): { path: string; name: str
   return typeof value === "string" && value !== "" ? { path, name: value } : undefined;
 }
 
-/** The caller's limit, if it is a whole number from 1. */
+/** The caller's limit, rounded down, if it is a number of at least 1. */
 export function limitOf(value: unknown): { maxUses?: number } {
   return typeof value === "number" && Number.isFinite(value) && value >= 1
     ? { maxUses: Math.floor(value) }

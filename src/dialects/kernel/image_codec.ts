@@ -66,7 +66,7 @@ export interface EncodedImages {
   /** Made in parallel; each is a vendor request of its own. */
   readonly calls: readonly ImageCall[];
   readonly losses: readonly Loss[];
-  /** Most output tokens of one image, for vendors that count tokens. */
+  /** Maximum number of output tokens of one image, for vendors that count tokens. */
   readonly tokensPerImage: number;
   /** What the price of an image depends on. */
   readonly priced: { readonly quality?: string; readonly size?: string };
@@ -94,7 +94,7 @@ export interface ImageCodec {
   /** Whether reference images may be addresses; otherwise they are fetched and inlined. */
   readonly takesAddresses: boolean;
   hasModel(model: string): boolean;
-  /** What options of this vendor ask for beside the model. */
+  /** The vendor-side work that this vendor's options ask for besides running the model. */
   hostedWork?(options: JsonRecord): HostedWork;
   /** Throws `invalid_value` with the allowed values, and `model_not_found`. */
   encode(ask: ImageAsk): EncodedImages;

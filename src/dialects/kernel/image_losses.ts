@@ -15,7 +15,10 @@ const fields = {
   user: ["user", "hint"],
 } as const satisfies Partial<Record<keyof ImageAsk, readonly [string, LossWeight]>>;
 
-/** The fields that are set, in a table of their public names, and not carried. */
+/**
+ * Returns a loss for each field that is set but not carried; `table` has the fields' public names
+ * and weights.
+ */
 export function uncarried<Field extends string>(
   ask: Readonly<Partial<Record<Field, unknown>>>,
   table: Readonly<Record<Field, readonly [string, LossWeight]>>,
@@ -33,7 +36,7 @@ export function lossesOf(ask: ImageAsk, carried: readonly (keyof typeof fields)[
   return uncarried(ask, fields, carried);
 }
 
-/** `stream` for a model that has no streams. */
+/** The fault for `stream` with a model that has no streams. */
 export function noStream(model: string): Fault {
   return invalidValue(
     "stream",

@@ -1,10 +1,10 @@
 import type { JsonRecord } from "./json.ts";
 
 /**
- * Output tokens of one image of a model priced by the token, never fewer than the vendor counts:
- * 4,160 for 1024 × 1024 at high quality, in proportion to the pixels; a quarter of that at medium,
- * a fifteenth at low. Above high nothing is documented: twice as much is assumed. A size that nobody
- * draws counts as none.
+ * Estimates the output tokens of one image of a model priced by the token, never fewer than the
+ * vendor counts: 4,160 for 1024 × 1024 at high quality, in proportion to the pixels; a quarter of
+ * that at medium, a fifteenth at low. Above high nothing is documented: twice as much is assumed. A
+ * size that isn't in pixels counts as 1536 × 1024.
  */
 export function imageTokens(quality: string | undefined, size: string | undefined): number {
   const [width = 1536, height = 1024] =
@@ -13,7 +13,7 @@ export function imageTokens(quality: string | undefined, size: string | undefine
   return Math.ceil(width * height * (tokensPerPixel.get(quality ?? "high") ?? 0.004));
 }
 
-/** A map, since the caller names the quality, and an object would know `constructor` too. */
+/** A map, because the caller names the quality, and an object would also have `constructor`. */
 const tokensPerPixel: ReadonlyMap<string, number> = new Map([
   ["low", 0.000_27],
   ["medium", 0.001_05],
@@ -25,7 +25,7 @@ const tokensPerPixel: ReadonlyMap<string, number> = new Map([
 /** Frames of a GIF whose request doesn't say how many. */
 const usualFrames = 9;
 
-/** Frames of each picture that a request to OpenAI's format asks for. */
+/** Returns the number of frames of each picture that a request in OpenAI's format asks for. */
 export function framesOf({ frame_count: asked, output_format: format }: JsonRecord): number {
   const frames = Number(asked);
   if (Number.isInteger(frames) && frames > 0) return frames;

@@ -1,9 +1,12 @@
 import { type HostedWork, unknownCost, type VendorState } from "./hosted.ts";
 import { asString, isRecord, type JsonRecord } from "./json.ts";
 
-/** An SVG is written by another model, whose tokens aren't in the usage. Files may be named by id. */
+/**
+ * Returns the hosted work of an image request: an SVG, which another model writes and whose tokens
+ * aren't in the usage, and files that are named by their id at the vendor.
+ */
 export function imageWork(fields: JsonRecord): HostedWork {
-  // In a form the members of `svg` are fields of their own.
+  // In a form the members of `svg` are separate fields.
   const path = fields.output_format === "svg"
     ? "output_format"
     : Object.keys(fields).find((name) => /^svg([[.]|$)/.test(name) && fields[name] !== null);

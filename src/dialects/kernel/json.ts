@@ -32,8 +32,8 @@ export function count(value: unknown): number | undefined {
 }
 
 /**
- * A list as it is, and a list of one for a single value: some vendors take that in its place, so
- * what is checked in a list must be checked there too.
+ * Returns a list unchanged, and a single value as a list of one. Some vendors accept a single value
+ * in place of a list, so whatever is checked in a list must be checked there too.
  */
 export function asList(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
@@ -42,7 +42,7 @@ export function asList(value: unknown): readonly unknown[] {
 
 /**
  * Whether a member is set but isn't a count (negative, a fraction, text, too large). Such usage is
- * treated as unreported, and the whole is estimated.
+ * treated as unreported, and all of it is estimated.
  */
 export function miscounts(usage: JsonRecord, ...names: readonly string[]): boolean {
   return names.some((name) => {
@@ -67,8 +67,8 @@ export function choiceIndex(value: unknown, position: number): number {
 }
 
 /**
- * The indexes of choices that came together. Some servers number all of them 0: where two have the
- * same, their positions are meant.
+ * Returns the indexes of choices that arrived together. Some servers number all of them 0: if two
+ * have the same index, all are numbered by position.
  */
 export function choiceIndexes(choices: readonly JsonRecord[]): number[] {
   const indexes = choices.map(({ index }, position) => choiceIndex(index, position));
@@ -76,7 +76,7 @@ export function choiceIndexes(choices: readonly JsonRecord[]): number[] {
   return [...choices.keys()];
 }
 
-/** Most choices that a request may ask for. */
+/** Maximum number of choices that a request may ask for. */
 const maxChoices = 128;
 
 /** A non-empty string. */
@@ -84,7 +84,7 @@ export function asString(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** The value of a JSON text; undefined if it is none. */
+/** Parses a JSON text; undefined if it isn't JSON. */
 export function jsonValue(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -7,9 +7,9 @@ export interface MediaField {
   readonly key: string;
   /** Member that holds the object, directly or in an array; absent: any. */
   readonly parent?: string;
-  /** A `data:` address by rule, though bare base64 occurs too. */
+  /** Whether it is normally a `data:` address, though bare base64 occurs too. */
   readonly address?: true;
-  /** Stored separately whatever its size: others refer to it by its address. */
+  /** Stored separately whatever its size, because callers get its address instead of the data. */
   readonly always?: true;
   readonly mimeType?: string;
   /** Sibling member with a format such as `wav`, which `audio/` is prepended to. */

@@ -55,7 +55,10 @@ export function base64Source(
   };
 }
 
-/** Reports a part's name and detail where a target doesn't carry them; `auto` is what none means. */
+/**
+ * Reports a part's name and detail as losses if the target doesn't carry them. The detail `auto` is
+ * the default, so that it is no loss.
+ */
 export function loseMediaFields(
   part: MediaPart,
   carried: { name: boolean; detail: boolean },
@@ -73,7 +76,7 @@ export function imageOrFile(source: MediaPart["source"]): "image" | "file" {
   return source.type === "base64" && !source.mimeType.startsWith("image/") ? "file" : "image";
 }
 
-/** A part's sound as chat and responses have it, in the member at `at`. */
+/** Reads the audio of a part, which chat and responses have in the member at `at`. */
 export function readSound(audio: unknown, at: string, path: string): MediaPart {
   if (!isRecord(audio)) throw missingField(at);
   const data = standardBase64(requiredText(audio, "data", at));
@@ -127,7 +130,7 @@ export function base64Bytes(text: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** The same in steps, if the text has whole quadruples and nothing else, as most have. */
+/** `base64Bytes` in steps, if the text consists of whole quadruples, as most do. */
 export function* base64BytesSteps(text: string): Steps<Uint8Array<ArrayBuffer> | undefined> {
   if (text.length <= decodedUnits || text.length % 4 !== 0) return base64Bytes(text);
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
@@ -190,7 +193,7 @@ function sniffMime(data: string): string | undefined {
   return magic.find(([pattern]) => pattern.test(head))?.[1];
 }
 
-/** The format as chat and responses name it; undefined for one that they don't take. */
+/** Returns the audio format's name in chat and responses; undefined if they don't accept it. */
 export function audioFormat(mimeType: string): "wav" | "mp3" | undefined {
   if (mimeType.includes("wav")) return "wav";
   return /mp3|mpeg/.test(mimeType) ? "mp3" : undefined;

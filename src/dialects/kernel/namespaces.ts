@@ -12,15 +12,15 @@ export interface NamespacedName {
 export class FlatNames {
   readonly #taken: Set<string>;
   readonly #flat = new Map<string, string>();
-  /** The tools in namespaces by their one name. */
+  /** Maps each flat name to the tool's namespace and name. */
   readonly namespaces: Record<string, NamespacedName> = Object.create(null);
 
-  /** `plain`: the names outside of namespaces, of the whole request. */
+  /** `plain`: the names of all tools of the request that are outside of namespaces. */
   constructor(plain: Iterable<string>) {
     this.#taken = new Set(plain);
   }
 
-  /** The tool's one name, the same each time. */
+  /** Returns the tool's flat name, the same each time. */
   of(namespace: string | undefined, name: string): string {
     if (namespace === undefined) return name;
     const key = JSON.stringify([namespace, name]);

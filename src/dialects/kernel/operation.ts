@@ -10,9 +10,9 @@ import type { VendorError } from "./vendor_error.ts";
 import type { OperationRequest } from "./operation_request.ts";
 
 /**
- * A kind of call other than text generation: images, speech, transcripts, embeddings, as chat-style
- * vendors offer them on paths of their own and Google's models as methods. Requests and answers are
- * passed on; this determines what they cost and how they are recorded. Pure.
+ * A kind of call other than text generation: images, speech, transcripts, embeddings, which
+ * chat-style vendors offer on separate paths and Google as methods of its models. Requests and
+ * answers are passed on; this determines what they cost and how they are recorded. Pure.
  */
 export interface Operation {
   readonly kind: OperationKind;
@@ -22,11 +22,15 @@ export interface Operation {
   readonly mediaFields: readonly MediaField[];
   /** Path of the text that may start with tag lines. */
   readonly promptPath?: JsonPath;
-  /** Edits that name the vendor's model; absent: its member `model` is replaced. */
+  /**
+   * Returns the edits that write the vendor's model name; absent: the member `model` is replaced.
+   */
   modelEdits?(json: JsonObjectText, request: OperationRequest, model: string): Edit[];
-  /** The most JSON values of a whole answer; absent: as many as any other vendor's answer. */
+  /**
+   * Maximum number of JSON values in a whole answer; absent: the limit for any other vendor answer.
+   */
   readonly mostValues?: number;
-  /** What its fields ask for beside the model. */
+  /** The vendor-side work that its fields ask for besides running the model. */
   hostedWork?(fields: JsonRecord): HostedWork;
   /** The most that a request can cost. */
   bound(request: OperationRequest): BoundInput;
@@ -45,7 +49,7 @@ export interface JsonObjectText {
 export interface AnswerEnding {
   readonly isComplete: boolean;
   readonly price: PriceRow | undefined;
-  /** What the vendor says that it charged isn't believed. */
+  /** Whether the cost that the vendor reports is distrusted. */
   readonly ignoresCost?: boolean;
 }
 
@@ -62,7 +66,7 @@ export interface AnswerReader {
   outcome(ending: AnswerEnding): Outcome | undefined;
 }
 
-/** What an event of a stream means, beside its content. */
+/** The meaning of a stream's event, besides its content. */
 export interface OperationEvent {
   /** Nothing relevant follows. */
   readonly isLast?: boolean;

@@ -62,7 +62,7 @@ export function readOperation(sent: SentRequest, { promptPath }: Prompted): Oper
   if (length > 0 && length === (prompt as string).length) {
     throw invalidValue(named!, "the prompt contains only tag lines");
   }
-  // Nested prompts aren't read again.
+  // Nested prompts aren't read from `fields` later, so that their tags may stay.
   const isField = promptPath?.length === 1 && length > 0;
   return {
     sent,
@@ -110,9 +110,9 @@ export function forVendor(
   if ("form" in sent) return formForVendor(request, sent.form, model, promptPath?.[0]);
   const { text } = sent;
   const top = topLevelMembers(text);
-  // It passed its contract, so it is an object.
+  // Never happens: the text has passed its contract, so it is an object.
   if (top === undefined) return text;
-  // The vendor might read the other one of two members with the same name.
+  // Of two members with the same name the vendor might read the other one.
   const twice = top.duplicates[0];
   if (twice !== undefined) throw invalidValue(twice, "duplicate field");
   const edits = modelEdits({ text, top }, request, model);
@@ -127,8 +127,8 @@ function memberModel(json: JsonObjectText, request: OperationRequest, model: str
 }
 
 /**
- * The request's JSON text for the record; a form's files are base64, or what `written` returns for
- * them.
+ * The request's JSON text for the record; a form's files are written as base64, or as what
+ * `written` returns for them.
  */
 export function recordText(
   { sent }: OperationRequest,
@@ -145,7 +145,10 @@ export function recordText(
       : textOf(part)));
 }
 
-/** A text that is equal for repeated requests, though the boundaries of their forms differ. */
+/**
+ * Returns a text that is the same for repeated requests, though the boundaries of their forms
+ * differ.
+ */
 export function repeatText(sent: SentRequest): string {
   if (!("form" in sent)) return sent.text;
   return JSON.stringify(sent.form.parts.map((part) => [
@@ -187,7 +190,10 @@ function gather(
   }));
 }
 
-/** Repetition writes a list; fields that decide routing and price may occur only once. */
+/**
+ * Whether a form may repeat the field, which makes it a list. Fields that decide routing and price
+ * may occur only once.
+ */
 function repeatable(name: string): boolean {
   return name.endsWith("]") || !(once.includes(name) || /_format$/.test(name));
 }

@@ -5,24 +5,25 @@ import { formatPath, memberPath } from "./fields.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
- * What a decoder reads of a value in a caller's request. `true`: all of it, or it is checked
- * elsewhere. An object: its fields, where `*` is any other field; for a list it applies to each
- * element. A function chooses by the object's type; undefined: it is refused, or reported whole.
+ * The fields of a value in a caller's request that a decoder reads. `true`: all of them, or they
+ * are checked elsewhere. An object: the fields that it names, where `*` stands for any other field;
+ * for a list it applies to each element. A function chooses by the object's type; it returns
+ * undefined for an object that is refused, or reported as a whole.
  */
 export type KnownFieldSet =
   | true
   | { readonly [field: string]: KnownFieldSet }
   | ((record: JsonRecord) => KnownFieldSet | undefined);
 
-/** Fields of which all is read, by their names with a space between them. */
+/** Returns `true`, since all of them is read, for each of these fields, separated by spaces. */
 export function all(names: string): Readonly<Record<string, true>> {
   return Object.fromEntries(names.split(" ").map((name) => [name, true]));
 }
 
 /**
- * The fields in these members of a request, at any depth, that the decoder doesn't read. They can't
- * be carried to another dialect; since their effect is unknown, they are hints. Empty values are no
- * loss.
+ * Returns the fields in these members of a request, at any depth, that the decoder doesn't read.
+ * They can't be carried to another dialect; since their effect is unknown, they are hints. Empty
+ * values are no loss.
  *
  * `spell` converts a caller's spelling of a field to the table's.
  */
@@ -32,7 +33,7 @@ export function* otherFields(
   spell: (field: string) => string = (field) => field,
 ): Steps<UnsupportedField[]> {
   const found: UnsupportedField[] = [];
-  // Hundreds of thousands of values are visited, and few reported: only those get a path.
+  // Hundreds of thousands of values are visited and few reported: a path is made only for those.
   const trail: (string | number)[] = [];
   const enter = (step: string | number, value: unknown, of: KnownFieldSet): void => {
     trail.push(step);
@@ -82,8 +83,8 @@ export function* otherFields(
 }
 
 /**
- * The fields of a request itself, or of the record at `within`, that the decoder doesn't read.
- * `changesNothing`: whether a value is what the vendor does anyway.
+ * Returns the fields of a request itself, or of the record at `within`, that the decoder doesn't
+ * read. `changesNothing`: whether a value asks only for what the vendor does anyway.
  */
 export function unknownFields(
   record: JsonRecord,
@@ -111,7 +112,7 @@ export function fieldsOf(
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-/** A request with more is refused: each is named in the answer and in the record. */
+/** A request with more of them is refused, because the answer and the record name each one. */
 const maxFound = 10_000;
 
 function knownIn(

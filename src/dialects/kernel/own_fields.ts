@@ -3,14 +3,14 @@ import type { CanonicalEvent, OwnFields } from "./canonical.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
- * Gathers the members of a vendor's objects that its decoder doesn't read. A member that comes
- * several times has its last value, as in a whole answer.
+ * Collects the members of a vendor's objects that its decoder doesn't read. If a member comes
+ * several times, its last value counts, as in a whole answer.
  */
 export class OwnMembers {
   readonly #read: readonly string[];
   readonly #members: Record<string, unknown> = Object.create(null);
   #count = 0;
-  /** The object of the call before, and the members of it that aren't read. */
+  /** The object of the previous `add`, and its members that aren't read. */
   #last: JsonRecord | undefined;
   #found: { readonly name: string; value: unknown }[] = [];
 
@@ -18,7 +18,10 @@ export class OwnMembers {
     this.#read = read;
   }
 
-  /** Runs for every event of a stream, most of which are one object with other values (`SimilarJson`). */
+  /**
+   * Adds an object's members. Runs for every event of a stream; most of the time `SimilarJson`
+   * passes the same object with other values.
+   */
   add(record: JsonRecord): void {
     if (record !== this.#last) {
       this.#last = record;
@@ -33,7 +36,7 @@ export class OwnMembers {
     }
   }
 
-  /** Null changes nothing once there is a value. */
+  /** Sets one member. Null changes nothing once there is a value. */
   set(name: string, value: unknown): void {
     if (name in this.#members) {
       if (value === null) return;
@@ -49,7 +52,9 @@ export class OwnMembers {
     return { ...this.#members };
   }
 
-  /** The event that reports them; without a choice they are those of the whole answer. */
+  /**
+   * Adds the event that reports the members, of a choice or, without `choice`, of the whole answer.
+   */
   report(dialect: DialectName, events: CanonicalEvent[], choice?: number): void {
     const fields = this.all;
     if (Object.keys(fields).length === 0) return;

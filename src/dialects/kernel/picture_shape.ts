@@ -12,7 +12,9 @@ export type Ratio = PixelSize;
 /** About one, four or sixteen million pixels. */
 export type Resolution = "1K" | "2K" | "4K";
 
-/** An invalid size, until the model is known whose sizes the error lists. */
+/**
+ * Stands for an invalid size until the model is known, because the error lists the model's sizes.
+ */
 export const noSize: PixelSize = { width: 0, height: 0 };
 
 /** Reads a caller's size; `noSize` if it isn't one. */
@@ -46,7 +48,7 @@ export function isOfRatio(size: PixelSize, ratio: Ratio): boolean {
   return Math.abs(quotient(size) / quotient(ratio) - 1) <= 0.02;
 }
 
-/** The listed shape that differs least. */
+/** Returns the listed shape whose ratio is closest. */
 export function nearest<Shape extends PixelSize>(
   wanted: PixelSize,
   shapes: readonly [Shape, ...Shape[]],
@@ -60,7 +62,7 @@ export function resolutionOf({ width, height }: PixelSize): Resolution {
   return megapixels < 1 ? "1K" : megapixels < 3 ? "2K" : "4K";
 }
 
-/** An image's shape and size, for vendors with ratios and resolutions instead of pixels. */
+/** An image's ratio and resolution, for vendors that use these instead of pixels. */
 interface RatioAndResolution {
   /** The vendor's spelling; undefined: not requested. */
   ratio: string | undefined;
@@ -68,8 +70,8 @@ interface RatioAndResolution {
 }
 
 /**
- * The requested ratio and resolution. Throws `invalid_value` with the allowed values if no ratio is
- * within 2 % of the size, or the model doesn't have the resolution.
+ * Returns the requested ratio and resolution. Throws `invalid_value` with the allowed values if no
+ * ratio is within 2 % of the size, or the model doesn't have the resolution.
  */
 export function asRatio(ask: {
   size: PixelSize | undefined;

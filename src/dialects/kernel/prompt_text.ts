@@ -7,9 +7,9 @@ import type { Dialect } from "./dialect.ts";
 import { foldEvents } from "./fold.ts";
 
 /**
- * The text of a request in any dialect, and the estimated tokens of its media, to count its tokens
- * if the vendor doesn't: every string in the body that isn't media. Iterative, since callers may nest
- * arbitrarily deep.
+ * Returns the text of a request in any dialect, and the estimated tokens of its media, to count
+ * tokens if the vendor doesn't. The text is every string in the body that isn't media. Iterative,
+ * since callers may nest arbitrarily deep.
  */
 export function* promptContent(body: unknown): Steps<{ texts: string[]; mediaTokens: number }> {
   const texts: string[] = [];
@@ -38,7 +38,7 @@ export function* promptTokens(body: unknown): Steps<number> {
 
 /** Addresses and base64 data are billed as media, not as text. */
 function isMedia(value: string): boolean {
-  // An address with text after it starts a prompt.
+  // An address followed by text is a prompt.
   return /^(data:|https?:\/\/)\S*$/.test(value) || isLongBase64(value);
 }
 
@@ -48,7 +48,7 @@ export function answerText(dialect: Pick<Dialect, "decodeAnswer">, json: unknown
   return (first?.parts ?? []).flatMap(({ kind, text }) => kind === "text" ? text : []).join("");
 }
 
-/** A request as a readable transcript. */
+/** Returns a request as a readable transcript. */
 export function requestWords({ system, turns }: CanonicalRequest): string {
   return [
     ...system.map(({ text }) => `system: ${text}`),

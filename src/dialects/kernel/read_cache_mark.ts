@@ -2,8 +2,8 @@ import type { CacheMark } from "./canonical_request.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
- * The cache mark of a part, message, call or tool, under either name: `cache_control`, which chat
- * clients send too, with lifetimes of five minutes and one hour, or `prompt_cache_breakpoint`
+ * Reads the cache mark of a part, message, call or tool, under either name: `cache_control`, which
+ * chat clients send too, with lifetimes of five minutes and one hour, or `prompt_cache_breakpoint`
  * (openai 7.57), with 30 minutes and 12 hours.
  */
 export function readCacheMark(
@@ -38,7 +38,7 @@ export function markLast<P extends { type: string }>(
   return parts.map((part, index) => index === last ? { ...mark, ...part } : part);
 }
 
-/** What a decoder reads of a mark (`other_fields.ts`). */
+/** The fields of a mark that a decoder reads (`other_fields.ts`). */
 export const knownMark = {
   cache_control: { type: true, ttl: true },
   prompt_cache_breakpoint: { mode: true, ttl: true },

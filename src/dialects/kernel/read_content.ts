@@ -2,7 +2,10 @@ import { invalidValue } from "../../shared/fault.ts";
 import type { Part, TextPart } from "./canonical_request.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
-/** The content of a message or of a tool's result: one text, or a list, whose elements `read` reads. */
+/**
+ * Reads the content of a message or of a tool's result: a text, or a list whose elements `read`
+ * reads.
+ */
 export function readElements<Read>(
   content: unknown,
   path: string,
@@ -18,7 +21,7 @@ export function readElements<Read>(
   });
 }
 
-/** The texts of a system message, which holds nothing else. */
+/** Returns the parts of a system message, which must all be texts. Throws `invalid_value`. */
 export function requireTexts(parts: readonly Part[], what: "part" | "block"): TextPart[] {
   return parts.map((part) => {
     if (part.type === "text") return part;

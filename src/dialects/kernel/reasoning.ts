@@ -2,7 +2,7 @@ import type { Reasoning } from "./canonical_request.ts";
 
 export const effortLevels = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 
-/** The effort, or the one that corresponds to the budget. */
+/** Returns the effort, or the effort that corresponds to the budget. */
 export function effortOf({ effort, budgetTokens: budget }: Reasoning): Reasoning["effort"] {
   if (effort !== undefined) return effort;
   if (budget === undefined || budget < 0) return undefined;
@@ -14,8 +14,8 @@ export function effortOf({ effort, budgetTokens: budget }: Reasoning): Reasoning
 export const signatureSentinel = "skip_thought_signature_validator";
 
 /**
- * Both documented placeholders, as text and base64-encoded, as clients send them that hold
- * signatures as bytes.
+ * Both documented placeholders: as text, and base64-encoded by clients that hold signatures as
+ * bytes.
  */
 const sentinels: ReadonlySet<string> = new Set(
   [signatureSentinel, "context_engineering_is_the_way_to_go"].flatMap((text) => {

@@ -3,8 +3,8 @@ import type { DialectQuirks } from "./dialect.ts";
 import { count, isRecord, type JsonRecord, miscounts } from "./json.ts";
 
 /**
- * The tokens that a usage object reports under these two names; one that is absent is 0. Undefined
- * where both are, or where one is no count.
+ * Returns the tokens that a usage object reports under these two names; an absent one is 0.
+ * Undefined if both are absent, or one isn't a count.
  */
 export function reportedTokens(
   raw: unknown,
@@ -17,7 +17,9 @@ export function reportedTokens(
   return { raw, input: input ?? 0, output: output ?? 0 };
 }
 
-/** Whether a usage says what the vendor charged, and it is believed (`ignoresCost`: it isn't). */
+/**
+ * Whether a usage reports the vendor's cost, and that cost is trusted (`ignoresCost`: it isn't).
+ */
 export function tellsCost(
   usage: Pick<Usage, "vendorCostUsd"> | undefined,
   ignoresCost: boolean | undefined,
@@ -26,9 +28,9 @@ export function tellsCost(
 }
 
 /**
- * Input and output with all that belongs to them. A vendor that reports more cached tokens than input
- * doesn't include them in the input. Some report reasoning beside the output (`additiveReasoning`);
- * it is added only if their total confirms it.
+ * Returns the complete input and output. A vendor that reports more cached tokens than input
+ * doesn't include them in the input. Some report reasoning in addition to the output
+ * (`additiveReasoning`); it is added unless their total shows that the output includes it.
  */
 export function wholeTokens(
   { input, output }: { input: number; output: number },
@@ -44,7 +46,7 @@ export function wholeTokens(
   };
 }
 
-/** Undefined where neither is known. */
+/** Returns the sum of the known values; undefined if neither is known. */
 export function sumOfKnown(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined ? b : a + (b ?? 0);
 }

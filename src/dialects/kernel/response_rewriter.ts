@@ -10,14 +10,14 @@ import type {
 import { innerJson, isRecord } from "./json.ts";
 import type { Reversal } from "./dialect.ts";
 
-/** A block whose pieces are emitted as one, mended, when it ends. */
+/** A block whose pieces are held until it ends, then emitted as one repaired text. */
 interface Gathered {
   pieces: string[];
   mend: (whole: string) => string;
 }
 
 /**
- * Reverses on an answer's events what was emulated in its request, for every dialect: aliases of
+ * Reverses in an answer's events what was emulated in its request, for every dialect: aliases of
  * tool names, custom tools sent as functions, JSON answers sent as a forced tool. It also gives an
  * id to tool calls without one, so that the record, the caller and the stored reasoning use the
  * same id.
@@ -47,15 +47,15 @@ export class ResponseRewriter {
     return this.#reversal.jsonTool === undefined ? this.#apply(event) : this.#applyHolding(event);
   }
 
-  /** Whether `apply` would give just this event: nothing is gathered or held back. */
+  /** Whether `apply` would return just this event: nothing is gathered or held back. */
   keeps(event: CanonicalEvent): boolean {
     return event.type === "block-delta" && this.#gathered.size === 0 &&
       this.#reversal.jsonTool === undefined;
   }
 
   /**
-   * Holds text back until its role is known: without a call of the JSON tool it is the answer,
-   * otherwise it is dropped, so that the JSON alone is the answer.
+   * Holds text back until its role is known: if the JSON tool isn't called, the text is the answer;
+   * otherwise it is dropped, so that the answer is only the JSON.
    */
   #applyHolding(event: CanonicalEvent): CanonicalEvent[] {
     const isBlocks = event.type === "block-delta" || event.type === "block-end" ||
@@ -150,7 +150,7 @@ export class ResponseRewriter {
     return text === "" ? [event] : [{ type: "block-delta", choice, block, text }, event];
   }
 
-  /** An answer through the JSON tool ended as an ordinary stop. */
+  /** An answer given only through the JSON tool finishes with `stop`. */
   #finish(event: FinishEvent): FinishEvent {
     const onlyJson = this.#jsonChoices.has(event.choice) && !this.#toolChoices.has(event.choice);
     return onlyJson && event.reason === "tool_calls" ? { ...event, reason: "stop" } : event;
@@ -161,10 +161,13 @@ export class ResponseRewriter {
   }
 }
 
-/** The text of a member's value as it was written: parsed, a long number would lose digits. */
+/**
+ * Returns the text of a member's value as it was written: parsing would lose digits of a long
+ * number. The string `input` of a custom tool is returned as its value.
+ */
 function unwrap(whole: string, member: string): string {
   const json = innerJson(whole);
-  // The output limit cut the JSON: the text so far stays as it is.
+  // The output limit cut the JSON off: the text so far is left unchanged.
   if (!isRecord(json) || !(member in json)) return whole;
   const value = json[member];
   if (typeof value === "string" && member === "input") return value;
@@ -173,8 +176,8 @@ function unwrap(whole: string, member: string): string {
 }
 
 /**
- * The text inside a code fence around it, else the text. Without a pattern, which would try every
- * line.
+ * Returns the text inside the code fence around it, or the text itself if there is none. Uses no
+ * regular expression for the whole, which would try every line.
  */
 function stripFence(whole: string): string {
   const text = whole.trim();

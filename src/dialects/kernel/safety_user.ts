@@ -1,7 +1,7 @@
 import type { RequestFacts } from "./dialect.ts";
 import { asString, type JsonRecord } from "./json.ts";
 
-/** The end user of a request that names them in `safety_identifier`, or in the older `user`. */
+/** Returns the end user of a request that has `safety_identifier`, or the older `user`. */
 export function readSafetyUser(
   { safety_identifier, user }: JsonRecord,
 ): Pick<RequestFacts, "endUser" | "endUserField"> {

@@ -3,7 +3,7 @@ import { isRecord, type JsonRecord, mapMembers } from "./json.ts";
 /**
  * A JSON Schema with its `$ref`s replaced by what they name, so that targets without references can
  * take it. Members beside a `$ref` override those of its target; `$defs` and `definitions` are
- * gone. `undefined` members say why it can't be done:
+ * gone. `problem` says why it can't be done:
  * - `recursive`: a schema holds itself; it has no finite form without references.
  * - `unresolved`: a reference names nothing in this document (others are never fetched).
  * - `too_large`: nested deeper than 100, or more than 20,000 nodes once replaced, or no room left
@@ -40,7 +40,7 @@ export class SchemaBudget {
   }
 }
 
-/** Approximate length of its JSON text, without nested schemas. */
+/** Returns the approximate length of a schema's JSON text, without nested schemas. */
 function lengthOf(schema: JsonRecord): number {
   let length = 32;
   for (const [key, value] of Object.entries(schema)) {
@@ -64,8 +64,9 @@ export function inlineRefs(root: JsonRecord, room: SchemaBudget = new SchemaBudg
 }
 
 /**
- * The schema with references like `/$defs/A` written `#/$defs/A`, where the document has that: they
- * name another document, which no vendor reads. LiteLLM writes them into tools, for Claude.
+ * Returns the schema with references like `/$defs/A` rewritten to `#/$defs/A`, if the document has
+ * that target. As they are, they name another document, which no vendor reads. LiteLLM writes them
+ * into tools for Claude.
  */
 export function withLocalRefs(root: JsonRecord): JsonRecord {
   const refs = new SchemaRefs(root);
@@ -126,7 +127,7 @@ export class SchemaRefs {
   }
 }
 
-/** The schema and all in it. Iterative, since callers may nest arbitrarily deep. */
+/** Yields the schema and every schema in it. Iterative, since callers may nest arbitrarily deep. */
 export function* schemasIn(root: JsonRecord): Generator<JsonRecord> {
   const open: unknown[] = [root];
   while (open.length > 0) {
@@ -143,7 +144,7 @@ export function* schemasIn(root: JsonRecord): Generator<JsonRecord> {
   }
 }
 
-/** A member of a schema, with `change` made to the schemas that it holds. */
+/** Returns the value of a schema's member with `change` applied to the schemas that it holds. */
 export function mapSchemas(
   key: string,
   value: unknown,

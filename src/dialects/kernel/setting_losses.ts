@@ -14,10 +14,10 @@ export function loseSetting(
   losses.push({ path: settingPath(request, setting), weight });
 }
 
-/** The settings without which another answer comes back; all others are hints. */
+/** Settings that change the meaning of the answer; all others are hints. */
 const meaningful: readonly SettingName[] = ["choices", "logprobs", "logitBias", "stop"];
 
-/** Reports those of the settings that are set and change something. */
+/** Reports losses for those of the settings that are set and change something. */
 export function loseSettings(
   request: CanonicalRequest,
   settings: readonly SettingName[],

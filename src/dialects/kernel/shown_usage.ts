@@ -2,8 +2,8 @@ import type { Usage } from "../../shared/usage.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 
 /**
- * The usage that a caller's stream ends with: the vendor's, or where it reports none the prompt as
- * counted beforehand, and a quarter token per UTF-16 unit of output text. Media doesn't count. Whole
+ * The usage that a caller's stream ends with: the vendor's, or, if it reports none, the prompt as
+ * counted beforehand and a quarter token per UTF-16 unit of output text. Media doesn't count. Whole
  * and streamed answers get the same numbers.
  */
 export class ShownUsage {
@@ -33,7 +33,7 @@ export class ShownUsage {
   }
 }
 
-/** The same for a whole answer. */
+/** Returns the usage to show for a whole answer. */
 export function shownUsage(answer: CanonicalAnswer, inputTokens: number): Usage {
   if (answer.usage) return answer.usage;
   const parts = answer.choices.flatMap((choice) => choice.parts);

@@ -6,11 +6,13 @@ export type ClientFrame = CreateFrame | SteerFrame | CancelFrame;
 /** A call. */
 export interface CreateFrame {
   readonly kind: "create";
-  /** JSON text of the members that are the request's own, the last of those of one name. */
+  /**
+   * JSON text of the members that belong to the request; of members with the same name, the last.
+   */
   readonly members: ReadonlyMap<string, string>;
   /** Names the caller's stream of responses; every frame of the answer repeats it. */
   readonly streamId: string | undefined;
-  /** The request is to be remembered for the next one, and nothing is generated. */
+  /** Whether the request is only remembered for the next one, and nothing is generated. */
   readonly isWarmUp: boolean;
   /** The response that it continues. */
   readonly previousId: string | undefined;
@@ -31,33 +33,41 @@ export interface CancelFrame {
   readonly responseId: string | undefined;
 }
 
-/** Frames of a dialect that speaks WebSocket besides HTTP; an answer's events are the stream's. */
+/**
+ * Frames of a dialect that speaks WebSocket besides HTTP; an answer's frames are the events of its
+ * stream.
+ */
 export interface SocketFrames {
-  /** The member that names what a request continues, for messages. */
+  /** The member that names the response that a request continues, for error messages. */
   readonly previousField: string;
-  /** Throws faults that name the member; leaves what is inside a request to its endpoint. */
+  /**
+   * Parses a frame. Throws faults that name the member; the content of a request is left to its
+   * endpoint.
+   */
   readFrame(text: string): Steps<ClientFrame>;
-  /** The body as the endpoint takes it, streamed. */
+  /** Returns the body for the endpoint, with streaming on. */
   bodyText(frame: CreateFrame): string;
   /**
-   * JSON text of the request's items without brackets; undefined where they are none, which the
-   * endpoint refuses.
+   * Returns the request's items as JSON text without brackets; undefined if they aren't items,
+   * which the endpoint refuses.
    */
   itemsOf(frame: CreateFrame): Steps<string | undefined>;
-  /** The request with these items in place of its own, after the response `previousId`. */
+  /** Returns the request with these items in place of its own, after the response `previousId`. */
   withItems(frame: CreateFrame, itemsText: string, previousId: string | undefined): CreateFrame;
-  /** The events that answer a warm-up. Throws where the request could not follow it. */
+  /** Returns the events that answer a warm-up. Throws if no request could follow it. */
   warmUp(frame: CreateFrame, response: { id: string; createdAt: number }): string[];
   steerFailed(frame: SteerFrame, isActive: boolean): string;
   cancelled(responseId: string | undefined): string;
-  /** An error, given as the answer's body that it would be over HTTP. */
+  /** Returns an error event, given the body that the answer would have over HTTP. */
   error(status: number, bodyText: string, headers: Readonly<Record<string, string>>): string;
-  /** The events of an answer that its vendor gave whole, given its JSON text. */
+  /** Returns the events of an answer that its vendor didn't stream, given its JSON text. */
   wholeEvents(text: string): Steps<string[]>;
-  /** An event with the stream's name. */
+  /** Returns an event with the stream's name added. */
   withStream(data: string, streamId: string): string;
-  /** The id of the response that an event is about, where it says so. */
+  /** Returns the id of the response that an event is about, if the event names it. */
   responseId(data: string): string | undefined;
-  /** Of the event that completes an answer, JSON text of the output's items without brackets. */
+  /**
+   * Returns the output items of the event that completes an answer, as JSON text without brackets.
+   */
   outputOf(data: string): string | undefined;
 }

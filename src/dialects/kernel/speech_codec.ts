@@ -56,7 +56,7 @@ export interface SpeechPiece {
 /** One vendor's format for speech generation. Pure: no I/O, no clock. */
 export interface SpeechCodec {
   hasModel(model: string): boolean;
-  /** What options of this vendor ask for beside the model. */
+  /** The vendor-side work that this vendor's options ask for besides running the model. */
   hostedWork?(options: JsonRecord): HostedWork;
   /** Throws `invalid_value` with the allowed values, and `model_not_found`. */
   encode(ask: SpeechAsk): EncodedSpeech;

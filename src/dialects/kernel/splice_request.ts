@@ -11,16 +11,16 @@ import type { Steps } from "../../base/steps.ts";
 import type { Dialect, RequestChanges, RequestFacts } from "./dialect.ts";
 import { invalidValue } from "../../shared/fault.ts";
 
-/** What a dialect's `spliceRequest` does beside what all of them do. */
+/** The part of `spliceRequest` that differs between dialects. */
 interface OwnSplice {
   edits(bodyText: string, members: Members, changes: RequestChanges): Steps<Edit[]>;
-  /** One of a member's spellings, given any. */
+  /** Maps every spelling of a member's name to the same one. */
   spell?: (key: string) => string;
-  /** What a body calls the model, where that isn't its name. */
+  /** Returns the value of `model` in a body, if that isn't the model's name. */
   modelMember?: (model: string) => string;
 }
 
-/** A dialect's `spliceRequest`. */
+/** Returns a dialect's `spliceRequest`. */
 export function splicer(own: OwnSplice): Dialect["spliceRequest"] {
   return (bodyText, facts, changes) => spliceInSteps(own, bodyText, facts, changes);
 }
@@ -41,8 +41,8 @@ function* spliceInSteps(
 const itself = (text: string) => text;
 
 /**
- * The members of a request's text; undefined if it isn't an object. A member that occurs twice, in
- * any of the dialect's spellings, is refused: the vendor might read the other one.
+ * Returns the members of a request's text; undefined if it isn't an object. Throws if a member
+ * occurs twice, in any of the dialect's spellings: the vendor might read the other one.
  */
 function* requestMembers(
   bodyText: string,
@@ -59,7 +59,7 @@ function* requestMembers(
   return members;
 }
 
-/** Names the vendor's model and cuts the tag lines. */
+/** Returns the edits that write the vendor's model name and cut the tag lines. */
 function* modelAndTagEdits(
   bodyText: string,
   members: Members,

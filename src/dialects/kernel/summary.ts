@@ -3,9 +3,9 @@ import type { CanonicalAnswer, CanonicalChoice } from "./canonical.ts";
 import type { CanonicalRequest } from "./canonical_request.ts";
 
 /**
- * The summary in the answer to a request for one: its text, which may have been cut by its length.
- * Undefined where there is none, where the answer was refused or never ended, and where it calls a
- * tool: the text before a call announces it.
+ * Returns the text of the summary in an answer that was asked for one; the output limit may have
+ * cut it. Undefined if there is no text, if the answer was refused or never ended, and if it calls
+ * a tool: the text before a call only announces it.
  */
 export function summaryIn({ parts, finish }: CanonicalChoice): string | undefined {
   if (finish === undefined || finish.reason === "content_filter") return undefined;
@@ -15,9 +15,9 @@ export function summaryIn({ parts, finish }: CanonicalChoice): string | undefine
 }
 
 /**
- * Throws upstream_invalid_response for an answer that ended by itself without the summary that it
- * was to be: the caller would replace its conversation by nothing. Where one is `required`, one that
- * was cut or blocked can't be answered either.
+ * Throws upstream_invalid_response if an answer ended normally without the summary that it was
+ * asked for: the caller would replace its conversation with nothing. If a summary is `required`, an
+ * answer that was cut off or blocked without one is refused too, since its form holds nothing else.
  */
 export function requireSummary(
   { choices }: CanonicalAnswer,

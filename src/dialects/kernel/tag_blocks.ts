@@ -9,7 +9,10 @@ export interface LocatedText {
   readonly path: readonly (string | number)[];
 }
 
-/** The first text of a content: the text that it is, or that of its first part with one. */
+/**
+ * Returns the first text of a message's content: the content itself if it is a text, or the text of
+ * its first part that has one.
+ */
 export function firstText(content: unknown, path: LocatedText["path"]): LocatedText | undefined {
   if (typeof content === "string") return { text: content, path };
   for (const { value, at } of placesIn(content, path)) {
@@ -18,7 +21,7 @@ export function firstText(content: unknown, path: LocatedText["path"]): LocatedT
   return undefined;
 }
 
-/** The same of the first fitting message that has a text. */
+/** Returns the first text of the first message that fits and has one. */
 export function firstTextIn(
   messages: unknown,
   path: LocatedText["path"],

@@ -2,8 +2,8 @@ import type { TokenLogprob } from "./canonical.ts";
 import { asString, isRecord, type JsonRecord, recordsIn } from "./json.ts";
 
 /**
- * A list of log-probabilities as chat and responses have it; undefined if it is no list. `topName`: the
- * member with a token's alternatives.
+ * Reads a list of log-probabilities of chat or responses; undefined if it isn't a list. `topName`:
+ * the member with a token's alternatives.
  */
 export function readTokens(list: unknown, topName: string): TokenLogprob[] | undefined {
   if (!Array.isArray(list)) return undefined;
@@ -13,7 +13,9 @@ export function readTokens(list: unknown, topName: string): TokenLogprob[] | und
   }));
 }
 
-/** Only an empty token has no bytes; an empty list for another says that they are unknown. */
+/**
+ * Only an empty token has no bytes; for any other token an empty list means that they are unknown.
+ */
 function readToken(entry: JsonRecord): Omit<TokenLogprob, "top"> {
   const token = asString(entry.token) ?? "";
   const bytes = Array.isArray(entry.bytes)

@@ -2,7 +2,9 @@ import { sha256Hex } from "../../base/hash.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { CanonicalRequest } from "./canonical_request.ts";
 
-/** Names that chat, responses and messages servers take; of longer ones some models take none. */
+/**
+ * Tool names that chat, responses and messages servers accept; some models refuse any longer name.
+ */
 export const plainToolName = /^[A-Za-z0-9_-]{1,64}$/;
 
 export function* toolNamesOf(request: CanonicalRequest): Steps<string[]> {
@@ -22,7 +24,7 @@ export function* toolNamesOf(request: CanonicalRequest): Steps<string[]> {
 export function aliasToolNames(
   names: readonly string[],
   accepts: RegExp,
-  /** The name of a tool of the target's own. */
+  /** The name of one of the target's own tools. */
   reserved?: string,
 ): { aliasOf: (name: string) => string; toolNames: Readonly<Record<string, string>> } {
   const aliases = new Map<string, string>();

@@ -3,9 +3,9 @@ import { asRecord, isRecord, type JsonRecord, recordsIn } from "./json.ts";
 import { inlineRefs, SchemaBudget, SchemaRefs, schemasIn } from "./schema_refs.ts";
 
 /**
- * A tool's parameters as an object without `oneOf`, `anyOf`, `allOf` or `$ref` at the top.
- * Branches are merged into one object with all their properties; required are those that every
- * branch requires (for `allOf`: any branch).
+ * Returns a tool's parameters as an object without `oneOf`, `anyOf`, `allOf` or `$ref` at the top.
+ * Branches are merged into one object with all their properties; a property is required if every
+ * branch requires it (for `allOf`: any branch).
  */
 export function inputSchema(
   parameters: JsonRecord | undefined,
@@ -21,7 +21,7 @@ export function inputSchema(
   return flat.type === "object" ? flat : { ...flat, type: "object" };
 }
 
-/** The same for the schema at `path`; throws `invalid_value` if it grows too large. */
+/** `inputSchema` of the schema at `path`; throws `invalid_value` if it grows too large. */
 export function toolSchema(
   parameters: JsonRecord | undefined,
   room: SchemaBudget,
@@ -36,8 +36,9 @@ export function toolSchema(
 }
 
 /**
- * Once branches are merged, nothing is left where a reference into one of them points: libraries
- * name a schema that occurs twice by its first place. Recursive ones stay as they are.
+ * Inlines the references if one of them points into a branch, which is gone once branches are
+ * merged: if a schema occurs twice, libraries refer to its first occurrence. Recursive schemas are
+ * left unchanged.
  */
 function withoutBranchRefs(schema: JsonRecord, room: SchemaBudget): JsonRecord {
   const hasBranches = [schema.anyOf, schema.oneOf, schema.allOf].some(Array.isArray);
@@ -49,7 +50,7 @@ function namesBranch({ $ref }: JsonRecord): boolean {
   return typeof $ref === "string" && /^#\/(anyOf|oneOf|allOf)\//.test($ref);
 }
 
-/** Most levels of nested branches; references may be circular. */
+/** Maximum depth of nested branches; references may be circular. */
 const maxDepth = 20;
 /** Definitions that refer to each other could otherwise multiply without bound. */
 const maxBranches = 1_000;
@@ -120,7 +121,10 @@ class Flattening {
     return how === "all" ? { allOf: [...distinct.values()] } : { anyOf: [...distinct.values()] };
   }
 
-  /** Names are copied at each level, and a definition's texts with each branch that adds to them. */
+  /**
+   * Charges the budget for copies: of names at each level, and of a definition's texts with each
+   * branch that adds to them.
+   */
   #spend(characters: number): void {
     if (!this.#room.spend(characters)) throw new SchemaTooLarge();
   }

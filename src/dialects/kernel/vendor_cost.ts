@@ -1,6 +1,6 @@
 /**
- * The cost of a call in USD that a vendor reports in `usage.cost`, in any dialect: a number, or its
- * text. What is no amount says nothing.
+ * The cost of a call in USD that a vendor reports in `usage.cost`, in any dialect: a number, or a
+ * number as text. Anything else is ignored.
  */
 export function vendorCost(cost: unknown): { vendorCostUsd?: string } {
   const isText = typeof cost === "string" && /^\d{1,9}(\.\d{1,20})?$/.test(cost);

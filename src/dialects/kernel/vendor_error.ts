@@ -1,8 +1,8 @@
 import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "./json.ts";
 
-/** A vendor's error, in whatever shape it came. */
+/** A vendor's error, read from any of the shapes that vendors use. */
 export interface VendorError {
-  /** The HTTP status, or the one that an error inside a 200 names; undefined without either. */
+  /** The status that the body names, or else the HTTP status; undefined without either. */
   status: number | undefined;
   /** The vendor's own code or canonical status name, such as `context_length_exceeded`. */
   code: string | undefined;
@@ -11,15 +11,15 @@ export interface VendorError {
   param: string | undefined;
   /** Seconds to wait that the body names (google.rpc.RetryInfo). */
   retryAfterSeconds: number | undefined;
-  /** The body was no JSON: a page of a proxy in front of the vendor, say. */
+  /** The body wasn't JSON, but for example the page of a proxy in front of the vendor. */
   isPage?: true;
   /** The details that clients of the messages dialect act on (`details.error_code`). */
   details?: JsonRecord;
 }
 
 /**
- * Reads an error body of any vendor: nested or plain, `detail`, array-wrapped, numeric codes; a
- * `body` that is no JSON is undefined.
+ * Reads an error body of any vendor: nested or plain, `detail`, array-wrapped, numeric codes;
+ * `body` is undefined if it wasn't JSON.
  */
 export function readVendorError(body: unknown, httpStatus: number | undefined): VendorError {
   const outer = Array.isArray(body) ? body[0] : body;
@@ -57,7 +57,7 @@ function detailOf(detail: unknown): string | undefined {
   return asString(asRecord(first).msg);
 }
 
-/** The reason in google.rpc.ErrorInfo, such as API_KEY_INVALID, which the status doesn't tell. */
+/** The reason in google.rpc.ErrorInfo, such as API_KEY_INVALID, which the status doesn't reveal. */
 function reasonOf(error: JsonRecord): string | undefined {
   return recordsIn(error.details).map(({ reason }) => asString(reason)).find((one) => one);
 }
@@ -71,10 +71,13 @@ function retryInfo(details: unknown): number | undefined {
   return undefined;
 }
 
-/** Limits last a month at most; a longer wait is a mistake, and evaluations would keep it. */
+/**
+ * Rate limits last a month at most; a longer wait is a mistake, and evaluations would wait that
+ * long.
+ */
 const longestWaitMs = 32 * 24 * 60 * 60_000;
 
-/** The wait that a vendor asks for; undefined where it can't be believed. */
+/** Returns the wait that a vendor asks for; undefined if it is implausible. */
 export function believedWaitMs(ms: number | undefined): number | undefined {
   return ms !== undefined && ms <= longestWaitMs ? ms : undefined;
 }

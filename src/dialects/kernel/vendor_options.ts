@@ -3,9 +3,9 @@ import { invalidValue } from "../../shared/fault.ts";
 import { isRecord, type JsonRecord, mapMembers } from "./json.ts";
 
 /**
- * A vendor's request with the caller's `provider_options` merged in; only objects are merged, other
- * values are replaced. Fields that the service itself decides, given as paths, are refused: the
- * request has fields of its own for them.
+ * Returns a vendor's request with the caller's `provider_options` merged in; only objects are
+ * merged, other values are replaced. Throws `invalid_value` for options that the service itself
+ * decides (`decided`, as paths): the request has fields for them.
  */
 export function withOptions(
   body: JsonRecord,
@@ -18,7 +18,7 @@ export function withOptions(
   throw invalidValue(param, "the request has a field of its own for this; it can't be set here");
 }
 
-/** The hosted work of a vendor's options, by its paths in the request. */
+/** Returns the hosted work of a vendor's options, with the paths that it has in the request. */
 export function optionsWork({ tools, state, tier, ...limits }: HostedWork): HostedWork {
   const placed = <T extends { path: string }>(one: T) => ({ ...one, path: inOptions(one.path) });
   return {
@@ -29,7 +29,7 @@ export function optionsWork({ tools, state, tier, ...limits }: HostedWork): Host
   };
 }
 
-/** Where callers have written it. */
+/** Returns an option's path in the caller's request. */
 export function inOptions(path: string): string {
   return `provider_options.${path}`;
 }

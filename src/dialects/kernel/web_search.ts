@@ -12,7 +12,7 @@ import { asRecord, asString, isRecord, type JsonRecord } from "./json.ts";
 import { readCacheMark } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";
 
-/** Types of the search tool in the responses dialect, and of OpenRouter's in chat. */
+/** Types of the search tool: in the responses dialect, and OpenRouter's in chat. */
 const openTypes = /^(openrouter:)?web_search(_preview)?(_\d{4}_\d{2}_\d{2})?$/;
 
 /** Whether a tool of a chat or responses request, or a tool choice, is the web search. */
@@ -56,7 +56,7 @@ export function readSearchTool(tool: JsonRecord, path: string): WebSearch {
   };
 }
 
-/** The location, which chat nests one level deeper. */
+/** Reads the location, which chat nests one level deeper. */
 function locationAt(value: unknown): SearchLocation | undefined {
   if (!isRecord(value)) return undefined;
   const location = isRecord(value.approximate) ? value.approximate : value;
@@ -76,9 +76,9 @@ export function writeSearchLocation(
 }
 
 /**
- * The web search to write for this target; undefined if the request has none, or the target can't
- * search, which is a loss. Beside other tools the loss is a hint; if search is the only tool or
- * demanded, it changes the meaning.
+ * Returns the web search to write for this target; undefined if the request has none, or if the
+ * target can't search, which is a loss. The loss is a hint if there are other tools; if search is
+ * the only tool or demanded, it changes the meaning.
  */
 export function searchFor(
   request: CanonicalRequest,
@@ -95,7 +95,7 @@ export function searchFor(
   return undefined;
 }
 
-/** Reports the search's fields that a target has no field for. */
+/** Reports losses for the search's fields that a target has no field for. */
 export function loseSearchFields(
   search: WebSearch,
   names: readonly SearchField[],

@@ -96,12 +96,12 @@ function note(
   );
 }
 
-/** As in the metrics; microseconds show that they are the same. */
+/** Rounds to whole microseconds, still in ms: precise enough to compare a line with the metrics. */
 function micros(ms: number | undefined): number | undefined {
   return ms === undefined ? undefined : Math.round(ms * 1000) / 1000;
 }
 
-/** Why a request was refused, and whose it was: for who has its `X-Request-ID`. */
+/** Returns why a request was refused and whose it was, to be looked up by `X-Request-ID`. */
 function refusalFields({ fault, principal, model }: RequestContext): LogFields {
   if (!fault) return {};
   return {
@@ -113,7 +113,7 @@ function refusalFields({ fault, principal, model }: RequestContext): LogFields {
   };
 }
 
-/** Nobody owns a request without a valid key: the log alone has it. */
+/** Records a refusal for its account. Without a valid key there's no account, only the log line. */
 function noteRefusal(
   refusals: Pick<RefusalRecorder, "note">,
   { fault, principal, requestId, arrivedAt, route, isCall, model }: RequestContext,
@@ -131,12 +131,12 @@ function noteRefusal(
     model,
     apiKeyId: principal.key.id,
     endpoint: route ?? "unknown",
-    // What is refused before its route is known may have been a call.
+    // A POST that is refused before its route is known may have been a call.
     isCall: isCall ?? method === "POST",
   });
 }
 
-/** One literal: fields of a line that are absent are left out of it. */
+/** The log leaves out fields that are undefined. */
 function callFields(
   { id, method, route, status, ms }: {
     id: string;

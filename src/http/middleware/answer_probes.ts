@@ -2,8 +2,8 @@ import type { MiddlewareHandler } from "hono";
 import type { Registry } from "../../vendors/registry.ts";
 
 /**
- * Answers HEAD on the addresses that clients are given (`/chat`, `/anthropic`), by which some of them
- * see whether somebody is there: with nothing, and without a key.
+ * Answers HEAD on the base URLs that clients are configured with (`/chat`, `/anthropic`): some
+ * clients check that way whether a server is there. The answer is empty and needs no key.
  */
 export function answerProbes(registry: Pick<Registry, "all">): MiddlewareHandler {
   const probed = new Set(["/chat"]);

@@ -22,13 +22,13 @@ export type Authenticate = (
   request: Pick<HttpRequest, "path" | "header">,
 ) => Promise<Reply | undefined>;
 
-/** What it makes refuses a request by its answer, else names the request's principal. */
+/** Creates a function that sets the request's principal, or returns the refusal to answer with. */
 export function createAuthenticate(deps: {
   keyCache: KeyCache;
   failures: FailureLimit;
   errorDialect: (path: string) => ErrorDialect;
   onFault: OnFault;
-  /** Reports whose credential it is. */
+  /** Called with each valid credential and its account. */
   knows?: FrontDoor["knows"] | undefined;
 }): Authenticate {
   return async (requestContext, { path, header }) => {
@@ -49,7 +49,7 @@ export function createAuthenticate(deps: {
   };
 }
 
-/** The list that clients of every dialect read: some of the generate dialect's ask below `/v1`. */
+/** The model list of all dialects: some clients of the generate dialect read it below `/v1`. */
 const sharedModels = /^(\/chat)?\/v1\/models(\/|$)/;
 
 export function requireKey(authenticate: Authenticate): MiddlewareHandler<Env> {

@@ -9,13 +9,13 @@ export interface RequestContextDeps {
   clock: Clock;
   newRequestId: () => string;
   trustProxy: boolean;
-  /** Told where work for a request begins. */
+  /** Called when work for a request begins. */
   working?: (requestContext: RequestContext) => void;
-  /** Told where a request begins (1) and ends (-1) to wait for its caller or a vendor. */
+  /** Called when a request starts (1) or stops (-1) waiting for its caller or a vendor. */
   waits?: (requestContext: RequestContext, change: 1 | -1) => void;
 }
 
-/** Gives the request its id, and records its time and origin. */
+/** Creates a request's context: its id, time of arrival and origin. */
 export function newRequestContext(
   deps: RequestContextDeps,
   header: HttpRequest["header"],

@@ -14,7 +14,7 @@ import { Fault, OptionError } from "../../shared/fault.ts";
 import type { Registry } from "../../vendors/registry.ts";
 import type { Endpoints } from "../bind.ts";
 
-/** What `reprice` takes, as the command line has it. */
+/** The options of `reprice`, as on the command line. */
 export interface RepriceOptions {
   dryRun: boolean;
   since?: string | undefined;
@@ -44,7 +44,7 @@ export interface AdminPriceDeps {
   clock: Clock;
 }
 
-/** Mounts the prices in force, those of versions, and repricing. */
+/** Mounts current prices, prices by version, price checks and repricing. */
 export function adminPriceRoutes(app: Endpoints, deps: AdminPriceDeps): void {
   const { accounts, registry, prices } = deps;
   const { admin } = contracts;

@@ -41,7 +41,7 @@ export function exportRoutes(
     const { order, delivery } = readExportSpec(body, { accountId, hasBucket: exports.hasBucket });
     if (delivery === "stream") {
       await deps.flushRecords();
-      // Who took data out is noted before it leaves.
+      // The audit log says who took data out, before any of it leaves.
       await audit.record(note(caller, "export.downloaded", describeExport(order)));
       const bytes = pulledStream(await exports.write(accountId, order), callerUnreadTimeout);
       return { reply: { status: 200, headers: contentHeaders(order.format), body: bytes } };
@@ -151,7 +151,7 @@ function fileReply(
   };
 }
 
-/** The part of a file that is sent; `end` is exclusive. */
+/** The part of a file to send; `end` is exclusive. */
 export type ByteRange =
   | { kind: "whole" }
   | { kind: "part"; start: number; end: number }

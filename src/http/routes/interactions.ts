@@ -24,7 +24,7 @@ export type RecordedCallRouteDeps = {
   costLines: (detail: InteractionDetail) => Promise<CostLines | undefined>;
 };
 
-/** Mounts the list of calls, and single calls with what their cost is made of. */
+/** Mounts the list of calls, and single calls with the breakdown of their cost. */
 export function recordedCallRoutes(app: Endpoints, deps: RecordedCallRouteDeps): void {
   const { interactions, flushRecords } = deps;
   app.bind(contracts.listInteractions, async ({ caller, query }) => {
@@ -69,13 +69,13 @@ export function recordedCallRoutes(app: Endpoints, deps: RecordedCallRouteDeps):
 }
 
 const defaultLimit = 50;
-/** UTF-16 units: a payload is shown as it is stored. */
+/** In UTF-16 units; large enough to show a payload as it is stored. */
 const wholePayload = 256 * 1024 * 1024;
 const summaryColumns = interactionColumns.filter((name) =>
   name !== "request" && name !== "response"
 );
 
-/** The list's parameters; columns hold arrays. */
+/** The list's query parameters; those that filter by a column are arrays. */
 interface ListQuery extends Readonly<Record<string, unknown>> {
   readonly limit?: number;
   readonly cursor?: string;
@@ -93,7 +93,7 @@ function columnFilters(query: Readonly<Record<string, unknown>>): Record<string,
   return Object.fromEntries(entries);
 }
 
-/** The store looks for so many words; further ones would count for nothing. */
+/** Refuses a search for more words than the store looks for: it would ignore the rest. */
 function searchOf(q: string | undefined): string | undefined {
   if (q === undefined) return undefined;
   const terms = countTerms(q);

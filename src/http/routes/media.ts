@@ -19,14 +19,14 @@ export function mediaRoutes(app: Endpoints, deps: MediaRouteDeps): void {
   );
 }
 
-/** Mounts it for signed addresses without a key; goes before authentication. */
+/** Mounts it for signed URLs, which need no key: before authentication. */
 export function signedMediaRoutes(app: Endpoints, deps: MediaRouteDeps): void {
   app.bindPublic(
     contracts.getMedia,
     ({ params: { sha256 }, query: { expires, signature } }) => {
       const accountId = deps.mediaSigner.check(sha256, expires ?? "", signature ?? "");
       if (accountId === undefined) throw notFound();
-      // Pages of any origin may show a signed address.
+      // Pages of any origin may embed a signed URL.
       return reply(deps, accountId, sha256, { "cross-origin-resource-policy": "cross-origin" });
     },
     ({ query, header }) =>

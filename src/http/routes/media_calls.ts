@@ -44,7 +44,7 @@ export function mediaCallRoutes(app: Endpoints, deps: MediaCallRouteDeps): void 
   });
 }
 
-/** A request for pictures or speech may leave its model to us. */
+/** A request for pictures or speech may leave the choice of the model to us. */
 function permitMedia(
   { registry, routes }: Pick<MediaCallRouteDeps, "registry" | "routes">,
   { principal: { key } }: CallContext,

@@ -28,12 +28,12 @@ interface ModelDeps {
   log: Log;
 }
 
-/** Who asks, and the vendor key that came with the request. */
+/** The caller, and the vendor key that came with the request. */
 type ListCaller = Pick<CallContext, "principal" | "vendorKey">;
 
 /**
- * Mounts the model lists: one per family, and the merged one of the unified family. They show a key
- * what it may call.
+ * Mounts the model lists: one per family, and the merged one of the unified family. They show only
+ * the models that the caller's key may call.
  */
 export function modelRoutes(
   app: Endpoints,
@@ -56,7 +56,7 @@ export function modelRoutes(
   for (const vendor of deps.registry.all) familyRoutes(app, deps, vendor);
 }
 
-/** Clients of all dialects ask below `/v1`; those of two are recognized by a header. */
+/** Clients of all dialects list models below `/v1`; two dialects are recognized by a header. */
 function formFor(header: (name: string) => string | undefined) {
   if (header("x-goog-api-key") !== undefined) return { list: nativeList, one: nativeOne };
   if (header("anthropic-version") !== undefined) {
@@ -69,7 +69,7 @@ function formFor(header: (name: string) => string | undefined) {
 interface UnifiedModel {
   readonly entry: ReturnType<typeof plainEntry>;
   readonly displayName: string | undefined;
-  /** What its vendor says of it. */
+  /** The model's entry in the vendor's own list. */
   readonly raw: JsonRecord;
   readonly dialects: readonly DialectName[];
 }
@@ -86,8 +86,8 @@ async function permittedModelsOf(
 }
 
 /**
- * The vendor's models: by the service's key for all accounts alike, or where it has none by the one
- * that a call would use. Throws `vendor_not_configured` where there is none either.
+ * Returns the vendor's models: read with the service's key, and then the same for all accounts, or
+ * if it has none with the key that a call would use. Throws `vendor_not_configured` without either.
  */
 async function modelsOf(
   { catalogue, storedKeys }: Pick<ModelDeps, "catalogue" | "storedKeys">,
@@ -126,13 +126,13 @@ async function listUnified(
   return [...virtual.map(ofVirtual), ...lists.flat()];
 }
 
-/** Why a vendor has no list for a caller that others have: no word for the operator. */
+/** Failures that concern this caller's vendor key alone, so the operator's log leaves them out. */
 const callersMatter: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
   "invalid_vendor_api_key",
   "vendor_not_configured",
 ]);
 
-/** Whether the key may call one of its targets at least. */
+/** Whether the key may call at least one target of a virtual model. */
 function mayCallVirtual(routes: RouteTable, key: ApiKey, name: string): boolean {
   if (key.models.length === 0) return true;
   const route = routes.lookUp(key.accountId, name);
@@ -140,8 +140,8 @@ function mayCallVirtual(routes: RouteTable, key: ApiKey, name: string): boolean 
 }
 
 /**
- * The model that a call with this name would ask for. Throws `model_not_found`, `permission_denied`
- * and what the vendor's list fails with.
+ * Returns the model that a call with this name would use. Throws `model_not_found`,
+ * `permission_denied` and the errors of reading the vendor's list.
  */
 async function findUnified(
   deps: ModelDeps,
@@ -179,7 +179,7 @@ function familyRoutes(
   });
 }
 
-/** Throws `model_not_found` with the nearest name. */
+/** Returns the model with this name. Throws `model_not_found` with the nearest name. */
 function modelNamed(models: readonly ListedModel[], name: string, asked: string): ListedModel {
   const found = models.find(({ id }) => id === name);
   if (found) return found;
@@ -217,7 +217,7 @@ function nativeOne(found: UnifiedModel) {
   return { ...nativeFields(found), ...found.entry };
 }
 
-/** What clients of the generate dialect read, under the name that calls use here. */
+/** Fields that clients of the generate dialect read; the model's name is the one for calls here. */
 function nativeFields({ entry, displayName, raw, dialects }: UnifiedModel) {
   const own = dialects.includes("generate") ? raw : {};
   return { ...own, name: `models/${entry.id}`, displayName: displayName ?? entry.id };
@@ -227,7 +227,7 @@ function messagesList(listed: readonly UnifiedModel[]) {
   return { object: "list" as const, ...messagesPage(listed.map(messagesOne)) };
 }
 
-/** What clients of the messages dialect read beside our own fields. */
+/** The model, with the fields that clients of the messages dialect read beside our own. */
 function messagesOne({ entry, displayName, raw, dialects }: UnifiedModel) {
   return {
     ...(dialects.includes("messages") ? raw : {}),

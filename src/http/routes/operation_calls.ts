@@ -37,7 +37,7 @@ export function operationCallRoutes(app: Endpoints, deps: OperationRouteDeps): v
   }
 }
 
-/** Path parameters, if any, are the model. */
+/** The only path parameter, if any, is the model. */
 type OperationContract = Contract<MethodParams | undefined, undefined>;
 type MethodParams = ReturnType<typeof generateMethod>["params"];
 

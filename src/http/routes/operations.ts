@@ -11,7 +11,7 @@ export function operationRoutes(
     ready: () => Promise<void>;
     metricsText: () => Promise<string>;
     metricsToken: Secret | undefined;
-    /** A proxy stands in front. */
+    /** The service is behind a proxy. */
     trustProxy: boolean;
   },
 ): void {
@@ -20,7 +20,7 @@ export function operationRoutes(
     await deps.ready();
     return { status: "ok" as const };
   });
-  // From a proxy on the same machine, which need not set a header, everybody comes from loopback.
+  // Behind a proxy on this machine, which may set no header, every caller seems to be on loopback.
   const asksAlways = deps.trustProxy || deps.metricsToken !== undefined;
   app.bindPublic(contracts.metrics, async ({ peerHost, header }) => {
     const isNear = !asksAlways && isLoopback(peerHost) &&
@@ -39,7 +39,7 @@ export function operationRoutes(
   });
 }
 
-/** Headers that proxies set: the peer is then not the caller. */
+/** Headers that proxies set: with one of them the peer is not the caller. */
 const forwardedBy = [
   "x-forwarded-for",
   "forwarded",

@@ -81,7 +81,7 @@ function send(
 
 type CreateContract = Contract<undefined, undefined, z.ZodType, z.ZodType>;
 
-/** An endpoint whose body holds everything. */
+/** Mounts an endpoint whose requests have everything in the body. */
 function relayed(
   app: Endpoints,
   deps: ProxyDeps,
@@ -94,7 +94,7 @@ function relayed(
   });
 }
 
-/** The native endpoints have model and streaming in the path; the dialect reads them from the body. */
+/** Mounts native endpoints: copies model and streaming from the path into the dialect's body. */
 function generated(
   app: Endpoints,
   deps: ProxyDeps,

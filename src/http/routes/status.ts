@@ -10,9 +10,9 @@ const serviceName = "llm-gateway";
 export type StatusRouteDeps = {
   clock: Clock;
   version: string;
-  /** Every scope that a key without any has. */
+  /** The scopes of a key that names none. */
   impliedScopes: readonly string[];
-  /** Undefined while the store can't be reached: the key is verified all the same. */
+  /** Undefined while the store can't be reached: the key is still verified. */
   creditSummary: (key: ApiKey) => Promise<CreditSummary | undefined>;
 };
 

@@ -19,7 +19,7 @@ import type { Endpoints } from "../bind.ts";
 
 export type UsageRouteDeps = UsageReportDeps & {
   flushRecords: FlushRecords;
-  /** Credit as it is now, calls under way included. */
+  /** The current credit, including what calls under way reserve. */
   credit: (accountId: number) => Promise<Credit>;
   clock: Pick<Clock, "now">;
 };
@@ -73,7 +73,7 @@ export function usageRoutes(app: Endpoints, deps: UsageRouteDeps): void {
 
 const defaultLimit = 1000;
 
-/** The dearest groups, in the order of days where there are days. */
+/** Returns the most expensive groups, sorted by day if they are grouped by day. */
 function shown(
   { rows }: UsageReport,
   groups: readonly UsageGroup[],
@@ -83,7 +83,7 @@ function shown(
   const day = groups.indexOf("day");
   if (day < 0) return dearest;
   const dayOf = ({ values }: UsageReportRow) => values[day] ?? "";
-  // Sorting is stable: within a day the dearest stay first.
+  // Sorting is stable: within a day the most expensive stay first.
   return dearest.sort((one, other) =>
     dayOf(one) < dayOf(other) ? -1 : dayOf(one) > dayOf(other) ? 1 : 0
   );
@@ -102,7 +102,7 @@ function sumFields(sums: GroupSums) {
 
 /**
  * Whether the caller prefers CSV to JSON (RFC 9110 §12.5.1): by quality, and where that is equal, by
- * order. JSON that only a wildcard stands for comes after CSV of the same quality.
+ * order. JSON that matches only a wildcard comes after CSV of the same quality.
  */
 function prefersCsv(accept = ""): boolean {
   const ranges = accept.toLowerCase().split(",").map((range) => {
@@ -118,7 +118,7 @@ function prefersCsv(accept = ""): boolean {
   return json.type !== "application/json" || ranges.indexOf(csv) < ranges.indexOf(json);
 }
 
-/** Groups whose values are ours; the others are callers' words. */
+/** Groups with values of ours; the values of the others come from callers. */
 const ownWords: ReadonlySet<UsageGroup> = new Set<UsageGroup>(["vendor", "api_key", "day"]);
 
 function csvReply(groups: readonly UsageGroup[], rows: readonly UsageReportRow[]): Reply {

@@ -22,19 +22,19 @@ export type ResponseSocketDeps = ResponseSocketsDeps & {
   found: FoundEndpoint;
   path: string;
   remoteHost: string;
-  /** Of the handshake, as each call has them. */
+  /** The handshake's headers that each call inherits. */
   headers: ReadonlyMap<string, string>;
 };
 
-/** Official limit; a client opens another socket then. */
+/** The protocol's own limit on a socket's age; clients then open another one. */
 const maxAgeMs = 60 * 60_000;
-/** Messages that wait while a call is under way; and as many of those that don't wait for it. */
+/** Limit on the messages that wait for the running call, and on the frames that don't wait. */
 const maxWaiting = 16;
-/** Bytes of those among them that are too small to be counted by the gate, which counts the others. */
+/** Limit on the bytes of waiting messages that are too small for the gate to count. */
 const maxUncountedBytes = smallBytes;
-/** A message makes progress within this time, as a request's body does. */
+/** A message must make progress within this time, as a request's body must. */
 const stalledMs = 30_000;
-/** Bytes that may be control frames only. */
+/** Up to this many pending bytes may be control frames only, which have no time limit. */
 const begunBytes = 256;
 const maxEventBytes = 32 * 1024 * 1024;
 
@@ -60,9 +60,9 @@ export class ResponseSocket implements FrameReceiver {
   #onClosed = () => {};
   readonly #waiting: Message[] = [];
   #running: RunningCall | undefined;
-  /** Frames that act at once and wait for what admits them. */
+  /** Frames that act at once and are being authenticated and rate limited. */
   #acting = 0;
-  /** Of the message that is arriving. */
+  /** Bytes so far of the message that is arriving. */
   #pending = 0;
   #permit: MemoryPermit | undefined;
   #progress: { pending: number; ms: number } | undefined;
@@ -96,7 +96,8 @@ export class ResponseSocket implements FrameReceiver {
   message(bytes: Uint8Array): void {
     const permit = this.#permit;
     permit?.complete();
-    // It is whole, so nothing of it waits for room; a permit that is released doesn't end its wait.
+    // The message is complete, so it needs no more room. Resumes here, since a wait for room
+    // doesn't end when its permit is released.
     if (permit) this.#channel.resume();
     this.#permit = undefined;
     this.#pending = 0;
@@ -114,7 +115,7 @@ export class ResponseSocket implements FrameReceiver {
     this.#next();
   }
 
-  /** Without one that waits any may: it is the next to be answered. */
+  /** Whether a message may wait. With none waiting any may: it is answered next. */
   #mayWait(message: Message): boolean {
     if (this.#waiting.length === 0) return true;
     const bytes = uncountedBytes(message);
@@ -164,7 +165,10 @@ export class ResponseSocket implements FrameReceiver {
     this.#channel.close(1013, "Try again later.");
   }
 
-  /** Frames about the response under way don't wait for it. Larger ones are requests. */
+  /**
+   * Handles a frame about the running response, which doesn't wait for it, and returns true; false
+   * for a request. Messages over 64 KiB are always requests.
+   */
   #actsAtOnce(bytes: Uint8Array): boolean {
     if (bytes.length > 64 * 1024) return false;
     try {
@@ -177,7 +181,10 @@ export class ResponseSocket implements FrameReceiver {
     return true;
   }
 
-  /** Every frame takes a token of its account, as every request does; the store may be slow to give it. */
+  /**
+   * Acts if the frame is admitted: each takes a rate token of its account, as every request does.
+   * The store may be slow to hand one out, so the number of waiting frames is limited.
+   */
   async #limited(act: () => void): Promise<void> {
     if (this.#acting >= maxWaiting) {
       return this.#sendFault(
@@ -232,7 +239,7 @@ export class ResponseSocket implements FrameReceiver {
     this.#enter(message, running);
   }
 
-  /** Waits for the turn that the service's load allows, as each request does. */
+  /** Runs the message's call once admission control has room for it, as for every request. */
   #enter(message: Message, running: RunningCall): void {
     const call = {};
     const { frontDoor } = this.#deps;
@@ -281,13 +288,13 @@ export class ResponseSocket implements FrameReceiver {
       ? frame
       : this.#continue(turn, frame, own, context);
     const request = this.#requestOf(frames.bodyText(continued), running);
-    // The endpoint has a gate of its own for what it reads.
+    // The endpoint counts the bytes that it reads in its own gate.
     message.permit?.release();
     const reply = await this.#deps.found.endpoint(request, context);
     this.#deps.accessLog(context, "POST", reply.status);
     const outputText = await this.#answer(reply, frame, running, context);
     if (outputText === undefined || running.responseId === undefined || frame.isStored) return;
-    // Forgotten meanwhile: its text was erased, or there was no room for it.
+    // The turn was forgotten during the call: its text was erased, or other turns needed the room.
     if (turn !== undefined && this.#turnOf(frame) !== turn) return;
     const { transactionId, settled } = context.trace;
     const allText = joinItems(itemsText ?? "", outputText);
@@ -301,7 +308,7 @@ export class ResponseSocket implements FrameReceiver {
     this.#deps.turns.remember(this, this.#accountId, remembered, settled);
   }
 
-  /** The request with all items so far; notes in `context` what of them is recorded with it. */
+  /** Returns the request with all items so far. Notes in `context` which of them to record. */
   #continue(
     { storedId, itemsText, recordedUnits, sources }: SocketTurn,
     frame: CreateFrame,
@@ -309,7 +316,8 @@ export class ResponseSocket implements FrameReceiver {
     context: RequestContext,
   ): CreateFrame {
     const { frames } = this.#deps;
-    // Earlier turns have rows of their own, which may be erased; warm-ups have none.
+    // Earlier turns have rows of their own, which may be erased. Warm-ups have none, so their items
+    // are recorded with this call.
     const warmed = itemsText.slice(recordedUnits).replace(/^,/, "");
     const recorded = warmed === ""
       ? frame
@@ -323,7 +331,7 @@ export class ResponseSocket implements FrameReceiver {
     return previousId === undefined ? undefined : this.#deps.turns.find(this, previousId);
   }
 
-  /** Nothing is generated or charged; the next request continues the response that is answered. */
+  /** Answers a warm-up. Nothing is generated or charged; the next request can continue from it. */
   #warmUp(
     frame: CreateFrame,
     itemsText: string | undefined,
@@ -337,7 +345,10 @@ export class ResponseSocket implements FrameReceiver {
     for (const event of events) this.#sendEvent(event, frame.streamId);
   }
 
-  /** Sends an answer's events as frames; JSON text of its output items once it is complete. */
+  /**
+   * Sends an answer's events as frames. Returns JSON text of the output items, without brackets;
+   * undefined if the answer is not complete.
+   */
   async #answer(
     reply: Reply,
     frame: CreateFrame,
@@ -347,7 +358,7 @@ export class ResponseSocket implements FrameReceiver {
     const { streamId } = frame;
     if (!(reply.body instanceof ReadableStream)) {
       if (reply.status === 200) return await this.#answerWhole(reply, frame, running, context);
-      // A caller who cancelled before the answer began.
+      // The caller cancelled before the answer began.
       if (reply.status === 499) this.#sendCancelled(running, streamId);
       else this.#sendRefusal(reply, streamId, context.trace.transactionId);
       return undefined;
@@ -377,7 +388,7 @@ export class ResponseSocket implements FrameReceiver {
       if (running.isCancelled) this.#sendCancelled(running, streamId);
       return outputText;
     } catch (thrown) {
-      // The answer broke off, and there is no event that says so.
+      // The answer broke off without an event that says so.
       if (running.isCancelled) this.#sendCancelled(running, streamId);
       else this.#sendFault(asFault(thrown), streamId);
       return undefined;
@@ -386,7 +397,7 @@ export class ResponseSocket implements FrameReceiver {
     }
   }
 
-  /** An answer in one piece, although a stream was asked for: its frames are those of a stream. */
+  /** Sends an answer that is no stream, although one was requested, as the frames of a stream. */
   async #answerWhole(
     reply: Reply,
     frame: CreateFrame,
@@ -394,7 +405,7 @@ export class ResponseSocket implements FrameReceiver {
     context: RequestContext,
   ): Promise<string | undefined> {
     const bytes = typeof reply.body === "string" ? encode(reply.body) : reply.body as Uint8Array;
-    // A translated one is the text of the caller's stream.
+    // A translated answer is already the text of the stream.
     if (reply.headers["content-type"]?.startsWith("text/event-stream")) {
       return await this.#answer({ ...reply, body: streamOf(bytes) }, frame, running, context);
     }
@@ -407,8 +418,8 @@ export class ResponseSocket implements FrameReceiver {
   }
 
   /**
-   * Sends an event, and waits where the caller is behind. Notes the response's id; returns JSON text
-   * of the output of one that is complete, without brackets.
+   * Sends an event, and waits if the caller reads too slowly. Notes the response's id. Returns JSON
+   * text of the response's output, without brackets, if the event completes it.
    */
   async #pass(
     data: string,
@@ -435,7 +446,7 @@ export class ResponseSocket implements FrameReceiver {
     if (errors[fault.code].status >= 500) this.#deps.onFault(fault, { requestId: "" });
   }
 
-  /** An error in the protocol's form: its status, and the headers that say when to come again. */
+  /** Sends an error in the protocol's form: status, body, and headers such as `Retry-After`. */
   #sendRefusal({ status, headers, body }: Reply, streamId?: string, transactionId?: string): void {
     const shown = Object.fromEntries(
       Object.entries({ ...headers, "x-transaction-id": transactionId ?? "" })
@@ -505,17 +516,17 @@ function encode(text: string): Uint8Array<ArrayBuffer> {
 
 type EarlierTurn = Omit<SocketTurn, "responseId">;
 
-/** What a request follows that continues no turn of its socket. */
+/** The state before a request that continues no turn of its socket. */
 function firstTurn({ previousId: storedId }: CreateFrame): EarlierTurn {
   return { storedId, itemsText: "", recordedUnits: 0, sources: [] };
 }
 
-/** JSON texts of items, one after the other. */
+/** Joins JSON texts of items; empty ones are left out. */
 function joinItems(...texts: readonly string[]): string {
   return texts.filter((text) => text !== "").join(",");
 }
 
-/** Bytes that are there, in pieces that a body's reader takes one by one. */
+/** Returns a body's reader of bytes that are in memory, in pieces. */
 function piecesOf(bytes: Uint8Array): ReadableStreamDefaultReader<Uint8Array> {
   let at = 0;
   return new ReadableStream<Uint8Array>({

@@ -18,17 +18,17 @@ import { ResponseSocket } from "./response_socket.ts";
 import type { SocketTurns } from "./socket_turns.ts";
 
 export interface ResponseSocketsDeps extends CallSteps {
-  /** `RESPONSES_WEBSOCKET`; false: 426, which clients take for "use HTTP". */
+  /** `RESPONSES_WEBSOCKET`. If false, handshakes get 426, on which clients fall back to HTTP. */
   isEnabled: boolean;
-  /** Of the dialect whose endpoints are called. */
+  /** The frame codec of the dialect whose endpoints are called. */
   frames: SocketFrames;
   baseUrl: string | undefined;
   frontDoor: Partial<Pick<FrontDoor, "enter" | "ended">>;
-  /** Bounds the memory of messages that arrive; not the gate of the endpoints' bodies. */
+  /** Bounds the memory of arriving messages; separate from the gate of the endpoints' bodies. */
   messages: ByteGate;
   heavy: HeavyBodies;
   turns: SocketTurns;
-  /** Open sockets of one account in this process. */
+  /** Limit on the open sockets of one account in this process. */
   maxPerAccount: number;
   newId: () => string;
 }
@@ -93,7 +93,7 @@ interface Handshake {
   found: FoundEndpoint | undefined;
 }
 
-/** What the handshake is refused with, in the order of the checks of every request. */
+/** Returns the handshake's refusal, if any. The checks have the same order as for every request. */
 async function refusalOf(
   deps: ResponseSocketsDeps,
   open: ReadonlyMap<number, number>,
@@ -139,14 +139,14 @@ function refuse(
   offer.refuse({ status, headers: Object.fromEntries(all), body: String(body ?? "") });
 }
 
-/** Headers of the handshake that are none of a call's. */
+/** Headers of the handshake that its calls don't inherit. */
 const notOfCalls = new Set([
   ...["connection", "upgrade", "content-length", "content-type", "transfer-encoding", "origin"],
   // An id names one call, and a socket has many.
   ...["x-request-id", "idempotency-key"],
 ]);
 
-/** The handshake's headers as each call has them, by lower-case names. */
+/** Returns the handshake's headers that each call inherits, by lower-case names. */
 function headersOf({ rawHeaders }: IncomingMessage): Map<string, string> {
   const headers = new Map<string, string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -162,7 +162,7 @@ function headersOf({ rawHeaders }: IncomingMessage): Map<string, string> {
   return headers;
 }
 
-/** `OpenAI-Beta: responses_websockets=…` asks for this protocol; vendors are asked over HTTP. */
+/** Removes `OpenAI-Beta: responses_websockets=…`: vendors are called over HTTP. */
 function withoutOwnBeta(headers: Map<string, string>): void {
   const betas = headers.get("openai-beta")?.split(",").map((one) => one.trim());
   const others = betas?.filter((one) => !one.startsWith("responses_websockets"));

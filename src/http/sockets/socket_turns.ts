@@ -1,19 +1,19 @@
 import type { SelectableCall } from "../../shared/interaction.ts";
 
 /**
- * What sockets remember of their last response, so that the next request can continue it although
- * nothing was stored (`store: false`). Bounded in all: of the account whose sockets hold the most
- * the oldest are forgotten first, and their callers send the conversation itself, as over HTTP. So
- * no account pushes out what others hold, by warm-ups either, which cost nothing.
+ * Remembers the last response of each socket, so that the next request can continue it although
+ * nothing was stored (`store: false`). The total is bounded: the oldest turn of the account that
+ * holds the most is forgotten first, and its caller has to send the whole conversation, as over
+ * HTTP. So no account can push out the turns of others, not even by warm-ups, which cost nothing.
  */
 export interface SocketTurns {
-  /** `call`: the one whose answer it is; not remembered if that was erased while it was under way. */
+  /** Remembers a turn, unless `call`, which produced it, was erased while it was under way. */
   remember(socket: object, accountId: number, turn: SocketTurn, call?: SelectableCall): void;
-  /** The socket's last turn if it has this id. */
+  /** Returns the socket's last turn if it has this id. */
   find(socket: object, responseId: string): SocketTurn | undefined;
-  /** The socket was closed: what a call of it still brings is not remembered either. */
+  /** Forgets a closed socket; a call of it that is still under way is not remembered either. */
   closed(socket: object): void;
-  /** Forgets the text of these calls. */
+  /** Forgets the turns that hold text of these calls. */
   forget(transactionIds: readonly string[]): void;
 }
 
@@ -23,7 +23,10 @@ export interface SocketTurn {
   readonly storedId?: string | undefined;
   /** JSON text of all items since then, the answer's included, without brackets. */
   readonly itemsText: string;
-  /** So many UTF-16 units of it stand in rows of calls. Warm-ups, which have none, brought the rest. */
+  /**
+   * How many UTF-16 units of `itemsText` are stored in rows of calls. The rest came by warm-ups,
+   * which have no rows.
+   */
   readonly recordedUnits: number;
   /** The calls whose text it holds. */
   readonly sources: readonly string[];
@@ -34,7 +37,7 @@ interface Remembered extends SocketTurn {
 }
 
 export function createSocketTurns({ maxChars, isErased }: {
-  /** UTF-16 units of all sockets together. */
+  /** Limit on the UTF-16 units of all sockets together. */
   maxChars: number;
   isErased: (call: SelectableCall) => boolean;
 }): SocketTurns {
@@ -87,7 +90,7 @@ export function createSocketTurns({ maxChars, isErased }: {
   };
 }
 
-/** The account that holds the most, of those that hold anything. */
+/** Returns the account that holds the most. */
 function largestOf(held: ReadonlyMap<number, number>): number {
   let [largest, most] = [0, -1];
   for (const [accountId, chars] of held) {

@@ -1,13 +1,13 @@
 import assert from "@std/assert";
 import { GrammarError } from "./frames.ts";
 
-/** Payloads of a stream that a row of a table may change. */
+/** The payloads of a stream, which tests change to break it. */
 export type Payloads = Record<string, unknown>[];
 
-/** A stream that breaks a rule, and what the grammar says about it. */
+/** A stream that breaks a rule, and the reason that the grammar must give. */
 export type BrokenRow = readonly [name: string, reason: RegExp, stream: string];
 
-/** Registers a test for each broken stream: a grammar that lets one through is no grammar. */
+/** Registers a test for each broken stream: the grammar must refuse it for its reason. */
 export function refuses(
   dialect: string,
   check: (stream: string) => unknown,
@@ -24,7 +24,7 @@ export function refuses(
   }
 }
 
-/** The payloads with one of them changed at a place named by keys. */
+/** Returns the payloads with a value set, or deleted, at a path of keys in one of them. */
 export function changed(
   payloads: Payloads,
   index: number,
@@ -40,7 +40,7 @@ export function changed(
   return copy;
 }
 
-/** The payloads with some taken out and others put in their place. */
+/** Returns the payloads with some removed and others inserted in their place. */
 export function spliced(
   payloads: Payloads,
   index: number,

@@ -14,8 +14,8 @@ import {
 import { newChoice, type Said, type SaidCall, type SaidChoice, type SaidUsage } from "./said.ts";
 
 /**
- * Holds a chat stream to chat-completions.md §4.3 and §5.1 and gives what it says. `usage` says
- * whether the caller asked for it (`stream_options.include_usage`). Throws GrammarError.
+ * Checks a chat stream against chat-completions.md §4.3 and §5.1, and returns what it says. `usage`
+ * tells whether the caller asked for usage (`stream_options.include_usage`). Throws GrammarError.
  */
 export function checkChatStream(stream: string | Uint8Array, asked: { usage: boolean }): Said {
   const walk = new ChatWalk(asked.usage);
@@ -144,7 +144,7 @@ class ChatWalk {
   }
 }
 
-/** A piece of text; only the role chunk may hold an empty one or null. */
+/** Reads a piece of text; only the chunk with the role may have an empty one or null. */
 function piece(delta: Json, key: string, mayBeEmpty: boolean): string {
   if (!Object.hasOwn(delta, key)) return "";
   if (mayBeEmpty) return delta[key] === null ? "" : text(delta[key], key);
@@ -191,7 +191,7 @@ function checkLogprobs(logprobs: unknown): void {
   }
 }
 
-/** A usage object (§4.2) with totals that add up. */
+/** Reads a usage object (§4.2), whose totals must add up. */
 export function readUsage(usage: Json): SaidUsage {
   const input = count(usage.prompt_tokens, "prompt_tokens");
   const output = count(usage.completion_tokens, "completion_tokens");

@@ -17,7 +17,7 @@ const opener = (index: number, id: string) =>
   call(index, { id, type: "function", function: { name: "f", arguments: "" } });
 const fragment = (index: number, text: string) => call(index, { function: { arguments: text } });
 
-/** 0 role, 1 reasoning, 2 text, 3–4 first call, 5–6 second call, 7 finish, 8 usage. */
+/** By index: 0 role, 1 reasoning, 2 text, 3–4 first call, 5–6 second call, 7 finish, 8 usage. */
 const whole: Payloads = [
   chunk({ role: "assistant", content: "", refusal: null }),
   chunk({ reasoning_content: "hm" }),

@@ -2,16 +2,16 @@ import { frames, json } from "./frames.ts";
 import { checkMessagesStream } from "./messages.ts";
 import { checkResponsesStream } from "./responses.ts";
 
-/** One event of a stream of the dialects that name their events, parsed. */
+/** One parsed event of a stream, in a dialect whose events have types. */
 export type WireEvent = Record<string, unknown> & { type: string };
 
-/** The events of a messages stream, which must keep to its grammar. */
+/** Checks a messages stream against its grammar and returns its events. */
 export function messagesEvents(stream: string): WireEvent[] {
   checkMessagesStream(stream);
   return eventsOf(stream);
 }
 
-/** The events of a responses stream, which must keep to its grammar. */
+/** Checks a responses stream against its grammar and returns its events. */
 export function responsesEvents(stream: string): WireEvent[] {
   checkResponsesStream(stream);
   return eventsOf(stream);

@@ -1,6 +1,6 @@
 /**
- * Strict reading of server-sent events as our streams have to be written. Of the tests' own: shares
- * nothing with the product's readers, so that an error there can't hide one here.
+ * A strict reader for server-sent events, as our streams must be written. It shares no code with
+ * the product's readers, so that an error in those can't hide an error in a stream.
  */
 
 /** Why a stream breaks the grammar of its dialect. */
@@ -33,13 +33,13 @@ export function text(value: unknown, name: string): string {
   return value;
 }
 
-/** A string with something in it. */
+/** Returns a string that isn't empty. */
 export function words(value: unknown, name: string): string {
   must(text(value, name) !== "", `${name} is empty`);
   return value as string;
 }
 
-/** A whole number, at least 0. */
+/** Returns a whole number of at least 0. */
 export function count(value: unknown, name: string): number {
   must(Number.isSafeInteger(value) && (value as number) >= 0, `${name} is no count`);
   return value as number;
@@ -59,7 +59,7 @@ export interface Frame {
   data: string;
 }
 
-/** Text of a stream; bytes must be whole UTF-8. */
+/** Returns a stream's text; bytes must be valid UTF-8. */
 export function textOf(stream: string | Uint8Array): string {
   if (typeof stream === "string") return stream;
   try {
@@ -70,7 +70,7 @@ export function textOf(stream: string | Uint8Array): string {
 }
 
 /**
- * The events of a stream, comments left out. An event is one optional `event:` line and one `data:`
+ * Returns a stream's events, without comments. An event is an optional `event:` line, one `data:`
  * line, each with a space after the colon, and a blank line.
  */
 export function frames(stream: string | Uint8Array): Frame[] {
@@ -101,7 +101,7 @@ function frame(lines: readonly string[]): Frame {
   return { event, data };
 }
 
-/** A frame's data as JSON object. */
+/** Parses a frame's data as a JSON object. */
 export function json(data: string): Json {
   let value: unknown;
   try {

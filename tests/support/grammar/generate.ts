@@ -17,8 +17,8 @@ import {
 import { newChoice, type Said, type SaidChoice, type SaidUsage } from "./said.ts";
 
 /**
- * Holds a generate stream to generate-content.md §4, §5 and §7 and gives what it says: as
- * server-sent events, or as one JSON array. Throws GrammarError.
+ * Checks a generate stream, as server-sent events or as one JSON array, against generate-content.md
+ * §4, §5 and §7, and returns what it says. Throws GrammarError.
  */
 export function checkGenerateStream(stream: string | Uint8Array, form: "sse" | "array"): Said {
   const walk = new GenerateWalk();
@@ -28,8 +28,8 @@ export function checkGenerateStream(stream: string | Uint8Array, form: "sse" | "
 }
 
 function sseElements(stream: string): Json[] {
-  // A stream that failed may close with a comment that nothing ends: the official client then
-  // throws, where it would pass over the error event.
+  // A failed stream may end with an unfinished comment: it makes the official client throw, which
+  // would skip the error event otherwise.
   const [whole] = /^(?:[^]*\n\r?\n)?(?=:[^\n]*$)/.exec(stream) ?? [stream];
   const elements = frames(whole).map(({ event, data }) => {
     must(event === undefined, "an event: line in a generate stream");
@@ -53,7 +53,7 @@ function arrayElements(stream: string): Json[] {
 
 type Finish = Exclude<SaidChoice["finish"], undefined>;
 
-/** Those that say how a candidate ended well or was cut; calls make `tool_calls` of `stop`. */
+/** Reasons of candidates that ended well or were cut; after calls `stop` means `tool_calls`. */
 const finishReasons: Readonly<Record<string, Finish>> = {
   STOP: "stop",
   OTHER: "stop",
@@ -109,7 +109,7 @@ class GenerateWalk {
   #head: string | undefined;
   #blocked = false;
   #usage: SaidUsage | undefined;
-  /** Whether the element before this one told usage: the last one has to. */
+  /** Whether the latest element had usage: the last one must have it. */
   #usageLast = false;
   #error: Said["error"];
 
@@ -171,7 +171,7 @@ class GenerateWalk {
   }
 }
 
-/** A part of a candidate: never an empty one, which client libraries send back as none. */
+/** Reads a part of a candidate. It must not be empty: client libraries would drop it. */
 export function readCandidatePart(value: unknown, said: SaidChoice): void {
   const part = object(value, "part");
   const members = dataMembers.filter((key) => key in part);
@@ -199,7 +199,7 @@ function readCall(call: Json, said: SaidChoice): void {
   said.calls.push({ id, name: words(call.name, "functionCall.name"), input, custom: false });
 }
 
-/** What a `finishReason` means after the calls of the candidate. */
+/** Returns what a `finishReason` means, given the candidate's calls. */
 export function finishOf(reason: unknown, said: SaidChoice): Finish {
   const raw = text(reason, "finishReason");
   must(Object.hasOwn(finishReasons, raw), `unknown finishReason ${raw}`);
@@ -207,7 +207,7 @@ export function finishOf(reason: unknown, said: SaidChoice): Finish {
   return finish === "stop" && said.calls.length > 0 ? "tool_calls" : finish;
 }
 
-/** Counts as §4.1 has them: thoughts beside the visible output, and a total that adds up. */
+/** Reads usage by §4.1: thoughts are counted beside visible output, and the total must add up. */
 export function readUsage(usage: Json): SaidUsage {
   const of = (key: string) => count(usage[key] ?? 0, key);
   const input = of("promptTokenCount") + of("toolUsePromptTokenCount");
@@ -218,7 +218,7 @@ export function readUsage(usage: Json): SaidUsage {
   return { input, cacheRead, output };
 }
 
-/** Inside a stream `code` is the status as a number, which the official clients look at. */
+/** Reads an error. In a stream `code` is the status as a number, which official clients read. */
 function readError(element: Json): { code: string; message: string } {
   hasOnly(element, "error element", ["error"]);
   const error = object(element.error, "error");

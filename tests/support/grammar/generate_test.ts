@@ -9,7 +9,7 @@ const parts = (...parts: unknown[]) => ({
 });
 const call = (id: string) => parts({ functionCall: { id, name: "f", args: { x: 1 } } });
 
-/** 0 thought, 1 text, 2 and 3 calls, 4 the end. */
+/** By index: 0 thought, 1 text, 2 and 3 calls, 4 the end. */
 const whole: Payloads = [
   parts({ text: "hm", thought: true, thoughtSignature: "s" }),
   parts({ text: "Hello" }),

@@ -15,13 +15,14 @@ import {
 import { newChoice, type Said, type SaidChoice, type SaidUsage } from "./said.ts";
 
 /**
- * Holds a messages stream to messages.md §3, §5 and §6 and gives what it says. Throws GrammarError.
+ * Checks a messages stream against messages.md §3, §5 and §6, and returns what it says. Throws
+ * GrammarError.
  */
 export function checkMessagesStream(stream: string | Uint8Array): Said {
   const walk = new MessagesWalk();
   for (const { event, data } of frames(stream)) {
     const value = json(data);
-    // The vendor's own client passes over events without this line.
+    // The vendor's own client ignores events without this line.
     must(event !== undefined, "an event without its event: line");
     must(event === value.type, "event: line and type differ");
     walk.take(event, value);
@@ -223,7 +224,7 @@ class MessagesWalk {
     this.#end = event;
   }
 
-  /** Arguments are whole unless the output limit or a filter cut them. */
+  /** Checks that arguments are complete, unless the output limit or a filter cut the answer. */
   #checkCalls(): void {
     if (this.#said.finish !== "tool_calls") return;
     for (const { input } of this.#said.calls) {
@@ -238,7 +239,7 @@ class MessagesWalk {
   }
 }
 
-/** How an answer ended, given what tells it; what a refusal says goes to `said`. */
+/** Reads how an answer ended; the explanation of a refusal is stored in `said`. */
 export function finishOf(told: Json, said: SaidChoice): Finish {
   has(told, "the ending", ["stop_reason", "stop_sequence"]);
   const reason = text(told.stop_reason, "stop_reason");
@@ -255,7 +256,7 @@ export function finishOf(told: Json, said: SaidChoice): Finish {
   return finish;
 }
 
-/** Totals: what the end says replaces what the start said, null and absent keep it. */
+/** Reads the totals: counts at the end replace those at the start, unless null or absent. */
 export function readUsage(start: Json, end: Json): SaidUsage {
   const total = (key: string) => count(end[key] ?? start[key] ?? 0, key);
   const cacheRead = total("cache_read_input_tokens");

@@ -19,8 +19,8 @@ const json = (index: number, partial_json: string) =>
 const say = (index: number, text: string) => delta(index, { type: "text_delta", text });
 
 /**
- * 0 start, 1–4 thinking, 5–7 text, 8–10 first call, 11–12 second call without input, 13 delta, 14
- * stop.
+ * By index: 0 start, 1–4 thinking, 5–7 text, 8–10 first call, 11–12 second call without input, 13
+ * delta, 14 stop.
  */
 const whole: Payloads = [
   {

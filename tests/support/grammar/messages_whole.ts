@@ -2,7 +2,7 @@ import { has, isObject, type Json, list, must, object, text, words } from "./fra
 import { finishOf, readUsage } from "./messages.ts";
 import { newChoice, type Said, type SaidChoice } from "./said.ts";
 
-/** Holds a whole message to messages.md §3 and gives what it says. Throws GrammarError. */
+/** Checks a whole message against messages.md §3 and returns what it says. Throws GrammarError. */
 export function checkMessagesWhole(answer: Json): Said {
   has(answer, "message", ["stop_reason", "stop_sequence", "stop_details", "container"]);
   has(answer, "message", ["diagnostics", "usage"]);

@@ -4,9 +4,9 @@ import { ItemWalk, saidByItems } from "./responses_items.ts";
 import type { Said } from "./said.ts";
 
 /**
- * Holds a responses stream to responses.md §4 and §5 and gives what it says: numbering without
- * gaps, the life of the response around the lives of its items, one id throughout, and a last
- * object that equals what was told. Throws GrammarError.
+ * Checks a responses stream against responses.md §4 and §5, and returns what it says. Sequence
+ * numbers have no gaps, the response begins before its items and ends after them, ids stay the
+ * same, and the last object equals what the events before it said. Throws GrammarError.
  */
 export function checkResponsesStream(stream: string | Uint8Array): Said {
   const walk = new ResponsesWalk();
@@ -97,7 +97,7 @@ class ResponsesWalk {
     must(Array.isArray(response.output) && response.output.length === 0, "output before the end");
   }
 
-  /** An error event stands alone before a response was created, else before response.failed. */
+  /** Reads an error event: the only event of a stream, or followed by response.failed. */
   #fail(event: Json): void {
     this.#error = {
       code: words(event.code, "error code"),

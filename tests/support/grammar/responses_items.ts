@@ -8,7 +8,7 @@ interface OpenItem {
   type: string;
   id: unknown;
   parts: PartWalk;
-  /** Input of a call, and whether its `done` has come. */
+  /** Input of a call so far; `inputDone`: its `done` event has come. */
   input: string;
   inputDone: boolean;
 }
@@ -25,9 +25,8 @@ const calls: Readonly<Record<string, { events: string; field: string }>> = {
 };
 
 /**
- * Output items one after the other, each from `output_item.added` to `output_item.done`
- * (responses.md §5.2). Items of the vendor's own work have events of their own, which aren't
- * looked into.
+ * Checks output items, which come one after the other, each from `output_item.added` to
+ * `output_item.done` (responses.md §5.2). Events of vendors' own tools aren't checked in detail.
  */
 export class ItemWalk {
   readonly done: Json[] = [];
@@ -49,7 +48,7 @@ export class ItemWalk {
     must(verb.startsWith(`${open.type}.`), `${type} in a ${open.type} item`);
   }
 
-  /** The answer ended: as `completed`, or cut short as `incomplete`. */
+  /** Checks the end of an answer that is `completed`, or was cut short and is `incomplete`. */
   checkEnd(output: unknown, status: string): void {
     must(!this.#open, "an item is still open");
     must(equal(output, this.done), "the last object's output is not what was told");
@@ -62,7 +61,7 @@ export class ItemWalk {
     }
   }
 
-  /** The answer failed: what is done stands, what is open is shown as incomplete. */
+  /** Checks a failed answer: finished items are unchanged, and an open one isn't in progress. */
   checkAbandoned(output: unknown): void {
     const items = list(output, "output");
     must(equal(items.slice(0, this.done.length), this.done), "output is not what was told");
@@ -118,7 +117,7 @@ export class ItemWalk {
   }
 }
 
-/** An item as `added` shows it: begun and empty. */
+/** Checks an item in its `added` event: in progress and empty. */
 function checkNew(item: Json, type: string): void {
   if (type === "message" || type in calls) {
     must(item.status === "in_progress", `a new ${type} is not in_progress`);
@@ -145,7 +144,7 @@ function readInput(type: string, event: Json, open: OpenItem): void {
   open.inputDone = true;
 }
 
-/** What the items of an answer say; `items` is absent where the response failed. */
+/** Returns what the items of an answer say; `items` is undefined if the response failed. */
 export function saidByItems(response: Json, items: readonly Json[] | undefined): SaidChoice {
   const said = newChoice();
   for (const item of items ?? []) readItem(item, said);

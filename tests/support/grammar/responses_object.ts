@@ -37,7 +37,7 @@ const keys = [
 
 const statuses = ["completed", "failed", "in_progress", "cancelled", "queued", "incomplete"];
 
-/** Holds a response object to §4: keys, status, and details that fit it. */
+/** Checks a response object against §4: its keys, its status, and details that fit the status. */
 export function checkResponseObject(response: Json): void {
   has(response, "response", keys);
   must(/^resp_./.test(text(response.id, "response.id")), "the id doesn't begin with resp_");
@@ -59,7 +59,7 @@ export function checkResponseObject(response: Json): void {
   }
 }
 
-/** A usage object with all keys and a total that adds up. */
+/** Reads a usage object, which must have all keys and a total that adds up. */
 export function readUsage(usage: Json): SaidUsage {
   const input = count(usage.input_tokens, "input_tokens");
   const output = count(usage.output_tokens, "output_tokens");

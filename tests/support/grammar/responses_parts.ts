@@ -10,7 +10,7 @@ interface Part {
   state: State;
 }
 
-/** How the parts of an item are told: their events, the member that holds the words. */
+/** How parts of a type are streamed: the names of their events, and the member with their text. */
 interface Kind {
   added: string;
   words: string;
@@ -38,8 +38,8 @@ const typesOf: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Parts within a message or a reasoning item: each from its `added` event by its deltas to two
- * `done` events, one part at a time, indexes without gaps.
+ * Checks the parts of a message or a reasoning item: each has an `added` event, deltas, and two
+ * `done` events. They come one at a time, with indexes without gaps.
  */
 export class PartWalk {
   readonly #itemType: string;
@@ -80,7 +80,7 @@ export class PartWalk {
     must(false, `${type} in a ${part.type} part`);
   }
 
-  /** The finished item holds the parts as they were told. */
+  /** Checks that the finished item has the same parts as the events. */
   checkItem(item: Json): void {
     for (const { state } of this.#parts) must(state === "done", "an item ends with a part open");
     const shown = [

@@ -65,7 +65,7 @@ const at = (index: number, id: string) => ({ output_index: index, item_id: id })
 const summary = { ...at(0, "rs_1"), summary_index: 0 };
 const part = { ...at(1, "msg_1"), content_index: 0 };
 
-/** 0–1 begin, 2–7 reasoning, 8–13 message, 14–17 call, 18 end. */
+/** By index: 0–1 begin, 2–7 reasoning, 8–13 message, 14–17 call, 18 end. */
 const whole: Payloads = [
   { type: "response.created", response: response({}) },
   { type: "response.in_progress", response: response({}) },

@@ -1,9 +1,9 @@
-/** What an answer says, as a grammar reads it off the wire: for comparing dialects. */
+/** What an answer says, as a grammar reads it from the bytes, to compare dialects. */
 export interface Said {
   /** `failed`: it ended in the dialect's own error. */
   ending: "finished" | "failed";
   choices: SaidChoice[];
-  /** Undefined where the dialect shows none. */
+  /** Undefined if the answer has none. */
   usage: SaidUsage | undefined;
   error: { code: string; message: string } | undefined;
 }
@@ -13,20 +13,20 @@ export interface SaidChoice {
   reasoning: string;
   refusal: string;
   calls: SaidCall[];
-  /** In the chat dialect's words; undefined when the choice never ended. */
+  /** In the chat dialect's terms; undefined if the choice never ended. */
   finish: "stop" | "length" | "tool_calls" | "content_filter" | undefined;
 }
 
 export interface SaidCall {
   id: string;
   name: string;
-  /** Text as it was written: JSON of a function's arguments, free text of a custom tool's input. */
+  /** The text as written: a function's arguments as JSON, or a custom tool's free text. */
   input: string;
   custom: boolean;
 }
 
 export interface SaidUsage {
-  /** Whole prompt, cached parts included. */
+  /** Tokens of the whole prompt, including cached ones. */
   input: number;
   cacheRead: number;
   output: number;

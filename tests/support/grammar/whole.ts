@@ -6,12 +6,12 @@ import { checkResponseObject, readUsage as readResponsesUsage } from "./response
 import { saidByItems } from "./responses_items.ts";
 import { newChoice, type Said, type SaidChoice } from "./said.ts";
 
-/** Holds a whole answer to the shape of its dialect and gives what it says. Throws GrammarError. */
+/** Checks a whole answer against its dialect and returns what it says. Throws GrammarError. */
 export function checkWhole(
   dialect: "chat" | "responses" | "messages" | "generate",
   answer: unknown,
 ): Said {
-  // What travels is JSON: members without a value aren't there.
+  // Answers are sent as JSON, which leaves out undefined members.
   const json = object(JSON.parse(JSON.stringify(answer)), "the answer");
   switch (dialect) {
     case "chat":
@@ -25,7 +25,7 @@ export function checkWhole(
   }
 }
 
-/** chat-completions.md §4.1. */
+/** Checks an answer against chat-completions.md §4.1. */
 function checkChatWhole(answer: Json): Said {
   has(answer, "answer", ["id", "object", "created", "model", "choices", "usage"]);
   must(answer.object === "chat.completion", "object is not chat.completion");
@@ -75,7 +75,7 @@ function chatChoice(choice: Json, message: Json): SaidChoice {
   return said;
 }
 
-/** responses.md §4. */
+/** Checks an answer against responses.md §4. */
 function checkResponsesWhole(answer: Json): Said {
   checkResponseObject(answer);
   must(answer.status === "completed" || answer.status === "incomplete", "the status is no end");
@@ -93,7 +93,7 @@ function checkResponsesWhole(answer: Json): Said {
   return finished([saidByItems(answer, items)], usage);
 }
 
-/** generate-content.md §4. */
+/** Checks an answer against generate-content.md §4. */
 function checkGenerateWhole(answer: Json): Said {
   hasOnly(answer, "answer", [
     "candidates",

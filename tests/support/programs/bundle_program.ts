@@ -1,4 +1,4 @@
-/** Makes the bundle that the gate's tests start as their programs, in the folder that it is given. */
+/** Makes the bundle that the gate's tests start as programs, in the folder of its argument. */
 import { bundle } from "../../../packaging/bundle.ts";
 
 await bundle(Deno.args[0]!);

@@ -12,7 +12,7 @@ import { CohortComparison } from "./cohort_comparison.tsx";
 import { ModelComparison } from "./model_comparison.tsx";
 import { dayMs } from "../../../shared/time_span.ts";
 
-/** Of each cohort so many calls are counted at once; all of them only when somebody asks. */
+/** How many of a cohort's latest calls are counted, unless somebody asks for all of them. */
 const mostCalls = 1000;
 const everything = 1_000_000_000;
 
@@ -26,10 +26,10 @@ const spans = [
 
 type Span = (typeof spans)[number];
 
-/** Names that are offered for a comparison; others can be typed. */
+/** How many names are suggested for a comparison; others can be typed. */
 const offeredNames = 100;
 
-/** What the page shows of one cohort, or of two. */
+/** Loads what the page shows of one cohort, or of two. */
 export async function loadCohort(ctx: PageContext, request: PageRequest) {
   const [id, checked, ...more] = request.fields.getAll("id").map(nameOf);
   if (id === undefined) throw new NotFound();
@@ -67,7 +67,7 @@ export async function cohortPage(
   ctx: PageContext,
   request: PageRequest,
 ): Promise<Page | Response> {
-  // The list's form, with none of them checked.
+  // The list's form was sent with no cohort checked.
   if (!request.fields.has("id")) {
     return new Response(null, { status: 303, headers: { location: "/dashboard/cohorts" } });
   }
@@ -136,7 +136,7 @@ function spanTabs({ id, span, other }: At) {
   return <Tabs label="Time" tabs={tabs} current={span.name} />;
 }
 
-/** Which of the calls are counted, where that isn't all of them. */
+/** Says how many calls are counted, for cohorts of which not all are. */
 function Cuts({ latest, at }: { latest: readonly LatestSums[]; at: At }) {
   const cut = latest.flatMap(({ sums, cutAt }) => cutAt === null ? [] : [{ sums, cutAt }]);
   if (cut.length === 0) return null;
@@ -293,7 +293,7 @@ function time(ms: number | null): string {
   return ms === null ? "–" : duration(ms);
 }
 
-/** The page of a cohort; its name may hold slashes and dots, so it stands in the query. */
+/** Returns the address of a cohort's page, with its name in the query: it may contain slashes. */
 export function cohortAddress(
   id: string,
   more: { with?: string | undefined; span?: string | undefined } = {},

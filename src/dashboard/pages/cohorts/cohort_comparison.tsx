@@ -6,7 +6,7 @@ import type {
 import { count, duration, usdText } from "../../amounts.ts";
 import { Badge, numberColumn, Table, type Tone } from "../../components.tsx";
 
-/** Two cohorts side by side, with what their difference amounts to. */
+/** Two cohorts side by side, with their differences and whether these may be chance. */
 export function CohortComparison(
   { one, other, differences, csv }: {
     one: CohortFiguresBody;
@@ -58,7 +58,7 @@ export function CohortComparison(
   );
 }
 
-/** A figure with its interval. */
+/** A figure with its 95 % interval. */
 export interface FigureRange {
   at: number;
   low: number | null;
@@ -67,13 +67,13 @@ export interface FigureRange {
 
 export type Amount = string | number | null;
 
-/** A figure with an interval. */
+/** A row of the comparison: a figure that has an interval. */
 interface Row {
   name: string;
-  /** Of the figures of a cohort and of the differences alike. */
+  /** The field's name, both in a cohort's figures and in the differences. */
   field: Extract<keyof CohortDifferences, `${string}_per_${string}`>;
   show: (value: number) => string;
-  /** Which way is the better one; absent where neither is. */
+  /** Which direction is better; absent if neither is. */
   better?: "less" | "more";
 }
 
@@ -97,7 +97,7 @@ export const comparedRows: readonly Row[] = [
   },
 ];
 
-/** The figure of one cohort. */
+/** Returns a cohort's figure with its interval; null if it has no such figure. */
 export function rangeOf(
   body: Omit<CohortFiguresBody, "cohort_id">,
   field: Row["field"],
@@ -151,7 +151,7 @@ function TestedLine(
   );
 }
 
-/** Says it of the first cohort: it is the one that is looked at. */
+/** Says how the first cohort, whose page this is, compares with the other. */
 export function verdict(
   difference: number | null | undefined,
   distinguishable: boolean | null,
@@ -173,8 +173,9 @@ export function verdict(
 const plot = { width: 128, height: 28, edge: 5 };
 
 /**
- * Intervals over one another: the eye sees whether they part. `among` are all that share the scale,
- * where others are drawn elsewhere; `first` is the place of these among them.
+ * Draws intervals above one another, so that people see whether they overlap. `among` are all the
+ * intervals on the same scale, including those drawn elsewhere; `first` is the index among them of
+ * the first one drawn here.
  */
 export function IntervalPlot(
   { ranges, among = ranges, first = 0, height = plot.height }: {
@@ -248,7 +249,7 @@ function sumRows(
   ];
 }
 
-/** Figures without an interval. */
+/** Fields without an interval. */
 export type PlainField =
   | "interactions"
   | "completed"
@@ -270,7 +271,7 @@ export function number(value: Amount | undefined): number | null {
 }
 
 export function signed(value: number, show: (value: number) => string): string {
-  // What rounds to nothing has no sign.
+  // A value that rounds to zero gets no sign.
   if (show(Math.abs(value)) === show(0)) return show(0);
   return `${value < 0 ? "−" : "+"}${show(Math.abs(value))}`;
 }
@@ -279,7 +280,7 @@ export function dollars(value: number): string {
   return value >= 1000 ? `$${count(Math.round(value))}` : usdText(value.toFixed(9));
 }
 
-/** Three digits tell enough of what is estimated. */
+/** Formats an estimate with three digits: more would claim precision that it doesn't have. */
 export function rate(value: number): string {
   return value.toLocaleString("en-US", { maximumSignificantDigits: 3 });
 }

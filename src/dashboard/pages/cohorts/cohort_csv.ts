@@ -7,7 +7,7 @@ import { modelColumns } from "./model_comparison.tsx";
 
 type Loaded = Awaited<ReturnType<typeof loadCohort>>;
 
-/** The tables of a cohort's page, of the same calls. */
+/** Answers with one of the tables of a cohort's page as CSV, over the same calls. */
 export async function cohortCsv(ctx: PageContext, request: PageRequest): Promise<Response> {
   const loaded = await loadCohort(ctx, request);
   const { body, compared, models } = loaded;
@@ -23,7 +23,7 @@ export async function cohortCsv(ctx: PageContext, request: PageRequest): Promise
   }, body.conversions);
 }
 
-/** All models, where the page lists the first of them. */
+/** Columns of the models' table; the file has all models, the page only the first ones. */
 const figureColumns: CsvColumns<ModelFigures> = {
   model: ({ model }) => model,
   calls: ({ interactions }) => interactions,
@@ -41,7 +41,7 @@ const figureColumns: CsvColumns<ModelFigures> = {
   })),
 };
 
-/** Figures with their intervals, then sums and percentiles, which have none. */
+/** Writes the figures with their intervals, then sums and percentiles, which have none. */
 function comparisonCsv(
   { body: one }: Loaded,
   { body: other, differences }: NonNullable<Loaded["compared"]>,

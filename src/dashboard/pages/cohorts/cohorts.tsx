@@ -9,10 +9,10 @@ import { dayMs } from "../../../shared/time_span.ts";
 
 const address = "/dashboard/cohorts";
 const pageRows = 20;
-/** Of each cohort of the list no more than so many calls are read, so that the page comes at once. */
+/** How many calls of each listed cohort are read at most, so that the page loads at once. */
 const mostCalls = 200;
 
-/** What groups of calls cost, and what became of them. */
+/** Pages about cohorts: what groups of calls cost, and what came of them. */
 export function cohortRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", (request) => listPage(ctx, request));
   app.get(`${address}/csv`, "viewer", async (request) => {
@@ -32,7 +32,7 @@ async function readLines(ctx: PageContext, request: PageRequest, from: string) {
   });
 }
 
-/** From the name that is asked for on, as the page and those behind it show them. */
+/** Yields the cohorts from the name in the query on, page by page as the list shows them. */
 async function* allLines(ctx: PageContext, request: PageRequest) {
   let from = request.query("from");
   do {

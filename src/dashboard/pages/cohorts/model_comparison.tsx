@@ -13,10 +13,10 @@ import {
   verdict,
 } from "./cohort_comparison.tsx";
 
-/** Models that the page lists; the API has up to a hundred. */
+/** How many models the page lists; the API lists up to a hundred. */
 const mostModels = 12;
 
-/** What a cohort's models cost and brought, each against the one with the most calls. */
+/** Compares what a cohort's models cost and brought, each with the one that has the most calls. */
 export function ModelComparison({ models, csv }: { models: CohortModelsBody; csv: string }) {
   const { by_model: all, unattributed_conversions: unattributed } = models;
   const shown = all.slice(0, mostModels);
@@ -55,7 +55,7 @@ export function ModelComparison({ models, csv }: { models: CohortModelsBody; csv
   );
 }
 
-/** A column: a figure with its interval, and what it differs by. */
+/** A column: a figure with its interval, and its difference from the first model's. */
 interface ModelColumn {
   title: string;
   range: (model: ModelFigures) => FigureRange | null;

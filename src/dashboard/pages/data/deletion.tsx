@@ -30,7 +30,7 @@ import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 const address = "/dashboard/deletion";
 const pageRows = 50;
 
-/** Records erased for good: asked for, and what there is to show for it. */
+/** Pages about permanent deletions: the list, the request for a new one, and receipts. */
 export function deletionRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", (request) => listPage(ctx, request));
   newDeletionRoutes(app, ctx);

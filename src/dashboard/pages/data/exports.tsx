@@ -26,7 +26,7 @@ import { newExportRoutes, tableNames } from "./new_export.tsx";
 
 const address = "/dashboard/exports";
 
-/** Files of records: asked for, written in the background, fetched and deleted. */
+/** Pages about exports: files of records are requested, written in the background and fetched. */
 export function exportRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", (request) => listPage(ctx, request));
   newExportRoutes(app, ctx);
@@ -68,7 +68,7 @@ async function download(ctx: PageContext, request: PageRequest): Promise<Respons
   const found = await find(ctx, request);
   if (found.state !== "ready") throw new NotFound();
   const job = await ctx.exports.ready(request.accountId, found.requestId);
-  // Who took data out is noted before it leaves.
+  // The audit log gets its entry before any data leaves.
   await request.record("export.downloaded", describe(job), job.requestId);
   const { requestId, format, bytesSize } = job;
   return new Response(pulledStream(ctx.exports.read(job, 0, bytesSize), callerUnreadTimeout), {
@@ -141,7 +141,7 @@ function describe({ format, tables, ...span }: ExportJob): string {
   }`;
 }
 
-/** Days of UTC, both included, as people asked for them. */
+/** Returns the first and the last day, both included, in UTC. */
 function spanText({ start, end }: Pick<ExportJob, "start" | "end">): string {
   const last = end && new Date(end.getTime() - 1);
   if (start && last) return day(start) === day(last) ? day(start) : `${day(start)} – ${day(last)}`;

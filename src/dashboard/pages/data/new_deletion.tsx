@@ -29,7 +29,7 @@ import { tableNames } from "./new_export.tsx";
 
 const address = "/dashboard/deletion";
 
-/** Deleting in two steps: what would go is counted first, and only then anything goes. */
+/** Deletes data in two steps: the first counts what would be deleted, the second deletes it. */
 export function newDeletionRoutes(app: Routes, ctx: PageContext): void {
   app.get(
     `${address}/new`,
@@ -40,7 +40,7 @@ export function newDeletionRoutes(app: Routes, ctx: PageContext): void {
   app.post(address, "owner", (form, request) => confirm(ctx, form, request));
 }
 
-/** As it is first shown: empty, or what a link asks for. */
+/** Returns the form's first values: empty, or from the query of a link. */
 function asked(request: PageRequest): Shown["values"] {
   const named = ["user_id", "session_ids", "transaction_ids"].flatMap((name) => {
     const value = request.query(name);
@@ -55,7 +55,7 @@ interface Wanted {
   reason: string;
 }
 
-/** Throws faults that name the field. */
+/** Reads what the form asks to delete. Throws faults that name the field. */
 function wantedOf(form: Form): Wanted {
   const body = validate(selectionRequest, {
     tables: form.all("tables"),
@@ -69,7 +69,7 @@ function wantedOf(form: Form): Wanted {
 }
 
 function fieldOf(param: string): string {
-  // Its schema stands alone.
+  // The reason is validated by itself, so its faults have an empty path.
   return param === "" ? "reason" : param.split(/[.[]/)[0]!;
 }
 
@@ -197,7 +197,7 @@ function confirmPage(
   };
 }
 
-/** What the rows are chosen by, to be looked at once more: nothing brings them back. */
+/** Returns the selectors to show before the deletion, since deleted rows can't be restored. */
 function chosen(
   form: Form,
   { userIds = [], sessionIds = [], transactionIds = [], start, end }: Selectors,
@@ -215,7 +215,7 @@ function chosen(
   });
 }
 
-/** What was said in the first step, for the second. */
+/** Carries the first step's values over to the second. */
 function hiddenFields(form: Form) {
   const retained = ["user_id", "session_ids", "transaction_ids"]
     .concat(["start_date", "end_date", "tables", "reason"]);

@@ -26,7 +26,7 @@ import { dayMs } from "../../../shared/time_span.ts";
 
 const address = "/dashboard/exports";
 
-/** What people call the tables. */
+/** The tables' display names. */
 export const tableNames: Readonly<Record<ExportTable, string>> = {
   interactions: "Interactions",
   eval_runs: "Evaluation runs",
@@ -42,7 +42,7 @@ export function newExportRoutes(app: Routes, ctx: PageContext): void {
   app.post(`${address}/new`, "member", (form, request) => start(ctx, form, request));
 }
 
-/** As it is first shown: the last thirty days, or what a link asks for. */
+/** Returns the form's first values: the last thirty days, or what the query of a link sets. */
 function asked(request: PageRequest): Shown["values"] {
   const days = (ago: number) =>
     new Date(request.now.getTime() - ago * dayMs).toISOString().slice(0, 10);
@@ -78,7 +78,7 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
   return { to: address, notice: { kind: "done", text } };
 }
 
-/** The form in the words of the API. */
+/** Returns the form as a request of the API. */
 function requestOf(form: Form): unknown {
   return {
     tables: form.all("tables"),

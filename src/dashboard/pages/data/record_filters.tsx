@@ -3,7 +3,7 @@ import { Choices, type Option, SelectField, type Shown, TextField } from "../../
 import type { Form } from "../../form.ts";
 import type { KeyVendor } from "../../deps.ts";
 
-/** How a call can have ended, as filters name it. */
+/** The ways a call can end, as values of the filter. */
 const statuses: readonly Option[] = [
   ["completed", "Completed"],
   ["failed", "Failed"],
@@ -12,15 +12,15 @@ const statuses: readonly Option[] = [
   ["interrupted", "Interrupted"],
 ];
 
-/** Columns that are asked for by one value. */
+/** Columns that are filtered by a single value. */
 const columns = [
   ...["vendor", "model", "app", "flow", "cohort_id", "user_id", "session_id", "api_key_id"],
 ] as const;
 
-/** The field of a column: other fields of the same form may be called as it is. */
+/** Returns the field of a column; the prefix keeps it apart from the form's other fields. */
 const field = (column: string) => `filter_${column}`;
 
-/** Which of the stored calls are meant, by their columns. */
+/** Fields that choose stored calls by the values of their columns. */
 export function FilterFields({ keys, vendors, ...shown }: Shown & {
   keys: readonly KeyRow[];
   vendors: readonly KeyVendor[];
@@ -87,7 +87,7 @@ export function keyOption({ id, name, prefix }: Pick<KeyRow, "id" | "name" | "pr
   return [id, `${name} (${prefix}…)`];
 }
 
-/** The values of the fields, as a link may ask for them (`?cohort_id=…`). */
+/** Returns the fields' values that a link's query sets (`?cohort_id=…`). */
 export function askedFilters(query: (name: string) => string | undefined) {
   return Object.fromEntries(columns.flatMap((column) => {
     const value = query(column);

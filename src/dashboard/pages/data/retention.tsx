@@ -9,7 +9,7 @@ import { dayMs, startOfMonth } from "../../../shared/time_span.ts";
 
 const address = "/dashboard/settings/retention";
 
-/** How long records stay, and when what is stored goes. */
+/** The page about retention: how long records are kept, and when stored months are erased. */
 export function retentionRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", async (request) => {
     const { oldest, months, showsSizes } = await readMonths(ctx, request);
@@ -47,7 +47,7 @@ const sizeColumns: CsvColumns<StoredMonth> = {
   payload_bytes: ({ payloadBytes }) => payloadBytes,
 };
 
-/** The months that have calls of the account; what they take on disk is the operator's to see. */
+/** Reads the months that have calls of the account; only the operator sees their size on disk. */
 async function readMonths(ctx: PageContext, request: PageRequest) {
   const [oldest, months, operator] = await Promise.all([
     ctx.partitionsInUse.oldestCall(request.accountId),
@@ -60,13 +60,16 @@ async function readMonths(ctx: PageContext, request: PageRequest) {
   return { oldest, months: own, showsSizes: operator === request.accountId };
 }
 
-/** Days; undefined: forever. */
+/** How many days records are kept; undefined: forever. */
 interface RetentionRules {
   payload: number | undefined;
   usage: number | undefined;
 }
 
-/** No payload outlives its row (`src/erasure/retention_job.ts`). */
+/**
+ * Returns the rules as they take effect: payloads are kept no longer than usage, since no payload
+ * outlives its row (`src/erasure/retention_job.ts`).
+ */
 function rulesOf({ payloadDays, usageDays }: PageContext["retention"]): RetentionRules {
   const shortest = Math.min(payloadDays ?? Infinity, usageDays ?? Infinity);
   return { payload: shortest === Infinity ? undefined : shortest, usage: usageDays };
@@ -151,7 +154,7 @@ function Months({ months, rules, showsSizes }: {
   );
 }
 
-/** When the month's last record is too old. */
+/** The day on which the month's last record is too old. */
 function goneBy(month: Date, days: number | undefined) {
   const at = goneAt(month, days);
   return at === null ? <span class="muted">Never</span> : day(at);

@@ -19,7 +19,7 @@ import { listPath } from "../interactions/view.ts";
 const address = "/dashboard/evals";
 const pageRows = 50;
 
-/** One evaluation: how far it is, and what came out. */
+/** The page of one evaluation: its progress and its results. */
 export function evalRoutes(app: Routes, ctx: PageContext): void {
   app.get(`${address}/:id`, "viewer", (request) => runPage(ctx, request));
   app.get(`${address}/:id/csv`, "viewer", (request) => resultsCsv(ctx, request));
@@ -46,7 +46,7 @@ async function runPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   });
   const shown = rows.slice(0, pageRows);
   const calls = byCall(shown);
-  // Who may not see prompts sees verdicts alone.
+  // People who may not see prompts see only the verdicts.
   const texts = request.seesPayloads
     ? await textsOf(ctx, request.accountId, calls)
     : new Map<string, ShownTexts>();
@@ -86,7 +86,7 @@ async function runPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   };
 }
 
-/** Every judgement, with the texts as the page shows them. */
+/** Answers with all judgements as CSV, with the texts as the page shows them. */
 async function resultsCsv(ctx: PageContext, request: PageRequest): Promise<Response> {
   const { evalRunId } = await find(ctx, request);
   const { accountId } = request;
@@ -115,7 +115,7 @@ const judgementColumns: CsvColumns<EvalResult> = {
   score: ({ score }) => score,
 };
 
-/** What was said, for those who may see it. */
+/** Columns with questions and answers, for people who may see prompts. */
 function textColumns(texts: ReadonlyMap<string, ShownTexts>): CsvColumns<EvalResult> {
   const of = (id: string | null) => id === null ? undefined : texts.get(id);
   return {
@@ -197,7 +197,7 @@ interface JudgedCall {
   results: EvalResult[];
 }
 
-/** Results come in the order of their calls. */
+/** Groups results by their calls; they come in the order of calls. */
 function byCall(results: readonly EvalResult[]): JudgedCall[] {
   const calls: JudgedCall[] = [];
   for (const result of results) {
@@ -216,9 +216,9 @@ interface ShownTexts {
   answer: string | undefined;
 }
 
-/** Bytes of a payload that is read for a line; longer ones have their own page. */
+/** The largest payload, in bytes, that is read for a line; a call's own page shows larger ones. */
 const maxPayload = 64 * 1024;
-/** Characters of a text on a line. */
+/** How many characters of a text a line shows. */
 const maxText = 600;
 
 async function textsOf(
@@ -303,7 +303,7 @@ function Verdict({ passed }: { passed: boolean | null }) {
   return passed ? <Badge tone="good">Passed</Badge> : <Badge tone="bad">Failed</Badge>;
 }
 
-/** The end of an id, where ids of one moment differ. */
+/** Shortens an id to its end, since ids of the same moment differ only there. */
 function short(id: string): string {
   return id.length <= 12 ? id : `…${id.slice(-12)}`;
 }

@@ -3,7 +3,7 @@ import { invalidValue } from "../../../shared/fault.ts";
 import { type Option, SelectField, type Shown, TextArea, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 
-/** Graders that a form has room for; the API takes twenty. */
+/** The form has room for five graders; the API takes twenty. */
 const graderSlots = [0, 1, 2, 3, 4] as const;
 
 const types: readonly Option[] = [
@@ -14,7 +14,7 @@ const types: readonly Option[] = [
   ["judge", "A model judges"],
 ];
 
-/** How answers are judged: each further grader opens under the one before. */
+/** Fields of the graders; each further grader opens under the one before. */
 export function GraderFields(shown: Shown) {
   return (
     <fieldset>
@@ -73,7 +73,7 @@ export function usedSlots(form: Form): number[] {
   return graderSlots.filter((slot) => form.text(`grader${slot}_type`) !== "");
 }
 
-/** The graders of a form. Throws a fault for a schema that is no JSON. */
+/** Reads the form's graders. Throws a fault for a schema that isn't JSON. */
 export function readGraders(form: Form): unknown[] {
   return usedSlots(form).map((slot, index) => readGrader(form, slot, index));
 }
@@ -103,7 +103,7 @@ function parseSchema(text: string, index: number): unknown {
   }
 }
 
-/** The field of a form that a fault about graders belongs to. */
+/** Returns the form's field for the path of a fault about graders; undefined for other paths. */
 export function graderField(param: string, slots: readonly number[]): string | undefined {
   const [, index, field = "type"] = /^graders(?:\[(\d+)\])?(?:\.(\w+))?/.exec(param) ?? [];
   if (!param.startsWith("graders")) return undefined;

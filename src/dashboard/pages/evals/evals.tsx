@@ -19,7 +19,7 @@ import { newEvalRoutes } from "./new_eval.tsx";
 const address = "/dashboard/evals";
 const pageRows = 50;
 
-/** Evaluations: what was asked once, asked again of a model, and judged. */
+/** Pages about evaluations: stored requests are sent to a model again, and its answers judged. */
 export function evalRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", (request) => listPage(ctx, request));
   app.get(`${address}/csv`, "viewer", (request) => {
@@ -106,7 +106,7 @@ export function StateBadge({ run }: { run: EvalRun }) {
   return <Badge tone={states[run.state].tone}>{states[run.state].label}</Badge>;
 }
 
-/** Of those that were judged. */
+/** Returns the share of passed answers among those that were judged. */
 export function passRate({ passed, failed }: EvalCounts): string {
   return percent(passed, passed + failed);
 }

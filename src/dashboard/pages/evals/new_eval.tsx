@@ -35,7 +35,7 @@ export function newEvalRoutes(app: Routes, ctx: PageContext): void {
   app.post(`${address}/new`, "member", (form, request) => start(ctx, form, request));
 }
 
-/** As it is first shown. */
+/** The form's first values. */
 const first: Shown["values"] = { limit: ["100"], sample: ["newest"], grader0_type: ["contains"] };
 
 async function start(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
@@ -65,7 +65,7 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
   return { to: `${address}/${done.evalRunId}`, notice: { kind: "done", text } };
 }
 
-/** The same form, with what the run would cost above it. */
+/** Shows the same form again, with the run's estimated cost above it. */
 async function estimate(ctx: PageContext, form: Form, request: PageRequest): Promise<Page> {
   const { done, fieldErrors } = await submitOrExplain(async () => {
     const body = validate(evalRequest, { ...requestOf(form), graders: readGraders(form) });
@@ -86,7 +86,7 @@ function EstimateNotice({ estimate: { calls, costNanos } }: { estimate: EvalEsti
   return <p class="notice notice-plain" role="status">{`${counted(calls, "call")}, ${cost}.`}</p>;
 }
 
-/** The form in the words of the API. */
+/** Returns the form as a request of the API, without the graders. */
 function requestOf(form: Form) {
   return {
     ...form.filled("name"),
@@ -98,7 +98,10 @@ function requestOf(form: Form) {
   };
 }
 
-/** The key that the run's calls are made with: one of the account's own, in use, allowed to. */
+/**
+ * Finds the key for the run's calls: one of the account's own, in use and with the scope for
+ * evaluations. Throws a fault for any other.
+ */
 async function principalOf(
   ctx: PageContext,
   request: PageRequest,
@@ -153,7 +156,7 @@ function EvalForm({ ctx, csrf, keys, usable, shown, estimated }: {
   ctx: PageContext;
   csrf: string;
   keys: readonly KeyRow[];
-  /** Those that a run may be charged to. */
+  /** The keys that a run may be charged to. */
   usable: readonly KeyRow[];
   shown: Shown;
   estimated: EvalEstimate | undefined;

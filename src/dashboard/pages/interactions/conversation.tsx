@@ -14,7 +14,7 @@ import { BoxedFact } from "../../components.tsx";
 
 type WithMedia = { media: MediaAddresses };
 
-/** Who said what, in order, with the answer at the end. */
+/** Shows a call's messages in order, with the answer at the end. */
 export function Conversation({ detail, transcript, media }: WithMedia & {
   detail: InteractionDetail;
   transcript: Transcript;
@@ -36,7 +36,7 @@ export function Conversation({ detail, transcript, media }: WithMedia & {
   );
 }
 
-/** What one call of a run added: what came in since the answer before, and its answer. */
+/** Shows what one call added to its session: the messages since the last answer, and its answer. */
 export function AddedTurns({ turns, answers, media }: WithMedia & {
   turns: readonly ShownTurn[] | undefined;
   answers: readonly ShownAnswer[] | undefined;
@@ -53,7 +53,7 @@ export function AddedTurns({ turns, answers, media }: WithMedia & {
   );
 }
 
-/** As many as fit; `where` says what has those that are left out. */
+/** Shows as many turns as fit; `where` tells people where to find those that are left out. */
 function Turns({ turns, media, where }: WithMedia & {
   turns: readonly ShownTurn[];
   where: string;
@@ -97,7 +97,7 @@ function NoAnswer({ detail: { response, summary } }: { detail: InteractionDetail
   );
 }
 
-/** Settings and tools, which few look at each time. */
+/** Settings and tools, collapsed since people seldom need them. */
 function Asked({ settings, tools }: {
   settings: readonly { name: string; value: string }[];
   tools: readonly ShownTool[];
@@ -228,7 +228,7 @@ function Part({ part, media }: WithMedia & { part: ShownPart }) {
   }
 }
 
-/** Text as it was written; one that is JSON with its structure. */
+/** Shows text as it was written, or indented if it is JSON. */
 function PlainText({ text }: { text: string }) {
   if (isJson(text)) return <Code text={text} label="JSON" />;
   return <div class="words">{text}</div>;
@@ -239,7 +239,7 @@ function Code({ text, label }: { text: string; label: string }) {
   return <pre class="code" tabindex={0} aria-label={label}><code>{shown}</code></pre>;
 }
 
-/** With indents a text may be much longer than it was. */
+/** The most characters that are shown, after indenting: this may lengthen a text a lot. */
 const codeChars = 20_000;
 
 function isJson(text: string): boolean {

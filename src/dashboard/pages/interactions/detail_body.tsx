@@ -10,15 +10,15 @@ import { count, duration, usd } from "../../amounts.ts";
 import type { MediaAddresses } from "./media.ts";
 import { RawPayloads } from "./raw_payloads.tsx";
 
-/** What a call's page shows. */
+/** All that a call's page shows. */
 export interface DetailProps {
   detail: InteractionDetail;
   transcript: Transcript;
   cost: CostLines | undefined;
-  /** Ids of keys → their names. */
+  /** Names of keys by their ids. */
   names: ReadonlyMap<string, string>;
   media: MediaAddresses;
-  /** Whether the person sees what was sent and received. */
+  /** Whether the person may see what was sent and received. */
   seesPayloads: boolean;
   now: Date;
 }
@@ -86,7 +86,7 @@ function Headline({ detail: { summary } }: { detail: InteractionDetail }) {
   );
 }
 
-/** Why a call failed: whose failure it was, the vendor's own words, and how often it was asked. */
+/** Why a call failed: the error, the vendor's own message, and how often the vendor was asked. */
 function Failure({ detail: { summary, vendorAnswer } }: { detail: InteractionDetail }) {
   if (summary.status === "completed" && summary.errorCode === null) return null;
   const { errorCode, attempts } = summary;

@@ -18,12 +18,12 @@ import { DetailBody, payloadsNeeded } from "./detail_body.tsx";
 import { inlineMedia, mediaAddresses } from "./media.ts";
 import { listPath } from "./view.ts";
 
-/** UTF-16 units of a payload that are read to be shown as a conversation. */
+/** How much of a payload is read to show it as a conversation, in UTF-16 units. */
 const readableChars = 4 * 1024 * 1024;
-/** A payload that is asked for alone is given whole. */
+/** A payload that is opened by itself is read whole. */
 const allChars = 256 * 1024 * 1024;
 
-/** One call: its page, its payloads as they are, its media, and its end. */
+/** Pages of one call: the call itself, its raw payloads, its media, and its deletion. */
 export function interactionRoutes(app: Routes, ctx: PageContext): void {
   app.get(`${listPath}/:id`, "viewer", async (request) => {
     const detail = await findCall(ctx, request, readableChars);
@@ -73,7 +73,7 @@ export function interactionRoutes(app: Routes, ctx: PageContext): void {
   });
 }
 
-/** A call of the account; one that was answered just now may wait to be written. */
+/** Finds a call of the account; flushes records first if it may not be written yet. */
 async function findCall(
   ctx: PageContext,
   request: PageRequest,
@@ -90,7 +90,7 @@ async function findCall(
   return visibleTo(request, orNotFound(found));
 }
 
-/** The call as the person may see it: what was sent and received takes a right of its own. */
+/** Removes what was sent and received from the call, unless the person may see payloads. */
 function visibleTo(request: PageRequest, detail: InteractionDetail): InteractionDetail {
   if (request.seesPayloads) return detail;
   const { vendorAnswer } = detail;
@@ -102,7 +102,7 @@ function visibleTo(request: PageRequest, detail: InteractionDetail): Interaction
   };
 }
 
-/** The first words of the prompt, by which people know a call again. */
+/** Returns the first words of the prompt, by which people recognize a call. */
 function titleOf({ summary }: InteractionDetail, { request }: Transcript): string {
   const turn = request?.turns.find(({ role }) => role === "user");
   const text = turn?.parts.flatMap((part) => part.type === "text" ? [part.text] : []).join(" ") ??
@@ -114,7 +114,7 @@ function titleOf({ summary }: InteractionDetail, { request }: Transcript): strin
 
 const maxTitle = 70;
 
-/** All calls of an app begin with the same tags. */
+/** Removes the tags at the beginning, which are the same in all calls of an app. */
 function withoutTags(text: string): string {
   try {
     return text.slice(readTags(text).length);
@@ -134,7 +134,7 @@ async function transcriptOf(
   });
 }
 
-/** A payload as it is stored, as plain text: browsers run nothing of it. */
+/** Answers with a payload as it is stored, as plain text so that browsers run nothing in it. */
 async function rawAnswer(ctx: PageContext, request: PageRequest): Promise<Response | Page> {
   if (!request.seesPayloads) return noPayloads;
   const side = request.param("side");
@@ -145,7 +145,7 @@ async function rawAnswer(ctx: PageContext, request: PageRequest): Promise<Respon
   });
 }
 
-/** A small picture or sound that stands in the payload itself. */
+/** Answers with a small image or sound that is inline in the payload. */
 async function mediaAnswer(ctx: PageContext, request: PageRequest): Promise<Response | Page> {
   if (!request.seesPayloads) return noPayloads;
   const detail = await findCall(ctx, request, readableChars);

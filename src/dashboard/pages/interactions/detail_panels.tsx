@@ -12,10 +12,10 @@ import { type FilterName, listPath } from "./view.ts";
 
 type Detail = { detail: InteractionDetail };
 
-/** What the facts of a call are made of. */
+/** The data behind a call's facts. */
 interface Facts {
   summary: InteractionSummary;
-  /** Ids of keys → their names. */
+  /** Names of keys by their ids. */
   names: ReadonlyMap<string, string>;
   now: Date;
 }
@@ -23,18 +23,18 @@ interface Facts {
 type Column = keyof typeof fieldOfColumn;
 type Value<C extends Column> = NonNullable<InteractionSummary[(typeof fieldOfColumn)[C]]>;
 
-/** A column as a line of a panel; null values have none. */
+/** How a column is shown as a line of a panel; null values get no line. */
 interface Line<V> {
   panel: "call" | "tokens";
   name: string;
-  /** Counted in the figure above it. */
+  /** Set for a figure that is part of the one above it. */
   isPart?: true;
   show: (value: V, facts: Facts) => Child | null;
 }
 
 /**
- * Where a call's page shows each column of the record, in the order of the page: as a line of a
- * panel, or in a part of its own that is named here. A new column does not compile without a place.
+ * Where a call's page shows each column of the record, in the page's order: as a line of a panel,
+ * or in the component that is named here. A new column doesn't compile until it has an entry.
  */
 const columnViews: { readonly [C in Column]: Line<Value<C>> | string } = {
   created_at: fact("Time", (at, { now }) => <Time at={at} now={now} />),
@@ -104,7 +104,7 @@ function fact<V>(name: string, show: Line<V>["show"]): Line<V> {
   return { panel: "call", name, show };
 }
 
-/** Leads to the calls that have the same value. */
+/** A fact that links to all calls with the same value. */
 function linked(name: string, filter: FilterName): Line<string> {
   const title = `All calls with this ${name.toLowerCase()}`;
   return fact(
@@ -135,7 +135,7 @@ function partTokens(name: string): Line<number> {
   return { panel: "tokens", name: `of which ${name}`, isPart: true, show };
 }
 
-/** Who called what, with what it is grouped by; each leads to the others like it. */
+/** Who called which model, and the call's labels; each links to the calls that share it. */
 export function LabelPanel(facts: Facts) {
   return (
     <section class="facts">
@@ -153,7 +153,7 @@ const modes = {
   dual_key: "Sent with the call",
 } as const;
 
-/** The record knows three moments: arrival, first token, end. */
+/** Shows the three times that the record has: arrival, first token and end. */
 export function TimingPanel({ detail: { summary } }: Detail) {
   const { latencyMs, timeToFirstTokenMs } = summary;
   const first = Math.min(timeToFirstTokenMs ?? latencyMs, latencyMs);
@@ -192,10 +192,10 @@ function share(part: number, whole: number, least = 0): string {
   return Math.max(least, whole === 0 ? 0 : 100 * part / whole).toFixed(2);
 }
 
-/** Of a streamed answer. */
+/** Shows the speed of a streamed answer. */
 function speed({ latencyMs, timeToFirstTokenMs, outputTokens }: InteractionSummary) {
   const ms = latencyMs - (timeToFirstTokenMs ?? latencyMs);
-  // Of an answer that came at once it would say nothing.
+  // For an answer that came at once the figure would mean nothing.
   if (ms < 50 || outputTokens === null || outputTokens < 2) return null;
   return (
     <p class="muted">{`${(outputTokens / ms * 1000).toFixed(1)} tokens a second once begun`}</p>
@@ -222,7 +222,7 @@ export function TokenPanel(facts: Facts) {
   );
 }
 
-/** What was asked of vendors, where one request was not enough. */
+/** Lists the requests to vendors of a call that took more than one. */
 export function AttemptPanel({ detail: { summary } }: Detail) {
   if (!summary.attempts) return null;
   return (
@@ -251,7 +251,7 @@ const bases = {
   none: "The call had no usage to bill.",
 } as const;
 
-/** Which prices made the cost. */
+/** Shows the cost and the prices behind it. */
 export function CostPanel({ detail: { summary }, cost }: Detail & { cost: CostLines | undefined }) {
   return (
     <section class="facts">
@@ -309,7 +309,7 @@ function lineText({ dimension, count: units, ratePico }: CostLine): string {
   return `${units.toLocaleString("en-US")} ${dimensions[dimension]} at ${rate} ${unit}`;
 }
 
-/** What people call a dimension. */
+/** Dimensions' display names. */
 const dimensions: Readonly<Record<CostLine["dimension"], string>> = {
   input: "input",
   output: "output",

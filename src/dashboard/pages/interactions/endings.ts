@@ -1,7 +1,7 @@
 import type { InteractionStatus } from "../../../shared/interaction.ts";
 import type { Tone } from "../../components.tsx";
 
-/** How a call's end is told. */
+/** How the dashboard names and explains a call's status. */
 export const endings: Readonly<
   Record<InteractionStatus, { label: string; tone: Tone; meaning: string }>
 > = {

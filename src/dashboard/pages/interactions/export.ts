@@ -11,12 +11,12 @@ import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx"
 import { viewOf } from "./list_page.tsx";
 import { listPath, readView, type View } from "./view.ts";
 
-/** Calls of an export that is narrowed by what exports have no filter for. */
+/** The most calls in an export of a view that is narrowed in a way that exports can't filter by. */
 const mostCalls = 10_000;
-/** Rows that are looked up at once for it. */
+/** How many rows are looked up at a time for such an export. */
 const chunkRows = 1000;
 
-/** What a view shows as a file: `…/export` with contents, `…/csv` without, for viewers too. */
+/** Exports a view's calls: `…/export` with contents, `…/csv` without them, for viewers too. */
 export function interactionExportRoutes(app: Routes, ctx: PageContext): void {
   app.get(`${listPath}/export`, "member", async (request) => {
     const format: ExportFormat = request.query("format") === "csv" ? "csv" : "json";
@@ -32,12 +32,12 @@ export function interactionExportRoutes(app: Routes, ctx: PageContext): void {
   });
 }
 
-/** Fields that name neither persons nor what was said. */
+/** Fields whose values reveal neither people nor contents. */
 const spanFields: ReadonlySet<string> = new Set(["range", "from", "to"]);
 
 /**
- * By what the view was narrowed, for the audit log, which outlives an end user's data and which
- * viewers read: of words and names never by which.
+ * Says for the audit log which filters the view had. The log outlives end users' data and viewers
+ * read it, so it gets no searched words and no names: only the fields that were set.
  */
 function describe(fields: URLSearchParams): string {
   const parts = [...fields].map(([name, value]) =>

@@ -12,10 +12,10 @@ import {
   viewAddress,
 } from "./view.ts";
 
-/** The filters: a form that works by its address, and those that are on. */
+/** The filters: a form that puts them into the address, and the filters that are on. */
 export function FilterForm({ view, vendors, keyNames, seesPayloads, searched }: {
   seesPayloads: boolean;
-  /** What stands in the search field. */
+  /** The text in the search field. */
   searched: string;
   view: View;
   vendors: readonly string[];
@@ -52,7 +52,7 @@ export function FilterForm({ view, vendors, keyNames, seesPayloads, searched }: 
   );
 }
 
-/** Downloads of what the view shows. */
+/** Downloads of the view's calls; `isWhole`: also with prompts. */
 export function ExportMenu({ view, isWhole }: { view: View; isWhole: boolean }) {
   const files = [
     { text: "CSV of the table", href: viewAddress(`${listPath}/csv`, view.fields) },
@@ -96,7 +96,7 @@ function Choice({ view, name, label, any, options }: {
   options: readonly (readonly [value: string, label: string])[];
 }) {
   const chosen = view.fields.get(name) ?? "";
-  // What the account had once may be in an address, though it is no choice any more.
+  // An old address may hold a value that is no longer among the options.
   const all = chosen === "" || options.some(([value]) => value === chosen)
     ? options
     : [...options, [chosen, chosen] as const];
@@ -125,7 +125,7 @@ const textFilters: readonly FilterName[] = [
 
 const timeFields = [["from", "From (UTC)"], ["to", "To (UTC)"]] as const;
 
-/** Fields of a range, by their names. */
+/** The ends of ranges, as fields. */
 const rangeFields: readonly (readonly [name: string, label: string])[] = [
   ["cost_min", "Cost from, $"],
   ["cost_max", "Cost up to, $"],
@@ -189,7 +189,7 @@ function Labelled({ id, label, children }: { id: string; label: string; children
   );
 }
 
-/** A filter by several values: the form shows one of them, and keeps the others. */
+/** Keeps the further values of filters by several values: the form shows only the first. */
 function FurtherValues({ view }: { view: View }) {
   return (
     <>

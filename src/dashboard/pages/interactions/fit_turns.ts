@@ -1,15 +1,15 @@
 import type { ShownPart, ShownTurn } from "../../../records/transcript.ts";
 
-/** Characters of a page's conversation, in front of what is left out and behind it. */
+/** How many characters of a long conversation a page shows, before and after the part left out. */
 const firstChars = 20_000;
 const lastChars = 60_000;
-/** Turns likewise. */
+/** How many turns likewise. */
 const firstTurns = 10;
 const lastTurns = 60;
-/** Characters of one turn. */
+/** How many characters of one turn a page shows. */
 const turnChars = 16_000;
 
-/** The beginning and the end of a long conversation, which must not make a page of megabytes. */
+/** Returns the beginning and the end of a long conversation, so that no page has megabytes. */
 export function fitTurns(
   turns: readonly ShownTurn[],
 ): { first: ShownTurn[]; leftOut: number; last: ShownTurn[] } {
@@ -30,7 +30,7 @@ function within(turns: readonly ShownTurn[], chars: number, most: number): Shown
   return fitting;
 }
 
-/** The beginning of a long turn. */
+/** Returns the beginning of a long turn. */
 export function fitBlocks(parts: readonly ShownPart[]): { parts: ShownPart[]; isWhole: boolean } {
   let left = turnChars;
   let isWhole = true;
@@ -39,7 +39,7 @@ export function fitBlocks(parts: readonly ShownPart[]): { parts: ShownPart[]; is
     if (left <= 0) return { parts: fitting, isWhole: false };
     fitting.push(cut(part, left));
     const length = ownLength(part);
-    // Results of tools fit their own parts.
+    // Parts of a tool's result are fitted by a call of their own.
     if (length > left && part.type !== "tool-result") isWhole = false;
     left -= length + 50;
   }

@@ -11,7 +11,7 @@ import { listPath, readView, type View, viewAddress } from "./view.ts";
 
 const pageRows = 50;
 
-/** The list, and its first rows and total alone for the script that keeps it live. */
+/** The page with the list, and only its first rows and total for the script that refreshes it. */
 export function interactionListRoutes(app: Routes, ctx: PageContext): void {
   app.get(listPath, "viewer", async (request) => {
     if (hasBlanks(request.fields)) return toPlainAddress(request);
@@ -64,12 +64,15 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
 const noneHasId =
   "Neither a call nor a refused request has this id. A request without a valid key is in the service's log alone.";
 
-/** Calls that a total is over at most, so that no page gets slower with the account. */
+/** A total covers at most so many calls, so that pages don't get slower as the account grows. */
 const maxTotalled = 5_000;
 
 type Totals = Awaited<ReturnType<PageContext["interactions"]["interactions"]["totals"]>>;
 
-/** What a filtered list amounts to; a search, and a limit of cost or time, reads too many rows. */
+/**
+ * Reads the totals of a filtered list. Undefined without filters, and for a search or a range of
+ * cost or latency, which would read too many rows.
+ */
 async function readTotals(
   ctx: PageContext,
   request: PageRequest,
@@ -88,7 +91,7 @@ async function readTotals(
 }
 
 function ListTotal({ totals: { calls, costNanos, isAll } }: { totals: Totals }) {
-  // The script puts the total of the first calls in its place.
+  // A placeholder: the script replaces it as soon as there are calls.
   if (calls === 0) return <p class="list-total" hidden></p>;
   return (
     <p class="list-total">
@@ -98,7 +101,7 @@ function ListTotal({ totals: { calls, costNanos, isAll } }: { totals: Totals }) 
   );
 }
 
-/** A browser sends every field of a form, those that say nothing too. */
+/** Whether any field is blank: browsers send the empty fields of a form too. */
 function hasBlanks(fields: URLSearchParams): boolean {
   return [...fields.values()].some((value) => value.trim() === "");
 }
@@ -112,7 +115,7 @@ function toPlainAddress(request: PageRequest): Response {
 
 export function viewOf(request: PageRequest, names: ReadonlyMap<string, string>): View {
   const fields = new URLSearchParams(request.fields);
-  // Who may not see prompts finds out nothing about them by searching, either.
+  // People who may not see prompts must not learn about them by searching, either.
   if (!request.seesPayloads) fields.delete("q");
   return readView(
     fields,
@@ -125,7 +128,7 @@ async function readRows(ctx: PageContext, request: PageRequest, view: View): Pro
   const before = readPosition(request.query("before"));
   const after = readPosition(request.query("after"));
   await ctx.interactions.flushRecords();
-  // A search goes back in time alone.
+  // A search only goes back in time.
   if (after && view.query.search === undefined) {
     const found = await readFrom(ctx, request, view, after, "oldest");
     if (found.next) {
@@ -169,14 +172,14 @@ function readPosition(text: string | undefined): ListPosition | undefined {
   return ms === "" ? undefined : { createdAt: new Date(Number(ms)), transactionId: id };
 }
 
-/** The first rows below their total; 304 to who has the same already. */
+/** Answers with the list's total and first rows; 304 if the browser has the same already. */
 async function newestRows(
   rows: readonly InteractionSummary[],
   request: PageRequest,
   totalsOf: () => Promise<Totals | undefined>,
 ): Promise<Response> {
   const ids = rows.map(({ transactionId, costNanos }) => `${transactionId} ${costNanos}`);
-  // How long ago a call was is told anew each minute.
+  // The texts for how long ago a call was change every minute.
   const minute = Math.floor(request.now.getTime() / 60_000);
   const etag = `"${sha256Hex([minute, ...ids].join("\n")).slice(0, 16)}"`;
   const headers = { "cache-control": "no-store", etag };

@@ -5,13 +5,13 @@ import { exactTime, nameText, relativeTime } from "../../format.ts";
 import { compact, count, duration, usd } from "../../amounts.ts";
 import { listPath, type View, viewAddress } from "./view.ts";
 
-/** Rows of a page, and where the pages beside it are. */
+/** The rows of a page, and the positions of the pages before and after it. */
 export interface ShownRows {
   rows: readonly InteractionSummary[];
   isFirst: boolean;
   older: ListPosition | undefined;
   newer: ListPosition | undefined;
-  /** The search ended here, with more to be looked at. */
+  /** How far back the search looked before it stopped; undefined if it is complete. */
   searchedBackTo: Date | undefined;
 }
 
@@ -26,12 +26,12 @@ const head = [
   { title: "Latency", class: "col-latency number" },
 ];
 
-/** The table of a page with what leads on from it. */
+/** The table of a page with links to the next pages. */
 export function InteractionTable(
   { view, shown, now }: { view: View; shown: ShownRows; now: Date },
 ) {
   const isEmpty = shown.rows.length === 0 && shown.searchedBackTo === undefined;
-  // Only what begins at the newest row, and isn't searched for, goes on by itself.
+  // Only a page that begins at the newest row, and isn't a search, is kept live.
   const isLive = shown.isFirst && view.query.search === undefined;
   return (
     <div class="calls" {...(isLive ? { "data-live": liveAddress(view) } : {})}>
@@ -47,7 +47,7 @@ export function InteractionTable(
   );
 }
 
-/** Some calls, without what leads on. */
+/** A table of some calls, without links to further pages. */
 export function CallTable(
   { rows, now, label }: { rows: readonly InteractionSummary[]; now: Date; label: string },
 ) {
@@ -60,7 +60,7 @@ export function CallTable(
   );
 }
 
-/** The rows alone, as the script takes them. */
+/** Only the rows, as the script inserts them. */
 export function Rows({ rows, now }: { rows: readonly InteractionSummary[]; now: Date }) {
   return <>{rows.map((row) => <Row row={row} now={now} />)}</>;
 }
@@ -101,7 +101,7 @@ function Row({ row, now }: { row: InteractionSummary; now: Date }) {
   );
 }
 
-/** Figures that don't fit would be cut in the middle: large ones are shortened, and whole on top. */
+/** Shortens large figures, which the column would cut off; the tooltip has them in full. */
 function Tokens({ row: { inputTokens, outputTokens } }: { row: InteractionSummary }) {
   if (inputTokens === null && outputTokens === null) {
     return (
@@ -119,7 +119,7 @@ function Tokens({ row: { inputTokens, outputTokens } }: { row: InteractionSummar
   );
 }
 
-/** Calls of the last hour differ by seconds, which `just now` would hide. */
+/** Shows the time of day for calls of the last hour: `just now` would hide their order. */
 function RowTime({ at, now }: { at: Date; now: Date }) {
   if (now.getTime() - at.getTime() >= 3_600_000) return <Time at={at} now={now} />;
   return (
@@ -199,7 +199,7 @@ function Pager({ view, shown }: { view: View; shown: ShownRows }) {
   );
 }
 
-/** Milliseconds since 1970 and the row's id, as in `1763738400123.0193…`. */
+/** Formats a position as milliseconds since 1970 and the row's id: `1763738400123.0193…`. */
 function positionText({ createdAt, transactionId }: ListPosition): string {
   return `${createdAt.getTime()}.${transactionId}`;
 }

@@ -6,19 +6,20 @@ import { CallTable } from "./list_table.tsx";
 import { refusedPath, RefusedTable, retainedSpan } from "./refused_page.tsx";
 import { viewAddress } from "./view.ts";
 
-/** What has an id that somebody searched for. */
+/** The refused requests and calls with an id that somebody searched for. */
 export interface FoundById {
   id: string;
   refused: readonly RefusalRow[];
   calls: readonly InteractionSummary[];
 }
 
-/** One id has as many calls as it was repeated; more are in a filtered list. */
+/** The most that are shown of each kind: a repeated id has several. A filtered list has all. */
 const maxFound = 20;
 
 /**
- * The search field takes an `X-Request-ID` or `X-Transaction-ID` of an answer too: whoever has one
- * need not know whether the call reached a vendor. Undefined if what is searched can't be an id.
+ * Looks up the searched text as an `X-Request-ID` or `X-Transaction-ID` of an answer, so that
+ * people who have one needn't know whether the call reached a vendor. Undefined if it can't be an
+ * id.
  */
 export async function lookUpId(
   ctx: PageContext,
@@ -42,12 +43,12 @@ export async function lookUpId(
   return { id, refused, calls: pages.flatMap(({ rows }) => rows) };
 }
 
-/** What stands in the search field; who may not see prompts has one for ids alone. */
+/** Returns the searched text; people who may not see prompts have a search field only for ids. */
 export function searchedId(request: PageRequest): string {
   return request.query(request.seesPayloads ? "q" : "id")?.trim() ?? "";
 }
 
-/** The request that was searched for: why it was refused, or what became of it. */
+/** Shows the requests with the searched id: why they were refused, or what became of them. */
 export function FoundRequests({ found, names, now }: {
   found: FoundById;
   names: ReadonlyMap<string, string>;

@@ -3,10 +3,10 @@ import type { ShownPart, Transcript } from "../../../records/transcript.ts";
 
 export type MediaPart = Extract<ShownPart, { type: "media" }>;
 
-/** Where a page finds a medium: an address of our own, as the content policy wants it. */
+/** Addresses of media for a page: all at our own origin, as the content policy requires. */
 export type MediaAddresses = ReadonlyMap<MediaPart, string>;
 
-/** Addresses of all media that we hold; others are at vendors or elsewhere. */
+/** Returns the addresses of all media that we store; others are at vendors or elsewhere. */
 export function mediaAddresses(
   transcript: Transcript,
   address: { sign: (sha256: string) => string; inline: (index: number) => string },
@@ -20,7 +20,7 @@ export function mediaAddresses(
   return addresses;
 }
 
-/** Bytes of the medium that stands in the payload itself. */
+/** Returns a medium that is inline in the payload; undefined if there is none at the index. */
 export function inlineMedia(
   transcript: Transcript,
   index: string,
@@ -36,7 +36,7 @@ export function inlineMedia(
   };
 }
 
-/** Types that hold nothing a browser would run; the bytes come from anybody. */
+/** Whether a browser may show the type: images without scripts, since the bytes aren't trusted. */
 export function isShowable(mimeType: string | undefined): boolean {
   return /^image\/(png|jpeg|gif|webp|avif|bmp)$/.test(mimeType ?? "");
 }
@@ -45,7 +45,7 @@ export function isAudible(mimeType: string | undefined): boolean {
   return /^audio\/[\w.+-]+$/.test(mimeType ?? "");
 }
 
-/** In the order in which they were said. */
+/** Returns all media in the order of the conversation. */
 function mediaOf({ request, answers }: Transcript): MediaPart[] {
   const parts = [...request?.turns ?? [], ...answers ?? []].flatMap((one) => one.parts);
   return parts.flatMap((part) => part.type === "tool-result" ? part.parts : [part])

@@ -3,10 +3,10 @@ import { indentJson } from "../../../base/indent_json.ts";
 import type { InteractionDetail, StoredPayload } from "../../../records/interaction_repository.ts";
 import { listPath } from "./view.ts";
 
-/** Characters of a payload that stand on the page; the whole has an address of its own. */
+/** How many characters of a payload the page shows; the whole payload has its own address. */
 const shownChars = 24 * 1024;
 
-/** What the caller sent and received, to the letter. */
+/** Shows exactly what the caller sent and received. */
 export function RawPayloads({ detail }: { detail: InteractionDetail }) {
   const { summary, request, response } = detail;
   const isRecorded = summary.recording !== "metadata";

@@ -27,7 +27,7 @@ const tabs = [
   { name: "refused", title: "Refused", href: refusedPath },
 ];
 
-/** The two lists of interactions: what reached a vendor, and what did not. */
+/** Links between the two lists: calls that reached a vendor, and refused requests. */
 export function listTabs(current: "calls" | "refused") {
   return <Tabs label="Interactions" tabs={tabs} current={current} />;
 }
@@ -42,13 +42,13 @@ const spans = [
   ["30d", `Last ${refusalDays} days`, refusalDays * 24],
 ] as const;
 
-/** Requests that were refused before a vendor was asked: why, and whose they were. */
+/** The page of requests that were refused before a vendor was asked: why, and with which key. */
 export function refusedRoutes(app: Routes, ctx: PageContext): void {
   app.get(refusedPath, "viewer", (request) => refusedPage(ctx, request));
   app.get(`${refusedPath}/csv`, "viewer", (request) => refusedCsv(ctx, request));
 }
 
-/** All refused requests of the view that are listed, or with `counts` the numbers of all. */
+/** Answers with the view's listed requests as CSV, or with `counts` how many had each value. */
 async function refusedCsv(ctx: PageContext, request: PageRequest): Promise<Response> {
   const view = readView(request);
   const { refusalStore, refusalRecorder } = ctx.refusals;
@@ -69,7 +69,7 @@ async function refusedCsv(ctx: PageContext, request: PageRequest): Promise<Respo
   }, await refusalStore.counts(queryOf(view), dimension, maxValues));
 }
 
-/** Values of one download; more of them nobody asks for. */
+/** The most values in one download; nobody needs more. */
 const maxValues = 100_000;
 
 type RefusalValue = Awaited<ReturnType<RefusalStore["counts"]>>[number];
@@ -88,14 +88,14 @@ function refusedColumns(names: ReadonlyMap<string, string>): CsvColumns<RefusalR
   };
 }
 
-/** What refused requests are counted by. */
+/** The columns that refused requests are counted by. */
 const dimensions = [
   { name: "code", dimension: "code", label: "By code" },
   { name: "key", dimension: "api_key_id", label: "By API key" },
   { name: "model", dimension: "model", label: "By model" },
 ] as const;
 
-/** Names of the address's fields, and what they narrow. */
+/** The address's fields and the filters that they set. */
 const fields = [
   { name: "request", filter: "requestId", label: "X-Request-ID" },
   { name: "code", filter: "code", label: "Code" },
@@ -106,7 +106,7 @@ const fields = [
 interface RefusedView extends RefusalSpan {
   range: string;
   filter: RefusalFilter;
-  /** The fields as the address has them. */
+  /** The address's fields, read and cleaned. */
   params: URLSearchParams;
 }
 
@@ -116,9 +116,9 @@ function readView(request: PageRequest): RefusedView {
   const params = new URLSearchParams({ range });
   for (const { name, filter: key } of fields) {
     const text = request.query(name);
-    // A blank too many in a model's name is a reason to refuse it.
+    // A model's name keeps its blanks: they may be why the request was refused.
     const value = (name === "model" ? text : text?.trim())?.slice(0, 200);
-    // An empty model is what a request without a model has; of the others it says nothing.
+    // An empty field sets no filter, except for requests without a model (`none`).
     if (value === undefined || value.includes("\0")) continue;
     if (value === "" && (name !== "model" || !request.fields.has("none"))) continue;
     filter[key] = value;
@@ -133,12 +133,12 @@ function queryOf({ accountId, from, to, filter }: RefusedView) {
   return { accountId, from, to, ...filter };
 }
 
-/** An id is looked up in all that is kept, whatever time is shown. */
+/** Returns the list's query; an id is looked up in all retained hours, whatever span is shown. */
 function listedQuery(view: RefusedView, now: Date) {
   return { ...queryOf(view), ...(view.filter.requestId === undefined ? {} : retainedSpan(now)) };
 }
 
-/** All that is kept of refused requests, in whole hours. */
+/** Returns the span for which refused requests are kept, in whole hours. */
 export function retainedSpan(now: Date): Pick<RefusalSpan, "from" | "to"> {
   return spanOf(now, refusalDays * 24);
 }
@@ -207,7 +207,7 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
 
 const head = ["Time", "Code", "Field", "API key", "Model", "Endpoint", "X-Request-ID"];
 
-/** Refused requests: why, and whose they were. */
+/** A table of refused requests: why they were refused, and with which key. */
 export function RefusedTable({ rows, names, now, csv }: {
   rows: readonly RefusalRow[];
   names: ReadonlyMap<string, string>;

@@ -4,28 +4,28 @@ import { exactTime, nameText, readTime } from "../../format.ts";
 import type { InteractionPageQuery } from "../../../records/interaction_repository.ts";
 import { assertStorableTime } from "../../../shared/time_span.ts";
 
-/** Address of the list; those of single calls lie below it. */
+/** Address of the list; the pages of single calls are below it. */
 export const listPath = "/dashboard/interactions";
 
-/** What of the account's interactions a page shows; it lives in the address. */
+/** Which of the account's interactions a page shows; the page's address holds all of it. */
 export interface View {
-  /** Without account, order, place and length of the page. */
+  /** The query without account, order, and the page's position and length. */
   query: Omit<InteractionPageQuery, "accountId" | "order" | "after" | "limit">;
-  /** The fields as they were given, those that mean something alone. */
+  /** The address's fields that have an effect. */
   fields: URLSearchParams;
   chips: Chip[];
-  /** Fields that could not be read, with what was expected; they narrow nothing. */
+  /** Texts about fields that can't be read, with what was expected; they have no effect. */
   problems: string[];
 }
 
-/** A filter that is on, and the view without it. */
+/** A filter that is on, with the address's fields without it. */
 export interface Chip {
   label: string;
   value: string;
   without: URLSearchParams;
 }
 
-/** Filters of one column each: name in the address, column, and what people call it. */
+/** Filters of one column each: their name in the address, the column, and the label. */
 export const columnFilters = [
   { name: "status", column: "status", label: "Status" },
   { name: "vendor", column: "vendor", label: "Vendor" },
@@ -43,7 +43,7 @@ export type FilterName = typeof columnFilters[number]["name"];
 
 export const statuses = ["completed", "failed", "truncated", "cancelled", "interrupted"] as const;
 
-/** Spans that end now. */
+/** Time spans that end now. */
 export const presets = [
   { value: "15m", label: "Last 15 minutes", ms: 15 * 60_000 },
   { value: "1h", label: "Last hour", ms: 3_600_000 },
@@ -53,11 +53,11 @@ export const presets = [
   { value: "90d", label: "Last 90 days", ms: 90 * 86_400_000 },
 ] as const;
 
-/** Values of one filter, and characters of one; what is beyond is no filter of a person. */
+/** The most values of one filter, and below characters of one value: people need no more. */
 const maxValues = 20;
 const maxLength = 500;
 
-/** Reads a view out of an address; `nameOf` says what people call a value. */
+/** Reads a view from an address's fields; `nameOf` returns the display name of a value. */
 export function readView(
   params: URLSearchParams,
   now: Date,
@@ -72,7 +72,7 @@ export function readView(
   return reader.view();
 }
 
-/** Addresses of a view's pages and of what is done with it. */
+/** Returns the address of a page or an action for a view. */
 export function viewAddress(path: string, fields: URLSearchParams, more = {}): string {
   const all = new URLSearchParams(fields);
   for (const [name, value] of Object.entries(more)) all.set(name, String(value));
@@ -166,7 +166,7 @@ class ViewReader {
     Object.assign(this.#query, { [name === "cost" ? "costNanos" : "latencyMs"]: range });
   }
 
-  /** Minutes are enough; without a zone UTC is meant, as everywhere on the pages. */
+  /** Reads a time, in UTC as everywhere on the pages. */
   #time(name: "from" | "to"): Date | undefined {
     const text = this.#one(name);
     if (text === undefined) return undefined;
@@ -185,7 +185,7 @@ class ViewReader {
   }
 
   #all(name: string): string[] {
-    // Callers' names for people and apps differ by blanks around them too; other texts don't.
+    // Callers' names, such as those of end users, may differ only in blanks around them.
     const isName = columnFilters.some((one) => one.name === name && name !== "request");
     return this.params.getAll(name).filter((one) => one.trim() !== "")
       .map((one) => (isName ? one : one.trim()).slice(0, maxLength));
@@ -203,7 +203,7 @@ function without(fields: URLSearchParams, field: string, text: string | undefine
   return rest;
 }
 
-/** `2026-11-21T09:00`, as addresses have it. */
+/** Formats a time for an address, `2026-11-21T09:00`, with seconds unless they are zero. */
 function minuteText(time: Date): string {
   const text = time.toISOString();
   return text.slice(0, text.slice(17, 19) === "00" ? 16 : 19);

@@ -12,7 +12,7 @@ import { findKey, inUse, keyInUse, mayRotate, states } from "./keys.tsx";
 import { cap } from "./new_key_form.tsx";
 import { readKeyChange, shownField } from "./read_new_key.ts";
 
-/** One key: what it may do, and the form that changes its name and caps. */
+/** The page of one key: what it may do, and the form that changes its name and caps. */
 export function oneKeyRoutes(app: Routes, ctx: PageContext): void {
   app.get("/dashboard/keys/:id", "viewer", async (request) => {
     const key = await findKey(ctx, request);
@@ -37,7 +37,7 @@ export function oneKeyRoutes(app: Routes, ctx: PageContext): void {
   });
 }
 
-/** What is different, for the audit log. */
+/** Describes a change for the audit log. */
 function changeText(key: KeyRow, change: ApiKeyChange): string {
   const wanted = { ...key, ...change };
   const capText = (nanos: bigint | null) => nanos === null ? "none" : `$${usdField(nanos)}`;
@@ -51,7 +51,7 @@ function changeText(key: KeyRow, change: ApiKeyChange): string {
   return [`${key.prefix}…`, ...parts].join(", ");
 }
 
-/** An amount as the form takes it. */
+/** Formats an amount for the form, with two decimals or more. */
 function usdField(nanos: bigint): string {
   const text = nanosToUsd(nanos);
   const short = withoutEnd(text, "0");

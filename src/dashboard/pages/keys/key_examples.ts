@@ -1,33 +1,33 @@
 import { codeOf } from "../playground/code.ts";
 
-/** The base of the example of a key that may call models of every vendor. */
+/** The base path in examples for keys that may call models of every vendor. */
 export const unifiedBase = "/v1";
 
-/** A first call that a key may make. */
+/** An example of a first call with a key. */
 export interface ExampleCall {
-  /** Path below which a client library calls: `unifiedBase`, or a vendor's own. */
+  /** Base path for a client library: `unifiedBase`, or a vendor's own. */
   base: string;
   model: string;
 }
 
-/** What can be called, as far as an example needs it. */
+/** The models that examples can name. */
 export interface ExampleModels {
   /** A model that a call below `unifiedBase` can name. */
   anyModel: () => string | undefined;
-  /** A model's id with its vendor as people know it: `openai/gpt-5-mini` for `vendor-b/gpt-5-mini`. */
+  /** A model's id with the vendor's common name: `openai/gpt-5-mini` for `vendor-b/gpt-5-mini`. */
   shown: (id: string) => string;
-  /** A vendor's own paths, where these take chat calls, with a model of it. */
+  /** A vendor's path names and one of its models; undefined if its paths take no chat calls. */
   ofVendor: (label: string) => { names: readonly string[]; model: string | undefined } | undefined;
 }
 
-/** Questions that a scope allows, for keys that call no model of the chat dialect. */
+/** GET requests that scopes allow, for keys that can't call a model in the chat dialect. */
 const questions: readonly (readonly [scope: string, path: string])[] = [
   ["status", "/api/v1/status"],
   ["exports", "/api/v1/exports"],
   ["evals", "/api/v1/evals"],
 ];
 
-/** What a key may ask without a body; undefined where all its scopes take one. */
+/** Returns the path of a GET request that a key may make; undefined if its scopes allow none. */
 export function exampleQuestion(
   { scopes }: { scopes: readonly string[] },
   isVendor: (scope: string) => boolean,
@@ -38,7 +38,7 @@ export function exampleQuestion(
   return vendor === undefined ? undefined : `/${vendor}/v1/models`;
 }
 
-/** The example that fits a key's scopes and models; undefined where none of them calls a model so. */
+/** Returns the example that fits a key's scopes and models; undefined if no chat call does. */
 export function exampleCall(
   { scopes, models }: { scopes: readonly string[]; models: readonly string[] },
   callable: ExampleModels,
@@ -61,7 +61,7 @@ export function exampleCall(
   return undefined;
 }
 
-/** The example in three languages; none for a key that neither calls a model nor asks so. */
+/** Returns the example as code in several languages; none if the key has no example. */
 export function exampleSnippets(
   baseUrl: string,
   key: string,

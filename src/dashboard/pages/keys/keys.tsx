@@ -27,7 +27,7 @@ import { FormButtons } from "../../fields.tsx";
 import { exactTime } from "../../format.ts";
 import { type KeySpend, keySpend, type SpendByKey } from "../../key_spend.ts";
 
-/** The list of keys; taking one back, and replacing one. */
+/** The page with the list of keys, and the pages to revoke and to rotate one. */
 export function keyRoutes(app: Routes, ctx: PageContext): void {
   app.get("/dashboard/keys", "viewer", async (request) => {
     const keys = await ctx.keys.list(request.accountId);
@@ -91,7 +91,10 @@ async function keyToReplace(ctx: PageContext, request: PageRequest): Promise<Key
   return key;
 }
 
-/** Who rotates a key sees the next one's value, and could do with it what only owners may give. */
+/**
+ * Whether the person may rotate the key. Rotating shows the new key's value, so others than owners
+ * may not rotate a key with scopes that only owners can give.
+ */
 export function mayRotate({ scopes }: Pick<KeyRow, "scopes">, request: PageRequest): boolean {
   return request.may("owner") || !requiresOwner(scopes);
 }
@@ -115,10 +118,10 @@ async function rotate(ctx: PageContext, request: PageRequest, key: KeyRow, overl
   const oldEndsAt = new Date(request.now.getTime() + overlapMs);
   const { value, ...made } = mintKey(ctx.clock);
   const next = (old: ApiKey) => ({
-    // A key that records nothing must not be followed by one that does.
+    // The new key has the old one's settings: for instance, it must not record more than that did.
     ...old,
     ...made,
-    // A lifetime starts anew; an end that was set once lies as far ahead again.
+    // The new key lives as long, from now on, as the old one did from its creation.
     expiresAt: old.expiresAt === null
       ? null
       : new Date(request.now.getTime() + old.expiresAt.getTime() - old.createdAt.getTime()),
@@ -136,7 +139,7 @@ async function rotate(ctx: PageContext, request: PageRequest, key: KeyRow, overl
   };
 }
 
-/** How long a replaced key goes on working. */
+/** How long a replaced key keeps working. */
 const overlaps = [
   { value: "hour", label: "1 hour", ms: 3_600_000 },
   { value: "day", label: "1 day", ms: 86_400_000 },
@@ -198,10 +201,10 @@ function keyColumns(spent: SpendByKey, now: Date): CsvColumns<KeyRow> {
   };
 }
 
-/** A key's name with its caps, and what is spent of them. */
+/** Columns for a key's name, its caps and how much of them is spent. */
 export function capColumns(spent: SpendByKey): CsvColumns<KeyRow> {
   const amount = (nanos: bigint | null) => nanos === null ? null : { nanos };
-  // Spend is summed up for capped keys alone.
+  // `spent` has only keys with caps.
   const spentOf = ({ id }: KeyRow, cap: bigint | null, name: keyof KeySpend) =>
     amount(cap === null ? null : spent.get(id)?.[name] ?? 0n);
   return {
@@ -258,7 +261,7 @@ function KeyLine(
   );
 }
 
-/** The first scopes in full; a title has them all. */
+/** Shows the first few scopes; the tooltip lists them all. */
 function Scopes({ scopes }: { scopes: readonly string[] }) {
   if (scopes.length === 0) return <span class="muted">All</span>;
   const shown = scopes.slice(0, shownScopes);

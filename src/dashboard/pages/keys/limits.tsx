@@ -13,7 +13,7 @@ import { settingsPage } from "../settings/settings_page.tsx";
 const address = "/dashboard/settings/limits";
 const shownEntries = 20;
 
-/** What the account may use: rate, credit, and what its keys may spend. */
+/** The page about limits: the account's rate, its credit, and its keys' spend caps. */
 export function limitRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", async (request) => {
     const { accountId } = request;
@@ -23,7 +23,7 @@ export function limitRoutes(app: Routes, ctx: PageContext): void {
       ctx.keys.list(accountId),
       ctx.operatorAccountId(),
     ]);
-    // The command names paths of the service's machine, and the first account's credit.
+    // Operators only: the command shows the machine's paths, and grants to the first account.
     const isOperator = request.may("owner") && accountId === operatorAccountId;
     const capped = keys.filter(isCapped);
     const spent = await keySpend(ctx.spend, capped, request.now);

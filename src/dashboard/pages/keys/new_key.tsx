@@ -9,7 +9,7 @@ import { exampleCall, exampleQuestion, exampleSnippets, unifiedBase } from "./ke
 import { emptyForm, NewKeyForm } from "./new_key_form.tsx";
 import { readNewKey } from "./read_new_key.ts";
 
-/** Making a key, and seeing its value the one time. */
+/** The pages that create a key and show its value, once. */
 export function newKeyRoutes(app: Routes, ctx: PageContext): void {
   app.get(
     "/dashboard/keys/new",
@@ -110,7 +110,7 @@ function snippetsOf(ctx: PageContext, key: KeyRow, value: string) {
   });
 }
 
-/** The lines for coding agents, where the key may call models of every vendor. */
+/** Returns the lines for coding agents, if the key may call models of every vendor. */
 function agentSnippets(ctx: PageContext, key: KeyRow, value: string): SnippetText[] {
   const call = exampleCall(key, ctx.exampleModels);
   if (call?.base !== unifiedBase) return [];

@@ -10,7 +10,7 @@ import {
 } from "../../fields.tsx";
 import { environments } from "./read_new_key.ts";
 
-/** The form as it is first shown. */
+/** The form's first values. */
 export const emptyForm: Record<string, string[]> = {
   access: ["all"],
   expires: ["90"],
@@ -22,9 +22,9 @@ export const emptyForm: Record<string, string[]> = {
 
 interface FormProps extends Shown {
   csrf: string;
-  /** Those that the person may give. */
+  /** The scopes that the person may give. */
   scopes: readonly string[];
-  /** What people call a vendor, by its scope. */
+  /** Vendors' display names by their scopes. */
   vendorNames: ReadonlyMap<string, string>;
   isOwner: boolean;
 }

@@ -13,7 +13,7 @@ import { sentence } from "../../faults.ts";
 import type { Form } from "../../form.ts";
 import { readTime } from "../../format.ts";
 
-/** What a form asks for; the rest of a key is made beside it. */
+/** The settings of a new key that come from the form. */
 export interface WantedKey extends Omit<NewApiKey, "id" | "accountId" | "prefix" | "hash"> {
   environment: string;
 }
@@ -23,9 +23,9 @@ const onDisconnects: readonly OnDisconnect[] = ["cancel", "drain"];
 const translationModes: readonly TranslationMode[] = ["default", "strict", "lenient"];
 
 /**
- * Reads the form; where `fieldErrors` has what to change there is no `wanted`. What owners alone may
- * give stands in `scopes` and is refused to others. `isModel`: whether a name without a vendor is a
- * model's.
+ * Reads the form; `wanted` is absent if there are `fieldErrors`. `scopes` includes those that only
+ * owners may give, which are refused to others. `isModel` says whether a name without a vendor
+ * names a model.
  */
 export function readNewKey(
   form: Form,
@@ -54,8 +54,9 @@ export function readNewKey(
 }
 
 /**
- * What a form changes of a key: fields that are as they were shown (`shownField`) stay as they are by
- * now, so that a new name doesn't bring back a cap that was lowered meanwhile.
+ * Reads what a form changes of a key. A field that still has the value that the page showed
+ * (`shownField`) changes nothing, so that a new name doesn't bring back a cap that was lowered
+ * meanwhile.
  */
 export function readKeyChange(
   form: Form,
@@ -79,12 +80,12 @@ export function readKeyChange(
   return Object.keys(fieldErrors).length === 0 ? { wanted, fieldErrors } : { fieldErrors };
 }
 
-/** The hidden field with the value that a field had when its page was opened. */
+/** Returns the name of the hidden field with a field's value as its page showed it at first. */
 export function shownField(field: string): string {
   return `shown_${field}`;
 }
 
-/** Gathers by field what is wrong. */
+/** Collects errors by field: `take` notes the error of `read` and returns `otherwise`. */
 function collectErrors() {
   const fieldErrors: Record<string, string> = {};
   const take = <T>(field: string, read: () => T, otherwise: T): T => {
@@ -105,10 +106,10 @@ function nameOf(name: string): string {
 }
 
 function scopesOf(form: Form, allScopes: readonly string[], isOwner: boolean): string[] {
-  // By name for who is not an owner: no scope at all would mean every scope.
+  // Others than owners get each scope by name, since an empty list means every scope.
   if (form.text("access") !== "some") return isOwner ? [] : memberScopes(allScopes);
   const chosen = allScopes.filter((scope) => form.all("scope").includes(scope));
-  // The same holds of a list without any.
+  // An empty list would mean every scope here, too.
   if (chosen.length === 0) throw new Error("Choose at least one, or everything.");
   if (!isOwner && requiresOwner(chosen)) {
     const [scope] = chosen.filter((one) => requiresOwner([one]));

@@ -6,7 +6,7 @@ import { type BreakdownPart, isLabel, losesErased, type Overview } from "./load.
 import { Meter } from "./meter.tsx";
 import type { Range } from "./range.ts";
 
-/** By what calls are broken down; `name` stands in the address. */
+/** The ways to break down calls; `name` is the value in the address. */
 export const breakdowns = [
   { name: "model", part: "model", title: "Model", plural: "models" },
   { name: "vendor", part: "vendor", title: "Vendor", plural: "vendors" },
@@ -30,7 +30,7 @@ interface BreakdownProps {
 
 const whyErased = "Their records, and these names with them, are erased";
 
-/** The dearest models, vendors, keys or apps, each with its calls behind it. */
+/** Lists the models (or vendors, keys, …) with the highest cost, each with a link to its calls. */
 export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
   const shown = breakdowns.find(({ part }) => part === overview.part)!;
   const { values, others, total, erased } = overview;
@@ -40,7 +40,7 @@ export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
     title: `By ${title === "API key" ? title : title.toLowerCase()}`,
     href: `${overviewAddress(range, { by: name })}#breakdown`,
   }));
-  // Calls of values that have no row of their own.
+  // Rows for the calls of all values without a row of their own.
   const isErasedApart = losesErased(shown.part) && erased.calls > 0;
   const rest = [
     ...(others ? [{ name: `${count(others.count)} more ${shown.plural}`, sums: others.sums }] : []),

@@ -8,17 +8,17 @@ import type { Range } from "./range.ts";
 
 interface ChartsProps {
   overview: Overview;
-  /** What people call a value of the breakdown. */
+  /** Returns the display name of a value of the breakdown. */
   nameOf: (value: string) => string;
-  /** `model`, `key`… */
+  /** What spend is broken down by, for the title: `model`, `vendor`… */
   partName: string;
-  /** Names of the steps (`axisOf`). */
+  /** The names and links of the steps (`axisOf`). */
   axis: Axis;
 }
 
 type Axis = Pick<ChartProps, "stepTitle" | "steps" | "csv">;
 
-/** Spend in layers of what is dearest. */
+/** A chart of spend, with a layer for each of the values with the highest cost. */
 export function SpendChart({ overview, nameOf, partName, axis }: ChartsProps) {
   const { total, steps, layers } = overview;
   const named = layers.map(({ value, nanos }, at): Series => ({
@@ -121,7 +121,10 @@ const percentiles = [
   { name: "p99", share: 0.99, tone: "tone-5" },
 ] as const;
 
-/** Parts that don't overlap, so that layers add up: caches are part of input, reasoning of output. */
+/**
+ * A chart of tokens. Cached tokens are subtracted from input and reasoning from output, so that the
+ * layers add up.
+ */
 export function TokensChart({ overview, axis }: ChartsProps) {
   const { total, steps } = overview;
   return (
@@ -158,7 +161,7 @@ function layer<S extends UsageSums>(
   return { name, tone, values, total: format(values.reduce((sum, one) => sum + one, 0)) };
 }
 
-/** The hours, days or weeks of a range, each with the calls behind it. */
+/** Returns the hours, days or weeks of a range, each with a link to its calls. */
 export function axisOf({ steps }: Overview, range: Range): Axis {
   const { step } = range;
   return {
@@ -176,7 +179,10 @@ export function axisOf({ steps }: Overview, range: Range): Axis {
   };
 }
 
-/** What the axis says of a step that begins in another month than the one before, or on its first day. */
+/**
+ * Returns the axis's label for a step that begins on the first day of a month, or in another month
+ * than the step before.
+ */
 function monthBegun(before: Date, from: Date): { month?: string } {
   const isFirst = from.getUTCDate() === 1 || before.getUTCMonth() !== from.getUTCMonth();
   if (!isFirst) return {};

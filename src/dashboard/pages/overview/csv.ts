@@ -15,12 +15,13 @@ import {
 } from "./load.ts";
 import { dayText, type Range } from "./range.ts";
 
-/** Lines of one download. */
+/** The most lines in one download. */
 const maxLines = 100_000;
 
 /**
- * Every value of a breakdown with its sums, the dearest first. Erased calls that are in none of them
- * are a line of their own, so that the lines add up to the ledger's charges.
+ * Answers with every value of a breakdown and its sums as CSV, the highest cost first. Erased calls
+ * that belong to no value get a line of their own, so that the lines add up to the ledger's
+ * charges.
  */
 export async function breakdownCsv(
   deps: Pick<OverviewDeps, "usage" | "labels" | "flushRecords">,
@@ -28,7 +29,7 @@ export async function breakdownCsv(
   { range, by, nameOf }: {
     range: Range;
     by: { name: string; part: BreakdownPart };
-    /** What people call a value, where that is not the value itself. */
+    /** Returns the display name of a value. */
     nameOf: (value: string) => string;
   },
 ): Promise<Response> {
@@ -48,7 +49,7 @@ export async function breakdownCsv(
   }, rows);
 }
 
-/** The hours, days or weeks that charts show, and refused calls beside them. */
+/** Answers with the charts' hours, days or weeks as CSV, with refused calls beside them. */
 export function stepsCsv({ steps }: Overview, { step, from, to }: Range): Response {
   return csvFile(`usage-by-${step}-${daysText({ from, to })}`, {
     [step]: ({ from }: Overview["steps"][number]) => from,
@@ -88,7 +89,10 @@ const costColumns = {
   charged_usd: ({ chargedNanos }) => ({ nanos: chargedNanos }),
 } satisfies CsvColumns<UsageSums>;
 
-/** Values with what stands beside them; an erasure between the two reads would be in neither. */
+/**
+ * Reads the values together with the erased calls. Reads again if calls were erased meanwhile: they
+ * could be missing from both.
+ */
 async function readAtOnce(
   deps: Pick<OverviewDeps, "usage" | "labels">,
   query: UsageQuery,
@@ -106,7 +110,7 @@ async function readAtOnce(
   }
 }
 
-/** Erasures come in batches; a file that is asked for amid them may be off by one. */
+/** Limits the reads during ongoing erasures; the file may then be off by one batch of them. */
 const maxTries = 5;
 
 type ErasedSums = Awaited<ReturnType<OverviewDeps["usage"]["erased"]>>;

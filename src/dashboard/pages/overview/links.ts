@@ -1,7 +1,7 @@
 import type { BreakdownPart } from "./load.ts";
 import { type Range, rangeQuery } from "./range.ts";
 
-/** The list of the calls that a figure is made of. */
+/** Returns the address of the list of calls behind a figure. */
 export function callsAddress(
   range: Pick<Range, "from" | "to">,
   filters: Readonly<Record<string, string | readonly string[]>> = {},
@@ -13,7 +13,7 @@ export function callsAddress(
   return `/dashboard/interactions?${query}`;
 }
 
-/** The filters that find a value's calls; undefined for calls without one. */
+/** Returns the filters that find a value's calls; undefined for calls without a value. */
 export function filtersOf(part: BreakdownPart, value: string): Record<string, string> | undefined {
   if (part === "vendor") return { vendor: value };
   if (part === "api_key") return { key: value };
@@ -22,7 +22,7 @@ export function filtersOf(part: BreakdownPart, value: string): Record<string, st
   return { vendor: value.slice(0, slash), model: value.slice(slash + 1) };
 }
 
-/** This page with another range or breakdown. */
+/** Returns the address of the overview, or of a path below it, for a range and a breakdown. */
 export function overviewAddress(
   range: Range,
   more: Readonly<Record<string, string>>,

@@ -19,15 +19,15 @@ import { capsOf, keySpend } from "../../key_spend.ts";
 import { type Range, type Step, stepOf, stepsOf } from "./range.ts";
 import { dayMs, startOfDay } from "../../../shared/time_span.ts";
 
-/** What the overview is made of. */
+/** Dependencies of the overview. */
 export interface OverviewDeps {
   usage: UsageStore;
   labels: LabelUsage;
   refusals: Pick<RefusalDeps, "refusalRecorder" | "refusalStore">;
-  /** Resolves when the calls that have ended are in the sums; throws while the store is away. */
+  /** Resolves when all calls that have ended are in the sums; throws while the store is away. */
   flushRecords: FlushRecords;
   credit: (accountId: number) => Promise<Credit>;
-  /** Whole tokens in the account's rate bucket. */
+  /** Returns the number of whole tokens in the account's rate bucket. */
   tokensLeft: (accountId: number) => Promise<number>;
   spent: SpendStore["read"];
   /** Keys without their last uses, which are looked up in the calls. */
@@ -36,46 +36,46 @@ export interface OverviewDeps {
 
 export interface Overview {
   total: AskedSums;
-  /** Of the time of the same length before. */
+  /** Sums of the previous period of the same length. */
   previous: AskedSums;
-  /** One for each hour, day or week, those without calls too. */
+  /** One for each hour, day or week, including those without calls. */
   steps: (Step & AskedSums)[];
   erased: { calls: number; costNanos: bigint; chargedNanos: bigint };
   part: BreakdownPart;
   values: UsageValue[];
-  /** The dearest users of those that calls name. */
+  /** The end users with the highest cost; calls without a user are left out. */
   topUsers: UsageValue[];
-  /** How many values there are besides, and their sums. */
+  /** How many more values there are, and their sums. */
   others: { count: number; sums: Pick<UsageSums, "calls" | "costNanos"> } | undefined;
-  /** Cost of the dearest values, in the order of `steps`. */
+  /** Cost of the values with the highest cost, by step in the order of `steps`. */
   layers: { value: string; nanos: bigint[] }[];
   credit: Credit;
-  /** What the balance loses in a day, as the last seven days say; undefined without charges. */
+  /** The average charge per day over the last seven days; undefined without charges. */
   dailyNanos: bigint | undefined;
   tokensLeft: number;
   keys: ApiKey[];
   caps: CapUse[];
 }
 
-/** Sums of calls, with those that were refused before they began. */
+/** Sums of calls, with the number of requests that were refused before a call began. */
 export interface AskedSums extends UsageSums {
   refused: number;
 }
 
-/** By what the overview can be broken down. */
+/** What the overview can be broken down by. */
 export type BreakdownPart = UsagePart | UsageLabel;
 
-/** Whether erased calls are in no value of the part, and stand apart. */
+/** Whether erased calls belong to no value of the part, and so are shown separately. */
 export function losesErased(part: BreakdownPart): boolean {
   return part === "app" || isLabel(part);
 }
 
-/** Sums by a label have no latencies. */
+/** Whether the part is a label; sums by a label have no latencies. */
 export function isLabel(part: BreakdownPart): part is UsageLabel {
   return usageLabels.some((label) => label === part);
 }
 
-/** A cap of a key in use, the most used first. */
+/** A cap of a usable key, and how much of it is spent. */
 export interface CapUse {
   key: ApiKey;
   period: "day" | "month";
@@ -99,7 +99,7 @@ export async function loadOverview(
   ]);
   const query = queryOf(accountId, range);
   const dearest = readValues(deps, query, part, shownValues);
-  // Of the time before, only the sums are shown.
+  // The previous period is read as one step, since only its sums are shown.
   const starts = [range.before, ...stepsOf(range).map(({ from }) => from)];
   const both = deps.usage.steps({ ...query, from: range.before }, starts);
   const [
@@ -138,7 +138,7 @@ export async function loadOverview(
   };
 }
 
-/** What was asked in each step, in all of them, and in the time before. */
+/** Sums up the calls and refusals of each step, of all steps, and of the previous period. */
 function sumsOf(
   range: Range,
   usage: readonly UsageStep[],
@@ -160,7 +160,7 @@ function queryOf(accountId: number, { span, from, to }: Range): UsageQuery {
   return { accountId, span, from, to };
 }
 
-/** The dearest values of a part. */
+/** Reads the values of a part with the highest cost; `all` is how many values there are. */
 export async function readValues(
   { usage, labels }: Pick<OverviewDeps, "usage" | "labels">,
   query: UsageQuery,
@@ -185,8 +185,8 @@ function less(
 }
 
 /**
- * Of seven days, or of as many as there were since the first of them that had charges. They are among
- * the steps that were asked for where these are days and reach that far.
+ * Returns the average charge per day, over the last seven days or since the first of them with
+ * charges. Takes the days from the range's steps if these are days and cover all seven.
  */
 async function dailyCharge(
   usage: UsageStore,
@@ -225,7 +225,7 @@ async function capUses(
   return uses.sort((a, b) => shareUsed(b) - shareUsed(a));
 }
 
-/** 0 to 1, or more where calls cost more than was thought. */
+/** Returns the used share, from 0 to 1, or above 1 if calls cost more than was reserved. */
 export function shareUsed({ spentNanos, capNanos }: CapUse): number {
   return capNanos === 0n ? 1 : Number(spentNanos) / Number(capNanos);
 }

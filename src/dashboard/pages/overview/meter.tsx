@@ -1,4 +1,4 @@
-/** A bar that is so full, from 0 to 1; the figure stands beside it in words. */
+/** A bar for a share from 0 to 1; hidden from screen readers, since a text beside it says it. */
 export function Meter({ share, tone = "tone-1" }: { share: number; tone?: string }) {
   const width = Math.round(Math.max(0, Math.min(1, share)) * 1000) / 10;
   return (

@@ -13,7 +13,7 @@ import { RangeChoice } from "./range_choice.tsx";
 import { type Range, readRange } from "./range.ts";
 import { Standing } from "./standing.tsx";
 
-/** Spend, requests, errors, latency and tokens over a time, and what the account may still do. */
+/** The overview: spend, requests, errors, latency, tokens, and the account's balance and limits. */
 export function overviewRoutes(app: Routes, ctx: PageContext): void {
   app.get("/dashboard/overview", "viewer", async (request) => {
     const { account } = request.session;
@@ -135,7 +135,7 @@ function Figures({ overview: { total, previous }, range }: { overview: Overview;
   );
 }
 
-/** Calls that ended in an error, and those that were refused before they began. */
+/** Returns the number of calls that ended in an error plus that of refused requests. */
 function notAnswered(sums: AskedSums): number {
   return errorsOf(sums) + sums.refused;
 }

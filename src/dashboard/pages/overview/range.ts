@@ -1,18 +1,18 @@
 import { readTime } from "../../format.ts";
 import { dayMs, hourMs, startOfDay, startOfMonth } from "../../../shared/time_span.ts";
 
-/** The time that an overview shows, in whole hours or days of UTC; half-open. */
+/** The period that an overview shows, in whole hours or days in UTC; `to` is exclusive. */
 export interface Range {
   key: RangeKey;
-  /** What sums are read by. */
+  /** The unit by which sums are read. */
   span: "hour" | "day";
-  /** What charts show together. */
+  /** The unit of one step of the charts. */
   step: "hour" | "day" | "week";
   from: Date;
   to: Date;
-  /** Where the time of the same length before it begins. */
+  /** Where the previous period of the same length begins. */
   before: Date;
-  /** What was wrong with the dates that were given; then the range is the usual one. */
+  /** What is wrong with the query's dates; the range is the last 30 days then. */
   problem?: string;
 }
 
@@ -27,15 +27,16 @@ export const ranges = [
   { key: "last-month", label: "Last month" },
 ] as const;
 
-/** Shown by hour up to this many days. */
+/** The longest custom range that is shown by hour, in days. */
 const daysByHour = 3;
-/** Shown by day up to this many. */
+/** The longest range that is shown by day rather than by week, in days. */
 const daysByDay = 92;
 const maxDays = 366;
 
 /**
- * What `?range=7d` or `?from=2026-11-01&to=2026-11-20` (both days included) asks for; where nothing is
- * asked for, the shortest usual range with the hour of the first call, 30 days at most.
+ * Reads the range of `?range=7d` or `?from=2026-11-01&to=2026-11-20` (both days included). Without
+ * either it is the shortest of 24 hours, 7 days and 30 days that includes the hour of the first
+ * call, or else 30 days.
  */
 export function readRange(
   query: (name: string) => string | undefined,
@@ -69,7 +70,7 @@ function usualRange(key: Exclude<RangeKey, "custom">, now: Date): Range {
   return rangeOf(key, "day", to - days * dayMs, to);
 }
 
-/** A month of UTC; the present one as far as it has come. */
+/** Returns a month in UTC; the present one ends with today. */
 function monthRange(key: "month" | "last-month", now: Date, tomorrow: number): Range {
   const first = (back: number) => startOfMonth(now, -back).getTime();
   return key === "month"
@@ -111,13 +112,13 @@ function rangeOf(key: RangeKey, span: Range["span"], from: number, to: number): 
   return { key, span, step, from: new Date(from), to: new Date(to), before };
 }
 
-/** What a chart shows together; half-open. */
+/** One step of a chart; `to` is exclusive. */
 export interface Step {
   from: Date;
   to: Date;
 }
 
-/** The hours, days or weeks of a range; the last week may be cut short. */
+/** Returns the hours, days or weeks of a range; the last week may be incomplete. */
 export function stepsOf({ step, from, to }: Range): Step[] {
   const [first, end] = [from.getTime(), to.getTime()];
   const ms = stepMs[step];
@@ -127,7 +128,7 @@ export function stepsOf({ step, from, to }: Range): Step[] {
   }));
 }
 
-/** Where in `stepsOf` a time of the range lies. */
+/** Returns the index in `stepsOf` of the step that contains a time of the range. */
 export function stepOf({ step, from }: Range, atMs: number): number {
   return Math.floor((atMs - from.getTime()) / stepMs[step]);
 }
@@ -139,7 +140,7 @@ export function dayText(at: Date): string {
   return at.toISOString().slice(0, 10);
 }
 
-/** The part of an address that asks for the range again. */
+/** Returns the query that `readRange` reads as the same range. */
 export function rangeQuery(range: Range): Record<string, string> {
   if (range.key !== "custom") return { range: range.key };
   return { from: dayText(range.from), to: dayText(new Date(range.to.getTime() - 1)) };

@@ -4,7 +4,7 @@ import { day } from "../../format.ts";
 import { overviewAddress } from "./links.ts";
 import { type Range, ranges } from "./range.ts";
 
-/** The times that can be shown: the usual ones, and days of one's own. */
+/** The choice of a period: the preset ranges, or a first and a last day. */
 export function RangeChoice({ range, by }: { range: Range; by: string }) {
   const isOwn = range.key === "custom";
   const lastDay = new Date(range.to.getTime() - 1);

@@ -13,7 +13,7 @@ interface StandingProps {
   account: Account;
 }
 
-/** What the account may still do (credit, rate, caps of keys), and who spent most of it. */
+/** Shows what is left of the account's credit, rate and caps, and which end users spent most. */
 export function Standing({ overview, range, account }: StandingProps) {
   return (
     <section class="panel standing" aria-label="Balance and limits">
@@ -39,7 +39,7 @@ function Balance({ overview: { credit, dailyNanos } }: { overview: Overview }) {
   );
 }
 
-/** How long the balance lasts if charges go on as they did. */
+/** Says how long the balance lasts at the average charge per day. */
 function runway(balanceNanos: bigint, dailyNanos: bigint | undefined): string {
   if (balanceNanos <= 0n) return "No credit is left: calls with the service's keys are refused.";
   if (dailyNanos === undefined || dailyNanos <= 0n) {

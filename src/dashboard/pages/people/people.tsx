@@ -33,10 +33,10 @@ import { settingsPage } from "../settings/settings_page.tsx";
 
 const address = "/dashboard/settings/people";
 
-/** The choice of a viewer who has the right to see payloads. */
+/** The option for a viewer who may see payloads. */
 const viewerWithPayloads = "viewer+payloads";
 
-/** Who belongs to the account, in which role, and who is invited. */
+/** The page about people: the account's members with their roles, and its invitations. */
 export function peopleRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", (request) => listPage(ctx, request));
   app.get(`${address}/csv`, "viewer", async (request) =>
@@ -176,7 +176,7 @@ interface Props {
   members: readonly Membership[];
   invitations: readonly Invitation[];
   request: PageRequest;
-  /** An invitation that could not be made. */
+  /** A refused invitation, to show in its form again. */
   refused: { email: string; error: string } | undefined;
 }
 

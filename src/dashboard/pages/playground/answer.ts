@@ -2,15 +2,15 @@ import type { PlaygroundEvent } from "../../../playground/playground_calls.ts";
 import { compact, count, duration, usd } from "../../amounts.ts";
 import { markdownHtml } from "../../markdown.ts";
 
-/** What a script or a page gets of an answer: words, and figures at its end. */
+/** An event of an answer for the script or the page: text as it comes, and figures at the end. */
 export type LineEvent = Exclude<PlaygroundEvent, { kind: "end" }> | Figures;
 
-/** What the call took, in words; `id` names its record. */
+/** The call's tokens, cost and times as a text; `id` is that of its record. */
 export interface Figures {
   kind: "end";
   id: string | null;
   summary: string;
-  /** The whole answer with its Markdown as HTML; null where it is shown as text. */
+  /** The whole answer, rendered from Markdown to HTML; null if it is shown as plain text. */
   html: string | null;
 }
 
@@ -60,7 +60,7 @@ function speedOf({ outputTokens, latencyMs, timeToFirstTokenMs }: Record): strin
   return [`${compact(Math.round(outputTokens / ms * 1000))} tokens a second`];
 }
 
-/** One JSON value a line; who stops reading stops the answer. */
+/** Encodes events as lines of JSON. Cancelling the stream stops the answer. */
 export function eventLines(events: AsyncIterable<LineEvent>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   const reader = events[Symbol.asyncIterator]();

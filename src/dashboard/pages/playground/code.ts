@@ -1,6 +1,6 @@
 /**
- * The call as programs would make it, below an address. Without a `key` the variable `KEY` of the
- * environment stands in its place.
+ * Returns code that makes the call, in several languages; `address` is the base URL. Without a
+ * `key` the code reads it from the environment variable `KEY`.
  */
 export function codeOf(address: string, body: Body, key?: string) {
   return [
@@ -13,7 +13,7 @@ export function codeOf(address: string, body: Body, key?: string) {
 type Body = Readonly<Record<string, unknown>>;
 
 function curl(address: string, body: Body, key: string | undefined): string {
-  // A single quote ends the text for the shell; the next one begins it again.
+  // In the shell a single quote ends the text, `\'` is a quote, and the next one resumes the text.
   const json = JSON.stringify(body, null, 2).replaceAll("'", `'\\''`);
   return [
     `curl ${address}/chat/completions`,
@@ -48,7 +48,7 @@ ${fields.join("\n")}
 print(answer.choices[0].message.content)`;
 }
 
-/** A JSON value as Python writes it; strings in JSON are strings there too. */
+/** Writes a JSON value as a Python literal; JSON's strings are valid in Python, too. */
 function literal(value: unknown, indent = "    "): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";

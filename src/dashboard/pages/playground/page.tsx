@@ -7,22 +7,22 @@ import { hasNoPrompt, maxTextLength, readTalk, type Talk } from "./talk.ts";
 import { PlaygroundBody, type Shown } from "./view.tsx";
 
 export interface PlaygroundDeps extends PlaygroundCalls {
-  /** Models that the account can call at a known price, by vendor. */
+  /** Returns the models that the account can call at a known price, by vendor. */
   models: (accountId: number) => Promise<ModelGroup[]>;
 }
 
 export interface ModelGroup {
-  /** The vendor as people know it, and its label. */
+  /** The vendor's common name, and its label. */
   title: string;
   /** Ids as in the unified list. */
   models: string[];
 }
 
 const address = "/dashboard/playground";
-/** A long conversation in the form's encoding. */
+/** Enough for a long conversation in the form's encoding. */
 const maxFormBytes = 16 * maxTextLength;
 
-/** A conversation with a model, as a call of the account. */
+/** The playground: conversations with a model, as calls of the account. */
 export function playgroundRoutes(app: Routes, ctx: PageContext): void {
   app.get(
     address,
@@ -76,13 +76,13 @@ function isWrong(talk: Talk): boolean {
   return Object.keys(talk.fieldErrors).length > 0;
 }
 
-/** The call that the last answer came from, or the next one would come from. */
+/** Cuts the request to the turns that led to the last answer, or would lead to the next one. */
 function lastCall(request: PlaygroundRequest): PlaygroundRequest {
   const last = request.turns.findLastIndex(({ role }) => role === "user");
   return last === -1 ? request : { ...request, turns: request.turns.slice(0, last + 1) };
 }
 
-/** The conversation without what is still being written. */
+/** Removes a message from the conversation that isn't sent yet. */
 function unsaid(talk: Talk, prompt: string): Talk {
   if (prompt === "") return talk;
   return { ...talk, request: { ...talk.request, turns: talk.request.turns.slice(0, -1) } };
@@ -110,7 +110,7 @@ async function wholeAnswer(ctx: PageContext, request: PageRequest, talk: Talk): 
     if (event.kind === "end") shown.figures = event;
   }
   if (text === "" && shown.problem !== undefined) {
-    // The message can be sent again.
+    // Puts the message back into its field, to be sent again.
     const prompt = talk.request.turns.at(-1)?.text ?? "";
     return { ...shown, talk: unsaid(talk, prompt), prompt };
   }

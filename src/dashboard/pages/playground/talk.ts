@@ -6,10 +6,10 @@ import {
 import { count } from "../../amounts.ts";
 import type { Form } from "../../form.ts";
 
-/** A conversation as the form holds it, for the form to be shown again. */
+/** A conversation as read from the form, with all that is needed to show the form again. */
 export interface Talk {
   request: PlaygroundRequest;
-  /** The numbers as they were typed. */
+  /** The text as it was typed, as is `maxTokens`. */
   temperature: string;
   maxTokens: string;
   fieldErrors: Partial<Record<TalkField, string>>;
@@ -17,7 +17,7 @@ export interface Talk {
 
 export type TalkField = "model" | "prompt" | "temperature" | "token_limit" | "effort" | "turns";
 
-/** Characters of one text, and texts of one conversation. */
+/** The most characters in one text; below, the most messages in one conversation. */
 export const maxTextLength = 200_000;
 const maxTurns = 200;
 const most = count(maxTextLength);
@@ -33,7 +33,7 @@ export function readTalk(form: Form): Talk {
   if (role.length !== content.length || turns.length > maxTurns) {
     fieldErrors.turns = `A conversation takes at most ${maxTurns} messages. Start over.`;
   }
-  // Blanks count: code begins with them.
+  // Keeps blanks around the message: code may begin with them.
   const { prompt = "" } = form.filledExactly("prompt");
   const tooLong = (text: string) => text.length > maxTextLength;
   if (content.some(tooLong)) {
@@ -57,7 +57,7 @@ export function readTalk(form: Form): Talk {
   return { request, temperature, maxTokens, fieldErrors };
 }
 
-/** What there is to be said is missing. */
+/** Whether the conversation doesn't end with a message to send. */
 export function hasNoPrompt({ request: { turns } }: Talk): boolean {
   return turns.at(-1)?.role !== "user";
 }

@@ -7,12 +7,12 @@ import type { Figures } from "./answer.ts";
 import type { ModelGroup } from "./page.tsx";
 import type { Talk } from "./talk.ts";
 
-/** What a page of the playground shows. */
+/** The contents of the playground's page. */
 export interface Shown {
   talk: Talk;
-  /** A message that is not said yet. */
+  /** A message that isn't sent yet. */
   prompt?: string;
-  /** Of the last answer. */
+  /** Reasoning of the last answer. */
   reasoning?: string;
   figures?: Figures;
   problem?: string;
@@ -21,7 +21,7 @@ export interface Shown {
 
 interface ViewProps {
   groups: readonly ModelGroup[];
-  /** The model that is chosen at first. */
+  /** The model to preselect. */
   example: string | undefined;
   shown: Shown;
   csrf: string;
@@ -129,7 +129,7 @@ function Turn({ role, text, reasoning, figures }: {
   );
 }
 
-/** Models write Markdown; what a person writes is shown as it was sent. */
+/** Renders models' texts as Markdown; people's messages are shown as they were sent. */
 function TurnText({ role, text }: { role: "user" | "assistant"; text: string }) {
   const html = role === "assistant" && text !== "" ? markdownHtml(text) : undefined;
   return html === undefined
@@ -141,7 +141,7 @@ function TurnText({ role, text }: { role: "user" | "assistant"; text: string }) 
     : <div class="said said-markdown">{raw(html)}</div>;
 }
 
-/** The record opens beside the conversation, which lives in this page alone. */
+/** Links to the record in a new tab: leaving this page would lose the conversation. */
 function Took({ figures: { id, summary } }: { figures: Figures }) {
   const address = `/dashboard/interactions/${id}`;
   return (
@@ -208,7 +208,7 @@ function Settings({ groups, example, shown: { talk } }: ViewProps) {
   );
 }
 
-/** What somebody said, as text: blocks between fences as code, the rest with its line ends. */
+/** Shows a message as text: blocks between code fences as code, the rest with its line breaks. */
 function MessageText({ text }: { text: string }) {
   return (
     <>
@@ -225,7 +225,7 @@ function MessageText({ text }: { text: string }) {
 function partsOf(text: string): { isCode: boolean; text: string }[] {
   return text.split(/^```/m).map((part, at) => {
     const isCode = at % 2 === 1;
-    // What stands behind a fence names a language.
+    // The text after an opening fence names the language.
     return {
       isCode,
       text: (isCode ? part.replace(/^[^\n]*\n?/, "") : part).replace(/^\n|\n$/g, ""),

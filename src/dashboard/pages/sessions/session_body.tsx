@@ -12,11 +12,11 @@ import type { RunSums } from "./session_money.ts";
 /** A call with what it added to the conversation. */
 export interface ShownCall {
   readonly summary: SessionCall;
-  /** Undefined where the request is not stored, or can't be read. */
+  /** Undefined if the request isn't stored or can't be read. */
   readonly turns: readonly ShownTurn[] | undefined;
   readonly answers: readonly ShownAnswer[] | undefined;
   readonly media: MediaAddresses;
-  /** Of the session up to this call. */
+  /** Sums of the session up to and including this call. */
   readonly sums: RunSums;
 }
 
@@ -28,16 +28,16 @@ export interface SessionProps {
   sums: RunSums;
   savedNanos: bigint;
   shown: readonly ShownCall[];
-  /** Where `shown` begins among `calls`. */
+  /** The index in `calls` at which `shown` begins. */
   from: number;
   callsOfPage: number;
-  /** Whether the person sees what was sent and received. */
+  /** Whether the person may see what was sent and received. */
   seesPayloads: boolean;
   now: Date;
   pathOf: (at: number) => string;
 }
 
-/** What the run used, then its calls in order. */
+/** Shows what the session used, then its calls in order. */
 export function SessionBody(props: SessionProps) {
   const { id, calls, isWhole, sums, shown, from, callsOfPage, seesPayloads, now, pathOf } = props;
   const list = `${listPath}?${new URLSearchParams({ session: id })}`;
@@ -105,7 +105,7 @@ function Headline({ calls, sums, savedNanos }: SessionProps) {
   );
 }
 
-/** Fields that vendors could not be given, over the whole run. */
+/** Lists the fields that vendors couldn't be sent, over the whole session. */
 function Losses({ calls }: { calls: readonly SessionCall[] }) {
   const counts = new Map<string, number>();
   for (const { translationLoss } of calls) {

@@ -1,7 +1,7 @@
 import type { PriceRow } from "../../../pricing/pricing.ts";
 import type { SessionCall } from "../../../records/interaction_repository.ts";
 
-/** What a run used and cost; money in nano-dollars. */
+/** What calls of a session used and cost; money in nano-dollars. */
 export interface RunSums {
   readonly calls: number;
   readonly inputTokens: number;
@@ -9,7 +9,7 @@ export interface RunSums {
   readonly cacheWriteTokens: number;
   readonly outputTokens: number;
   readonly costNanos: bigint;
-  /** Calls that no price is known for. */
+  /** Number of calls without a known price. */
   readonly unpriced: number;
 }
 
@@ -32,9 +32,10 @@ export function runningSums(calls: readonly SessionCall[]): RunSums[] {
 }
 
 /**
- * What the vendors' prompt caches saved, in nano-dollars: cached tokens at the difference to the
- * plain price, less what writing cost above it. Negative while writes were dearer than reads saved.
- * At each row's base rates: tiers by length and service are left out.
+ * Returns what the vendors' prompt caches saved, in nano-dollars: for tokens read from a cache the
+ * difference from the input price, minus what writing to it cost above that price. Negative if
+ * writes cost more than reads saved. Uses each price row's base rates: tiers by length and service
+ * are ignored.
  */
 export function cacheSavedNanos(
   calls: readonly SessionCall[],

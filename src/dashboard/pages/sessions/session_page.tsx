@@ -9,14 +9,14 @@ import { cacheSavedNanos, runningSums } from "./session_money.ts";
 
 const sessionPath = "/dashboard/session";
 
-/** Calls of a session that are added up; a longer one says so. */
+/** How many calls of a session are added up; the page of a longer one says so. */
 const mostCalls = 1_000;
-/** Calls whose payloads a page reads. */
+/** How many calls a page shows with their payloads. */
 const callsOfPage = 10;
-/** A longer payload is read on the call's own page. */
+/** The largest payload that is shown here; the call's own page shows larger ones. */
 const payloadBytes = 1024 * 1024;
 
-/** An agent's run: the calls of one session in order, each with what it added. */
+/** The page of a session, such as an agent's run: its calls in order, each with what it added. */
 export function sessionRoutes(app: Routes, ctx: PageContext): void {
   app.get(sessionPath, "viewer", async (request) => {
     const id = request.query("id") ?? "";
@@ -58,13 +58,13 @@ export function sessionRoutes(app: Routes, ctx: PageContext): void {
   });
 }
 
-/** The page begins at a call; `from` counts them from 1. */
+/** Returns the index of the page's first call; `from` counts calls from 1. */
 function startOf(from: string | undefined, calls: number): number {
   const asked = /^\d{1,6}$/.test(from ?? "") ? Number(from) - 1 : 0;
   return Math.max(0, Math.min(asked, calls - 1));
 }
 
-/** What the calls said; a payload that is too long to be shown beside others is absent. */
+/** Reads the contents of the calls; payloads above `payloadBytes` are left out. */
 async function readContents(
   ctx: PageContext,
   request: PageRequest,
@@ -100,20 +100,23 @@ async function readContent(
   };
   const media = mediaAddresses(shown, {
     sign: (sha256) => ctx.interactions.mediaSigner.sign(accountId, sha256),
-    // What stands inside a payload is numbered on the call's own page.
+    // Inline media are numbered over the whole call, so they are linked on the call's own page.
     inline: () => `${listPath}/${transactionId}`,
   });
   return { turns, answers: transcript.answers, media };
 }
 
-/** An agent sends the conversation again with each call: what came after the last answer is new. */
+/**
+ * Returns the turns that a call added: an agent sends the whole conversation with each call, and
+ * only what follows its last answer is new.
+ */
 function addedTurns(turns: readonly ShownTurn[]): readonly ShownTurn[] {
   const last = turns.findLastIndex(({ role }) => role === "assistant");
   const added = turns.slice(last + 1);
   return last < 0 ? added.filter(({ role }) => role !== "system") : added;
 }
 
-/** With the prices of each call's time. */
+/** Returns what prompt caches saved, at the prices of each call's own time. */
 async function savedBy(
   ctx: PageContext,
   request: PageRequest,

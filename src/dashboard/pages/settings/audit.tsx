@@ -7,7 +7,7 @@ import { settingsPage } from "./settings_page.tsx";
 const address = "/dashboard/settings/audit";
 const pageRows = 50;
 
-/** Who did what, when. */
+/** The page with the audit log. */
 export function auditRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", async (request) => {
     const asked = request.query("before") ?? "";

@@ -37,7 +37,7 @@ import { RemoveLink, settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/budgets";
 
-/** What the account, its apps and its end users may spend: list, set, remove. */
+/** Pages that list, set and remove budgets of the account, its apps and its end users. */
 export function budgetRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", (request) => listPage(ctx, request));
   app.get(
@@ -71,7 +71,7 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
 async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   const { done: text, fieldErrors } = await submitOrExplain(async () => {
     const kind = form.text("kind");
-    // End users differ by blanks around their names too; those of apps are trimmed in tags.
+    // Names of end users may differ only in blanks around them; names of apps are trimmed in tags.
     const { name = "" } = kind === "user" ? form.filledExactly("name") : form.filled("name");
     if (kind !== "account" && name === "") {
       throw new OptionError("name", "enter the app's or the end user's name");

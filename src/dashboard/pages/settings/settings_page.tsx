@@ -19,7 +19,7 @@ const tabs = Object.entries(titles).map(([name, title]) => (
   { name, title, href: `/dashboard/settings/${name}` }
 ));
 
-/** One of the pages of the settings, with the tabs that lead to the others. */
+/** Returns a page of the settings, with tabs that link to the others. */
 export function settingsPage(current: SettingsTab, body: Child): Page {
   return {
     title: "Settings",
@@ -29,13 +29,13 @@ export function settingsPage(current: SettingsTab, body: Child): Page {
   };
 }
 
-/** What a page shows that lists what an account has set. */
+/** The contents of a settings page with a list. */
 interface SettingsList {
   lead: string;
-  /** The link to the form that adds to the list; undefined for who may not. */
+  /** The link to the form that adds to the list; undefined for people who may not add. */
   add: { href: string; text: string } | undefined;
   empty: { title: string; text: string };
-  /** Null where the list is empty. */
+  /** Null if the list is empty. */
   table: Child;
 }
 
@@ -58,7 +58,7 @@ export function settingsList(
   );
 }
 
-/** In a row of a list; `name` is read out behind "Remove". */
+/** The link in a row to remove its object; screen readers read `name` after "Remove". */
 export function RemoveLink({ href, name }: { href: string; name: string }) {
   return (
     <a class="button button-small button-danger" href={href}>

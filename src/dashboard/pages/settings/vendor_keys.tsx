@@ -15,7 +15,7 @@ import { RemoveLink, settingsPage } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/vendor-keys";
 
-/** Accounts' own keys at vendors: set, test, replace, remove. A value is never shown again. */
+/** Pages that set, test, replace and remove the account's vendor keys, without showing values. */
 export function vendorKeyRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", (request) => listPage(ctx, request, {}));
   app.post(`${address}/:vendor`, "owner", (form, request) => set(ctx, form, request));
@@ -49,7 +49,7 @@ export function vendorKeyRoutes(app: Routes, ctx: PageContext): void {
   });
 }
 
-/** A key is tried before it is stored: a wrong one would stop the account's calls. */
+/** Tests a key before storing it, since a wrong one would stop the account's calls. */
 async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   const { label } = vendorOf(ctx, request);
   const again = (text: string) => listPage(ctx, request, { [label]: text });

@@ -28,7 +28,7 @@ import { RemoveLink, settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/models";
 
-/** Names that stand for several models: list, make, change, remove. */
+/** Pages that list, create, change and remove virtual models. */
 export function virtualModelRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", (request) => listPage(ctx, request));
   app.get(
@@ -98,7 +98,7 @@ async function set(
   return { to: address, notice: { kind: "done", text } };
 }
 
-/** The form as JSON. A line of the targets is a model, and behind a space its weight. */
+/** Returns the form as the API's JSON. A line of the targets is a model and maybe its weight. */
 function requestOf(form: Form) {
   const targets = listOf(form.text("targets")).map((line) => {
     const [model = "", weight, ...rest] = line.split(/\s+/);
@@ -110,7 +110,7 @@ function requestOf(form: Form) {
   return { targets, fallbacks, ...form.filled("stick_by") };
 }
 
-/** By the form's fields; of a list it says which line is wrong. */
+/** Returns the error by the form's field; for a list it names the line. */
 function fieldErrorsOf({ field, problem }: OptionError): FieldErrors {
   const [, list = "", index] = /^(\w+)(?:\[(\d+)\])?/.exec(field) ?? [];
   const text = `${sentence(problem)}.`;
@@ -132,7 +132,7 @@ interface ShownModel {
   updatedAt?: Date;
 }
 
-/** The account's own, then those of the service that it hasn't replaced. */
+/** Lists the account's own virtual models, then those of the service that it hasn't replaced. */
 async function shownModels(ctx: PageContext, request: PageRequest): Promise<ShownModel[]> {
   const own = await ctx.virtualModels.list(request.accountId);
   const names = new Set(own.map(({ name }) => name));
@@ -197,7 +197,7 @@ function ModelTable({ models, request }: { models: readonly ShownModel[]; reques
   );
 }
 
-/** Each with its share of the calls, in percent. */
+/** Shows each target with its share of the calls in percent. */
 function Targets({ targets }: Pick<VirtualModelDefinition, "targets">) {
   const sum = targets.reduce((total, { weight }) => total + weight, 0);
   return (

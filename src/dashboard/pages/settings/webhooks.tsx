@@ -30,7 +30,7 @@ import { RemoveLink, settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/webhooks";
 
-/** Where the account's events are sent to: list, add, test, remove. Owners only: addresses may hold secrets. */
+/** Pages that list, add, test and remove webhooks. Owners only: addresses may contain secrets. */
 export function webhookRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "owner", (request) => listPage(ctx, request));
   app.get(

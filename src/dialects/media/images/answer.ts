@@ -35,7 +35,7 @@ export function readImageList(
   };
 }
 
-/** The image of an entry, in any of the vendors' forms; empty if there is none. */
+/** Returns the image of an entry, in any of the vendors' forms; an empty list if there is none. */
 export function readImage(entry: JsonRecord): GeneratedImage[] {
   const revisedPrompt = asString(entry.revised_prompt);
   const revised = revisedPrompt === undefined ? {} : { revisedPrompt };
@@ -63,7 +63,7 @@ export function readImageUsage(raw: unknown): Usage | undefined {
     output: output ?? 0,
     ...optionalField("imageInput", count(taken.image_tokens)),
     ...optionalField("cacheRead", count(taken.cached_tokens)),
-    // Without details all output is images.
+    // Without details all output counts as images.
     ...optionalField("imageOutput", count(made.image_tokens) ?? output),
     ...vendorCost(raw.cost),
     raw,

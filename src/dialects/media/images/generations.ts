@@ -19,7 +19,7 @@ import { lossesOf, noStream } from "../../kernel/image_losses.ts";
 import { framesOf, imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
 import { pixelSize, type Sizes } from "./pixel_sizes.ts";
 
-/** `/images/generations` and `/images/edits` of OpenAI, whose format it is. */
+/** OpenAI's `/images/generations` and `/images/edits`, which define this format. */
 export const generations: ImageCodec = {
   takesAddresses: false,
   hasModel: (model) => /^(gpt-image|chatgpt-image|dall-e-[23]\b)/.test(model),
@@ -29,7 +29,7 @@ export const generations: ImageCodec = {
   stream: { read: readEvent },
 };
 
-/** What a family of models accepts. */
+/** The limits and features of a family of models. */
 interface Family {
   readonly begins: string;
   readonly sizes: Sizes;
@@ -171,7 +171,7 @@ function formOf(body: JsonRecord, ask: ImageAsk): VendorBody {
   return { type: "form", parts: [...parts, ...files] };
 }
 
-/** Most output tokens of one image, including its partial images. */
+/** Returns the maximum number of output tokens of one image, including its partial images. */
 function tokensAtMost(size: PixelSize | undefined, quality: string | undefined, ask: ImageAsk) {
   // A model without fixed sizes may choose a larger one than usual.
   const larger = size === undefined && ask.model.startsWith("gpt-image-2") ? 2 : 1;

@@ -54,10 +54,13 @@ function encode(ask: ImageAsk): EncodedImages {
 }
 
 const side = { "1K": 1024, "2K": 2048, "4K": 4096 } as const;
-/** Sides are multiples of so many pixels. */
+/** Sides are multiples of this number of pixels. */
 const step = 16;
 
-/** The ratio in pixels, with as many as a square of the resolution has, in whole steps. */
+/**
+ * Returns the requested size, or else the ratio in pixels: about as many as a square of the
+ * resolution has, with sides in whole steps.
+ */
 function sizeOf({ size, ratio, resolution }: ImageAsk): PixelSize | undefined {
   if (size || (ratio === undefined && resolution === undefined)) return size;
   const shape = readRatio(ratio ?? "1:1");

@@ -9,7 +9,7 @@ import { isOfRatio, noSize, readAskedSize, readRatio } from "../../kernel/pictur
 export type ImageBody = z.output<typeof imageRequest>;
 
 /**
- * Reads a request that has passed the contract, for this model, whose vendor the options are for.
+ * Reads a request that has passed the contract, for this model; the options are for its vendor.
  * Throws `invalid_value` for contradicting fields and invalid addresses.
  */
 export function readImageRequest(
@@ -70,5 +70,8 @@ function readReference(address: string, index: number): Reference {
   throw invalidValue(param, "expected a data: address that holds an image, or an https: address");
 }
 
-/** The type goes into a part's head of the vendor's form, where a line break would begin another field. */
+/**
+ * The type is written into the header of a part in the vendor's form, where a line break would
+ * start another field.
+ */
 const imageType = /^image\/[\w.+-]+$/;

@@ -22,8 +22,8 @@ interface ImageAnswerFacts {
 }
 
 /**
- * The answer for the caller and for the record, both JSON text. The record has data where the
- * caller got addresses, so that the images are stored.
+ * Returns the answer for the caller and for the record, both as JSON text. Where the caller gets
+ * addresses, the record has the data, so that the images are stored.
  */
 export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recordText: string } {
   const { addressOf } = facts;
@@ -71,7 +71,7 @@ function hashOf(data: string): string {
   throw unreadableAnswer("a picture that is no base64");
 }
 
-/** Headers are at the start, though a JPEG may have a preview before its own. */
+/** An image's header is at its start, though in a JPEG a preview may precede it. */
 const headChars = 256 * 1024;
 
 function describe(

@@ -17,7 +17,7 @@ export const embeddings: Operation = {
   kind: "embeddings",
   name: "embeddings",
   mediaFields: [],
-  // 2,048 vectors of 4,096 numbers, and what is around them.
+  // 2,048 vectors of 4,096 numbers, plus the JSON around them.
   mostValues: 8_500_000,
   bound: (request) => ({ ...inputTokenBounds(recordText(request)), maxOutputTokens: 0 }),
   reader: (request) => new EmbeddingReader(request),
@@ -55,10 +55,10 @@ export function inputTokens(input: unknown): number {
   return Array.isArray(input) ? input.reduce((sum: number, one) => sum + inputTokens(one), 0) : 0;
 }
 
-/** Most texts of one request, as at OpenAI. */
+/** Maximum number of texts in one request, as at OpenAI. */
 const maxTexts = 2048;
 
-/** The texts of `input`, for vendors that accept no token ids and are called in batches. */
+/** Returns the texts of `input`, for vendors that accept no token ids and are called in batches. */
 export function textInputs(input: unknown): string[] {
   const texts: unknown[] = Array.isArray(input) ? input : [input];
   if (!texts.every((one) => typeof one === "string")) {
@@ -85,7 +85,7 @@ export function embeddingLosses(fields: JsonRecord): Loss[] {
     .map(([path]) => ({ path, weight: "hint" }));
 }
 
-/** Vectors as the embeddings dialect lists them: numbers, or 32-bit floats as base64. */
+/** Writes vectors as the embeddings dialect lists them: numbers, or 32-bit floats as base64. */
 export function embeddingList(
   vectors: readonly (readonly number[])[],
   { model, tokens, asBase64 }: { model: string; tokens: number; asBase64: boolean },
@@ -108,7 +108,7 @@ function floatsInBase64(vector: readonly number[]): string {
   return bytes.toString("base64");
 }
 
-/** The usage of the embeddings dialect; undefined when it holds no numbers. */
+/** Reads usage in the embeddings dialect; undefined when it holds no numbers. */
 export function readEmbeddingUsage(raw: unknown): BillableUsage | undefined {
   if (!isRecord(raw)) return undefined;
   const input = count(raw.prompt_tokens) ?? count(raw.total_tokens);

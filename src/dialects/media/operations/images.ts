@@ -23,7 +23,7 @@ import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
 
 const mediaFields: readonly MediaField[] = [
   { key: "b64_json", mimeType: "mime_type" },
-  // In answers with addresses of ours.
+  // In answers that have this gateway's addresses.
   { parent: "data", key: "url", address: true, always: true },
   // Files of a form, as recorded.
   { key: "data", mimeType: "content_type" },
@@ -48,7 +48,7 @@ const shared = {
 
 export const imageGenerations: Operation = { ...shared, kind: "imageGenerations" };
 
-/** Images to images, with the same answers. */
+/** Edits of images, with the same answers. */
 export const imageEdits: Operation = { ...shared, kind: "imageEdits" };
 
 function imageBound(request: OperationRequest) {
@@ -69,7 +69,10 @@ function imageBound(request: OperationRequest) {
   };
 }
 
-/** The bound of the pictures that the vendor fetches: each is an address or has one, by some name. */
+/**
+ * Returns the maximum number of tokens of the pictures that the vendor fetches. Each one is an
+ * address, or an object that holds an address under some name.
+ */
 function fetchedTokens(fields: JsonRecord): number {
   const addresses = (value: unknown): unknown[] =>
     isRecord(value) ? Object.values(value).flatMap(addresses) : [value];
@@ -84,8 +87,8 @@ function numberOf(value: unknown): number | undefined {
 }
 
 /**
- * What the price of an image depends on, from the answer or else from the request. DALL·E draws in
- * its default size where neither states one; other models choose.
+ * Returns the size and quality that an image's price depends on, from the answer or else from the
+ * request. If neither states a size, DALL·E uses its default; other models choose.
  */
 function kindOf(model: string, ...sources: readonly JsonRecord[]): Omit<ImageCount, "count"> {
   const stated = (name: string) =>
@@ -159,7 +162,7 @@ class ImageReader extends JsonAnswerReader {
     const image = kindOf(this.request.model, answer, this.request.fields);
     const images = [{ ...image, count: pictures }];
     const reported = readImageUsage(answer.usage);
-    // By the token a picture without tokens would cost nothing.
+    // At a price per token, a picture without reported tokens would cost nothing.
     const isByToken = price !== undefined && price.rates.perImage === undefined;
     const { usage: raw } = answer;
     const cost = ignoresCost ? {} : vendorCost(asRecord(raw).cost);
@@ -184,7 +187,7 @@ class ImageReader extends JsonAnswerReader {
   }
 }
 
-/** The usage of the images dialect; undefined when it holds no numbers. */
+/** Reads usage in the images dialect; undefined when it holds no numbers. */
 export function readImageUsage(usage: unknown): BillableUsage | undefined {
   const reported = reportedTokens(usage, "input_tokens", "output_tokens");
   if (!reported) return undefined;
@@ -196,7 +199,7 @@ export function readImageUsage(usage: unknown): BillableUsage | undefined {
     ...optionalField("imageInput", count(into.image_tokens)),
     ...optionalField("cacheRead", count(into.cached_tokens)),
     output,
-    // Without details all output is images.
+    // Without details all output counts as images.
     imageOutput: count(out.image_tokens) ?? output,
     ...vendorCost(raw.cost),
     raw,

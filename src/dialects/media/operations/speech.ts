@@ -33,7 +33,7 @@ export function speechTokens(seconds: number): number {
   return Math.ceil(seconds * 1250 / 60);
 }
 
-/** Audio as the record stores it; without its data where that was too large. */
+/** Returns the audio as the record stores it, without its data if that was too large. */
 function soundRecord(contentType: string, bytes: number, sound: Uint8Array | undefined): string {
   return JSON.stringify({ content_type: contentType, bytes, data: sound?.toBase64() ?? null });
 }
@@ -69,7 +69,10 @@ function speedOf(speed: unknown): number {
   return typeof speed === "number" && speed > 0 ? speed : 1;
 }
 
-/** `reported`: by the vendor, of a complete answer. `seconds` measures the sound. */
+/**
+ * Returns a call's usage and its basis. `reported`: the vendor's usage of a complete answer.
+ * `seconds` measures the audio.
+ */
 export function speechUsage(
   { text, instructions = "" }: SpokenTexts,
   reported: BillableUsage | undefined,
@@ -155,7 +158,7 @@ const contentTypes: ReadonlyMap<string, string> = new Map([
   ["pcm", "audio/pcm"],
 ]);
 
-/** The usage of a speech stream; undefined when it holds no numbers. */
+/** Reads the usage of a speech stream; undefined when it holds no numbers. */
 export function readSpeechUsage(usage: unknown): BillableUsage | undefined {
   const reported = reportedTokens(usage, "input_tokens", "output_tokens");
   return reported &&

@@ -38,7 +38,10 @@ const mostTokensPerSecond = 25;
 /** Vendors count ten tokens per second of audio. */
 const tokensPerSecond = 10;
 
-/** Tokens of a transcript that broke off: of its sound, and of 14 characters a second. */
+/**
+ * Estimates the tokens of a transcript that broke off: those of its audio, and of a text with 14
+ * characters a second.
+ */
 export function likelyTranscript(seconds: number) {
   // No file lasts longer, whatever a vendor says.
   const length = Math.min(seconds, mostSeconds);
@@ -48,7 +51,10 @@ export function likelyTranscript(seconds: number) {
 
 const mostSeconds = 1_000_000;
 
-/** Seconds of the files: measured, else estimated from at least 1 kB and probably 4 kB a second. */
+/**
+ * Returns the seconds of the files: measured, or else estimated, assuming at least 1 kB and
+ * probably 4 kB a second.
+ */
 function lengthOf({ files }: OperationRequest): { likely: number; longest: number } {
   let [likely, longest] = [0, 0];
   for (const { content } of files) {
@@ -115,7 +121,7 @@ class TranscriptReader extends JsonAnswerReader {
       const isReported = stated !== undefined || tellsCost(usage, ignoresCost);
       return { ...recorded, usage, basis: isReported ? "reported" : "estimated" };
     }
-    // By the token, seconds alone would cost nothing.
+    // At a price per token, seconds alone would cost nothing.
     const reported = this.#usage;
     const hasTokens = reported && reported.input + reported.output > 0;
     if (reported && (!price || hasTokens || tellsCost(reported, ignoresCost))) {
@@ -138,7 +144,7 @@ class TranscriptReader extends JsonAnswerReader {
   }
 }
 
-/** The usage of a transcript, in tokens or seconds; undefined when it holds no numbers. */
+/** Reads the usage of a transcript, in tokens or seconds; undefined when it holds no numbers. */
 export function readTranscriptUsage(raw: unknown): BillableUsage | undefined {
   if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
   const seconds = typeof raw.seconds === "number" && raw.seconds >= 0 ? raw.seconds : undefined;

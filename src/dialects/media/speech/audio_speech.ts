@@ -16,7 +16,7 @@ import type {
 import { withOptions } from "../../kernel/vendor_options.ts";
 import { reportedTokens } from "../../kernel/reported_tokens.ts";
 
-/** `/audio/speech` of OpenAI, whose format it is. */
+/** OpenAI's `/audio/speech`, which defines this format. */
 export const audioSpeech: SpeechCodec = {
   hasModel: (model) => /^tts-1|tts\b/.test(model),
   encode,

@@ -7,7 +7,7 @@ import type { SpeechAsk } from "../../kernel/speech_codec.ts";
 export type SpeechBody = z.output<typeof speechRequest>;
 
 /**
- * Reads a request that has passed the contract, for this model, whose vendor the options are for.
+ * Reads a request that has passed the contract, for this model; the options are for its vendor.
  * Throws a Fault for missing or contradicting fields.
  */
 export function readSpeechRequest(

@@ -54,7 +54,7 @@ export function startEvent(json: JsonRecord): StartEvent {
   };
 }
 
-/** The usage that an answer or a chunk reports. Groq's streams have it in a member of their own. */
+/** The usage that an answer or a chunk reports. Groq's streams have it in a separate member. */
 export function usageIn(json: JsonRecord, quirks: DialectQuirks): UsageEvent | undefined {
   const usage = readUsage(json.usage ?? asRecord(json.x_groq).usage, quirks);
   if (!usage) return undefined;
@@ -62,7 +62,7 @@ export function usageIn(json: JsonRecord, quirks: DialectQuirks): UsageEvent | u
   return { type: "usage", usage: serviceTier ? { ...usage, serviceTier } : usage };
 }
 
-/** The events of a failure. Output before it is billed. */
+/** Returns the events of a failure. Output before it is billed. */
 export function failedEvents(
   error: VendorError,
   json: JsonRecord,

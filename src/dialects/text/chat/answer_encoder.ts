@@ -15,9 +15,9 @@ import { asksOldShape, inOldShape } from "./answer/old_shape.ts";
 import { writeUsage } from "./usage.ts";
 
 /**
- * A whole answer as `chat.completion` with every required key. With a context: for a caller whose
- * vendor speaks another dialect, under an id of our own. Without: as the vendor answered, for the
- * record.
+ * Writes a whole answer as `chat.completion` with every required key. With a context: for a caller
+ * whose vendor speaks another dialect, under an id of our own. Without: as the vendor answered, for
+ * the record.
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): JsonRecord {
   if (!context) return recordOf(answer);
@@ -31,7 +31,10 @@ export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): 
   return asksOldShape(context.body) ? inOldShape(whole) : whole;
 }
 
-/** Reasons and counts as the vendor reported them, and what it has beside the canonical fields. */
+/**
+ * Writes the answer for the record: with finish reasons and usage as the vendor reported them, and
+ * with its fields that have no canonical form.
+ */
 function recordOf(answer: CanonicalAnswer): JsonRecord {
   const whole = { ...writeCompletion(answer), choices: answer.choices.map(recordOfChoice) };
   const isOldShape = answer.choices.some(({ finish }) => finish?.raw === "function_call");
@@ -64,7 +67,7 @@ function recordOfChoice(choice: CanonicalChoice): JsonRecord {
   };
 }
 
-/** Reasoning under the vendor's names, where `ownMessage` has its last piece. */
+/** Writes reasoning under the vendor's field names, under which `ownMessage` has its last piece. */
 function underOwnNames(reasoning: string, ownMessage: JsonRecord): JsonRecord {
   const names = ["reasoning", "reasoning_content"].filter((name) =>
     typeof ownMessage[name] === "string"
@@ -107,7 +110,7 @@ function encodeChoice(choice: CanonicalChoice) {
   };
 }
 
-/** Sound with the text that is spoken in it. */
+/** Returns the audio with its transcript. */
 function audioOf(choice: CanonicalChoice): JsonRecord | undefined {
   const sound = choice.parts.find((part) => part.kind === "media" && part.media === "audio");
   const transcript = textOf(choice, (part) => part.kind === "text" && part.isTranscript === true);
@@ -120,7 +123,7 @@ function audioOf(choice: CanonicalChoice): JsonRecord | undefined {
   };
 }
 
-/** Sources and pictures beside the text. */
+/** Writes the sources and pictures that accompany the text. */
 function encodeExtras(parts: readonly AnswerPart[]) {
   const units = new TextUnits();
   const annotations = parts.flatMap((part) => {
@@ -140,7 +143,10 @@ function encodeExtras(parts: readonly AnswerPart[]) {
   };
 }
 
-/** The text of these parts. A block that carries nothing but a signature has no text: undefined. */
+/**
+ * Joins the texts of the matching parts; undefined if there is no text, as in a block that carries
+ * only a signature.
+ */
 function textOf(
   choice: CanonicalChoice,
   matches: (part: AnswerPart) => boolean,

@@ -3,8 +3,8 @@ import { asString, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 
 /**
- * The unified reason of a chat `finish_reason`. Values that the dialect doesn't define are read by
- * the words they contain. `error`: the answer failed, or its server broke it off
+ * Returns the unified reason of a chat `finish_reason`. Values that the dialect doesn't define are
+ * recognized by the words they contain. `error`: the answer failed, or its server broke it off
  * (`insufficient_system_resource`, `abort`).
  */
 export function readFinishReason(raw: string, sawToolCall: boolean): FinishReason | "error" {
@@ -28,7 +28,10 @@ export function isErrorReason(raw: unknown): boolean {
   return typeof raw === "string" && readFinishReason(raw, false) === "error";
 }
 
-/** The error of a failed choice: the one in it or beside it, else its reason alone. */
+/**
+ * Returns the error of a failed choice: from the choice or from the answer around it, or else made
+ * of the finish reason alone.
+ */
 export function readFailure(choice: JsonRecord, answer: JsonRecord): VendorError {
   const error = readVendorError(carriesError(choice) ? choice : answer, undefined);
   const raw = asString(choice.finish_reason) ?? "";

@@ -14,7 +14,7 @@ import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../ker
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 
 /**
- * What tools cost: the caller's own, and those that OpenRouter runs (npm @openrouter/sdk 1.3.19,
+ * The cost of tools: the caller's own, and those that OpenRouter runs (npm @openrouter/sdk 1.3.19,
  * `ChatFunctionTool`). The price of a tool that isn't listed is unknown.
  */
 const toolCosts: Readonly<Record<string, ToolCost>> = {
@@ -79,8 +79,8 @@ function isEnabled(plugins: unknown, path: string): boolean {
 }
 
 /**
- * Searches that request fields ask for. Search models make one per call, which usage doesn't
- * report. How many sources a live search reads is known to the vendor alone.
+ * Returns the searches that request fields ask for. Search models make one per call, which usage
+ * doesn't report. Only the vendor knows how many sources a live search reads.
  */
 function searches(request: JsonRecord): HostedTool[] {
   const found: HostedTool[] = [];
@@ -121,12 +121,15 @@ function filesOf(messages: unknown): VendorState[] {
   });
 }
 
-/** The bound of media that the vendor fetches. Some vendors take more kinds than the published ones. */
+/**
+ * Returns the maximum number of tokens of media that the vendor fetches. Some vendors accept more
+ * kinds of media than they publish.
+ */
 function fetchedIn(messages: unknown): number {
   let tokens = 0;
   for (const message of asList(messages)) {
     const parts = asList(asRecord(message).content).filter(isRecord);
-    // The words of a text part may be an address.
+    // A text part may consist of an address, which the vendor doesn't fetch.
     for (const { text: _, ...media } of parts) {
       for (const [name, value] of Object.entries(media)) {
         const addresses = isRecord(value) ? [value.url, value.file_data, value.file_url] : [value];

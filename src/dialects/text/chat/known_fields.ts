@@ -5,7 +5,7 @@ import { isSearchType } from "../../kernel/web_search.ts";
 
 const url: KnownFieldSet = { url: true, detail: true };
 
-/** Part types, each with the member of its own name. */
+/** The fields of each part type's content, which is in the member named after the type. */
 const ofPart: Readonly<Record<string, KnownFieldSet>> = {
   text: true,
   refusal: true,
@@ -35,9 +35,9 @@ const call: KnownFieldSet = {
 };
 
 /**
- * Clients send an answer back with fields that were never theirs (sources, the vendor's reasoning);
- * dropping those is no loss. Audio stored at the vendor is one, and is reported separately
- * (`storedAudio`).
+ * Clients send an answer back with fields that they didn't write (sources, the vendor's reasoning);
+ * dropping those is no loss. Dropping audio that is stored at the vendor is a loss, which is
+ * reported separately (`storedAudio`).
  */
 const assistant: KnownFieldSet = {
   role: true,
@@ -79,7 +79,7 @@ const ofTool: KnownFieldSet = {
 
 const toolName: KnownFieldSet = { type: true, function: named, custom: named, name: true };
 
-/** What the decoder reads of a chat request. */
+/** The fields of a chat request that the decoder reads. */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   ...all(
     "model stream max_completion_tokens max_tokens temperature top_p top_k n stop " +

@@ -1,7 +1,10 @@
 import type { MediaPart } from "../../kernel/canonical_request.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
 
-/** Where requests hold inline media, and answers of models that produce images or audio. */
+/**
+ * The fields with inline media: of requests, and of answers from models that produce images or
+ * audio.
+ */
 export const mediaFields: readonly MediaField[] = [
   { parent: "image_url", key: "url", address: true },
   { key: "image_url", address: true },

@@ -16,7 +16,7 @@ import { splicer, storeEdits } from "../../kernel/splice_request.ts";
 import { firstTextIn, type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import type { ToolDemand } from "../../kernel/tool_demand.ts";
 
-/** What the gateway must know of a chat request; `body` has passed the contract. */
+/** Returns what the gateway must know about a chat request; `body` has passed the contract. */
 export function readRequest(body: unknown): RequestFacts {
   const request = body as JsonRecord;
   const options = asRecord(request.stream_options);
@@ -40,12 +40,15 @@ export function readRequest(body: unknown): RequestFacts {
   };
 }
 
-/** Both names at once are the vendor's to refuse. */
+/** Whether only the older name is set. If both are, the vendor may refuse the request. */
 function hasOlderLimit(request: JsonRecord): boolean {
   return "max_tokens" in request && !("max_completion_tokens" in request);
 }
 
-/** The request's text for a chat-style vendor: model, usage flag, tags and limit exchanged. */
+/**
+ * Returns the request's text for a chat-style vendor, with model, usage flag, tag lines and output
+ * limit changed.
+ */
 export const spliceRequest = splicer({
   *edits(bodyText, members, changes) {
     const edits = yield* storeEdits(bodyText, members, changes);
@@ -80,7 +83,7 @@ function askForUsage(bodyText: string, members: Members): Edit {
     : { ...options, text: '{"include_usage":true}' };
 }
 
-/** `models`, as an aggregator has it. */
+/** The field `models`, as an aggregator defines it. */
 export const fallbackField: FallbackField = {
   name: "models",
   read(body) {
@@ -103,10 +106,10 @@ export const fallbackField: FallbackField = {
   },
 };
 
-/** So many fallbacks a call may name. */
+/** Maximum number of fallbacks that a call may name. */
 const maxModels = 10;
 
-/** The first text of a message of these roles. */
+/** Returns the first text in a message with one of these roles. */
 function firstOf(messages: unknown, ...roles: readonly string[]): LocatedText | undefined {
   return firstTextIn(messages, ["messages"], ({ role }) => roles.includes(String(role)));
 }

@@ -22,7 +22,7 @@ class ChatStreamDecoder extends JsonEventDecoder {
   readonly #choices = new Map<number, ChoiceReader>();
   readonly #nextBlock = { value: 0 };
   readonly #own = ownAnswer();
-  /** Whether a choice had another number than 0: then each has its own. */
+  /** Whether a choice had an index other than 0: the server does number its choices. */
   #isNumbered = false;
   #started = false;
   #failed = false;
@@ -81,7 +81,8 @@ class ChatStreamDecoder extends JsonEventDecoder {
     }
     this.#own.add(json);
     const choices = Array.isArray(json.choices) ? json.choices : [];
-    // Some servers number all choices 0; of one that was asked for, these are pieces.
+    // Some servers number all choices 0. If only one was requested, several entries are pieces of
+    // it.
     const areUnnumbered = !this.#isNumbered && choices.length > 1 &&
       choices.length <= this.#asked &&
       choices.every((choice) => asRecord(choice).index === 0);
@@ -120,7 +121,10 @@ class ChatStreamDecoder extends JsonEventDecoder {
   }
 }
 
-/** Reported usage, and what stands beside the answer, are kept as they were sent. */
+/**
+ * Whether a chunk's value may be overwritten: reported usage, and nested fields without a canonical
+ * form, are retained as they were sent.
+ */
 function isReusable(json: unknown): boolean {
   return isRecord(json) && (json.usage ?? null) === null && json.x_groq === undefined &&
     isFlat(json);

@@ -32,14 +32,14 @@ interface OpenBlock {
 interface Choice {
   tools: number;
   units: TextUnits;
-  /** Sources and pictures that are still to be sent. */
+  /** Sources and pictures that have yet to be sent. */
   annotations: Record<string, unknown>[];
   images: Record<string, unknown>[];
 }
 
-/** More of sources and pictures is not held back until their choice ends. */
+/** Sources and pictures beyond this limit are not held back until their choice ends. */
 const maxHeldUnits = 32 * 1024 * 1024;
-/** What a source takes beside its texts. */
+/** Approximate length of a source apart from its texts. */
 const sourceUnits = 200;
 
 export function createStreamEncoder(context: AnswerContext): StreamEncoder {
@@ -54,10 +54,10 @@ class ChatStreamEncoder implements StreamEncoder {
   /** The choices whose role chunk has been sent. */
   readonly #choices = new Map<number, Choice>();
   readonly #usage: ShownUsage;
-  /** What all chunks begin with, for this model. */
+  /** The text that every chunk begins with, for this model. */
   #head: { model: string; text: string } | undefined;
   readonly #isOldShape: boolean;
-  /** Length of what has been held back since all of it was last sent. */
+  /** UTF-16 units that have been held back since everything was last sent. */
   #heldUnits = 0;
 
   constructor(context: AnswerContext) {
@@ -121,8 +121,9 @@ class ChatStreamEncoder implements StreamEncoder {
   }
 
   /**
-   * Sources and pictures wait for the end of their choice: official clients refuse a second list of
-   * them, or overwrite the first with it.
+   * Counts what is held back, and sends it all if it exceeds the limit. Sources and pictures wait
+   * for the end of their choice: official clients refuse a second list of them, or overwrite the
+   * first with it.
    */
   #held(units: number): string {
     this.#heldUnits += units;
@@ -141,7 +142,10 @@ class ChatStreamEncoder implements StreamEncoder {
     });
   }
 
-  /** What is left when a stream ends without the end of a choice, or behind it. */
+  /**
+   * Sends everything that is held back, including what is left of choices that never ended, and
+   * what came after their end.
+   */
   #sendAllHeld(): string {
     this.#heldUnits = 0;
     return [...this.#choices.keys()].map((choice) => this.#sendHeld(choice)).join("");
@@ -239,7 +243,7 @@ class ChatStreamEncoder implements StreamEncoder {
     });
   }
 
-  /** As `#chunk` writes it, without an object for each piece of text. */
+  /** Writes the same as `#chunk` without creating an object for each piece of text. */
   #textChunk(index: number, text: string): string {
     const content = JSON.stringify(text);
     const usage = this.#context.showUsage ? ',"usage":null' : "";
@@ -247,7 +251,7 @@ class ChatStreamEncoder implements StreamEncoder {
       `"logprobs":null,"finish_reason":null}]${usage}}\n\n`;
   }
 
-  /** `fields` has a member at least. */
+  /** `fields` must have at least one member. */
   #frame(fields: Record<string, unknown>): string {
     return `${this.#begin()}${JSON.stringify(fields).slice(1)}\n\n`;
   }

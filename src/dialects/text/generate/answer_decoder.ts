@@ -5,8 +5,8 @@ import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader, areReadable } from "./answer/answer_reader.ts";
 
 /**
- * Events of a whole answer. A server that doesn't know `alt=sse` returns a stream's elements in one
- * array.
+ * Returns the events of a whole answer. A server that doesn't know `alt=sse` returns a stream's
+ * elements in one array.
  */
 export function decodeAnswer(json: unknown): CanonicalEvent[] {
   const elements: readonly unknown[] = Array.isArray(json) ? json : [json];

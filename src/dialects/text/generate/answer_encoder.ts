@@ -17,8 +17,8 @@ import { Fields } from "./request/fields.ts";
 import { writeUsage } from "./usage.ts";
 
 /**
- * A whole answer as GenerateContentResponse. With a context: for a caller whose vendor speaks
- * another dialect, under an id of our own. Without: as the vendor answered, for the record.
+ * Writes a whole answer as GenerateContentResponse. With a context: for a caller whose vendor
+ * speaks another dialect, under an id of our own. Without: as the vendor answered, for the record.
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): JsonRecord {
   if (!context) return recordOf(answer);
@@ -34,7 +34,10 @@ export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): 
   }, choices.map(encodeChoice));
 }
 
-/** Candidates without derived fields; a blocked prompt has none, but reports why. */
+/**
+ * Writes the answer for the record, without derived fields. A blocked prompt has no candidates, but
+ * reports the reason.
+ */
 function recordOf(answer: CanonicalAnswer): JsonRecord {
   const own = ownMembersOf("generate", answer);
   const choices = answer.choices.filter(({ parts, own: has }) =>
@@ -75,13 +78,13 @@ export function wantsBareEnum(body: unknown): boolean {
   return isRecord(config) && new Fields(config, "").value("responseMimeType") === "text/x.enum";
 }
 
-/** The word in `{"value": …}`; any other text stays. */
+/** Returns the word in `{"value": …}`; any other text is unchanged. */
 export function bareEnumText(text: string): string {
   const json = innerJson(text);
   return isRecord(json) && typeof json.value === "string" ? json.value : text;
 }
 
-/** The `finishReason` of a choice; undefined if it never ended. */
+/** Returns the `finishReason` of a choice; undefined if it never ended. */
 export function endingOf(
   choice: { parts: readonly Pick<AnswerPart, "kind">[]; finish: CanonicalChoice["finish"] },
   sawInvalidCall: boolean,
@@ -107,7 +110,7 @@ function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {
   };
 }
 
-/** Offsets of sources refer to all texts of the choice. */
+/** Writes the sources of a choice; their offsets refer to all of its texts joined. */
 function grounding(parts: readonly AnswerPart[]): JsonRecord {
   const texts = parts.filter((part) => part.kind === "text");
   let from = 0;

@@ -5,9 +5,9 @@ import type { FinishReason } from "../../../shared/interaction.ts";
 export type Ending = FinishReason | "invalid";
 
 /**
- * The unified reason of a `finishReason`. Answers with function calls end with STOP in this
- * dialect, so `sawToolCall` decides. Of reasons that the dialect doesn't define yet, those that a
- * filter gives are known by their words.
+ * Returns the unified reason of a `finishReason`. Answers with function calls end with STOP in this
+ * dialect, so `sawToolCall` decides. Reasons of filters that the dialect doesn't define yet are
+ * recognized by the words they contain.
  */
 export function readFinishReason(raw: string, sawToolCall: boolean): Ending {
   if (lengthReasons.has(raw)) return "length";
@@ -16,7 +16,7 @@ export function readFinishReason(raw: string, sawToolCall: boolean): Ending {
   return sawToolCall ? "tool_calls" : "stop";
 }
 
-/** What is wrong with an answer that ended as `invalid` without content. */
+/** Returns the error code for an answer that ended as `invalid` without content. */
 export function invalidCode(raw: string | undefined): ErrorCode {
   return raw === "MALFORMED_RESPONSE" ? "upstream_invalid_response" : "upstream_invalid_tool_call";
 }
@@ -27,7 +27,7 @@ export function isBlocked(blockReason: unknown): blockReason is string {
     !blockReason.endsWith("_UNSPECIFIED");
 }
 
-/** The `finishReason` of a unified reason; `raw` itself if it is one with the same meaning. */
+/** Returns the `finishReason` for a unified reason; `raw` itself if it has the same meaning. */
 export function writeFinishReason(reason: FinishReason, raw: string): string {
   if (knownReasons.has(raw) && agrees(readFinishReason(raw, reason === "tool_calls"), reason)) {
     return raw;
@@ -42,7 +42,10 @@ export function writeFinishReason(reason: FinishReason, raw: string): string {
   }
 }
 
-/** An answer with content whose reason was an invalid call ended as an ordinary stop. */
+/**
+ * Whether both mean the same. An answer that has content and ended with an invalid call counts as
+ * an ordinary stop.
+ */
 function agrees(ending: Ending, reason: FinishReason): boolean {
   return ending === reason || (ending === "invalid" && reason === "stop");
 }
@@ -67,7 +70,7 @@ const filterReasons: ReadonlySet<string> = new Set([
   // A rule of the vendor's, or the account itself, stopped the answer (`@google/genai` 3.3.0).
   "ESCALATION",
   "PUP_LIMITED_DISABLED",
-  // Reasons of blocked prompts too, which come without a candidate.
+  // Also reasons of blocked prompts, which come without a candidate.
   "MODEL_ARMOR",
   "JAILBREAK",
 ]);

@@ -14,7 +14,7 @@ import { isOwnFile } from "./media.ts";
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 
 /**
- * What tools cost (npm @google/genai 3.1.0, `Tool`). The price of a tool that isn't listed is
+ * The cost of tools (npm @google/genai 3.1.0, `Tool`). The price of a tool that isn't listed is
  * unknown.
  */
 const costs: Readonly<Record<string, ToolCost>> = {
@@ -55,7 +55,7 @@ export function hostedWork(body: unknown): HostedWork {
   return { tools, state, ...(tier && { tier }), ...(fetchedTokens > 0 && { fetchedTokens }) };
 }
 
-/** Each member of a `tools` entry is a tool of its own. */
+/** Adds the tools of a `tools` entry: each of its members is a separate tool. */
 function readTool(tool: JsonRecord, at: string, tools: HostedTool[], state: VendorState[]): void {
   for (const [key, value] of Object.entries(tool)) {
     if (value === null || value === undefined) continue;
@@ -66,7 +66,10 @@ function readTool(tool: JsonRecord, at: string, tools: HostedTool[], state: Vend
   }
 }
 
-/** Notes files in the vendor's account; gives the bound of what it fetches. */
+/**
+ * Adds files in the vendor's account to `state`; returns the maximum number of tokens of the files
+ * that the vendor fetches.
+ */
 export function filesIn(content: unknown, path: string, state: VendorState[]): number {
   let fetchedTokens = 0;
   if (!isRecord(content)) return fetchedTokens;
@@ -88,7 +91,7 @@ export function filesIn(content: unknown, path: string, state: VendorState[]): n
   return fetchedTokens;
 }
 
-/** The vendor goes by the type that the request names. */
+/** Returns the kind of a file by the type that the request names, as the vendor does. */
 function kindOf(file: JsonRecord): "image" | "file" {
   const types = keysOf(file, "mimeType").map((key) => asString(file[key]));
   return types.length === 1 && types[0]?.startsWith("image/") ? "image" : "file";
@@ -104,7 +107,10 @@ function isVendorFile(uri: unknown): boolean {
   return isOwnFile(trimmed) || !/^https?:\/\//i.test(trimmed) || hasFilesPath(trimmed);
 }
 
-/** The vendor's host is configurable, and addresses can be written in several ways. */
+/**
+ * Recognizes the vendor's files at other hosts: the host is configurable, and addresses can be
+ * written in several ways.
+ */
 function hasFilesPath(uri: string): boolean {
   try {
     const { hostname, pathname } = new URL(uri);
@@ -115,7 +121,10 @@ function hasFilesPath(uri: string): boolean {
   }
 }
 
-/** The member's names in the record, which may spell it in both ways; those that are null aren't set. */
+/**
+ * Returns the names under which the record has the member, which may be spelled in two ways. A
+ * member that is null isn't set.
+ */
 function keysOf(record: JsonRecord, name: string): string[] {
   return Object.keys(record).filter((key) => camelCase(key) === name && record[key] !== null);
 }

@@ -22,14 +22,14 @@ const part: KnownFieldSet = {
   thought: true,
   thoughtSignature: true,
   mediaResolution: { level: true },
-  // Reported elsewhere, with a weight of their own or whole.
+  // Reported elsewhere, with their own weight or as a whole.
   toolCall: true,
   toolResponse: true,
   videoMetadata: true,
   cacheControl,
 };
 
-/** What the decoder reads of `generationConfig`. */
+/** The fields of `generationConfig` that the decoder reads. */
 export const knownConfig = {
   maxOutputTokens: true,
   temperature: true,
@@ -50,8 +50,8 @@ export const knownConfig = {
 } as const satisfies Readonly<Record<string, KnownFieldSet>>;
 
 /**
- * What the decoder reads of a generate request, in camel case. Other members of `tools` and
- * `generationConfig` are reported elsewhere, with weights of their own.
+ * The fields of a generate request that the decoder reads, in camel case. Other members of `tools`
+ * and `generationConfig` are reported elsewhere, with their own weights.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   model: true,

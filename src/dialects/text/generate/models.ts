@@ -8,23 +8,24 @@ export interface ModelTraits {
   system: boolean;
   /** Takes a JSON response type. */
   json: boolean;
-  /** Accepts JSON Schema as it is (`parametersJsonSchema`), not only the subset. */
+  /** Accepts full JSON Schema (`parametersJsonSchema`), not only the subset. */
   jsonSchema: boolean;
   /** Takes functions and a JSON response type in one request. */
   jsonWithTools: boolean;
-  /** Refuses function calls without a thought signature, and knows ids of calls. */
+  /** Refuses function calls without a thought signature, and supports ids of calls. */
   signatures: boolean;
-  /** Has the vendor's web search, and takes it beside functions. */
+  /** Has the vendor's web search. */
   search: boolean;
+  /** Accepts the web search together with functions. */
   searchWithTools: boolean;
   /** Takes frequency and presence penalties. */
   penalties: boolean;
-  /** The most that it gives, where no price row says it; a larger limit is refused. */
+  /** Maximum number of output tokens, if no price row states it; a larger limit is refused. */
   maxOutputTokens: number | undefined;
   thinking: Thinking;
 }
 
-/** How thinking is asked for; budgets in tokens. */
+/** How to request thinking; budgets are in tokens. */
 export type Thinking =
   | { by: "none" }
   | { by: "budget"; least: number; most: number }
@@ -32,7 +33,7 @@ export type Thinking =
 
 export type ThinkingLevel = "MINIMAL" | "LOW" | "MEDIUM" | "HIGH";
 
-/** Traits of a model by the vendor's own name, with or without a `models/` segment. */
+/** Returns the traits of a model by the vendor's own name, with or without a `models/` segment. */
 export function modelTraits(model: string): ModelTraits {
   const name = bareModel(model).toLowerCase();
   const isGemma = /(^|[/-])gemma/.test(name);

@@ -62,7 +62,7 @@ function writeTier(request: CanonicalRequest, losses: Loss[]): Record<string, un
   return {};
 }
 
-/** All cache marks as losses, since the dialect has none. */
+/** Returns all cache marks as losses, since the dialect has none. */
 function* cacheLosses(request: CanonicalRequest): Steps<Loss[]> {
   const losses: Loss[] = [];
   const look = (one: { path: string; cache?: CacheMark }) => {

@@ -9,9 +9,9 @@ import { camelCase, Fields } from "./request/fields.ts";
 import { placeholderEdits } from "./request/unsigned_calls.ts";
 
 /**
- * What the gateway must know of a generate request. Its path names the model and streaming: the
- * route adds them to the JSON body, `{...body, model, stream}`; `stream` means that the path ends
- * in `:streamGenerateContent`.
+ * Returns what the gateway must know about a generate request. Its path names the model and
+ * streaming: the route adds them to the JSON body, `{...body, model, stream}`; `stream` means that
+ * the path ends in `:streamGenerateContent`.
  */
 export function readRequest(body: unknown): RequestFacts {
   const fields = new Fields(body as JsonRecord, "");
@@ -30,7 +30,10 @@ export function readRequest(body: unknown): RequestFacts {
   };
 }
 
-/** As many as a chat request may ask for; what all of them can cost is reserved before the call. */
+/**
+ * The same maximum as for chat requests; the possible cost of all choices is reserved before the
+ * call.
+ */
 const mostChoices = 128;
 
 function choicesOf(config: Fields): number {
@@ -40,8 +43,8 @@ function choicesOf(config: Fields): number {
 }
 
 /**
- * The request's text for a vendor of this dialect: tag lines cut, a `model` member replaced if the
- * caller sent one, and unsigned calls marked.
+ * Returns the request's text for a vendor of this dialect: tag lines cut, a `model` member replaced
+ * if the caller sent one, and unsigned calls marked with the placeholder.
  */
 export const spliceRequest = splicer({
   *edits(bodyText, members, changes) {

@@ -35,14 +35,14 @@ interface OpenBlock {
 
 interface ChoiceState {
   parts: BlockKind[];
-  /** Texts that have ended, and their sources, whose offsets refer to all of them. */
+  /** Texts that have ended, and their sources, whose offsets refer to all of these texts joined. */
   endedTexts: string[];
   endedLength: number;
   citations: Citation[];
   sawInvalidCall: boolean;
   finish: FinishEvent | undefined;
   readonly last: LastPart;
-  /** Log-probabilities of the next element. */
+  /** Log-probabilities to write in the next element. */
   logprobs: TokenLogprob[];
 }
 
@@ -155,7 +155,7 @@ class GenerateStreamEncoder implements StreamEncoder {
     const part = answerPart({ ...open.content, text: event.text });
     const choice = this.#choice(open.choice);
     if (!event.logprobs) return part ? this.#partsElement(open.choice, choice.last.add(part)) : "";
-    // Log-probabilities go into the element of their tokens.
+    // Log-probabilities go into the same element as their tokens.
     const before = part ? this.#partsElement(open.choice, choice.last.addWhole(part)) : "";
     pushAll(choice.logprobs, event.logprobs);
     return before;
@@ -179,7 +179,7 @@ class GenerateStreamEncoder implements StreamEncoder {
     return part ? this.#partsElement(open.choice, choice.last.add(part)) : "";
   }
 
-  /** Sources are written at the end, since their offsets refer to all texts. */
+  /** Keeps a block's sources until the end, since their offsets refer to all texts. */
   #keepSources(open: OpenBlock, text: string): void {
     const choice = this.#choice(open.choice);
     for (const citation of open.citations) {
@@ -194,7 +194,7 @@ class GenerateStreamEncoder implements StreamEncoder {
     return content.kind === "reasoning" || content.kind === "refusal";
   }
 
-  /** An element with these parts of a candidate; nothing without parts. */
+  /** Writes an element with these parts of a candidate; nothing without parts. */
   #partsElement(index: number, parts: readonly Record<string, unknown>[]): string {
     if (parts.length === 0) return "";
     return this.#element({ candidates: [candidateOf(index, this.#choice(index), parts)] });

@@ -4,8 +4,9 @@ import { asString, count, isRecord, type JsonRecord, miscounts } from "../../ker
 import { sumOfKnown } from "../../kernel/reported_tokens.ts";
 
 /**
- * Reads `usageMetadata`; undefined when it holds no numbers. Thinking tokens are reported beside
- * the visible output, and results of the vendor's own tools beside the prompt.
+ * Reads `usageMetadata`; undefined when it holds no numbers. Thinking tokens are reported
+ * separately from the visible output, and results of the vendor's own tools separately from the
+ * prompt.
  */
 export function readUsage(
   raw: unknown,
@@ -44,8 +45,8 @@ const totals = ["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"
 
 /** Writes usage as `usageMetadata`; totals are recomputed. */
 export function writeUsage(usage: Usage): Record<string, unknown> {
-  // Thinking tokens are reported beside the visible output; some vendors report more of them than
-  // output.
+  // Thinking tokens are reported separately from the visible output; some vendors report more of
+  // them than output.
   const thoughts = usage.reasoning && Math.min(usage.reasoning, usage.output);
   const visible = usage.output - (thoughts ?? 0);
   return {
@@ -61,7 +62,7 @@ export function writeUsage(usage: Usage): Record<string, unknown> {
   };
 }
 
-/** Tokens of one modality; undefined if the vendor doesn't list it. */
+/** Returns the tokens of one modality; undefined if the vendor doesn't list it. */
 function modality(list: unknown, kind: string): number | undefined {
   if (!Array.isArray(list)) return undefined;
   const entries = list.filter((one): one is JsonRecord => isRecord(one) && one.modality === kind);

@@ -14,9 +14,9 @@ import { writeUsage } from "./usage.ts";
 type Json = Record<string, unknown>;
 
 /**
- * A whole answer. With a context: for a caller whose vendor speaks another dialect, under an id of
- * our own; throws upstream_invalid_response when the arguments of a tool call aren't a JSON object,
- * which this dialect can't express. Without: as the vendor answered, for the record.
+ * Writes a whole answer. With a context: for a caller whose vendor speaks another dialect, under an
+ * id of our own; throws upstream_invalid_response when the arguments of a tool call aren't a JSON
+ * object, which this dialect can't express. Without: as the vendor answered, for the record.
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): Json {
   const choice = answer.choices[0];
@@ -49,7 +49,7 @@ function requireObjects(choice: CanonicalChoice | undefined): void {
   }
 }
 
-/** A message; without a choice one that is only beginning. */
+/** Writes a message; without a choice, one that has just begun. */
 export function writeMessage(
   choice: CanonicalChoice | undefined,
   about: { id: string; model: string; usage: Usage | undefined; showsReasoning: boolean },
@@ -72,7 +72,7 @@ export function writeMessage(
   };
 }
 
-/** How an answer ended. The text of a refusal stands beside the content. */
+/** Writes how an answer ended. The text of a refusal is written here, outside of the content. */
 export function writeEnding(
   finish: CanonicalChoice["finish"],
   refusal: string,
@@ -105,7 +105,8 @@ function writePart(part: AnswerPart, index: number, showsReasoning: boolean): Js
         type: "tool_use",
         id: part.id || derivedCallId(part.name, index),
         name: part.name,
-        // The output limit cut the JSON: the text so far, in the object that the dialect requires.
+        // If the output limit cut the JSON off, the text so far is put into the object that the
+        // dialect requires.
         input: readInput(part) ?? { _raw: part.text },
         caller: { type: "direct" },
         ...ownMembersOf("messages", part),
@@ -128,12 +129,12 @@ function writeReasoning(part: AnswerPart, shows: boolean): Json[] {
   return [{ type: "thinking", thinking, signature: opaque?.value ?? "" }];
 }
 
-/** Answers in this dialect hold text and tool calls only. */
+/** Returns a note in place of media: answers in this dialect hold only text and tool calls. */
 export function mediaNote(media: string, mimeType: string): string {
   return `[${media} left out: ${mimeType}]`;
 }
 
-/** An id for a call whose vendor gave none, derived from its position in the answer. */
+/** Returns an id for a call whose vendor gave none, derived from its position in the answer. */
 export function derivedCallId(name: string, position: number): string {
   return `toolu_${sha256Hex(`${position} ${name}`).slice(0, 24)}`;
 }

@@ -10,9 +10,9 @@ import { invalidValue, missingField } from "../../../shared/fault.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /**
- * How a message thread is continued, for the gateway (npm @anthropic-ai/sdk 1.12.0, `thread`). A
- * thread holds the system prompt, the tools and the messages; a request that continues it sends new
- * messages only.
+ * How the gateway continues a message thread (npm @anthropic-ai/sdk 1.12.0, `thread`). A thread
+ * holds the system prompt, the tools and the messages; a request that continues it sends only new
+ * messages.
  */
 export const conversation: Conversation = {
   previousField: "thread.previous_message_id",
@@ -25,7 +25,10 @@ export const conversation: Conversation = {
 
   wantsStored: hasThread,
 
-  /** First what is not repeated in later requests, then the messages. */
+  /**
+   * The first item has the system prompt and the tools, which later requests don't repeat; the
+   * messages follow.
+   */
   inputItems(body) {
     const { system, tools, messages } = body as JsonRecord;
     const listed = Array.isArray(messages) ? messages : [];
@@ -67,14 +70,14 @@ export const conversation: Conversation = {
     );
     const own = Array.isArray(request.messages) ? request.messages : [];
     return {
-      // It still has `thread`, by which its answer is stored; the vendor doesn't see that.
+      // The body keeps `thread`, so that its answer is stored; the vendor doesn't get that field.
       body: { ...request, ...Object.fromEntries(added), messages: [...before, ...own] },
       bodyText: continuedText({ body, bodyText }, added, before),
     };
   },
 };
 
-/** The caller's own messages stay byte for byte. */
+/** Returns the text of the continued request; the caller's own messages stay byte for byte. */
 function continuedText(
   { body, bodyText }: BodyAndText,
   added: readonly (readonly [string, unknown])[],
@@ -100,8 +103,8 @@ function answerTurn(answer: unknown): JsonRecord {
 }
 
 /**
- * A stored message without its cache marks, which were set for the request that it was new in: all
- * of them together would be more than a vendor takes in one request.
+ * Returns a stored message without its cache marks. They were set for the request that added the
+ * message; all marks of a thread together would exceed the vendor's limit for one request.
  */
 function withoutMarks(message: unknown): unknown {
   if (!isRecord(message)) return message;
@@ -119,7 +122,10 @@ function hasThread(body: unknown): boolean {
   return threadOf(body) !== undefined;
 }
 
-/** Undefined if it has no thread. Throws `invalid_value` or `missing_required_field`. */
+/**
+ * Reads a request's thread; undefined if it has none. Throws `invalid_value` or
+ * `missing_required_field`.
+ */
 function threadOf(body: unknown): Thread | undefined {
   const thread = asRecord(body).thread;
   if (thread === undefined || thread === null) return undefined;

@@ -1,7 +1,9 @@
 import type { Counting } from "../../kernel/dialect.ts";
 import { asRecord, count, type JsonRecord } from "../../kernel/json.ts";
 
-/** `POST /messages/count_tokens` takes a request without the fields that bound its answer. */
+/**
+ * `POST /messages/count_tokens` takes a request without the fields that concern only its answer.
+ */
 export const counting: Counting = {
   path: () => "/messages/count_tokens",
   requestBody: (request, model) => ({
@@ -13,7 +15,7 @@ export const counting: Counting = {
   write: (tokens) => ({ input_tokens: tokens }),
 };
 
-/** Fields that bound, shape or keep an answer; the endpoint refuses them. */
+/** Fields that limit, shape or store an answer; the endpoint refuses them. */
 const ofAnswers: ReadonlySet<string> = new Set([
   "max_tokens",
   "metadata",

@@ -1,6 +1,6 @@
 import type { FinishReason } from "../../../shared/interaction.ts";
 
-/** The dialect's stop reasons and the unified ones. */
+/** Maps the dialect's stop reasons to the unified ones. */
 const reasons: Readonly<Record<string, FinishReason>> = {
   end_turn: "stop",
   stop_sequence: "stop",
@@ -12,8 +12,8 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 };
 
 /**
- * The unified reason of a `stop_reason`. Whether the answer has tool calls decides between `stop`
- * and `tool_calls`: some vendors report `end_turn` after a call, and `tool_use` may mean the
+ * Returns the unified reason of a `stop_reason`. Whether the answer has tool calls decides between
+ * `stop` and `tool_calls`: some vendors report `end_turn` after a call, and `tool_use` may mean the
  * vendor's own tools.
  */
 export function readFinishReason(raw: string, sawToolCall: boolean): FinishReason {
@@ -22,7 +22,7 @@ export function readFinishReason(raw: string, sawToolCall: boolean): FinishReaso
   return sawToolCall ? "tool_calls" : "stop";
 }
 
-/** The `stop_reason` for a finish; the vendor's own if it spoke this dialect. */
+/** Returns the `stop_reason` for a finish; the vendor's own if it spoke this dialect. */
 export function writeFinishReason(
   finish: { reason: FinishReason; raw: string; stopSequence?: string } | undefined,
   sawToolCall: boolean,

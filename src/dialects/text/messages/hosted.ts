@@ -14,8 +14,8 @@ import { blocksOf, type OfferedTool } from "./request/decode_tools.ts";
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 
 /**
- * What tools cost, by their type without its date (npm @anthropic-ai/sdk 1.14.0, `BetaToolUnion`).
- * The price of a tool that isn't listed is unknown.
+ * The cost of tools, by their type without its date (npm @anthropic-ai/sdk 1.14.0,
+ * `BetaToolUnion`). The price of a tool that isn't listed is unknown.
  */
 const costs: Readonly<Record<string, ToolCost>> = {
   // Run by the caller.
@@ -61,7 +61,7 @@ export function hostedWork(body: unknown): HostedWork {
     state.push({ path: "container" });
   }
   const { billing_policy: billing } = request;
-  // The vendor would bill a customer of whoever owns the account.
+  // The vendor would bill a customer of the account's owner.
   if (isRecord(billing) && (billing.bill_to ?? "self") !== "self") {
     state.push({ path: "billing_policy.bill_to" });
   }
@@ -77,7 +77,7 @@ export function hostedWork(body: unknown): HostedWork {
   };
 }
 
-/** Tools that the conversation brings along. */
+/** Returns the tools that the conversation adds (`tool_addition`). */
 function addedTools(messages: unknown): OfferedTool[] {
   return blocksOf(messages).flatMap(({ block, path }) => {
     if (block.type !== "tool_addition" || !isRecord(block.tool)) return [];
@@ -86,7 +86,7 @@ function addedTools(messages: unknown): OfferedTool[] {
   });
 }
 
-/** `web_search_20260318` as its name and its date. */
+/** Splits a type such as `web_search_20260318` into its name and its date. */
 function kindOf(tool: unknown): { name: string; date: number } {
   const type = isRecord(tool) ? asString(tool.type) ?? "custom" : "custom";
   const dated = /^(.*)_(\d{8})$/.exec(type);
@@ -112,14 +112,17 @@ function readTool(tool: JsonRecord, path: string, includesCode: boolean): Hosted
   return { ...shown, cost, ...limit, tokensPerUse };
 }
 
-/** Models that answer when another refuses; what the refusing one wrote is billed too. */
+/**
+ * Returns the models that answer if another one refuses; the output of the refusing model is billed
+ * too.
+ */
 function fallbacks(list: unknown): HostedTool[] {
   return asList(list).flatMap((one, index): HostedTool[] => {
     const model = isRecord(one) ? asString(one.model) : asString(one);
     if (model === undefined) return [];
     const path = `fallbacks[${index}]`;
     const cost: ToolCost = { type: "model", model, role: "besides" };
-    // It gets the same prompt and adds nothing to it.
+    // A fallback gets the same prompt and adds nothing to it.
     return [{ path, name: model, cost, maxUses: 1, tokensPerUse: 0 }];
   });
 }
@@ -131,8 +134,9 @@ function regionOf({ inference_geo: geo }: JsonRecord): Pick<HostedWork, "region"
 }
 
 /**
- * Blocks that read a file in the vendor's account; results of its own tools aren't read again. Gives
- * the bound of what they have it fetch.
+ * Adds the blocks that read a file in the vendor's account to `state`; results of its own tools
+ * aren't read again. Returns the maximum number of tokens of what the vendor fetches for these
+ * blocks.
  */
 function filesIn(value: unknown, path: string, state: VendorState[], depth: number): number {
   let fetchedTokens = 0;

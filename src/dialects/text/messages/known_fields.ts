@@ -40,11 +40,12 @@ const ofBlock: Readonly<Record<string, KnownFieldSet>> = {
 
 const block = (record: JsonRecord): KnownFieldSet | undefined => fieldsOf(ofBlock, record.type);
 
-/** An answer's text comes back with its sources, which were never the caller's to send. */
+/** The text of an earlier answer, which the caller sends back with sources that it didn't write. */
 const answered: KnownFieldSet = { type: true, text: true, cache_control, citations: true };
 
 /**
- * What the decoder reads of a messages request. Blocks and tools of other kinds are reported whole.
+ * The fields of a messages request that the decoder reads. Blocks and tools of other kinds are
+ * reported as a whole.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   ...all(

@@ -12,8 +12,8 @@ export function withoutRefused(request: JsonRecord, refusal: string): PlainReque
 }
 
 /**
- * The request with its system turns in front, where a server refuses them: not every one that has a
- * model of this name takes what Anthropic's own does.
+ * Returns the request with its system turns moved to the front, if a server refuses them: not every
+ * server that has a model of this name accepts what Anthropic's own accepts.
  */
 function systemInFront(request: JsonRecord, refusal: string): PlainRequest | undefined {
   const isBetween = (turn: unknown) => isRecord(turn) && turn.role === "system";
@@ -29,8 +29,9 @@ function systemInFront(request: JsonRecord, refusal: string): PlainRequest | und
 }
 
 /**
- * What a model accepts: the entry with the longest name that the model's contains. Dots in names
- * count as hyphens (`sonnet-4.5`); a Mythos takes what the Fable of its version does.
+ * Returns what a model accepts: the entry with the longest name that the model's name contains.
+ * Dots in names count as hyphens (`sonnet-4.5`); a Mythos accepts the same as the Fable of its
+ * version.
  */
 export function modelFacts(model: string): ModelFacts {
   const name = model.toLowerCase().replaceAll(".", "-").replace("mythos", "fable");
@@ -41,7 +42,10 @@ export function modelFacts(model: string): ModelFacts {
   return best?.facts ?? (name.includes("claude") ? unknownClaude : unknownModel);
 }
 
-/** `fable-5-20260609` is no `fable-5-2`. */
+/**
+ * Whether a model's name contains this part without a digit after it: `fable-5-20260609` isn't a
+ * `fable-5-2`.
+ */
 function holds(name: string, part: string): boolean {
   const at = name.indexOf(part);
   return at >= 0 && !/\d/.test(name.charAt(at + part.length));
@@ -53,7 +57,7 @@ export interface ModelFacts {
   structuredOutput: boolean;
   /** temperature, top_p, top_k. */
   sampling: boolean;
-  /** Takes `top_p` beside `temperature`. */
+  /** Accepts `top_p` together with `temperature`. */
   bothSamplings: boolean;
   /** `thinking.enabled` with a budget. */
   budget: boolean;
@@ -66,7 +70,7 @@ export interface ModelFacts {
   /** `tool_choice` any and tool. */
   forcedTools: boolean;
   webSearch: boolean;
-  /** Messages of the role `system` after the user's; other models refuse the whole request. */
+  /** Messages of the role `system` after a user message; other models refuse the whole request. */
   systemTurns: boolean;
   /** The vendor doesn't cache prompts of fewer tokens. */
   leastCached: number;
@@ -145,5 +149,5 @@ const messagesModels: readonly (readonly [string, ModelFacts])[] = [
 /** For a newer model of the family. */
 const unknownClaude: ModelFacts = fifth;
 
-/** For another maker's model behind the dialect: what every such server accepts. */
+/** For another maker's model in this dialect: what every such server accepts. */
 const unknownModel: ModelFacts = { ...generation40, maxOutputTokens: undefined };

@@ -53,7 +53,7 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
 
 /** Fields that change what is done or where, not only how well. */
 const meaningful: ReadonlySet<string> = new Set([
-  // A summary of the conversation is asked for in place of an answer.
+  // Asks for a summary of the conversation in place of an answer.
   "compaction",
   ...["container", "inference_geo", "mcp_servers"],
 ]);
@@ -151,7 +151,7 @@ function readToolChoice(
   }
 }
 
-/** `output_config.format`, or `output_format` as it was called in the beta. */
+/** Reads `output_config.format`, or `output_format`, its name in the beta. */
 function readFormat(
   request: JsonRecord,
   unsupported: UnsupportedField[],
@@ -172,7 +172,7 @@ function readFormat(
 
 const efforts = ["low", "medium", "high", "xhigh", "max"] as const;
 
-/** The effort for this answer: a message of the role `system` may change it for the turns behind it. */
+/** Reads the effort for this answer: a `system` message may change it for the turns after it. */
 function readEffort(
   request: JsonRecord,
 ): { effort: typeof efforts[number] | undefined; path: string } {
@@ -189,7 +189,7 @@ function readEffort(
   return { effort: oneOf(textAt({ effort }, "effort", config), efforts, path), path };
 }
 
-/** `thinking` and `output_config.effort`. */
+/** Reads `thinking` and `output_config.effort`. */
 function readReasoning(
   request: JsonRecord,
   unsupported: UnsupportedField[],

@@ -19,8 +19,8 @@ import { type ModelFacts, modelFacts } from "./models.ts";
 import { loseSettings } from "../../kernel/setting_losses.ts";
 
 /**
- * Writes a request for a vendor of this dialect, version 2023-06-01, with the fields that the model
- * accepts, since others are refused; what can't be carried is listed as a loss.
+ * Writes a request for a vendor of this dialect, version 2023-06-01, with only the fields that the
+ * model accepts, since it refuses others; what can't be carried is listed as a loss.
  */
 export function* encodeRequest(
   request: CanonicalRequest,
@@ -73,8 +73,8 @@ export function* encodeRequest(
 }
 
 /**
- * The vendor's cached prompts begin with the tools, so a search stays among them for a summary too,
- * though `tool_choice` bars it.
+ * Returns the web search to send. For a summary it stays among the tools, although `tool_choice`
+ * forbids calling it: the vendor's cached prompts begin with the tools.
  */
 function searchToSend(
   request: CanonicalRequest,
@@ -87,9 +87,9 @@ function searchToSend(
 }
 
 /**
- * The part of a prompt that is worth caching. The messages of a summary with tools aren't: its
- * `tool_choice` is not that of the calls before, so the vendor finds none of them in its cache, and
- * the next request begins with the summary.
+ * Returns the part of a prompt that is worth caching. In a request for a summary with tools the
+ * messages aren't: its `tool_choice` differs from that of the calls before, so the vendor finds
+ * none of the messages in its cache, and the next request begins with the summary.
  */
 function cachedPart<Body extends { tools?: unknown; messages: Record<string, unknown>[] }>(
   { asksForSummary }: CanonicalRequest,

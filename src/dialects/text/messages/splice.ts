@@ -10,7 +10,7 @@ import {
   readTagBlocks,
 } from "../../kernel/tag_blocks.ts";
 
-/** What the gateway must know of a messages request; `body` has passed the contract. */
+/** Returns what the gateway must know about a messages request; `body` has passed the contract. */
 export function readRequest(body: unknown): RequestFacts {
   const request = body as JsonRecord;
   const { user, session } = readEndUser(request.metadata);
@@ -31,14 +31,17 @@ export function readRequest(body: unknown): RequestFacts {
   };
 }
 
-/** The request's text for a vendor of this dialect: model, tag lines and unsigned thinking changed. */
+/**
+ * Returns the request's text for a vendor of this dialect: model, tag lines and unsigned thinking
+ * changed.
+ */
 export const spliceRequest = splicer({
   *edits(bodyText, members, changes) {
     return changes.unsigned ? yield* unsignedEdits(bodyText, members, changes.unsigned) : [];
   },
 });
 
-/** The first text of a message of this role. */
+/** Returns the first text in a message with this role. */
 function firstOf(role: "system" | "user", messages: unknown): LocatedText | undefined {
   return firstTextIn(messages, ["messages"], (message) => message.role === role);
 }

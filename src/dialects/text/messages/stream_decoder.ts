@@ -92,7 +92,9 @@ class MessagesStreamDecoder extends JsonEventDecoder {
   }
 }
 
-/** Sources of a text are kept as they were sent. */
+/**
+ * Whether an event's value may be overwritten by the next: sources are retained as they were sent.
+ */
 function isTextDelta(json: unknown): boolean {
   return isRecord(json) && json.type === "content_block_delta" && isRecord(json.delta) &&
     json.delta.type !== "citations_delta";

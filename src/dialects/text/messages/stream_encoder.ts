@@ -99,7 +99,7 @@ class MessagesStreamEncoder implements StreamEncoder {
       if (event.content.kind === "refusal") this.#refusals.add(event.block);
     }
     if (this.#refusals.has(event.block)) {
-      // A refusal is reported at the end, beside the content.
+      // A refusal is reported at the end, outside of the content.
       if (event.type === "block-delta") this.#refusal += event.text;
       return "";
     }
@@ -108,7 +108,10 @@ class MessagesStreamEncoder implements StreamEncoder {
   }
 }
 
-/** The published type has no such split at the end of a stream; clients ignore it. */
+/**
+ * Returns the written cache tokens by lifetime. The published type lacks this split at the end of a
+ * stream; clients ignore it.
+ */
 function lifetimes(usage: Usage): Record<string, unknown> {
   return usage.cacheWriteLong === undefined
     ? {}
@@ -127,7 +130,7 @@ export function errorFrame(fault: Fault): string {
   return sseEvent({ type: "error", error, request_id: null });
 }
 
-/** The dialect's list of error types is closed. */
+/** Returns the dialect's error type; its list of types is closed. */
 function errorType(code: ErrorCode): string {
   if (code === "request_too_large") return "request_too_large";
   const { type } = errors[code];

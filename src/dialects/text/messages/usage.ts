@@ -45,7 +45,7 @@ export function readUsage(usage: unknown): Usage | undefined {
   };
 }
 
-/** No region where the model may run anywhere. */
+/** Returns the region; undefined if the model may run anywhere. */
 function regionOf(geo: unknown): string | undefined {
   return geo === "global" || geo === "not_available" ? undefined : asString(geo);
 }
@@ -76,7 +76,7 @@ export function writeUsage(usage: Usage): Record<string, unknown> {
   };
 }
 
-/** The final totals that the end of a stream repeats. */
+/** Writes the final totals, which the end of a stream repeats. */
 export function writeTotals(usage: Usage): Record<string, unknown> {
   const { cacheRead, cacheWrite, cacheWriteLong } = usage;
   const written = sumOfKnown(cacheWrite, cacheWriteLong);
@@ -110,8 +110,9 @@ function readTokens(raw: JsonRecord): Tokens {
 }
 
 /**
- * Cache tokens written, by lifetime. The end of a stream repeats the total without its split; what
- * the split at the start doesn't cover goes to the lifetime that the request used.
+ * Reads the written cache tokens by lifetime. The end of a stream repeats the total without its
+ * split; tokens that the split at the start doesn't cover count toward the lifetime that the
+ * request used.
  */
 function readWrites(raw: JsonRecord): Pick<Tokens, "cacheWrite" | "cacheWriteLong"> {
   const total = count(raw.cache_creation_input_tokens);

@@ -10,8 +10,9 @@ import { responseObject } from "./answer/response_object.ts";
 import { writeFinishReason } from "./finish_reason.ts";
 
 /**
- * A whole answer as a response object. With a context: for a caller whose vendor speaks another
- * dialect, under an id of our own. Without: for the record, with ids derived from the answer's.
+ * Writes a whole answer as a response object. With a context: for a caller whose vendor speaks
+ * another dialect, under an id of our own. Without: for the record, with ids derived from the
+ * answer's.
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): JsonRecord {
   if (context) return writeAnswer(answer, context);
@@ -56,7 +57,10 @@ function writeAnswer(
   });
 }
 
-/** An answer that was to be a summary and is none is written as any other. */
+/**
+ * Returns the events of a choice's blocks. An answer that was asked for a summary but isn't one is
+ * written like any other.
+ */
 export function blockEvents(
   choice: CanonicalChoice | undefined,
   isSummary: boolean,

@@ -20,7 +20,7 @@ import { decodeRequest } from "./request_decoder.ts";
 import { writeUsage } from "./usage.ts";
 
 /**
- * The dialect as it is spoken at `POST …/responses/compact`: a request without a trigger, whose
+ * Returns the dialect as spoken at `POST …/responses/compact`: a request without a trigger, whose
  * answer is always a summary. Nothing is streamed, stored or done in the background there.
  */
 export function compactionOf(responses: Dialect): Dialect {
@@ -42,7 +42,7 @@ export function compactionOf(responses: Dialect): Dialect {
     conversation: {
       ...conversation,
       wantsStored: () => false,
-      // A stored conversation may be compacted as it is.
+      // A stored conversation may be compacted without new input.
       requireInput(body) {
         if (conversation.previousId(body) === undefined) conversation.requireInput!(body);
       },
@@ -50,19 +50,21 @@ export function compactionOf(responses: Dialect): Dialect {
   };
 }
 
-/** The endpoint stores nothing, and refuses the field that says so. */
+/**
+ * Removes the change that sets `store: false`: the endpoint stores nothing, and refuses the field.
+ */
 function unstored({ keepNothing: _, ...changes }: RequestChanges): RequestChanges {
   return changes;
 }
 
-/** Reads the request as the same one at `POST …/responses`. */
+/** Reads the request as if it had been sent to `POST …/responses` with a trigger. */
 function* decodeWithTrigger(body: unknown): Steps<CanonicalRequest> {
   const input = [...inputItems(body), { type: "compaction_trigger" }];
   const request = yield* decodeRequest({ ...body as JsonRecord, input });
   return { ...request, asksForSummary: "required" };
 }
 
-/** Undefined where the answer has no summary. */
+/** Writes the compacted conversation; undefined if the answer has no summary. */
 function writeCompacted(answer: CanonicalAnswer, context: AnswerContext): JsonRecord | undefined {
   const choice = answer.choices.find(({ index }) => index === 0);
   const summary = choice && summaryIn(choice);
@@ -81,8 +83,8 @@ function writeCompacted(answer: CanonicalAnswer, context: AnswerContext): JsonRe
 }
 
 /**
- * What is new in such an answer is its summary: of every other item it keeps what it is and its id.
- * All else stays byte for byte.
+ * Returns the answer's text with its items, except the summary, reduced to `nameFields`: only the
+ * summary is new. Everything else stays byte for byte.
  */
 function withoutRepeated(answerText: string): string {
   const top = topLevelMembers(answerText);

@@ -23,7 +23,7 @@ import {
 import { requireIncluded } from "./conversation/included.ts";
 import { listedIds, listedItem } from "./conversation/listing.ts";
 
-/** How a stored response is continued, for the gateway. */
+/** How the gateway continues a stored response. */
 export const conversation: Conversation = {
   previousField: "previous_response_id",
 
@@ -76,7 +76,7 @@ export const conversation: Conversation = {
     const items = [...stored.filter(isRecord), ...storedOutput(answer)?.output ?? []];
     const continued = continueFrom(items, request);
     return {
-      // The answer names the response that it continues; the vendor doesn't see it.
+      // The answer repeats the id of the response that it continues; the vendor doesn't get it.
       body: { ...continued, previous_response_id: request.previous_response_id },
       bodyText: continuedText(bodyText, request, continued.input as Item[]),
     };
@@ -92,8 +92,8 @@ function withInput({ body, bodyText }: BodyAndText, input: readonly Item[]): Bod
 }
 
 /**
- * The request's text with the conversation added to its input. The caller's own input stays byte
- * for byte, unless it refers to items of the conversation.
+ * Returns the request's text with the conversation added to its input. The caller's own input stays
+ * byte for byte, unless it refers to items of the conversation.
  */
 function continuedText(bodyText: string, request: JsonRecord, input: readonly Item[]): string {
   const whole = locate(bodyText, []) as TextRange;

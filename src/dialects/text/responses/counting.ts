@@ -3,7 +3,9 @@ import { asString, count, isRecord, type JsonRecord } from "../../kernel/json.ts
 import { isEnvelope } from "./conversation/envelope.ts";
 import { readSummary, summaryMessage } from "./conversation/summary.ts";
 
-/** `POST /responses/input_tokens` takes a request without the fields of its answer. */
+/**
+ * `POST /responses/input_tokens` takes a request without the fields that concern only its answer.
+ */
 export const counting: Counting = {
   path: () => "/responses/input_tokens",
   requestBody: (request, model) => ({
@@ -20,7 +22,10 @@ export const counting: Counting = {
   write: (tokens) => ({ object: "response.input_tokens", input_tokens: tokens }),
 };
 
-/** Whether a vendor of this dialect takes the item: another's reasoning is left out of calls too. */
+/**
+ * Whether a vendor of this dialect accepts the item: other vendors' reasoning is left out, as in
+ * calls.
+ */
 function isVendors(item: unknown): boolean {
   if (!isRecord(item) || item.type !== "reasoning") return true;
   return !isEnvelope(asString(item.encrypted_content) ?? "");
@@ -33,7 +38,7 @@ function readable(item: unknown): unknown {
 }
 
 /**
- * Fields that bound, shape, label or store an answer (npm openai 7.59.0: those of a request that
+ * Fields that limit, shape, label or store an answer (npm openai 7.59.0: those of a request that
  * the endpoint lacks). `prompt` is not among them: without its text there is nothing to count.
  */
 const ofAnswers: ReadonlySet<string> = new Set([

@@ -8,8 +8,8 @@ export interface Ending {
 }
 
 /**
- * The unified reason of a response; undefined until it has ended (`queued`, `in_progress`). A
- * response that ended without a reason is completed.
+ * Returns the unified reason of a response; undefined until it has ended (`queued`, `in_progress`).
+ * A response that ended without a reason is completed.
  */
 export function readFinishReason(
   response: JsonRecord,
@@ -26,7 +26,10 @@ export function readFinishReason(
   return { reason: saw.toolCall ? "tool_calls" : "stop", raw: status };
 }
 
-/** The `status` and `incomplete_details` of a response. Without a reason it never ended. */
+/**
+ * Returns the `status` and the reason in `incomplete_details` of a response. Without a reason it
+ * never ended.
+ */
 export function writeFinishReason(
   reason: FinishReason | undefined,
 ): { status: "completed" | "incomplete"; incompleteReason: string | undefined } {

@@ -14,8 +14,8 @@ import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../ker
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 
 /**
- * What tools cost (npm openai 7.57.0, `responses.Tool`; xAI's from docs.x.ai, "Tools Pricing"). The
- * price of a tool that isn't listed is unknown.
+ * The cost of tools (npm openai 7.57.0, `responses.Tool`; xAI's from docs.x.ai, "Tools Pricing").
+ * The price of a tool that isn't listed is unknown.
  */
 const costs: Readonly<Record<string, ToolCost>> = {
   // Run by the caller, or billed by their tokens.
@@ -41,7 +41,7 @@ const costs: Readonly<Record<string, ToolCost>> = {
   code_execution: perUse("perCodeSession"),
 };
 
-/** Most output tokens of one use of the image tool: no image has more. */
+/** Maximum number of output tokens of one use of the image tool: no image has more. */
 const imageToolTokens = 16_384;
 
 /** The model of an image tool that names none (npm openai 7.57.0). */
@@ -73,7 +73,7 @@ function readTools(list: unknown, at: string, tools: HostedTool[], state: Vendor
     const path = `${at}[${index}]`;
     tools.push(readTool(tool, path));
     stateOfTool(tool, path, state);
-    // Only namespaces have tools of their own.
+    // Only namespaces contain tools.
     readTools(tool.tools, `${path}.tools`, tools, state);
   }
 }
@@ -87,7 +87,7 @@ function readTool(tool: JsonRecord, path: string): HostedTool {
   return { path, name, cost };
 }
 
-/** Its images are billed as tokens of another model. */
+/** Returns the image tool, whose images are billed as tokens of another model. */
 function imageTool(tool: JsonRecord, path: string): HostedTool {
   const model = asString(tool.model) ?? defaultImageModel;
   // An SVG takes yet another model, which usage doesn't report.
@@ -97,7 +97,10 @@ function imageTool(tool: JsonRecord, path: string): HostedTool {
   return { path, name: "image_generation", cost, maxUses: 2, tokensPerUse: imageToolTokens };
 }
 
-/** The shell runs on the caller's machine or in a container of the vendor. */
+/**
+ * Returns the cost of the shell, which runs on the caller's machine or in a container of the
+ * vendor.
+ */
 function shellCost(tool: JsonRecord): ToolCost {
   const { environment } = tool;
   if (isRecord(environment) && environment.type === "local") return noCost;
@@ -114,7 +117,9 @@ function isSmallest(limit: unknown): boolean {
   return limit === undefined || limit === null || limit === "1g";
 }
 
-/** Stores, files, containers, skills and tunnels in the vendor's account that a tool names. */
+/**
+ * Adds the stores, files, containers, skills and tunnels in the vendor's account that a tool names.
+ */
 function stateOfTool(tool: JsonRecord, path: string, state: VendorState[]): void {
   for (const name of ["vector_store_ids", "collection_ids", "file_ids", "tunnel_id"]) {
     if (isSet(tool[name])) state.push({ path: `${path}.${name}` });
@@ -139,8 +144,8 @@ function stateOfTool(tool: JsonRecord, path: string, state: VendorState[]): void
 }
 
 /**
- * Files and containers that items name, and tools that items bring. Gives the bound of the media that
- * the vendor fetches.
+ * Adds the files and containers that items name, and the tools that items add. Returns the maximum
+ * number of tokens of the media that the vendor fetches.
  */
 function readItems(input: unknown, tools: HostedTool[], state: VendorState[]): number {
   let fetchedTokens = 0;
@@ -159,7 +164,10 @@ function readItems(input: unknown, tools: HostedTool[], state: VendorState[]): n
   return fetchedTokens;
 }
 
-/** Files in parts of messages and of tool outputs. Files that citations name aren't read again. */
+/**
+ * Adds the files in parts of messages and of tool outputs; returns the maximum number of tokens of
+ * the media that the vendor fetches. Files that citations name aren't read again.
+ */
 function filesIn(parts: unknown, path: string, state: VendorState[]): number {
   let fetchedTokens = 0;
   for (const [index, part] of asList(parts).entries()) {

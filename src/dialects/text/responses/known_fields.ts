@@ -3,7 +3,10 @@ import { all, fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts"
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchType } from "../../kernel/web_search.ts";
 
-/** Parts of messages and of tool outputs. Sources of a text were never the caller's to send. */
+/**
+ * Parts of messages and of tool outputs. Callers send a text back with sources that they didn't
+ * write.
+ */
 const ofPart: Readonly<Record<string, KnownFieldSet>> = {
   input_text: { type: true, text: true, ...knownMark },
   output_text: { type: true, text: true, annotations: true, logprobs: true, ...knownMark },
@@ -16,7 +19,7 @@ const ofPart: Readonly<Record<string, KnownFieldSet>> = {
 const part = (record: JsonRecord): KnownFieldSet | undefined => fieldsOf(ofPart, record.type);
 
 /**
- * Fields that every output item has when it comes back, and what Codex writes down on each for
+ * Fields that every output item has when it is sent back, and metadata that Codex adds to each for
  * itself and its own vendor: leaving that out is no loss.
  */
 const itemFields: Readonly<Record<string, KnownFieldSet>> = {
@@ -58,7 +61,7 @@ const ofTool: Readonly<Record<string, KnownFieldSet>> = {
 
 const tool = (record: JsonRecord): KnownFieldSet | undefined =>
   isSearchType(record.type) ? search : record.type === "namespace"
-    // What it says of its tools together has no place elsewhere.
+    // A namespace's own description has no place in other dialects.
     ? { type: true, name: true, tools: tool }
     : fieldsOf(ofTool, record.type);
 
@@ -85,8 +88,8 @@ const ofChoice: Readonly<Record<string, KnownFieldSet>> = {
 };
 
 /**
- * What the decoder, or the gateway itself, reads of a responses request. Items and tools of other
- * kinds are reported whole.
+ * The fields of a responses request that the decoder, or the gateway itself, reads. Items and tools
+ * of other kinds are reported as a whole.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   ...all(

@@ -40,7 +40,7 @@ const create: Dialect = {
     drop: ["store", "background", "background_options"],
     set: [["store", "false"]],
   },
-  // Answers repeat them all (`metadata`, `safety_identifier`, `user`).
+  // Answers repeat all such fields (`metadata`, `safety_identifier`, `user`).
   labelFields: [],
   answerFields: [
     "metadata",

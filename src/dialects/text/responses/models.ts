@@ -8,10 +8,10 @@ export function upstreamPath(): string {
 
 const sealed = "reasoning.encrypted_content";
 
-/** OpenAI's models without reasoning, which refuse the request for sealed reasoning. */
+/** OpenAI's models without reasoning, which refuse requests for sealed reasoning. */
 export const neverReasons = /^(?:openai\/|ft:)?(?:gpt-[34]|chatgpt-|gpt-[\d.]+-chat)/;
 
-/** The encoded request without fields that its model is known to refuse. */
+/** Returns the encoded request without fields that its model is known to refuse. */
 export function fitToModel(
   request: JsonRecord,
   model: string,
@@ -23,8 +23,8 @@ export function fitToModel(
 }
 
 /**
- * The request without fields that the gateway added and the vendor refuses: sealed reasoning of a
- * model without reasoning, or summaries for an organisation that isn't verified
+ * Returns the request without fields that the gateway added and the vendor refuses: sealed
+ * reasoning of a model without reasoning, or summaries for an organisation that isn't verified
  * (OpenHands/software-agent-sdk#987). The answer is the same without them.
  */
 export function withoutRefused(

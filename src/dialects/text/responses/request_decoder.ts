@@ -40,8 +40,9 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
   );
   const webSearch = limitSearches(searching.webSearch, request);
   const isSummary = asksForSummary(request);
-  // No tool may be called for a summary, since models in the middle of their work go on with it; the
-  // tools stay, as the conversation has calls of them and vendors cache what begins with them.
+  // For a summary no tool may be called, since models in the middle of their work would go on with
+  // it. The tools are sent all the same, as the conversation has calls of them and vendors cache
+  // prompts that begin with them.
   const none = tools.length > 0 || webSearch ? { mode: "none" as const } : undefined;
   const found = readSettings(request, unsupported, isSummary);
   found.set("toolChoice", isSummary ? none : toolChoice, "tool_choice");
@@ -69,7 +70,9 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
   };
 }
 
-/** The web search is the only vendor-side tool that is carried: the limit of all is its limit. */
+/**
+ * Applies `max_tool_calls` to the web search, which is the only vendor-side tool that is carried.
+ */
 function limitSearches(search: WebSearch | undefined, request: JsonRecord): WebSearch | undefined {
   const maxUses = numberAt(request, "max_tool_calls");
   if (!search || search.maxUses !== undefined || maxUses === undefined || maxUses < 1) {
@@ -78,7 +81,7 @@ function limitSearches(search: WebSearch | undefined, request: JsonRecord): WebS
   return { ...search, maxUses, paths: { ...search.paths, maxUses: "max_tool_calls" } };
 }
 
-/** A summary is plain text. */
+/** Reads the settings. A summary is plain text, without format and log-probabilities. */
 function readSettings(
   request: JsonRecord,
   unsupported: UnsupportedField[],
@@ -104,7 +107,10 @@ function readSettings(
   return found;
 }
 
-/** `include` requests log-probabilities; `top_logprobs` is the number of alternatives. */
+/**
+ * Reads the log-probabilities, which `include` requests; `top_logprobs` is the number of
+ * alternatives.
+ */
 function readLogprobs(request: JsonRecord): { top: number } | undefined {
   const { include } = request;
   if (include === undefined || include === null) return undefined;
@@ -113,7 +119,7 @@ function readLogprobs(request: JsonRecord): { top: number } | undefined {
   return { top: numberAt(request, "top_logprobs") ?? 0 };
 }
 
-/** `text.format`: flat, without the inner object that the chat dialect has. */
+/** Reads `text.format`, which is flat, without the inner object that the chat dialect has. */
 function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFormat | undefined {
   if (format === undefined || format === null) return undefined;
   if (!isRecord(format)) throw invalidValue("text.format", "expected an object");
@@ -137,7 +143,7 @@ function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFor
   };
 }
 
-/** A caller who names a kind of summary wants to see reasoning. */
+/** Reads the reasoning settings. A caller that names a kind of summary wants to see reasoning. */
 function readReasoning(reasoning: JsonRecord | undefined): Reasoning | undefined {
   if (!reasoning) return undefined;
   const effort = oneOf(

@@ -12,9 +12,9 @@ import { readSummary, summaryMessage } from "./conversation/summary.ts";
 import { statelessEdits } from "./conversation/stateless.ts";
 
 /**
- * The request's text for a vendor of this dialect: the model replaced, tag lines cut, reasoning
- * removed that the gateway sealed for a vendor of another dialect, which this one would refuse, and
- * summaries that the gateway wrote in plain text.
+ * Returns the request's text for a vendor of this dialect: the model replaced, tag lines cut,
+ * reasoning in the gateway's envelope removed, which comes from a vendor of another dialect and
+ * which this one would refuse, and summaries that the gateway wrote turned into plain text.
  */
 export const spliceRequest = splicer({
   *edits(bodyText, members, changes) {
@@ -30,7 +30,10 @@ export const spliceRequest = splicer({
   },
 });
 
-/** Another vendor's reasoning goes; a summary that the gateway wrote becomes a message. */
+/**
+ * Returns the edits that remove another vendor's reasoning, and that turn a summary which the
+ * gateway wrote into a message.
+ */
 function* withoutEnvelopes(bodyText: string, input: TextRange): Steps<Edit[]> {
   const ranges = yield* itemsAt(bodyText, input);
   const edits: Edit[] = [];
@@ -48,7 +51,7 @@ function* withoutEnvelopes(bodyText: string, input: TextRange): Steps<Edit[]> {
 /** Items per step: reasoning may be as large as an answer. */
 const sealedEach = 8;
 
-/** An item that holds an envelope. Only items with the prefix are parsed. */
+/** Returns the item if it holds an envelope. Only items with the prefix are parsed. */
 function enveloped(bodyText: string, { start, end }: TextRange): JsonRecord | undefined {
   const text = bodyText.slice(start, end);
   if (!text.includes(envelopeMark)) return undefined;
@@ -57,7 +60,7 @@ function enveloped(bodyText: string, { start, end }: TextRange): JsonRecord | un
   return isEnvelope(item.encrypted_content) ? item : undefined;
 }
 
-/** What the gateway must know of a responses request; `body` has passed the contract. */
+/** Returns what the gateway must know about a responses request; `body` has passed the contract. */
 export function readRequest(body: unknown): RequestFacts {
   const request = body as JsonRecord;
   requireInput(request);
@@ -76,7 +79,10 @@ export function readRequest(body: unknown): RequestFacts {
   };
 }
 
-/** What a vendor keeps can stand in for `input`. */
+/**
+ * Throws `missing_required_field` for a request without `input`, unless it names state of the
+ * vendor that can take its place.
+ */
 function requireInput(request: JsonRecord): void {
   const names = ["input", "prompt", "conversation", "previous_response_id"];
   if (names.every((name) => (request[name] ?? undefined) === undefined)) {
@@ -84,7 +90,7 @@ function requireInput(request: JsonRecord): void {
   }
 }
 
-/** `instructions` where there are any, else the first system or developer text. */
+/** Returns `instructions` if there are any, or else the first system or developer text. */
 function systemText({ instructions, input }: JsonRecord): LocatedText | undefined {
   const text = asString(instructions);
   if (text !== undefined) return { text, path: ["instructions"] };

@@ -42,7 +42,7 @@ class ResponsesStreamDecoder extends JsonEventDecoder {
   protected take(json: unknown, events: CanonicalEvent[], event?: SseEvent): DecodedEvent {
     if (this.#state !== "open") return noEvents;
     if (!isRecord(json)) return noEvents;
-    // Some servers name the type in the `event:` line only.
+    // Some servers name the type only in the `event:` line.
     const record = json.type === undefined ? { ...json, type: event?.event } : json;
     if (record.type === "error" || carriesError(record)) return this.#fail(record);
     return this.#read(record, events);
@@ -97,7 +97,7 @@ class ResponsesStreamDecoder extends JsonEventDecoder {
   #complete(json: JsonRecord, events: CanonicalEvent[]): DecodedEvent {
     const response: JsonRecord = {
       ...asRecord(json.response),
-      // The event's name wins where the object's status lags behind it.
+      // The event's name decides, since the object's status may lag behind it.
       status: String(json.type).slice("response.".length),
     };
     this.#start(response, events);

@@ -25,7 +25,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
   readonly #id: string;
   readonly #writer: OutputWriter;
   readonly #usage: ShownUsage;
-  /** The answer so far, where it is to become one item of its own. */
+  /** The answer so far, if it is to become a single item, a summary. */
   readonly #summary: Fold | undefined;
   #frames: string[] = [];
   #sequence = 0;
@@ -81,7 +81,10 @@ class ResponsesStreamEncoder implements StreamEncoder {
     return this.#flush();
   }
 
-  /** As the vendor ends a failed stream: clients throw at the first of both, or read the second. */
+  /**
+   * Ends a failed stream as the vendor does, with `error` and `response.failed`: clients throw at
+   * the first, or read the second.
+   */
   fail(fault: Fault): string {
     if (!this.#opened) return errorFrame(fault);
     this.#writer.abandon();
@@ -102,7 +105,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
     for (const event of blockEvents(choice, true, this.#context.id)) this.#writer.add(event);
   }
 
-  /** Items that are open at the end were cut short if the answer was. */
+  /** Ends the open items, which were cut short if the answer was. */
   #end(reason: FinishReason | undefined): void {
     this.#finish = reason;
     this.#writer.close(writeFinishReason(reason).status);
@@ -141,8 +144,8 @@ class ResponsesStreamEncoder implements StreamEncoder {
 }
 
 /**
- * An `error` event, alone in streams whose response object isn't known: flat as in the schema, and
- * nested as clients encounter it.
+ * Writes an `error` event, which stands alone in streams whose response object isn't known: flat as
+ * in the schema, and nested as it occurs in practice.
  */
 export function errorFrame(fault: Fault, sequenceNumber = 0): string {
   const error = writeFailure(fault);

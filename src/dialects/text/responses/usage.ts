@@ -32,7 +32,7 @@ export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | 
   return withImages(usage, imageToolUsage(response));
 }
 
-/** Tokens of the image tool's model are added: the usage covers both models. */
+/** Adds the tokens of the image tool's model, so that the usage covers both models. */
 function withImages(usage: Usage, images: { model: string; usage: Usage } | undefined): Usage {
   if (!images) return usage;
   const sum = (name: "cacheRead" | "imageInput" | "imageOutput") => {
@@ -76,7 +76,8 @@ export function writeUsage(usage: Usage): Record<string, unknown> {
     input_tokens_details: {
       cached_tokens: usage.cacheRead ?? 0,
       cache_write_tokens: short + long,
-      // Official clients take numbers alone here, so the split stands only where it says something.
+      // Official clients accept only numbers here, so the split is written only if there are
+      // long-lived tokens.
       ...(long === 0
         ? {}
         : { cache_write_tokens_details: { ttl_30m_tokens: short, ttl_12h_tokens: long } }),

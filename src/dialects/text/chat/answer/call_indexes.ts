@@ -21,8 +21,8 @@ export class CallIndexes {
   }
 
   /**
-   * The index of the call that a fragment belongs to; undefined for a call of an unknown kind.
-   * `position` is the fragment's position among several, `name` the tool that it names.
+   * Returns the index of the call that a fragment belongs to; undefined for a call of an unknown
+   * kind. `position` is the fragment's position among several, `name` the tool that it names.
    */
   of(call: JsonRecord, position: number | undefined, name: string | undefined): number | undefined {
     const index = this.#indexOf(call, position, name);

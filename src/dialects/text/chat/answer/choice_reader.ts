@@ -42,7 +42,7 @@ export class ChoiceReader {
     this.#blocks = new BlockEvents(choice, nextBlock);
   }
 
-  /** One entry of a chunk's `choices`. */
+  /** Reads one entry of a chunk's `choices`. */
   read(choice: JsonRecord, events: CanonicalEvent[]): void {
     const delta = isRecord(choice.delta) ? choice.delta : asRecord(choice.message);
     this.#own.addPiece(choice, delta);
@@ -105,7 +105,9 @@ export class ChoiceReader {
     this.#blocks.delta(this.#sound, data, events);
   }
 
-  /** Ends the choice: closes its open blocks, and reports what came beside them. */
+  /**
+   * Ends the choice: closes its open blocks, and reports its fields that have no canonical form.
+   */
   close(events: CanonicalEvent[]): void {
     this.#closeBlocks(events);
     this.#own.report("chat", events, this.#choice);

@@ -4,8 +4,9 @@ import { mediaSource } from "../../../kernel/media_source.ts";
 import type { TextUnits } from "../../../kernel/text_units.ts";
 
 /**
- * The sources that a message or delta cites. On the wire their offsets count characters of `text`,
- * the whole message; in the canonical form UTF-16 units of the block, which begins at `from`.
+ * Reads the sources that a message or delta cites. On the wire their offsets count characters of
+ * `text`, the whole message; in the canonical form UTF-16 units of the block, which begins at
+ * `from`.
  */
 export function readCitations(delta: JsonRecord, text: TextUnits, from: number): Citation[] {
   if (!Array.isArray(delta.annotations)) return [];
@@ -33,8 +34,8 @@ function rangeOf(
 }
 
 /**
- * A citation as a chat annotation. `from`: where its block begins in `text`, the whole message, in
- * UTF-16 units.
+ * Writes a citation as a chat annotation. `from`: where its block begins in `text`, the whole
+ * message, in UTF-16 units.
  */
 export function writeAnnotation(
   citation: Citation,

@@ -6,16 +6,19 @@ import { isNested, OwnMembers } from "../../../kernel/own_fields.ts";
 const maxEntries = 20_000;
 const maxPiecesUnits = 4 * 1024 * 1024;
 
-/** What an answer holds beside its choices; `obfuscation` is padding of streams. */
+/**
+ * Collects the members of an answer that its decoder doesn't read; `obfuscation` is padding of
+ * streams.
+ */
 export const ownAnswer = () =>
   new OwnMembers(["id", "object", "created", "model", "choices", "usage", "obfuscation"]);
 
-/** What a tool call holds beside its name and arguments. */
+/** Collects the members of a tool call besides its name and arguments. */
 export const ownCall = () => new OwnMembers(["index", "id", "type", "function", "custom"]);
 
 /**
- * What a choice and its message hold beside the canonical fields. Of reasoning its last piece is
- * kept, for the name of its field, which differs between servers.
+ * Collects the members of a choice and its message that have no canonical form. Of reasoning only
+ * the last piece is kept, for the name of its field, which differs between servers.
  */
 export class OwnChoice extends OwnMembers {
   #room = maxPiecesUnits;
@@ -33,7 +36,7 @@ export class OwnChoice extends OwnMembers {
     this.#message.add(message);
     if (isRecord(message.audio)) this.#addSound(message.audio);
     this.#addList("annotations", message.annotations);
-    // A whole answer has each of them whole.
+    // In a whole answer every entry is complete.
     this.#addList("reasoning_details", message.reasoning_details, isRecord(choice.delta));
     if (isRecord(choice.logprobs)) this.#addList("refusal_logprobs", choice.logprobs.refusal);
   }
@@ -47,7 +50,7 @@ export class OwnChoice extends OwnMembers {
     };
   }
 
-  /** Its data and the text that is spoken in it are blocks of the answer. */
+  /** Keeps the audio's other members; its data and its transcript are blocks of the answer. */
   #addSound({ data: _, transcript: __, ...audio }: JsonRecord): void {
     this.#message.set("audio", {
       ...this.#message.get("audio") as JsonRecord | undefined,
@@ -55,7 +58,7 @@ export class OwnChoice extends OwnMembers {
     });
   }
 
-  /** `inPieces`: an entry may go on with the text of the one before. */
+  /** `inPieces`: an entry may continue the text of the one before. */
   #addList(name: string, more: unknown, inPieces = false): void {
     if (!Array.isArray(more) || more.length === 0) return;
     const list = (this.#message.get(name) ?? []) as JsonRecord[];
@@ -77,19 +80,19 @@ export class OwnChoice extends OwnMembers {
   }
 }
 
-/** What comes in pieces, by an entry's type. */
+/** The field that arrives in pieces, by an entry's type. */
 const pieceFields: ReadonlyMap<unknown, string> = new Map([
   ["reasoning.text", "text"],
   ["reasoning.summary", "summary"],
 ]);
 
-/** The field whose text goes on; undefined where another entry begins. */
+/** Returns the field whose text continues; undefined if a new entry begins. */
 function continuedField(last: JsonRecord, entry: JsonRecord): string | undefined {
   const isSame = last.type === entry.type && last.index === entry.index;
   return isSame ? pieceFields.get(entry.type) : undefined;
 }
 
-/** Whether all that is gathered of this piece of an answer are texts and numbers. */
+/** Whether no object or list is collected from this piece of an answer. */
 export function isFlat(json: JsonRecord): boolean {
   const answer = ownAnswer();
   answer.add(json);

@@ -3,8 +3,8 @@ import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { isSearchType, readSearchTool } from "../../../kernel/web_search.ts";
 
 /**
- * The web search that a chat request asks for: `web_search_options`, or OpenRouter's search tool,
- * the first if there are several.
+ * Returns the web search that a chat request asks for: `web_search_options`, or OpenRouter's search
+ * tool, the first if there are several.
  */
 export function readSearch(request: JsonRecord): WebSearch | undefined {
   const search = searchTool(request) ?? searchOptions(request);

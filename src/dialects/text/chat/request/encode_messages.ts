@@ -42,8 +42,8 @@ export function* writeMessages(request: CanonicalRequest, writing: Writing): Ste
 }
 
 /**
- * The texts joined, or as separate parts if the request has cache marks. An empty one is no part,
- * marked or not: Anthropic, behind an aggregator, refuses it.
+ * Returns the texts joined, or as separate parts if the request has cache marks. An empty text is
+ * left out, marked or not: Anthropic, behind an aggregator, refuses an empty part.
  */
 function writeTexts(
   texts: readonly Pick<TextPart, "text" | "cache" | "path">[],
@@ -148,7 +148,8 @@ function writeContent(parts: readonly Part[], writing: Writing): unknown {
 }
 
 /**
- * Media without a form in this dialect, or stored at another vendor, is a loss and leaves a note.
+ * Writes media. Media that has no form in this dialect, or is stored at another vendor, is a loss
+ * and leaves a note.
  */
 function writeMedia(part: MediaPart, losses: Loss[]): Message {
   loseMediaFields(part, { name: part.kind === "file", detail: part.kind === "image" }, losses);
@@ -187,14 +188,14 @@ function textOf(parts: readonly Part[]): string[] {
   );
 }
 
-/** Every call needs a result before the next turn. */
+/** Throws `invalid_value` if a tool call before the last turn has no result. */
 function requireResults(turns: readonly Turn[]): void {
   const answered = new Set<string>();
   for (const { parts } of turns) {
     for (const part of parts) if (part.type === "tool-result") answered.add(part.callId);
   }
   for (const [index, turn] of turns.entries()) {
-    // The last turn may be a call without its result.
+    // The last turn may have calls that are still without results.
     if (turn.role !== "assistant" || index === turns.length - 1) continue;
     const missing = turn.parts.filter((part) =>
       part.type === "tool-call" && !answered.has(part.id)

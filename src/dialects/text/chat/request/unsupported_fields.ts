@@ -8,11 +8,11 @@ import { searchToolIndex } from "./decode_search.ts";
 const { web_search_options: _, ...withoutSearch } = knownFields;
 
 /**
- * The fields of a chat request that other dialects can't express. Audio output and moderation
- * change the answer; all others are hints.
+ * Returns the fields of a chat request that other dialects can't express. Audio output and
+ * moderation change the answer; all others are hints.
  */
 export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
-  // These options are the web search unless a tool is.
+  // These options define the web search unless there is a search tool.
   const isSearch = isRecord(request.web_search_options) && searchToolIndex(request) === -1;
   return [
     ...unknownFields(request, isSearch ? knownFields : withoutSearch, {
@@ -41,7 +41,10 @@ function vendorWork(request: JsonRecord): UnsupportedField[] {
     : found;
 }
 
-/** Earlier answers whose audio is stored at the vendor: what was spoken is lost with it. */
+/**
+ * Returns the earlier answers whose audio is stored at the vendor: the spoken content is lost with
+ * it.
+ */
 function storedAudio(messages: unknown): UnsupportedField[] {
   if (!Array.isArray(messages)) return [];
   return messages.flatMap((message: unknown, index): UnsupportedField[] => {

@@ -19,13 +19,16 @@ export class AnswerReader {
   readonly #nextBlock = { value: 0 };
   readonly #searches = new Map<number, number>();
   readonly #maps = new Map<number, number>();
-  /** `createTime` is read too, but to the second. */
+  /** `createTime` is collected too, because it is read only to the second. */
   readonly #own = new OwnMembers(["candidates", "modelVersion", "responseId", "usageMetadata"]);
   #started = false;
   #blockReason: string | undefined;
   #model: string | undefined;
 
-  /** One GenerateContentResponse that carries no error, and whose candidates can be read. */
+  /**
+   * Reads one GenerateContentResponse, which carries no error and whose candidates are readable
+   * (`areReadable`).
+   */
   read(json: JsonRecord, events: CanonicalEvent[]): void {
     this.#start(json, events);
     this.#own.add(json);
@@ -49,7 +52,10 @@ export class AnswerReader {
     if (usage) events.push({ type: "usage", usage });
   }
 
-  /** Whether so many candidates came and all have a finish reason, or the prompt was blocked. */
+  /**
+   * Whether at least `least` candidates have come and all have a finish reason, or the prompt was
+   * blocked.
+   */
   hasEnded(least: number): boolean {
     if (this.#blockReason !== undefined) return true;
     const candidates = [...this.#candidates.values()];
@@ -60,7 +66,7 @@ export class AnswerReader {
   close(events: CanonicalEvent[], isWhole: boolean): void {
     this.#own.report("generate", events);
     for (const candidate of this.#candidates.values()) {
-      // A filter may stop an answer that has started, and report that for its prompt only.
+      // A filter may stop an answer that has started, and report that only for the prompt.
       const reason = this.#blockReason !== undefined ? "SAFETY" : isWhole ? "STOP" : undefined;
       if (reason && !candidate.finished) candidate.read({ finishReason: reason }, events);
       candidate.close(events);
@@ -90,7 +96,10 @@ export class AnswerReader {
     return candidate;
   }
 
-  /** Before generation 3 a grounded prompt is billed once, since then each of its queries. */
+  /**
+   * Returns the number of billed queries: one per grounded prompt before generation 3, since then
+   * each of the prompt's queries.
+   */
   #billed(queries: ReadonlyMap<number, number>): number | undefined {
     if (queries.size === 0) return undefined;
     if (modelTraits(this.#model ?? "").generation < 3) return 1;
@@ -98,7 +107,7 @@ export class AnswerReader {
   }
 }
 
-/** Whether all candidates are objects: without one of them the caller would lack a choice. */
+/** Whether all candidates are objects: if one weren't, the caller would miss a choice. */
 export function areReadable({ candidates }: JsonRecord): boolean {
   return !Array.isArray(candidates) || candidates.every(isRecord);
 }

@@ -52,7 +52,7 @@ export class CandidateReader {
     return this.#finishReason !== undefined;
   }
 
-  /** One entry of an element's `candidates`. */
+  /** Reads one entry of an element's `candidates`. */
   read(candidate: JsonRecord, events: CanonicalEvent[]): void {
     for (const key of ["groundingMetadata", "citationMetadata"]) {
       if (isRecord(candidate[key])) this.#grounded = { ...this.#grounded, [key]: candidate[key] };
@@ -91,7 +91,7 @@ export class CandidateReader {
     });
   }
 
-  /** Searches are reported at the end, beside the text. */
+  /** Emits the searches, which are reported at the end, apart from the text. */
   #emitSearch(events: CanonicalEvent[]): void {
     if (!this.#search) return;
     const content = { kind: "vendor", dialect: "generate", value: undefined } as const;
@@ -99,7 +99,9 @@ export class CandidateReader {
     this.#search = undefined;
   }
 
-  /** An answer that consists of an invalid call only is a failure, never an empty success. */
+  /**
+   * Whether the answer consists only of an invalid call: that is a failure, never an empty success.
+   */
   #isInvalid(): boolean {
     return this.#finishReason !== undefined && !this.#sawContent &&
       readFinishReason(this.#finishReason, false) === "invalid";
@@ -132,7 +134,7 @@ export class CandidateReader {
     this.#sawContent = true;
     const { block, data } = this.#startMedia(part, events);
     if (data !== "") this.#blocks.delta(block, data, events);
-    // The vendor's call of its own tool comes back unchanged, with its signature.
+    // The vendor's call of its own tool has to be sent back unchanged, with its signature.
     const isWork = isRecord(part.toolCall) || isRecord(part.toolResponse);
     const whole = { dialect: "generate", kind: "block", value: JSON.stringify(part) } as const;
     this.#blocks.end(block, events, { opaque: isWork ? whole : opaque });
@@ -177,7 +179,7 @@ export class CandidateReader {
     this.#blocks.end(block, events, { opaque });
   }
 
-  /** A piece of the open call; the last one ends it. */
+  /** Adds a piece to the open call; the last piece ends it. */
   #continueCall(call: JsonRecord, events: CanonicalEvent[]): void {
     this.#call?.args.add(call.partialArgs);
     if (call.willContinue !== true) this.#closeCall(events);

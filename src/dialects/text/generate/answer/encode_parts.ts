@@ -3,8 +3,8 @@ import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
- * A block of an answer as a part; undefined if this dialect can't express it: another dialect's
- * block, or a call whose arguments aren't a JSON object (`isInvalidCall`).
+ * Writes a block of an answer as a part; undefined if this dialect can't express it: another
+ * dialect's block, or a call whose arguments aren't a JSON object (`isInvalidCall`).
  */
 export function answerPart(part: AnswerPart): Record<string, unknown> | undefined {
   switch (part.kind) {
@@ -43,14 +43,17 @@ export function isInvalidCall(part: AnswerPart): boolean {
   return part.kind === "tool-call" && !part.custom && parseArguments(part.text) === undefined;
 }
 
-/** The arguments as an object, empty if there are none; undefined if the text isn't an object. */
+/**
+ * Returns the arguments as an object, empty if there are none; undefined if the text isn't an
+ * object.
+ */
 export function parseArguments(text: string): JsonRecord | undefined {
   if (text.trim() === "") return {};
   const json = innerJson(text);
   return isRecord(json) ? json : undefined;
 }
 
-/** The signature of a part, if a vendor of this dialect made it. */
+/** Returns the signature of a part, if a vendor of this dialect made it. */
 export function signatureOf(opaque: Opaque | undefined): { thoughtSignature: string } | undefined {
   return opaque?.dialect === "generate" && opaque.kind === "thoughtSignature"
     ? { thoughtSignature: opaque.value }

@@ -20,8 +20,8 @@ export const sseFraming: Framing = {
   element: (json) => `data: ${json}\r\n\r\n`,
   close: () => "",
   // Google's client (3.1.0) ignores an error whose code is a string, but throws if the stream ends
-  // without a blank line. This comment makes it, so that a failed stream isn't taken for a complete
-  // one.
+  // without a blank line. This comment makes it throw, so that a failed stream isn't taken for a
+  // complete one.
   closeFailed: () => ": the stream failed",
   nothing: sseComment,
 };
@@ -70,8 +70,8 @@ export function failedStream(framing: Framing, fault: Fault): string {
 }
 
 /**
- * The `error` object inside a stream. Google's clients throw if `code` is a status of 400–599, those of
- * Python and Go only if it is a number; our own code is the `reason`.
+ * Returns the body with the `error` object inside a stream. Google's clients throw if `code` is a
+ * status of 400–599, those of Python and Go only if it is a number; `reason` is our own code.
  */
 function streamErrorBody(fault: Fault): Record<string, unknown> {
   const { status, type } = errors[fault.code];

@@ -3,8 +3,9 @@ import { sha256Hex } from "../../../../base/hash.ts";
 import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 
 /**
- * Citations in a candidate's `groundingMetadata` or `citationMetadata`. `text` is the block that
- * they refer to: offsets count UTF-8 bytes on the wire and UTF-16 units in the canonical form.
+ * Reads the citations in a candidate's `groundingMetadata` or `citationMetadata`. `text` is the
+ * block that they refer to: offsets count UTF-8 bytes on the wire and UTF-16 units in the canonical
+ * form.
  */
 export function readCitations(candidate: JsonRecord, text: string): Citation[] {
   const grounding = asRecord(candidate.groundingMetadata);
@@ -37,8 +38,8 @@ export function searchCount(candidate: JsonRecord): number | undefined {
 }
 
 /**
- * The number of Google Maps queries; undefined if there were none. `retrievalQueries` may list
- * them; if it doesn't, there was at least one.
+ * Returns the number of Google Maps queries; undefined if there were none. `retrievalQueries` may
+ * list them; if it doesn't, there was at least one.
  */
 export function mapsCount(candidate: JsonRecord): number | undefined {
   const grounding = candidate.groundingMetadata;
@@ -51,7 +52,7 @@ export function mapsCount(candidate: JsonRecord): number | undefined {
   return Math.max(1, queries.length);
 }
 
-/** The searches in a candidate's grounding, with the pages found, as one search. */
+/** Returns the searches in a candidate's grounding, with the pages found, as one search. */
 export function readSearch(candidate: JsonRecord): SearchWork | undefined {
   const grounding = asRecord(candidate.groundingMetadata);
   if (!Array.isArray(grounding.webSearchQueries)) return undefined;
@@ -154,7 +155,10 @@ function byteReader(text: string): (units: number) => number {
   };
 }
 
-/** Computed once for all citations of a text; a lone surrogate takes three bytes. */
+/**
+ * Maps offsets in UTF-16 units to UTF-8 bytes. Computed once for all citations of a text; a lone
+ * surrogate takes three bytes.
+ */
 function bytesAtUnits(text: string): Uint32Array {
   const table = new Uint32Array(text.length + 1);
   let bytes = 0;
@@ -167,7 +171,10 @@ function bytesAtUnits(text: string): Uint32Array {
   return table;
 }
 
-/** An offset within a character counts as one unit of it. */
+/**
+ * Maps offsets in UTF-8 bytes to UTF-16 units. An offset within a character maps to the end of its
+ * first unit.
+ */
 function unitsAtBytes(text: string): Uint32Array {
   const table = new Uint32Array(new TextEncoder().encode(text).length + 1);
   let bytes = 0;

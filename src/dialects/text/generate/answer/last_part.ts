@@ -27,7 +27,10 @@ export class LastPart {
     ];
   }
 
-  /** The same for a part that can't be split, since data beside it refers to all of it. */
+  /**
+   * Adds a part that can't be split, since other data refers to all of it. Returns the parts to
+   * send now.
+   */
   addWhole(part: Part): Part[] {
     const before = this.#held;
     this.#held = part;

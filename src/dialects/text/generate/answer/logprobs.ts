@@ -1,7 +1,7 @@
 import type { TokenLogprob } from "../../../kernel/canonical.ts";
 import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 
-/** A candidate's `logprobsResult`, one entry per token; undefined when there is none. */
+/** Reads a candidate's `logprobsResult`, one entry per token; undefined if there is none. */
 export function readLogprobs(result: unknown): TokenLogprob[] | undefined {
   if (!isRecord(result) || !Array.isArray(result.chosenCandidates)) return undefined;
   const tops = Array.isArray(result.topCandidates) ? result.topCandidates : [];

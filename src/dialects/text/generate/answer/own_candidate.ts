@@ -5,7 +5,10 @@ import { OwnMembers } from "../../../kernel/own_fields.ts";
 /** No real answer has more tokens with log-probabilities. */
 const maxTokens = 500_000;
 
-/** What a candidate holds beside its content. The log-probabilities of all elements are joined. */
+/**
+ * Collects a candidate's members besides its content. The log-probabilities of all elements are
+ * joined.
+ */
 export class OwnCandidate extends OwnMembers {
   readonly #logprobs: Record<string, unknown[]> = { chosenCandidates: [], topCandidates: [] };
 

@@ -2,8 +2,8 @@ import { withoutEnd } from "../../../../base/trim.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
- * Models don't use larger indexes, nor skip more elements in all lists together; they would only
- * fill memory.
+ * No model uses a larger index, or skips more elements in all lists together; such numbers would
+ * only fill memory.
  */
 const maxIndex = 10_000;
 const maxHoles = 10_000;
@@ -19,7 +19,7 @@ type Container = Record<string, unknown> | unknown[];
 export class PartialArgs {
   readonly #args: Record<string, unknown>;
   #holes = 0;
-  /** Path of the string that continues. */
+  /** Path of the string that continues in the next entry. */
   #open: string | undefined;
 
   /** `start`: arguments in the call's first part. */
@@ -59,7 +59,10 @@ export class PartialArgs {
     this.#open = isText && entry.willContinue === true ? path : undefined;
   }
 
-  /** The container of the last step, created where it is missing. */
+  /**
+   * Returns the container of the last step; missing containers are created. Undefined if the path
+   * skips too many elements.
+   */
   #reach(
     steps: readonly (string | number)[],
   ): { container: Container; last: string | number } | undefined {

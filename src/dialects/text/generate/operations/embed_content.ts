@@ -40,7 +40,10 @@ const shared = {
   }),
 } as const;
 
-/** Files that the contents name: in the vendor's account, and those that it fetches. */
+/**
+ * Returns the files that the contents name: those in the vendor's account, and those that it
+ * fetches.
+ */
 function hostedWork(fields: JsonRecord): HostedWork {
   const state: VendorState[] = [];
   let fetchedTokens = filesIn(fields.content, "content", state);
@@ -79,8 +82,8 @@ export const batchEmbedContents: Operation = {
 };
 
 /**
- * If the body names the model, it must be the vendor's name of it. Throws `invalid_value` if it is
- * another model: the price is that of the model in the path.
+ * Returns the edits that write the vendor's model name, if the body names the model. Throws
+ * `invalid_value` if it names another model than the path, whose price applies.
  */
 function nameModel(
   request: OperationRequest,

@@ -3,8 +3,8 @@ import { asRecord, count, isRecord } from "../../../kernel/json.ts";
 import { bareModel } from "../models.ts";
 
 /**
- * Most texts of one request. Observed, and reported for its SDKs (langchainjs#4491,
- * vercel/ai#16575), but undocumented.
+ * Maximum number of texts in one request. Observed, and reported for the vendor's SDKs
+ * (langchainjs#4491, vercel/ai#16575), but undocumented.
  */
 export const maxBatch = 100;
 

@@ -60,7 +60,7 @@ export function encodeContent(
   };
 }
 
-/** Drafts are marked as thoughts and left out. */
+/** Reads the images of an answer. Drafts are marked as thoughts and left out. */
 export function decodeContent(json: unknown): ImageAnswer {
   if (!isRecord(json)) throw unreadableAnswer("an answer that is no object");
   const [candidate] = recordsIn(json.candidates);
@@ -78,7 +78,7 @@ export function decodeContent(json: unknown): ImageAnswer {
   };
 }
 
-/** Why there is no image: withheld by a rule, or not generated. */
+/** Returns why there is no image: withheld by a rule, or not generated. */
 function missingReason(
   json: JsonRecord,
   candidate: JsonRecord | undefined,

@@ -38,7 +38,10 @@ export const predict: Operation = {
 /** By default the models generate up to four (its client library's `numberOfImages`). */
 const mostUnasked = 4;
 
-/** The largest number that may be meant: protobuf's JSON accepts numbers as text too. */
+/**
+ * Returns the largest number of images that the request may mean: protobuf's JSON accepts numbers
+ * as text too.
+ */
 function picturesOf({ sampleCount }: JsonRecord): number {
   const count = typeof sampleCount === "string" ? Number(sampleCount) : sampleCount;
   return typeof count === "number" && Number.isInteger(count) && count > 0 ? count : mostUnasked;
@@ -57,7 +60,9 @@ function kindOf(request: OperationRequest): { size: string } {
 class PictureReader extends JsonAnswerReader {
   #pictures: number | undefined;
 
-  /** Withheld images are missing, even all of them, or an entry gives the reason. */
+  /**
+   * Counts the images. Withheld images, possibly all, are missing, or an entry gives the reason.
+   */
   whole(text: string): void {
     const answer = parsedRecord(withoutPictures(text));
     if (!answer || !(answer.predictions === undefined || Array.isArray(answer.predictions))) {

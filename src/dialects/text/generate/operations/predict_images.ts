@@ -72,7 +72,7 @@ function resolutionsOf(model: string): readonly Resolution[] {
   return isSmall ? ["1K"] : ["1K", "2K"];
 }
 
-/** Withheld images are missing, or an entry gives the reason. */
+/** Reads the images of an answer. Withheld images are missing, or an entry gives the reason. */
 export function decodePredict(json: unknown): ImageAnswer {
   if (!isRecord(json)) throw unreadableAnswer("an answer that is no object");
   const entries = recordsIn(json.predictions);

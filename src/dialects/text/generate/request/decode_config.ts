@@ -12,7 +12,7 @@ import { knownConfig } from "../known_fields.ts";
 import { camelCase, type Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
-/** `generationConfig` as settings, with the caller's path of each. */
+/** Reads `generationConfig` as settings, with the caller's path of each. */
 export function readConfig(config: Fields, unsupported: UnsupportedField[]): FoundSettings {
   const found = new FoundSettings(config.record);
   for (const name of ["maxOutputTokens", "temperature", "topP", "topK"] as const) {
@@ -93,7 +93,7 @@ const efforts: Readonly<Record<string, Reasoning["effort"]>> = {
   LOW: "low",
   MEDIUM: "medium",
   HIGH: "high",
-  // `@google/genai` 3.3.0; of no model it is documented yet, so it is read and never written.
+  // `@google/genai` 3.3.0. No model documents it yet, so it is read but never written.
   XHIGH: "xhigh",
 };
 

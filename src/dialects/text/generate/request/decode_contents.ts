@@ -23,7 +23,7 @@ import {
 } from "./decode_parts.ts";
 import { Fields } from "./fields.ts";
 
-/** `contents` as turns. A call without an id gets one derived from its position and name. */
+/** Reads `contents` as turns. A call without an id gets one derived from its position and name. */
 export function* readContents(request: Fields, context: PartContext): Steps<Turn[]> {
   if (!request.has("contents")) throw missingField("contents");
   const contents = request.objects("contents");
@@ -67,8 +67,8 @@ class PendingCalls {
   }
 
   /**
-   * Takes the call with this id, else the first with this name; with an id that belongs to no call,
-   * only a call without one.
+   * Takes the call with this id, or else the first with this name. If there is an id but no call
+   * has it, only a call without an id is taken.
    */
   take(id: string | undefined, name: string): PendingCall | undefined {
     const call = (id === undefined ? undefined : firstOpen(this.#byId.get(id))) ??
@@ -78,7 +78,7 @@ class PendingCalls {
   }
 }
 
-/** The calls in order; those before `next` have their result. */
+/** Calls in order; those before `next` have results. */
 interface Waiting {
   readonly calls: PendingCall[];
   next: number;
@@ -177,8 +177,8 @@ class ContentReader {
   }
 
   /**
-   * Strays answer the latest calls that are left, in order, if there are as many of them: Semantic
-   * Kernel gives a call and its result two names.
+   * Assigns the strays to the remaining calls of the latest content with calls, in order, if their
+   * numbers are equal: Semantic Kernel gives a call and its result different names.
    */
   #adopted(parts: readonly (Part | Stray)[]): Part[] {
     const left = this.#latest.calls.filter(({ isAnswered }) => !isAnswered);
@@ -223,7 +223,7 @@ function strayResult(part: Fields): Error {
   );
 }
 
-/** The text of a result: its only string under a conventional key, else its JSON. */
+/** Returns the text of a result: its only string under a conventional key, or else its JSON. */
 function resultText(
   response: JsonRecord,
   hasMedia: boolean,

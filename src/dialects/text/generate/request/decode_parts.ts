@@ -13,7 +13,7 @@ import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { isOwnFile, isVideoAddress } from "../media.ts";
 import { type Fields } from "./fields.ts";
 
-/** Where unsupported fields are collected, and defaults of the request. */
+/** The list that collects unsupported fields, and defaults of the request. */
 export interface PartContext {
   unsupported: UnsupportedField[];
   /** Detail of images without one of their own (`generationConfig.mediaResolution`). */
@@ -38,7 +38,7 @@ type DataMember = typeof dataMembers[number];
 /**
  * The data member of a part; undefined for a type that is newer than this code. A part with just a
  * signature, or without members, is an empty text: client libraries that omit empty strings send
- * those back.
+ * such parts back.
  */
 export function dataMember(part: Fields): DataMember | undefined {
   const found = dataMembers.filter((name) => part.has(name));
@@ -47,7 +47,7 @@ export function dataMember(part: Fields): DataMember | undefined {
   throw invalidValue(part.path, `expected exactly one of ${dataMembers.slice(0, 5).join(", ")}`);
 }
 
-/** Whether a part is an empty text, with at most the members that may stand beside one. */
+/** Whether a part is an empty text: it has no members except those that may accompany one. */
 export function isEmptyPart({ record }: Fields): boolean {
   return Object.entries(record).every(([name, value]) =>
     value === null || name === "thought" || name === "thoughtSignature" ||
@@ -55,7 +55,9 @@ export function isEmptyPart({ record }: Fields): boolean {
   );
 }
 
-/** A part other than a call or a result; undefined if it is empty or has no canonical form. */
+/**
+ * Reads a part other than a call or a result; undefined if it is empty or has no canonical form.
+ */
 export function readPart(part: Fields, member: DataMember, context: PartContext): Part | undefined {
   noteUnsupported(part, context);
   switch (member) {
@@ -96,7 +98,7 @@ function readText(part: Fields): TextPart | ReasoningPart | undefined {
   return { type, text, ...signature, ...mark, path: part.path };
 }
 
-/** `inlineData` of a part, or of an item in a function result. */
+/** Reads `inlineData` of a part, or of an item in a function result. */
 export function readBlob(part: Fields, context: PartContext): MediaPart {
   const blob = part.object("inlineData")!;
   const value = blob.string("data");
@@ -107,7 +109,10 @@ export function readBlob(part: Fields, context: PartContext): MediaPart {
   return { ...mediaPart(part, source.mimeType, blob, context), source };
 }
 
-/** `fileData` of the same: a file stored at the vendor, or an address. */
+/**
+ * Reads `fileData` of a part, or of an item in a function result: a file stored at the vendor, or
+ * an address.
+ */
 export function readFile(part: Fields, context: PartContext): MediaPart {
   const file = part.object("fileData")!;
   const uri = file.string("fileUri");
@@ -152,7 +157,9 @@ function mediaPart(
   };
 }
 
-/** `mediaResolution` of a part; the medium one is the default elsewhere. */
+/**
+ * Reads `mediaResolution` of a part; medium is the default in other dialects, so it is left out.
+ */
 function readDetail(part: Fields): string | undefined {
   const value = part.value("mediaResolution");
   if (value === undefined) return undefined;
@@ -167,7 +174,10 @@ export function detailOf(resolution: string | undefined): string | undefined {
   return resolution.endsWith("_HIGH") ? "high" : undefined;
 }
 
-/** What the vendor's interpreter ran or printed, as text: later turns refer to it. */
+/**
+ * Writes the code that the vendor's interpreter ran, or its output, as text: later turns refer to
+ * it.
+ */
 function fenced(value: Fields, member: string, path: string): TextPart {
   const language = member === "code" ? (value.string("language") ?? "").toLowerCase() : "";
   return { type: "text", text: `\`\`\`${language}\n${value.string(member) ?? ""}\n\`\`\``, path };

@@ -11,8 +11,8 @@ import { type Fields } from "./fields.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
 /**
- * `tools[]`: the functions, and the vendor's web search. Other vendor-side tools have no canonical
- * form.
+ * Reads `tools[]`: the functions, and the vendor's web search. Other vendor-side tools have no
+ * canonical form.
  */
 export function readTools(
   request: Fields,
@@ -64,7 +64,7 @@ function readFunction(declaration: Fields): Tool {
   };
 }
 
-/** `toolConfig.functionCallingConfig`. */
+/** Reads `toolConfig.functionCallingConfig`. */
 export function readToolChoice(request: Fields): { choice: ToolChoice | undefined; path: string } {
   const config = request.object("toolConfig");
   const calling = config?.object("functionCallingConfig");

@@ -14,11 +14,11 @@ import { loseSetting, loseSettings, settingPath } from "../../../kernel/setting_
 
 interface EncodedConfig {
   config: Record<string, unknown>;
-  /** An instruction for the model where no field exists. */
+  /** An instruction for the model, in place of a field that it lacks. */
   instruction: string | undefined;
 }
 
-/** Settings as `generationConfig`. */
+/** Writes settings as `generationConfig`. */
 export function writeConfig(
   request: CanonicalRequest,
   target: Target,
@@ -52,7 +52,9 @@ export function writeConfig(
 
 type Lose = (setting: SettingName, weight: LossWeight) => void;
 
-/** At most five; empty ones never match. */
+/**
+ * Writes at most five stop sequences, the vendor's limit; empty ones never match and are left out.
+ */
 function writeStop(stop: readonly string[] | undefined, lose: Lose): string[] | undefined {
   const filled = stop?.filter((one) => one !== "") ?? [];
   if (filled.length > 5) lose("stop", "meaning");
@@ -81,7 +83,10 @@ function writePenalties(
   return written;
 }
 
-/** A format that the model has no field for, or none beside functions, becomes an instruction. */
+/**
+ * Writes the output format. It becomes an instruction if the model has no field for it, or none
+ * that can be combined with functions.
+ */
 function writeFormat(
   request: CanonicalRequest,
   traits: ModelTraits,

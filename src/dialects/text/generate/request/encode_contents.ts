@@ -36,7 +36,7 @@ interface ContentContext {
   losses: Loss[];
 }
 
-/** Turns as `contents`: roles alternate, and results have the order of their calls. */
+/** Writes turns as `contents`: roles alternate, and results have the order of their calls. */
 export function* writeContents(
   request: CanonicalRequest,
   context: ContentContext,
@@ -70,20 +70,23 @@ export function* writeContents(
 }
 
 /**
- * Whether system texts end the conversation: after the assistant's turn they ask for a new one,
- * which the vendor's newest models refuse to begin behind the model's own.
+ * Whether the conversation ends with system texts. After an assistant turn these ask for a new
+ * answer, which the vendor's newest models refuse to give right after a turn of their own.
  */
 function asksAnew(turns: readonly Turn[]): boolean {
   const last = turns.at(-1);
   return last?.role === "system" && systemTexts(last).some(({ text }) => text.trim() !== "");
 }
 
-/** Stands where the vendor insists on a user's turn and the conversation has none. */
+/** Returns a user turn for places where the vendor requires one and the conversation has none. */
 function continuing(): Content {
   return { role: "user", parts: [{ text: "(continue)" }] };
 }
 
-/** Merges adjacent turns of the same role; empty turns of the assistant are dropped. */
+/**
+ * Merges adjacent turns of the same role; empty assistant turns are dropped, any other empty turn
+ * throws `invalid_value`.
+ */
 function* mergeTurns(turns: readonly Turn[], losses: Loss[]): Steps<Turn[]> {
   const merged: Turn[] = [];
   for (const turn of turns) {
@@ -102,7 +105,7 @@ function* mergeTurns(turns: readonly Turn[], losses: Loss[]): Steps<Turn[]> {
   return merged;
 }
 
-/** Whether a part is written. Reasoning is only if this vendor signed it. */
+/** Whether a part is written. Reasoning is written only if a vendor of this dialect signed it. */
 function isWritable(part: Part): boolean {
   if (part.type === "text") return part.text !== "" || signatureOf(part.opaque) !== undefined;
   if (part.type === "reasoning") {
@@ -159,7 +162,8 @@ function* writeUserTurn(
   context: ContentContext,
 ): Steps<Record<string, unknown>[]> {
   const responses = answered.map((one) => writeResponse(one, context));
-  // Before generation 3 a result can't hold media: they follow the results, with their call.
+  // Before generation 3 a result can't hold media: it follows the results, with a note naming the
+  // call.
   const beside = context.traits.generation >= 3 ? [] : answered.flatMap(({ call, result }) => {
     const media = writeMedia(result, context);
     const intro = {
@@ -186,7 +190,7 @@ function writeResponse(
   };
 }
 
-/** A result as an object, which the dialect requires. */
+/** Returns a result as an object, which the dialect requires. */
 function responseObject(result: ToolResultPart): JsonRecord {
   if (result.object) return result.object;
   const texts = result.parts.filter((part) => part.type === "text").map(({ text }) => text);
@@ -206,7 +210,7 @@ function writeMedium(part: MediaPart, context: ContentContext): Record<string, u
   return written ? [written] : [];
 }
 
-/** The first call of a turn needs a signature, if the model requires one. */
+/** Writes an assistant turn. Its first call needs a signature, if the model requires one. */
 function* writeModelTurn(
   parts: readonly Part[],
   context: ContentContext,
@@ -241,7 +245,7 @@ function writePart(part: Part, context: ContentContext): Record<string, unknown>
   }
 }
 
-/** A part of vendor-side work, which comes back unchanged. */
+/** Returns a part of vendor-side work, which is sent back unchanged. */
 function blockOf(opaque: Opaque | undefined): Record<string, unknown> | undefined {
   if (opaque?.dialect !== "generate" || opaque.kind !== "block") return undefined;
   const value = innerJson(opaque.value);

@@ -3,9 +3,9 @@ import { loseMediaFields } from "../../../kernel/media_source.ts";
 import { isOwnFile, staysAddress } from "../media.ts";
 
 /**
- * Media as a part. Only files stored at the vendor and videos may be addresses; the gateway fetches
- * all others beforehand. An address that remains, or another vendor's file, is a loss that changes
- * the meaning.
+ * Writes media as a part. Only files stored at the vendor and videos may be addresses; the gateway
+ * fetches all others beforehand. An address that remains, or another vendor's file, is a loss that
+ * changes the meaning, and has no part.
  */
 export function mediaPart(
   part: MediaPart,

@@ -4,8 +4,8 @@ import { effortOf } from "../../../kernel/reasoning.ts";
 import { loseSetting } from "../../../kernel/setting_losses.ts";
 
 /**
- * `thinkingConfig` for a model: a budget or a level, never both. What the model can't express is a
- * loss.
+ * Writes `thinkingConfig` for a model: a budget or a level, never both. A setting that the model
+ * can't express is a loss.
  */
 export function writeThinking(
   request: CanonicalRequest,
@@ -58,7 +58,7 @@ const levels: Readonly<Record<Effort, ThinkingLevel>> = {
   max: "HIGH",
 };
 
-/** The wanted level, else the next higher one that the model accepts. */
+/** Returns the wanted level, or else the next higher one that the model accepts, or its highest. */
 function levelOf(effort: Effort, takes: readonly ThinkingLevel[]): ThinkingLevel {
   return order.slice(order.indexOf(levels[effort])).find((level) => takes.includes(level)) ??
     takes.at(-1)!;

@@ -39,7 +39,10 @@ export function* nameTools(request: CanonicalRequest): Steps<ToolNames> {
   return { aliasOf, toolNames: Object.fromEntries(changed.map((name) => [aliasOf(name), name])) };
 }
 
-/** The web search, if the model accepts it beside the rest; otherwise it becomes a loss. */
+/**
+ * Returns the web search, if the model accepts it together with the other tools; otherwise it is a
+ * loss.
+ */
 export function planSearch(
   request: CanonicalRequest,
   target: Target,
@@ -55,7 +58,10 @@ export function planSearch(
   return search;
 }
 
-/** `tools` and `toolConfig`; neither for a request without tools, which the vendor refuses. */
+/**
+ * Writes `tools` and `toolConfig`; neither for a request without tools, where the vendor refuses
+ * them.
+ */
 export function* writeTools(request: CanonicalRequest, { traits, search, aliasOf, losses, room }: {
   traits: ModelTraits;
   search: WebSearch | undefined;
@@ -75,7 +81,7 @@ export function* writeTools(request: CanonicalRequest, { traits, search, aliasOf
     : request.tools;
   if (sent.length === 0) return search ? { tools: searching } : {};
   const plainMode = modeOf(request, sent);
-  // The vendor refuses AUTO beside its own tools.
+  // The vendor refuses AUTO together with its own tools.
   const mode = search && plainMode === "AUTO" ? "VALIDATED" : plainMode;
   const declareTool = (tool: Tool) => declare(tool, traits, aliasOf, losses, room);
   const allowed = choice?.mode === "required" && choice.names

@@ -18,9 +18,9 @@ export class Fields {
   }
 
   /**
-   * The caller's spelling of a field; `name` itself when the field isn't there. Both spellings at
-   * once are refused, since the vendor might go by the other one: credit held for one output token
-   * would pay for thousands.
+   * Returns the caller's spelling of a field; `name` itself when the field isn't there. Throws
+   * `invalid_value` if both spellings are there, since the vendor might read the other one: credit
+   * held for one output token would pay for thousands.
    */
   key(name: string): string {
     if (!this.#hasSnakes()) return name;
@@ -30,7 +30,10 @@ export class Fields {
     throw invalidValue(this.path === "" ? snake : `${this.path}.${snake}`, "duplicate field");
   }
 
-  /** Most requests use camel case only, so that no snake case is looked up. */
+  /**
+   * Whether any field contains an underscore. Most requests use only camel case, and skip the
+   * lookup.
+   */
   #hasSnakes(): boolean {
     if (this.#snakes === undefined) {
       this.#snakes = false;
@@ -39,7 +42,7 @@ export class Fields {
     return this.#snakes;
   }
 
-  /** The value of a field; null counts as undefined in this format. */
+  /** Returns the value of a field; null counts as undefined in this format. */
   value(name: string): unknown {
     const key = this.key(name);
     return Object.hasOwn(this.record, key) ? this.record[key] ?? undefined : undefined;
@@ -60,7 +63,7 @@ export class Fields {
     throw invalidValue(this.at(name), "expected a string");
   }
 
-  /** A number, or a string of digits, as this format writes 64-bit integers. */
+  /** Reads a number, or a string of digits, as this format writes 64-bit integers. */
   number(name: string): number | undefined {
     const value = this.value(name);
     if (value === undefined || typeof value === "number") return value;
@@ -96,7 +99,10 @@ export class Fields {
     });
   }
 
-  /** A single object is accepted in place of a list, as in the vendor's own samples. */
+  /**
+   * Reads a list of objects. A single object is accepted in its place, as in the vendor's own
+   * samples.
+   */
   objects(name: string): Fields[] {
     const value = this.value(name);
     const list = isRecord(value) ? [value] : this.list(name) ?? [];
@@ -107,7 +113,7 @@ export class Fields {
     });
   }
 
-  /** The other fields that are set; `name` is in camel case. */
+  /** Returns the fields that are set and not among `knownFields`; `name` is in camel case. */
   others(
     knownFields: JsonRecord,
   ): { name: string; path: string; value: unknown }[] {
@@ -122,8 +128,8 @@ export function camelCase(name: string): string {
 }
 
 /**
- * A vendor's options with camel case names, their own and those of their `generationConfig`. Refuses
- * one in both spellings, as a request's fields are.
+ * Returns a vendor's options with their names, and those in their `generationConfig`, in camel
+ * case. Throws `invalid_value` for a name in both spellings, as for a request's fields.
  */
 export function camelNames(options: JsonRecord): JsonRecord {
   const { generationConfig: config, ...others } = renamed(options);

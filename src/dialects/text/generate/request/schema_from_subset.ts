@@ -1,7 +1,7 @@
 import { isRecord, type JsonRecord, mapMembers } from "../../../kernel/json.ts";
 
 /**
- * The wire's schema subset as JSON Schema: types in lower case, `nullable` as a type or an
+ * Converts the wire's schema subset to JSON Schema: types in lower case, `nullable` as a type or an
  * alternative, counts as numbers. Below a depth of 100 any value is allowed.
  */
 export function jsonSchemaOf(schema: JsonRecord, depth = 0): JsonRecord {
@@ -29,7 +29,10 @@ const renamed: ReadonlyMap<string, string> = new Map([
   ["max_properties", "maxProperties"],
 ]);
 
-/** Dropped: the order of the properties is that of the object. */
+/**
+ * Keywords that are dropped; in JSON Schema the order of properties is that of the object's
+ * members.
+ */
 const dropped: ReadonlySet<string> = new Set([
   "nullable",
   "propertyOrdering",

@@ -41,7 +41,7 @@ export function lowerSchema(
   return { subset: schemaSubset(plain, (pointer) => lowering.lose(pointer)) };
 }
 
-/** Keywords that the wire's JSON Schema accepts as they are. */
+/** Keywords that the wire's JSON Schema accepts unchanged. */
 const copiedKeywords: ReadonlySet<string> = new Set([
   "$anchor",
   "type",
@@ -125,7 +125,7 @@ class Lowering {
     return out;
   }
 
-  /** Beside a reference only keywords that start with `$` are allowed. */
+  /** Writes a reference, next to which only keywords that start with `$` are allowed. */
   #reference(node: JsonRecord, ref: string, pointer: string, depth: number): JsonRecord {
     const out: Record<string, unknown> = { $ref: movedRef(ref) };
     for (const key of ["$defs", "definitions"]) {
@@ -188,7 +188,8 @@ class Lowering {
 }
 
 /**
- * Merges `allOf` into one schema: properties and required names are united, else the first wins.
+ * Merges `allOf` into one schema: properties and required names are united; of any other keyword
+ * the first value wins.
  */
 function withoutAllOf(node: JsonRecord): JsonRecord {
   if (!Array.isArray(node.allOf)) return node;
@@ -214,7 +215,7 @@ function withoutAllOf(node: JsonRecord): JsonRecord {
   return Object.fromEntries(merged);
 }
 
-/** Exclusive bounds of integers, moved by one into `minimum` and `maximum`. */
+/** Moves exclusive bounds of integers by one into `minimum` and `maximum`. */
 function integerBounds(node: JsonRecord): JsonRecord {
   if (node.type !== "integer") return node;
   const { exclusiveMinimum: low, exclusiveMaximum: high, ...rest } = node;
@@ -235,7 +236,7 @@ function integerBounds(node: JsonRecord): JsonRecord {
   };
 }
 
-/** `nullable: true`, from other schema languages, as JSON Schema writes it. */
+/** Writes `nullable: true`, which other schema languages have, in JSON Schema. */
 function addNull(out: Record<string, unknown>): void {
   if (typeof out.type === "string") out.type = [out.type, "null"];
   else if (Array.isArray(out.anyOf)) out.anyOf = [...out.anyOf, { type: "null" }];

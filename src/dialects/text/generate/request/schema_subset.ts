@@ -1,8 +1,8 @@
 import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 
 /**
- * The wire's schema subset of a lowered JSON Schema without references. `lose` receives the JSON
- * pointer of each keyword left out.
+ * Writes a lowered JSON Schema without references in the wire's schema subset. `lose` receives the
+ * JSON pointer of each keyword left out.
  */
 export function schemaSubset(
   schema: JsonRecord,
@@ -17,7 +17,7 @@ export function schemaSubset(
     ...(isNullable ? { nullable: true } : {}),
   };
   if (alternatives.list.length > 1) {
-    // The vendor refuses other members beside `anyOf`.
+    // The vendor refuses other members next to `anyOf`.
     const anyOf = alternatives.list.map((one, index) =>
       schemaSubset(one, lose, `${pointer}/anyOf/${index}`)
     );
@@ -62,7 +62,7 @@ function single(
   };
 }
 
-/** Only strings can be listed; other values become strings. */
+/** Writes an enumeration. The subset allows only strings; other values become strings. */
 function enumeration(
   schema: JsonRecord,
   lose: (pointer: string) => void,
@@ -99,7 +99,9 @@ function properties(
   };
 }
 
-/** An array must have `items`; a tuple accepts any of its kinds. */
+/**
+ * Writes `items`, which an array must have. A tuple becomes a list of any of its elements' types.
+ */
 function items(schema: JsonRecord, lose: (pointer: string) => void, pointer: string): JsonRecord {
   if (isRecord(schema.items)) return schemaSubset(schema.items, lose, `${pointer}/items`);
   const tuple = recordsIn(schema.prefixItems);
@@ -118,7 +120,9 @@ function typesOf(schema: JsonRecord): { types: string[]; nullable: boolean } {
   };
 }
 
-/** The alternatives: the members of `anyOf`, or one schema per type if there are several. */
+/**
+ * Returns the alternatives: the members of `anyOf`, or one schema per type if there are several.
+ */
 function alternativesOf(
   schema: JsonRecord,
   types: readonly string[],
@@ -138,16 +142,16 @@ function copied(schema: JsonRecord, names: readonly string[]): JsonRecord {
   );
 }
 
-/** Characters of a pointer, and of each of its steps: names may be long, and losses many. */
+/** Maximum length of a pointer, and of each of its steps: names may be long, and losses many. */
 const maxPointer = 400;
 const maxStep = 200;
 
-/** The pointer to a member; a very long pointer stays as it is. */
+/** Returns the pointer to a member; a very long pointer isn't extended. */
 export function below(pointer: string, name: string): string {
   return pointer.length > maxPointer ? pointer : `${pointer}/${step(name)}`;
 }
 
-/** One step of a JSON pointer, encoded for a URI fragment: ASCII without commas. */
+/** Writes one step of a JSON pointer, encoded for a URI fragment: ASCII without commas. */
 function step(name: string): string {
   const escaped = name.slice(0, maxStep).replaceAll("~", "~0").replaceAll("/", "~1");
   return encodeURIComponent(escaped.toWellFormed());

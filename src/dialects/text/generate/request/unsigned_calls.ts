@@ -15,9 +15,10 @@ import { modelTraits } from "../models.ts";
 import { camelCase, Fields } from "./fields.ts";
 
 /**
- * Callers were shown other vendors' calls without a signature and send them back with the
- * conversation. Models that insist on signatures refuse the whole request for them, so that one
- * turn of a fallback would end the conversation. The first call of a turn is the one that is signed.
+ * Returns the calls that lack a signature. Callers get other vendors' calls without one and send
+ * them back with the conversation. Models that require signatures refuse the whole request for
+ * them, so that one turn answered by a fallback would end the conversation. Only a turn's first
+ * call is signed.
  */
 export function unsignedCalls(body: unknown, model: string): UnsignedThinking | undefined {
   if (!modelTraits(model).signatures) return undefined;
@@ -41,7 +42,7 @@ function isSigned(part: unknown): boolean {
   return isRecord(part) && Boolean(new Fields(part, "").value(signature));
 }
 
-/** Gives the calls the placeholder. */
+/** Returns the edits that give the calls the placeholder. */
 export function* placeholderEdits(
   bodyText: string,
   members: Members,
@@ -59,7 +60,7 @@ export function* placeholderEdits(
   return edits;
 }
 
-/** A single object may stand in place of a list. */
+/** Returns the ranges of a list's elements; a single object counts as a list of one. */
 function* rangesOf(bodyText: string, range: TextRange | undefined): Steps<TextRange[]> {
   if (range === undefined) return [];
   return bodyText[range.start] === "[" ? yield* itemsAt(bodyText, range) : [range];

@@ -9,7 +9,7 @@ import { laterUsage, readUsage } from "../usage.ts";
 export class AnswerReader {
   readonly blocks = new BlockReader();
   finished = false;
-  /** What a message, or the event that ends it, holds beside its content. */
+  /** Collects the members of a message, or of the event that ends it, that aren't read. */
   readonly own = new OwnMembers([
     ...["id", "type", "role", "model", "content", "usage", "stop_reason", "stop_sequence"],
     ...["delta"],
@@ -22,7 +22,10 @@ export class AnswerReader {
     return this.#started;
   }
 
-  /** False if the answer already has a message with another id. */
+  /**
+   * Reads the start of the answer. Returns false if the answer already has a message with another
+   * id.
+   */
   start(message: JsonRecord, events: CanonicalEvent[]): boolean {
     const id = asString(message.id);
     if (this.#started) return id === this.#id;
@@ -46,7 +49,7 @@ export class AnswerReader {
     if (usage) events.push({ type: "usage", usage, ...(isEarly ? { isEarly } : {}) });
   }
 
-  /** `stop` holds `stop_sequence` and `stop_details`. */
+  /** Ends the answer. `stop` holds `stop_sequence` and `stop_details`. */
   finish(raw: string, stop: JsonRecord, events: CanonicalEvent[]): void {
     if (this.finished) return;
     this.finished = true;
@@ -54,7 +57,7 @@ export class AnswerReader {
     this.blocks.closeAll(events, reason !== "length");
     const details = asRecord(stop.stop_details);
     const explanation = asString(details.explanation);
-    // Such an answer has no other text than the reason for the refusal.
+    // The reason for the refusal is shown if the answer has no other text.
     if (reason === "content_filter" && explanation !== undefined && !this.blocks.sawText) {
       this.blocks.refusal(explanation, events);
     }

@@ -16,7 +16,7 @@ export class BlockQueue {
     this.#style = style;
   }
 
-  /** Returns what can be sent now. */
+  /** Takes an event. Returns the text that can be sent now. */
   take(event: BlockEvent): string {
     if (event.type === "block-start") {
       if (this.#current) {
@@ -30,7 +30,7 @@ export class BlockQueue {
     return "";
   }
 
-  /** Returns the rest. */
+  /** Returns the text of all remaining blocks. */
   end(): string {
     let text = this.#closeCurrent();
     while (this.#waiting.size > 0) text += this.#next() + this.#closeCurrent();

@@ -5,9 +5,9 @@ import { asRecord, asString, innerJson, isRecord, type JsonRecord } from "../../
 import { readCitation } from "./citation.ts";
 import { readSearchBlock } from "./search_blocks.ts";
 
-/** Most text of vendor blocks and of sources that is kept beside the answer's, in UTF-16 units. */
+/** Maximum text of vendor blocks and of sources, apart from the answer's text, in UTF-16 units. */
 const maxGathered = 32 * 1024 * 1024;
-/** Most sources of one text. */
+/** Maximum number of sources of one text. */
 const maxCitations = 20_000;
 const maxOpen = 1_000;
 
@@ -18,7 +18,7 @@ interface WordsBlock {
   opaque: Opaque | undefined;
   /** Sources of the block. They precede its text on the wire and are emitted when it ends. */
   citations: Citation[];
-  /** All of them as the vendor sent them, those of the caller's documents included. */
+  /** All sources as the vendor sent them, including those in the caller's documents. */
   ownCitations: JsonRecord[];
   /** Length of its text in UTF-16 units. */
   length: number;
@@ -117,7 +117,7 @@ export class BlockReader {
     this.#open.clear();
   }
 
-  /** A refusal reported beside the content. */
+  /** Adds a refusal that was reported outside of the content. */
   refusal(text: string, events: CanonicalEvent[]): void {
     this.#blocks.whole({ kind: "refusal" }, text, events);
   }
@@ -142,7 +142,7 @@ export class BlockReader {
     }
   }
 
-  /** Adds text to a block, which starts here if it never did or was of another kind. */
+  /** Adds text to a block, after starting the block if it isn't open or is of another kind. */
   #addText(
     index: number,
     kind: "text" | "reasoning",
@@ -185,7 +185,7 @@ export class BlockReader {
     open.citations.push(citation);
   }
 
-  /** A source covers the whole text of its block. */
+  /** Emits a block's sources; each covers the whole text of the block. */
   #emitSources({ block, citations, length }: WordsBlock, events: CanonicalEvent[]): void {
     if (block === undefined) return;
     const range = length === 0 ? {} : { start: 0, end: length };
@@ -194,7 +194,7 @@ export class BlockReader {
     }
   }
 
-  /** The summary, and its sealed form, which the vendor needs back. */
+  /** Adds a piece of a summary, and its sealed form, which the vendor needs back. */
   #compact(open: OpenBlock & { kind: "vendor" }, delta: JsonRecord): void {
     const { type: _, content, ...sealed } = delta;
     this.#gather(open.more, asString(content));
@@ -225,7 +225,7 @@ export class BlockReader {
     } else if (open.kind === "tool") {
       block = open.block;
       own = open.own;
-      // Without deltas the input is that of the start event, usually empty.
+      // Without deltas the input is the start event's, usually empty.
       if (whole && !open.wrote) {
         this.#blocks.delta(block, JSON.stringify(open.input), events);
       }
@@ -248,7 +248,7 @@ function emptyBlock(kind: WordsBlock["kind"], opaque?: Opaque): WordsBlock {
   return { kind, block: undefined, opaque, citations: [], ownCitations: [], length: 0 };
 }
 
-/** Who called, unless it was the model itself, and the set that the tool is of. */
+/** Returns a call's caller, unless the model called the tool directly, and the tool's toolset. */
 function ownFieldsOf({ caller, toolset_name }: JsonRecord): JsonRecord {
   const isDirect = !isRecord(caller) || caller.type === "direct";
   return {
@@ -262,12 +262,12 @@ function opaqueOf(kind: "signature" | "redacted", value: unknown): Opaque | unde
   return text === undefined ? undefined : { dialect: "messages", kind, value: text };
 }
 
-/** A vendor block with its streamed input or content filled in. */
+/** Returns a vendor block with its streamed input or content filled in. */
 function gathered(open: { value: JsonRecord; pieces: string[]; more: string[] }): JsonRecord {
   let value = open.value;
   if (open.pieces.length > 0) {
     const input = innerJson(open.pieces.join(""));
-    // The output limit cut the JSON: the block stays as it started.
+    // If the output limit cut the JSON off, the block keeps the input that it started with.
     if (input !== undefined) value = { ...value, input };
   }
   if (open.more.length > 0) {

@@ -20,7 +20,7 @@ export interface BlockStyle {
  */
 export class BlockWriter {
   isOpen = false;
-  /** How many blocks the caller gets for it: another vendor's search may become two. */
+  /** Number of blocks that the caller gets for this one: another vendor's search may become two. */
   count = 1;
   readonly #event: BlockStartEvent;
   readonly #style: BlockStyle;
@@ -87,7 +87,7 @@ export class BlockWriter {
     return this.#openText(index) + delta(index, { type: "citations_delta", citation });
   }
 
-  /** Without an `event` the answer ended while the block was open. */
+  /** Ends the block. Without an `event` the answer ended while the block was open. */
   end(event: BlockEndEvent | undefined, index: number): string {
     const { content } = this.#event;
     let text = "";
@@ -113,7 +113,9 @@ export class BlockWriter {
     }).join("");
   }
 
-  /** The vendor's signature; without text the block consists of it alone. */
+  /**
+   * Writes the vendor's signature; if there is no text, the block consists only of the signature.
+   */
   #seal(event: BlockEndEvent | undefined, index: number): string {
     const opaque = event?.opaque;
     if (opaque?.dialect !== "messages") return "";
@@ -126,7 +128,9 @@ export class BlockWriter {
       delta(index, { type: "signature_delta", signature: opaque.value });
   }
 
-  /** A block of vendor-side work, unchanged; its input is streamed as any other. */
+  /**
+   * Writes a block of vendor-side work unchanged; its input is streamed like that of other calls.
+   */
   #vendor(index: number, value: unknown): string {
     if (!isRecord(value)) return "";
     if (!/tool_use$/.test(String(value.type)) || !isRecord(value.input)) {
@@ -155,7 +159,7 @@ function delta(index: number, value: Record<string, unknown>): string {
   return sseEvent({ type: "content_block_delta", index, delta: value });
 }
 
-/** As `delta` writes it, without an object for each piece of text. */
+/** Writes the same as `delta` without creating an object for each piece of text. */
 function textDelta(index: number, text: string): string {
   return "event: content_block_delta\ndata: " +
     `{"type":"content_block_delta","index":${index},"delta":{"type":"text_delta","text":${
@@ -163,7 +167,7 @@ function textDelta(index: number, text: string): string {
     }}}\n\n`;
 }
 
-/** One event with its `event:` line: the vendor's own client ignores events without it. */
+/** Writes one event with its `event:` line: the vendor's own client ignores events without it. */
 export function sseEvent(data: { type: string; [key: string]: unknown }): string {
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 }

@@ -2,8 +2,8 @@ import type { Citation } from "../../../kernel/canonical.ts";
 import { asString, isRecord } from "../../../kernel/json.ts";
 
 /**
- * A citation of a web address. Citations of the caller's own documents (by page or character) have
- * no form in other dialects: undefined.
+ * Reads a citation of a web address. Undefined for citations of the caller's own documents (by page
+ * or character), which have no form in other dialects.
  */
 export function readCitation(value: unknown): Citation | undefined {
   if (!isRecord(value)) return undefined;
@@ -22,7 +22,10 @@ export function writeCitation(citation: Citation): Record<string, unknown> {
   };
 }
 
-/** Whether a text of an answer that comes back has sources that only another vendor found. */
+/**
+ * Whether a text of an earlier answer that the caller sends back cites sources that only another
+ * vendor found.
+ */
 export function citesUnsealed(block: unknown): boolean {
   return isRecord(block) && block.type === "text" && Array.isArray(block.citations) &&
     block.citations.some((one) => isRecord(one) && one.encrypted_index === "");

@@ -3,7 +3,7 @@ import type { SearchWork } from "../../../kernel/canonical.ts";
 import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import type { HostedCounts } from "../../../../shared/usage.ts";
 
-/** The web search that a block reports, for other dialects. */
+/** Reads the web search that a block reports, for other dialects. */
 export function readSearchBlock(block: JsonRecord): SearchWork | undefined {
   if (block.type === "server_tool_use" && block.name === "web_search") {
     const query = asString(asRecord(block.input).query);
@@ -20,7 +20,7 @@ export function readSearchBlock(block: JsonRecord): SearchWork | undefined {
   };
 }
 
-/** Searches that brought results: those that failed are free. */
+/** Counts the searches that had results: failed ones are free. */
 export function countSearches(work: readonly unknown[]): HostedCounts {
   const results = work.filter((block) =>
     isRecord(block) && block.type === "web_search_tool_result" && Array.isArray(block.content)
@@ -28,7 +28,10 @@ export function countSearches(work: readonly unknown[]): HostedCounts {
   return results.length === 0 ? {} : { webSearches: results.length };
 }
 
-/** The indexes of another vendor's searches in an answer that comes back, as they are written here. */
+/**
+ * Returns the indexes of other vendors' searches, as `writeSearchBlocks` writes them, in an earlier
+ * answer that the caller sends back.
+ */
 export function unsealedSearches(content: readonly unknown[]): Set<number> {
   const found = new Set<number>();
   const ids = new Set<unknown>();
@@ -45,7 +48,7 @@ export function unsealedSearches(content: readonly unknown[]): Set<number> {
   return found;
 }
 
-/** Another vendor's search as blocks of this dialect: the query, the results, or both. */
+/** Writes another vendor's search as blocks of this dialect: the query, the results, or both. */
 export function writeSearchBlocks(search: SearchWork): Record<string, unknown>[] {
   const id = searchId(search.id);
   const blocks: Record<string, unknown>[] = [];
@@ -76,7 +79,10 @@ export function writeSearchBlocks(search: SearchWork): Record<string, unknown>[]
   return blocks;
 }
 
-/** Search ids have a fixed prefix; another vendor's id is hashed into one. */
+/**
+ * Returns a search id with the prefix that the dialect requires; another vendor's id is hashed into
+ * one.
+ */
 function searchId(id: string): string {
   return /^srvtoolu_[a-zA-Z0-9_]{1,100}$/.test(id) ? id : `srvtoolu_${sha256Hex(id).slice(0, 24)}`;
 }

@@ -9,7 +9,9 @@ import type {
 import { noUserTurn } from "../../../kernel/no_user_turn.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 
-/** A non-empty turn; its neighbours have other roles. One of system texts follows a user's. */
+/**
+ * A non-empty turn; its neighbours have other roles. A turn of system texts follows a user turn.
+ */
 export interface ArrangedTurn {
   role: Turn["role"];
   parts: Part[];
@@ -20,11 +22,11 @@ export interface ArrangedTurn {
 
 /**
  * Arranges a conversation as the dialect requires: no empty parts, turns of the same role merged,
- * tool results at the head of a turn, a user turn first. System texts between the turns go to the
- * front, or with `systemTurns` behind the user's turn beside them, the only place where the vendor
- * takes them, so that the next round's request begins with this one's. After an assistant's turn
- * they ask for a new one: the turn before them is no beginning of the answer, which newest models
- * refuse.
+ * tool results at the head of a turn, a user turn first. System texts between the turns are moved
+ * to the front, or, with `systemTurns`, after the adjacent user turn, the only place where the
+ * vendor accepts them, so that the next round's request begins like this one. System texts after an
+ * assistant turn ask for a new answer: a user turn is inserted, since otherwise the assistant turn
+ * would be the beginning of that answer, which the newest models refuse.
  */
 export function* arrangeTurns(
   request: CanonicalRequest,
@@ -56,7 +58,7 @@ export function* arrangeTurns(
   return { system, turns };
 }
 
-/** `waiting`: the system texts since the last assistant's turn. */
+/** Adds a turn. `waiting`: the system texts since the last assistant turn. */
 function addTurn(
   turns: ArrangedTurn[],
   role: "user" | "assistant",
@@ -87,8 +89,9 @@ function addSystemTurn(turns: ArrangedTurn[], waiting: SystemText[]): void {
 }
 
 /**
- * Conversations must begin with the user, and chat clients may begin with a greeting by the
- * assistant; system texts may ask for a turn that follows the assistant's own.
+ * Returns a user turn to insert: conversations must begin with the user, but chat clients may begin
+ * with a greeting by the assistant; and system texts may ask for an answer right after an assistant
+ * turn.
  */
 function continuing(path: string): ArrangedTurn {
   return { role: "user", parts: [{ type: "text", text: "(continue)", path }], path };

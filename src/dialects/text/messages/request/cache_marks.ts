@@ -8,8 +8,8 @@ import { promptTokens } from "../../../kernel/prompt_text.ts";
 const maxMarks = 4;
 
 /**
- * Writes cache marks onto blocks in prompt order: tools, system, messages. Of too many the last are
- * kept, since the longest prefix saves most.
+ * Writes cache marks onto blocks in prompt order: tools, system, messages. If there are too many,
+ * the last ones are kept: the longest prefix saves most.
  */
 export class CacheMarks {
   readonly #marked: { block: Record<string, unknown>; path: string }[] = [];
@@ -41,14 +41,15 @@ export class CacheMarks {
 
 type Block = Record<string, unknown>;
 
-/** How many blocks before a mark the vendor looks for a prefix that it has cached. */
+/** Number of blocks before a mark in which the vendor looks for a cached prefix. */
 const lookBackBlocks = 20;
 
 /**
  * Sets cache marks for a caller that set none: at the end of the tools, of the system texts and of
  * the user's last turn, each if the prompt up to there has at least `least` tokens (estimated). The
- * vendor doesn't cache shorter prefixes. Where the last turns have more blocks than the vendor looks
- * back, as with many tool calls at once, the turn before is marked again, so that it is found.
+ * vendor doesn't cache shorter prefixes. If the last turns have more blocks than the vendor looks
+ * back, as with many tool calls at once, the previous user turn is marked again, so that the vendor
+ * finds it.
  */
 export function* setMarks(
   body: { tools?: unknown; system?: unknown; messages: readonly Block[] },
@@ -75,7 +76,10 @@ export function* setMarks(
   if (earlier && since >= lookBackBlocks) earlier.cache_control = { type: "ephemeral" };
 }
 
-/** Thinking can't be marked. Empty text can't either, but is never written. */
+/**
+ * Returns the last block that can be marked. Thinking can't; neither can empty text, but it is
+ * never written.
+ */
 function lastMarkable(blocks: unknown): Block | undefined {
   if (!Array.isArray(blocks)) return undefined;
   return blocks.findLast((block: unknown) =>

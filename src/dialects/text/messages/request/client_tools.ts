@@ -1,10 +1,11 @@
 import type { JsonRecord } from "../../../kernel/json.ts";
 
 /**
- * Tools whose description and input the vendor's models know by heart, and which the caller runs: for
- * other models they are functions. The inputs are those of npm @anthropic-ai/sdk 1.14.0
- * (`BetaMemoryTool20250818Command`), and of the vendor's pages on its bash and text editor tools. A
- * version that isn't here may have others, so it is reported as a tool that can't be carried.
+ * Returns the description and input of a tool that the caller runs and whose definition the
+ * vendor's models know by heart: for other models it is a function. The inputs are those of the npm
+ * package @anthropic-ai/sdk 1.14.0 (`BetaMemoryTool20250818Command`), and of the vendor's pages on
+ * its bash and text editor tools. A version that isn't listed may have other inputs, so it is
+ * reported as a tool that can't be carried.
  */
 export function clientTool({ type }: JsonRecord): Readonly<JsonRecord> | undefined {
   return typeof type === "string" ? clientTools.get(type) : undefined;

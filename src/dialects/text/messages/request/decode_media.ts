@@ -18,7 +18,7 @@ export function readImage(block: JsonRecord, path: string): MediaPart {
   };
 }
 
-/** A `document` block: a file, or the content blocks that it consists of. */
+/** Reads a `document` block: a file, or the content blocks that it consists of. */
 export function readDocument(block: JsonRecord, path: string): (TextPart | MediaPart)[] {
   const source = sourceOf(block, path);
   const name = textAt(block, "title", path);
@@ -43,7 +43,7 @@ export function readDocument(block: JsonRecord, path: string): (TextPart | Media
   ];
 }
 
-/** A `search_result` block as one text: title, source and texts. */
+/** Reads a `search_result` block as one text: title, source and texts. */
 export function readSearchResult(block: JsonRecord, path: string): TextPart {
   const texts = Array.isArray(block.content) ? block.content : [];
   const lines = [

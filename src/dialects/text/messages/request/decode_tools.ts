@@ -21,7 +21,10 @@ export function isFunction(tool: JsonRecord): boolean {
   return (tool.type ?? "custom") === "custom" || clientTool(tool) !== undefined;
 }
 
-/** The tool with the description and input that its type stands for, where it has none but null. */
+/**
+ * Returns the tool with the description and input that its type implies, unless it has its own;
+ * null counts as none.
+ */
 function asFunction(tool: JsonRecord): JsonRecord {
   const described = clientTool(tool);
   if (!described) return tool;
@@ -29,21 +32,24 @@ function asFunction(tool: JsonRecord): JsonRecord {
   return { ...described, ...Object.fromEntries(fields) };
 }
 
-/** Claude Code has it in its list for its own vendor's sake: no model may call it. */
+/**
+ * Whether it is Claude Code's placeholder, which is only in the list for Anthropic's sake: no model
+ * may call it.
+ */
 export function isPlaceholder(tool: JsonRecord): boolean {
   return tool.name === "DeferredToolPlaceholder" && tool.defer_loading === true;
 }
 
-/** A tool as it is defined, and where. */
+/** The definition of a tool, and its path. */
 export interface OfferedTool {
   tool: JsonRecord;
   path: string;
 }
 
 /**
- * The caller's tools at the end of the conversation, which may have added some and taken some away.
- * Tools that the vendor runs, and those of which only its models know the input, go to `unsupported`,
- * except its web search.
+ * Reads the caller's tools as of the end of the conversation, which may have added and removed
+ * some. Tools that the vendor runs, and those whose input only its models know, go to
+ * `unsupported`, except its web search.
  */
 export function readTools(
   { tools: value, messages }: JsonRecord,
@@ -77,8 +83,8 @@ export function readTools(
 }
 
 /**
- * Whether a block changes the tools in a way that any dialect can follow. Sets of tools that the
- * vendor looks up at servers are its own.
+ * Whether a block changes the tools in a way that any dialect can follow. Toolsets that the vendor
+ * looks up on servers have no form in other dialects.
  */
 export function changesTools({ type, tool }: JsonRecord): boolean {
   if (!isRecord(tool) || (type !== "tool_addition" && type !== "tool_removal")) return false;
@@ -89,7 +95,10 @@ function isDefinition({ type, definition }: JsonRecord): boolean {
   return type === "tool_definition" && isRecord(definition);
 }
 
-/** A later definition takes the place of an earlier one of its name. */
+/**
+ * Applies the conversation's changes to the listed tools. A later definition replaces an earlier
+ * one with the same name.
+ */
 function afterChanges(listed: readonly OfferedTool[], messages: unknown): readonly OfferedTool[] {
   const changes = changesIn(messages);
   if (changes.length === 0) return listed;
@@ -116,13 +125,16 @@ function changesIn(messages: unknown): MessageBlock[] {
   return blocksOf(messages).filter(({ block }) => changesTools(block));
 }
 
-/** A block of a message's content, and where it stands. */
+/** A block of a message's content, and its path. */
 interface MessageBlock {
   block: JsonRecord;
   path: string;
 }
 
-/** All blocks, and behind a summary of the conversation the changes of tools that it sums up. */
+/**
+ * Returns all blocks. A summary of the conversation is followed by the tool changes that it
+ * contains.
+ */
 export function blocksOf(messages: unknown): MessageBlock[] {
   return asList(messages).flatMap((message, index) =>
     blocksIn(asRecord(message).content, `messages[${index}].content`)

@@ -16,7 +16,7 @@ import { readDocument, readImage, readSearchResult } from "./decode_media.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { readElements, requireTexts } from "../../../kernel/read_content.ts";
 
-/** The top-level `system`: one text per block. */
+/** Reads the top-level `system`: one text per block. */
 export function readSystem(value: unknown, unsupported: UnsupportedField[]): SystemText[] {
   if (value === undefined || value === null) return [];
   return readTexts(value, "system", unsupported).flatMap(({ type: _, ...text }) => {
@@ -28,7 +28,8 @@ export function readSystem(value: unknown, unsupported: UnsupportedField[]): Sys
 
 /**
  * Whether a text is Claude Code's note for Anthropic's accounts, which the model doesn't see there.
- * It precedes the whole prompt and differs from call to call: no prompt cache would find anything.
+ * It precedes the whole prompt and differs from call to call, so that no prompt cache would ever
+ * match.
  */
 function isAttribution({ text }: SystemText): boolean {
   return text.startsWith("x-anthropic-billing-header:") && !text.trimEnd().includes("\n");
@@ -43,7 +44,7 @@ export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Ste
     if (!isRecord(message)) throw invalidValue(path, "expected an object");
     const { role, content } = message;
     const isEmpty = content === undefined || content === null;
-    // A system message may change settings alone.
+    // A system message may do nothing but change settings.
     if (isEmpty && role === "system") return { role, parts: [], path };
     if (isEmpty) throw missingField(`${path}.content`);
     const last = asList(content).findLastIndex(isSummary);
@@ -58,15 +59,15 @@ export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Ste
         throw invalidValue(`${path}.role`, "expected 'user', 'assistant' or 'system'");
     }
   }, 1);
-  // One that only changes tools or settings says nothing to the model.
+  // A system message that only changes tools or settings has no text for the model.
   return afterSummary(turns, summary).filter(({ role, parts }) =>
     role !== "system" || parts.length > 0
   );
 }
 
 /**
- * The last summary takes the place of all before it, as at the vendor. It is the user's, since other
- * vendors' conversations begin with the user.
+ * Replaces all turns before the last summary by the summary, as the vendor does. It becomes a user
+ * turn, since other vendors' conversations begin with the user.
  */
 function afterSummary(turns: Turn[], path: string | undefined): Turn[] {
   if (path === undefined) return turns;
@@ -81,12 +82,15 @@ function afterSummary(turns: Turn[], path: string | undefined): Turn[] {
   ];
 }
 
-/** One that failed is empty, and says nothing. */
+/** Whether a block is a summary of the conversation. A failed one is empty and doesn't count. */
 function isSummary(block: unknown): boolean {
   return isRecord(block) && block.type === "compaction" && asString(block.content) !== undefined;
 }
 
-/** The dialect has no cache mark on a message, but clients of other dialects send it. */
+/**
+ * Reads a message's content. The dialect has no cache mark on a message, but clients of other
+ * dialects send it.
+ */
 function readMessage(message: JsonRecord, path: string, unsupported: UnsupportedField[]): Part[] {
   const parts = readContent(message.content, `${path}.content`, unsupported);
   return markLast(parts, readCacheMark(message, path, false));
@@ -124,7 +128,7 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
       return [{
         type: "reasoning",
         text: stringAt(block, "thinking", path),
-        // Callers were shown other vendors' thinking without a signature.
+        // Callers get other vendors' thinking without a signature.
         ...(signature === ""
           ? {}
           : { opaque: { dialect: "messages", kind: "signature", value: signature } }),
@@ -142,7 +146,7 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
       }
       return isSummary(block) ? [{ type: "text", text: String(block.content), path }] : [];
     default:
-      // The list of tools has what it says.
+      // Changes of tools are in the list of tools already.
       return changesTools(block) ? [] : readOther(block, path, unsupported);
   }
 }
@@ -192,7 +196,7 @@ function readResultContent(
     if (["text", "image", "document", "search_result"].includes(String(block.type))) {
       return readPlain(block, at);
     }
-    // The caller's own search among its tools, which it offers from then on.
+    // The result of the caller's own tool search: a tool that the caller offers from then on.
     if (block.type === "tool_reference") {
       const name = stringAt(block, "tool_name", at);
       return [{ type: "text", text: `Tool ${name} is loaded.`, path: at }];
@@ -202,8 +206,8 @@ function readResultContent(
 }
 
 /**
- * Vendor-side work of an earlier answer is hidden from other vendors; leaving out any other unknown
- * block may change the meaning.
+ * Reports a block that can't be carried. Vendor-side work of an earlier answer is a hint, since
+ * other vendors needn't see it; leaving out any other unknown block may change the meaning.
  */
 function readOther(block: JsonRecord, path: string, unsupported: UnsupportedField[]): [] {
   if (typeof block.type !== "string") {

@@ -5,8 +5,8 @@ import { leftOutNote, loseMediaFields } from "../../../kernel/media_source.ts";
 type Block = Record<string, unknown>;
 
 /**
- * Media as a block. Media that the dialect has no block for is a loss; a note takes its place, so
- * that a lenient call still makes sense to the model.
+ * Writes media as a block. Media that the dialect has no block for is a loss; a note takes its
+ * place, so that a lenient call still makes sense to the model.
  */
 export function writeMedia(part: MediaPart, losses: Loss[]): Block {
   // Only documents have a title.
@@ -19,7 +19,10 @@ export function writeMedia(part: MediaPart, losses: Loss[]): Block {
   return block ?? leaveOut(part, losses);
 }
 
-/** Used for media in an assistant's turn too, where the dialect has none. */
+/**
+ * Reports media as a loss and returns a note in its place. Used for media in an assistant turn too,
+ * where the dialect allows none.
+ */
 export function leaveOut(part: MediaPart, losses: Loss[]): Block {
   losses.push({ path: part.path, weight: "meaning" });
   return { type: "text", text: leftOutNote(part) };

@@ -3,7 +3,7 @@ import type { ModelFacts } from "../models.ts";
 import { defined } from "../../../../base/defined.ts";
 import { loseSetting, loseSettings } from "../../../kernel/setting_losses.ts";
 
-/** Sampling, stop sequences, user and tier; what has no field is a loss. */
+/** Writes sampling, stop sequences, user and tier; a setting without a field is a loss. */
 export function writeSettings(
   request: CanonicalRequest,
   facts: ModelFacts,
@@ -39,8 +39,8 @@ const lost = [
 ] as const;
 
 /**
- * Temperatures end at 1 here; newer models accept no sampling settings, and thinking allows the
- * defaults only.
+ * Writes the sampling settings. Temperatures end at 1 in this dialect; newer models accept no
+ * sampling settings, and thinking allows only the defaults and a `top_p` of at least 0.95.
  */
 function writeSampling(
   request: CanonicalRequest,
@@ -67,7 +67,7 @@ function writeSampling(
   });
 }
 
-/** The vendor refuses sequences of white space only. */
+/** Writes the stop sequences. The vendor refuses those that consist only of white space. */
 function writeStop(stop: readonly string[] | undefined, lose: Lose): string[] | undefined {
   const accepted = stop?.filter((one) => one.trim() !== "");
   if (stop?.some((one) => one !== "" && one.trim() === "")) lose("stop");

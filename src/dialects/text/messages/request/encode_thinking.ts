@@ -69,7 +69,7 @@ export function planThinking(request: CanonicalRequest, facts: ModelFacts, at: {
     thinking: {
       type: "enabled",
       budget_tokens: fitted.budget,
-      // Models with budgets only predate the field.
+      // Models that accept only budgets are older than this field.
       ...(facts.adaptive ? display : {}),
     },
     ...(wish.effort === undefined ? {} : effortField),
@@ -78,14 +78,17 @@ export function planThinking(request: CanonicalRequest, facts: ModelFacts, at: {
   };
 }
 
-/** The caller's limit, capped by the model's; by default the model's. */
+/** Returns the caller's limit, capped by the model's; by default the model's. */
 function maxTokensOf(request: CanonicalRequest, limit: number | undefined): number {
   const asked = request.maxOutputTokens;
   if (asked === undefined) return limit ?? usualMaxTokens;
   return Math.max(1, limit === undefined ? asked : Math.min(asked, limit));
 }
 
-/** A negative budget leaves the amount to the model, as does no setting at all. */
+/**
+ * Returns the requested reasoning. A negative budget leaves the amount to the model, as does no
+ * setting at all.
+ */
 function requestedReasoning(reasoning: Reasoning | undefined): Reasoning | "off" | undefined {
   if (!reasoning) return undefined;
   const { budgetTokens, effort, show } = reasoning;
@@ -108,7 +111,7 @@ function switchedOff(
 }
 
 function effortFor(wish: Reasoning, facts: ModelFacts): string | undefined {
-  // A budget is sent as such where the model takes one.
+  // A budget is sent as a budget if the model accepts one.
   if (wish.effort === undefined && facts.budget) return undefined;
   const effort = effortOf(wish);
   if (effort === "minimal") return "low";
@@ -121,7 +124,10 @@ function budgetOf(wish: Reasoning, limit: number): number | undefined {
   return budgets[wish.effort] ?? Math.max(leastBudget, Math.trunc(limit / 2));
 }
 
-/** The budget must be below the output limit, which is raised only if the caller set none. */
+/**
+ * Reduces the budget below the output limit, which is raised only if neither the caller nor the
+ * model sets one.
+ */
 function fit(
   request: CanonicalRequest,
   budget: number,

@@ -54,7 +54,7 @@ export function planTools(
     const { description, schema } = format.tool;
     tools.push({ name: jsonTool, description, input_schema: schema });
   }
-  // For a summary no search is made, so nothing of it is lost.
+  // No search is made for a summary, so none of the search's fields is lost.
   const searchLosses = request.asksForSummary ? [] : losses;
   if (search) tools.push(marks.mark(writeSearch(search, searchLosses), search));
   // The vendor refuses a conversation with tool calls if no tools are sent.
@@ -110,7 +110,10 @@ function usedNames(request: CanonicalRequest): string[] {
   return [...names];
 }
 
-/** If the choice names tools, only those are sent, and those that were called before. */
+/**
+ * Returns the tools to send. If the choice names tools, only those are sent, and those that were
+ * called before.
+ */
 function toolsToSend(request: CanonicalRequest, used: readonly string[]): Tool[] {
   const names = request.toolChoice?.names;
   if (!names) return request.tools;
@@ -158,7 +161,7 @@ function writeFunction(tool: Tool, { facts, losses, room }: Writing): Record<str
   return { ...described, input_schema: schema };
 }
 
-/** A custom tool takes free text: here it becomes a function with one text property. */
+/** Writes a custom tool, which takes free text, as a function with one text property. */
 function writeCustom(tool: Tool): Record<string, unknown> {
   return {
     ...defined({ description: customToolDescription(tool) }),

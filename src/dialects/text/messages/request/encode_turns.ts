@@ -38,7 +38,7 @@ export function* writeTurns(turns: readonly ArrangedTurn[], context: TurnContext
   return messages;
 }
 
-/** `ids` is undefined inside results, which hold no calls. */
+/** Writes a part. `ids` is undefined inside results, which hold no calls. */
 function writePart(part: Part, ids: CallIds | undefined, context: TurnContext): Block {
   switch (part.type) {
     case "text":
@@ -69,7 +69,7 @@ function writeReasoning(part: ReasoningPart): Block {
     : { type: "thinking", thinking: part.text, signature: part.opaque?.value ?? "" };
 }
 
-/** The arguments as an object, which the dialect requires. */
+/** Returns the arguments as an object, which the dialect requires. */
 function writeInput(call: ToolCallPart): Block {
   if (call.custom) return { input: call.arguments };
   if (call.arguments.trim() === "") return {};

@@ -1,14 +1,14 @@
 import { asRecord, asString, innerJson, isRecord } from "../../../kernel/json.ts";
 
-/** Whom a request names in `metadata.user_id`, and of which session it is. */
+/** The end user and the session that a request names in `metadata.user_id`. */
 interface NamedUser {
   user?: string;
   session?: string;
 }
 
 /**
- * Reads `metadata.user_id`. Claude Code puts a JSON text there with device, account and session, its
- * older versions a text of the same three: the user is the account, else the device.
+ * Reads `metadata.user_id`. Claude Code sends a JSON text with device, account and session, its
+ * older versions a plain text with the same three: the user is the account, or else the device.
  */
 export function readEndUser(metadata: unknown): NamedUser {
   const value = asString(asRecord(metadata).user_id);
@@ -22,7 +22,7 @@ export function readEndUser(metadata: unknown): NamedUser {
   };
 }
 
-/** As long as `X-Session-ID` may be. */
+/** The maximum length of `X-Session-ID`. */
 const longestSession = 256;
 const longestJson = 4_096;
 

@@ -2,7 +2,7 @@ import type { PlainRequest } from "../../../kernel/dialect.ts";
 import { asList, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { callsWithoutThinking } from "./unsigned_thinking.ts";
 
-/** What the vendor says of thinking that isn't its own, or that was made after something else. */
+/** The vendor's messages on thinking that isn't its own, or that came after other content. */
 const refused = new RegExp(
   [
     "invalid `\\w+` in `(?:redacted_)?thinking` block",
@@ -14,9 +14,10 @@ const refused = new RegExp(
 );
 
 /**
- * The request without the thinking that is kept for callers who can't carry it. They may change what
- * precedes it, which newer models refuse. Undefined where the vendor wants thinking before the last
- * calls. It is about this conversation alone, so there is no cause to remember.
+ * Returns the request without thinking. The gateway stores thinking for callers that can't carry
+ * it; they may change what precedes it, which newer models refuse. Undefined if the refusal has
+ * another cause, if there is no thinking, or if the vendor requires thinking before the last calls.
+ * The refusal concerns only this conversation, so there is no cause to remember.
  */
 export function withoutRefusedThinking(
   request: JsonRecord,
@@ -34,7 +35,10 @@ export function withoutRefusedThinking(
   return { request: { ...request, messages } };
 }
 
-/** The same turn where it has none; undefined if it holds nothing else. */
+/**
+ * Returns a turn without thinking: the same object if it has none, undefined if it holds nothing
+ * else.
+ */
 function withoutThinking(turn: unknown): unknown {
   if (!isRecord(turn) || !Array.isArray(turn.content)) return turn;
   const content = turn.content.filter((block) =>

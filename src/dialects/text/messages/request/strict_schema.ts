@@ -45,7 +45,7 @@ function lowered(root: JsonRecord, lowering: Lowering): JsonRecord | undefined {
 
 const copiedKeywords: ReadonlySet<string> = new Set(["type", "enum", "const", "default", "title"]);
 const schemaMaps: ReadonlySet<string> = new Set(["$defs", "definitions", "properties"]);
-/** Keywords without meaning to a model. */
+/** Keywords that mean nothing to a model, or are handled elsewhere. */
 const ignored: ReadonlySet<string> = new Set([
   "$schema",
   "$id",
@@ -114,7 +114,7 @@ class Lowering {
     }
   }
 
-  /** Only definitions may stand beside a reference. */
+  /** Writes a reference, next to which only definitions are allowed. */
   #reference(node: JsonRecord): JsonRecord {
     const lowered: Record<string, unknown> = { $ref: node.$ref };
     for (const key of ["$defs", "definitions"]) {
@@ -124,8 +124,7 @@ class Lowering {
   }
 
   /**
-   * Merges `allOf`, and alternatives beside properties: several closed objects can't all hold at
-   * once.
+   * Merges `allOf`, and alternatives next to properties: no value matches several closed objects.
    */
   #merged(node: JsonRecord): JsonRecord {
     const all = recordsIn(node.allOf);

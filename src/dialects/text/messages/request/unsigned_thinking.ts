@@ -15,9 +15,10 @@ import { citesUnsealed } from "../answer/citation.ts";
 import { unsealedSearches } from "../answer/search_blocks.ts";
 
 /**
- * Callers are shown other vendors' thinking without a signature, and their searches and sources
- * without a seal, and send them back with the conversation. A vendor that signs its own refuses the
- * whole request for them, so that one turn of a fallback would end the conversation.
+ * Returns the blocks that lack a signature or seal. Callers get other vendors' thinking without a
+ * signature, and their searches and sources without a seal, and send them back with the
+ * conversation. A vendor that signs its own refuses the whole request for them, so that one turn
+ * answered by a fallback would end the conversation.
  */
 export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
   const { messages, thinking } = body as JsonRecord;
@@ -57,7 +58,10 @@ export function callsWithoutThinking(content: readonly unknown[]): boolean {
   return types.includes("tool_use") && !String(types[0]).endsWith("thinking");
 }
 
-/** Removes the blocks, messages that consist of nothing else, and the sources of the texts. */
+/**
+ * Returns the edits that remove the blocks, messages that consist of nothing else, and the sources
+ * of the texts, and that switch thinking off if necessary.
+ */
 export function* unsignedEdits(
   bodyText: string,
   members: Members,

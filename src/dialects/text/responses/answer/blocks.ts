@@ -1,7 +1,7 @@
 import { BlockEvents } from "../../../kernel/block_events.ts";
 import type { BlockKind, CanonicalEvent } from "../../../kernel/canonical.ts";
 
-/** At most one block other than a tool call is open; the next block ends it. */
+/** Events of blocks of which at most one, besides tool calls, is open; the next block ends it. */
 export class Blocks extends BlockEvents {
   #open: number | undefined;
 
@@ -24,14 +24,14 @@ export class Blocks extends BlockEvents {
 }
 
 /**
- * The part of a whole text that hasn't been received in pieces, by length: text that was sent can't
- * be taken back.
+ * Returns the part of a whole text beyond the length already received in pieces: text that was sent
+ * can't be taken back.
  */
 export function missingFrom(whole: unknown, received: number): string {
   return typeof whole === "string" ? whole.slice(received) : "";
 }
 
-/** An index that a vendor may have left out. */
+/** Returns an index, which a vendor may have left out; default 0. */
 export function indexOf(value: unknown): number {
   return typeof value === "number" ? value : 0;
 }

@@ -3,8 +3,8 @@ import { asString, count, isRecord } from "../../../kernel/json.ts";
 import type { TextUnits } from "../../../kernel/text_units.ts";
 
 /**
- * Reads a `url_citation`, whose offsets count characters. Other annotations refer to the vendor's
- * own files: undefined.
+ * Reads a `url_citation`, whose offsets count characters. Undefined for other annotations, which
+ * refer to the vendor's own files.
  */
 export function readCitation(annotation: unknown, text: TextUnits): Citation | undefined {
   if (!isRecord(annotation) || annotation.type !== "url_citation") return undefined;

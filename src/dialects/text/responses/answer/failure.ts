@@ -4,8 +4,8 @@ import type { JsonRecord } from "../../../kernel/json.ts";
 import { readVendorError, type VendorError } from "../../../kernel/vendor_error.ts";
 
 /**
- * The failure that an answer reports: an `error` event, flat or nested, or a response with status
- * `failed`. They have no HTTP status; that of the error code is used.
+ * Reads the failure that an answer reports: an `error` event, flat or nested, or a response with
+ * status `failed`. They have no HTTP status; the error code's is used.
  */
 export function readFailure(json: JsonRecord): VendorError {
   const error = readVendorError(json, undefined);
@@ -15,7 +15,10 @@ export function readFailure(json: JsonRecord): VendorError {
   return { ...error, type, status };
 }
 
-/** The dialect's failure codes, and the vendor's HTTP error codes, which occur too. */
+/**
+ * Returns the HTTP status of an error code: of the dialect's failure codes, and of the vendor's
+ * HTTP error codes, which occur too.
+ */
 function statusOf(code: string | undefined): number | undefined {
   switch (code) {
     case undefined:
@@ -41,7 +44,7 @@ function statusOf(code: string | undefined): number | undefined {
   return /image/.test(code) ? 400 : undefined;
 }
 
-/** The `error` of a failed response: our code, and the three fields that every error has. */
+/** Writes the `error` of a failed response: our code, and the three fields that every error has. */
 export function writeFailure(fault: Fault): Record<string, unknown> {
   return {
     code: fault.code,

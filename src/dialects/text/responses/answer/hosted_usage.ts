@@ -12,8 +12,8 @@ import { sumOfKnown } from "../../../kernel/reported_tokens.ts";
 import { defaultImageModel } from "../hosted.ts";
 
 /**
- * Vendor-side work: the vendor's own counts (`tool_usage`; xAI's `server_side_tool_usage_details`,
- * docs.x.ai "Tools"), else counted from the output items.
+ * Counts vendor-side work: by the vendor's own counts (`tool_usage`; xAI's
+ * `server_side_tool_usage_details`, docs.x.ai "Tools"), or else by the output items.
  */
 export function readHostedUsage(response: JsonRecord, raw: JsonRecord): HostedCounts {
   const output = recordsIn(response.output);
@@ -36,14 +36,14 @@ export function readHostedUsage(response: JsonRecord, raw: JsonRecord): HostedCo
   };
 }
 
-/** Opening a page isn't a search. */
+/** Whether an item is a web search; opening a page isn't one. */
 function isSearch(item: JsonRecord): boolean {
   if (item.type !== "web_search_call") return false;
   const action = asRecord(item.action).type;
   return action === undefined || action === "search";
 }
 
-/** Number of distinct containers that code ran in; one if none is named. */
+/** Returns the number of distinct containers that code ran in; runs that name none count as one. */
 function containers(output: readonly JsonRecord[]): number {
   const runs = output.filter(({ type, environment }) =>
     type === "code_interpreter_call" ||
@@ -56,8 +56,8 @@ function containers(output: readonly JsonRecord[]): number {
 }
 
 /**
- * Tokens of the image tool, which `usage` excludes, and the model that generated the images: the
- * answer repeats its tools with the settings that applied.
+ * Reads the tokens of the image tool, which `usage` excludes, and the model that generated the
+ * images: the answer repeats its tools with the settings that applied.
  */
 export function imageToolUsage(response: JsonRecord): { model: string; usage: Usage } | undefined {
   const images = asRecord(response.tool_usage).image_gen;
@@ -75,7 +75,7 @@ export function imageToolUsage(response: JsonRecord): { model: string; usage: Us
       output,
       ...named("cacheRead", count(images.cached_tokens) ?? 0),
       ...named("imageInput", count(inputDetails.image_tokens) ?? 0),
-      // Without details all output is images.
+      // Without details all output counts as images.
       imageOutput: count(outputDetails.image_tokens) ?? output,
     },
   };

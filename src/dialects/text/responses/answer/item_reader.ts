@@ -12,11 +12,11 @@ import { VendorItemReader } from "./read_vendor_item.ts";
  * emitted once.
  */
 export interface ItemReader {
-  /** The item of its `added` event. */
+  /** Reads the item of its `added` event. */
   open(item: JsonRecord, events: CanonicalEvent[]): void;
   piece(event: JsonRecord, events: CanonicalEvent[]): void;
   finish(item: JsonRecord, events: CanonicalEvent[]): void;
-  /** The answer has ended, or was cut. */
+  /** Called when the answer has ended, or was cut off. */
   close(events: CanonicalEvent[]): void;
 }
 
@@ -35,7 +35,10 @@ export function itemReader(type: string, blocks: Blocks): ItemReader {
   }
 }
 
-/** The type of the item that a stream event belongs to; undefined for events that aren't read. */
+/**
+ * Returns the type of the item that a stream event belongs to; undefined for events that aren't
+ * read.
+ */
 export function itemTypeOf(event: JsonRecord): string | undefined {
   const type = String(event.type);
   if (/^response\.(output_text|refusal)\./.test(type)) return "message";

@@ -14,16 +14,19 @@ type EmitItemEvent = (type: string, fields: Record<string, unknown>) => void;
 
 /** Writes one open block into its item. */
 export interface OpenBlock {
-  /** The content part of a text block, and its text: sources are added to them. */
+  /** The content part of a text block, and its text, to which sources are added. */
   readonly part?: { item: Item; text: TextUnits };
   delta(text: string, logprobs: readonly TokenLogprob[] | undefined): void;
   cite?(citation: Citation): void;
   end(opaque: Opaque | undefined): void;
-  /** The answer failed: puts the content so far into the item without an event. */
+  /** Puts the content so far into the item without an event, because the answer failed. */
   abandon(): void;
 }
 
-/** The new item of a block, for its `added` event; undefined if this dialect has none for it. */
+/**
+ * Returns the new item of a block, for its `added` event; undefined if this dialect has no item for
+ * it.
+ */
 export function newItem(
   content: BlockKind,
   mint: (prefix: string) => string,
@@ -163,7 +166,10 @@ function addPart(item: Item, part: Item, emit: EmitItemEvent): { content_index: 
   return at;
 }
 
-/** The summary's only part starts with its first text: sealed reasoning may have none. */
+/**
+ * Writes reasoning. The summary's only part starts with its first text: sealed reasoning may have
+ * none.
+ */
 function reasoningBlock(item: Item, emit: EmitItemEvent): OpenBlock {
   const at = { summary_index: 0 };
   const part: Item = { type: "summary_text", text: "" };
@@ -192,7 +198,10 @@ function reasoningBlock(item: Item, emit: EmitItemEvent): OpenBlock {
   };
 }
 
-/** Sealed content of this dialect's vendors stays as it is; any other goes into our envelope. */
+/**
+ * Returns sealed content. That of this dialect's vendors is unchanged; any other is put into our
+ * envelope.
+ */
 function sealed(opaque: Opaque): string {
   return opaque.dialect === "responses" && opaque.kind === "encrypted_content"
     ? opaque.value

@@ -8,12 +8,12 @@ interface KnownItem {
   reader: ItemReader;
 }
 
-/** Most items of one answer. */
+/** Maximum number of items of one answer. */
 const maxItems = 10_000;
 
 /**
- * Reads output items into canonical events. A whole answer is read as one whose items have a `done`
- * event only. Items are identified by type and id, else by type and position.
+ * Reads output items into canonical events. A whole answer is read like a stream whose items have
+ * only `done` events. Items are identified by type and id, or else by type and position.
  */
 export class OutputReader {
   /** Whether the answer calls a tool of the caller's, and whether such a call was cut short. */
@@ -29,24 +29,29 @@ export class OutputReader {
     return this.#items.length > maxItems;
   }
 
-  /** `response.output_item.added`. */
+  /** Reads `response.output_item.added`. */
   open(item: JsonRecord, event: JsonRecord, events: CanonicalEvent[]): void {
     this.#find(asString(item.type) ?? "", item.id, event).open(item, events);
   }
 
-  /** An event within an item, which is created if its `added` event never came. */
+  /** Reads an event within an item, which is created if its `added` event never came. */
   piece(type: string, event: JsonRecord, events: CanonicalEvent[]): void {
     this.#find(type, event.item_id, event).piece(event, events);
   }
 
-  /** `response.output_item.done`: adds the content that the deltas left out, and ends the item. */
+  /**
+   * Reads `response.output_item.done`: adds the content that the deltas left out, and ends the
+   * item.
+   */
   finish(item: JsonRecord, event: JsonRecord, events: CanonicalEvent[]): void {
     const type = asString(item.type) ?? "";
     if (isCall(type) && item.status === "incomplete") this.sawCutToolCall = true;
     this.#find(type, item.id, event).finish(item, events);
   }
 
-  /** The whole output, from the terminal event or a whole answer; closes the open items. */
+  /**
+   * Reads the whole output, from the terminal event or a whole answer, and closes the open items.
+   */
   finishAll(output: unknown, events: CanonicalEvent[]): void {
     if (Array.isArray(output)) {
       for (const [index, item] of output.entries()) {

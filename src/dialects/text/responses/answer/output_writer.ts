@@ -24,7 +24,7 @@ export class OutputWriter {
   readonly #mint: (prefix: string) => string;
   readonly #emit: Emit;
   readonly #namespaces: NonNullable<CanonicalRequest["namespaces"]>;
-  /** The item that has no `done` yet. */
+  /** The item whose `done` event has yet to be emitted. */
   #open: { item: Item; index: number } | undefined;
   #block: { number: number; writer: OpenBlock } | undefined;
   /** Events of the waiting blocks, in the order in which the blocks started. */
@@ -32,10 +32,10 @@ export class OutputWriter {
   #takesTurns = false;
   /** Text parts by block: a source may arrive after its text has ended. */
   readonly #parts = new Map<number, NonNullable<OpenBlock["part"]>>();
-  /** The vendor's id of the search that the open item is. */
+  /** The vendor's id of the search, if the open item is one. */
   #search: string | undefined;
 
-  /** `namespaces`: the caller's tools that stand in one, by the name that the vendor was given. */
+  /** `namespaces`: the caller's tools that are in a namespace, by the name sent to the vendor. */
   constructor(
     mint: (prefix: string) => string,
     emit: Emit,
@@ -66,22 +66,22 @@ export class OutputWriter {
     this.#closeItem(status);
   }
 
-  /** An answer without text and calls becomes one empty message. */
+  /** Adds an empty message to an answer that has neither text nor calls. */
   requireContent(status: "completed" | "incomplete"): void {
     if (this.items.some((item) => item.type !== "reasoning")) return;
     this.#begin(-1, { kind: "text" });
     this.close(status);
   }
 
-  /** The answer failed: open items stay as they are, without events. */
+  /** Leaves the open items incomplete, without events, because the answer failed. */
   abandon(): void {
     if (this.#open && "status" in this.#open.item) this.#open.item.status = "incomplete";
     this.#block?.writer.abandon();
   }
 
   /**
-   * Another vendor's search, which may come in two halves: its item is done when the results are
-   * known, or when the next item starts.
+   * Writes another vendor's search, which may come in two halves: its item is done when the results
+   * are known, or when the next item starts.
    */
   #takeSearch(search: SearchWork): void {
     if (search.queries) {
@@ -164,7 +164,7 @@ export class OutputWriter {
   }
 }
 
-/** Another vendor's web search as the item of its `added` event. */
+/** Returns another vendor's web search as the item of its `added` event. */
 function newSearch({ queries = [] }: SearchWork, mint: (prefix: string) => string): Item {
   return {
     id: mint("ws_"),

@@ -6,7 +6,7 @@ import type { ItemReader } from "./item_reader.ts";
 import { readTokens } from "../../../kernel/token_logprobs.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
 
-/** What has been emitted of one content part. */
+/** The state of one content part, and what has been emitted of it. */
 interface Part {
   kind: "text" | "refusal";
   block: number | undefined;
@@ -91,7 +91,7 @@ export class MessageReader implements ItemReader {
     this.#delta(part, text, tokens, events);
   }
 
-  /** A part's whole text: emits what hasn't been received yet. */
+  /** Reads a part's whole text: emits what hasn't been received yet. */
   #whole(part: Part, text: unknown, logprobs: unknown, events: CanonicalEvent[]): void {
     const rest = missingFrom(text, part.received.length);
     const tokens = part.hasLogprobs ? undefined : logprobs;

@@ -12,7 +12,7 @@ export class ReasoningReader implements ItemReader {
   readonly #blocks: Blocks;
   #block: number | undefined;
   #finished = false;
-  /** Units received of each paragraph. */
+  /** UTF-16 units received of each paragraph. */
   readonly #received = new Map<string, number>();
   /** The paragraph that received text last. */
   #paragraph: string | undefined;

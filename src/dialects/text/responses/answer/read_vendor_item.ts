@@ -6,9 +6,9 @@ import type { Blocks } from "./blocks.ts";
 import type { ItemReader } from "./item_reader.ts";
 
 /**
- * Reads an item of vendor-side work: an image is media, anything else a block for this dialect
- * only, except for a summary that the gateway wrote, which records hold. It is emitted whole; its
- * stream events are of no use to callers of other dialects.
+ * Reads an item of vendor-side work: an image becomes media, a summary that the gateway wrote,
+ * which records hold, becomes text, and anything else a block for this dialect only. The item is
+ * emitted whole, since its stream events are of no use to callers of other dialects.
  */
 export class VendorItemReader implements ItemReader {
   readonly #blocks: Blocks;
@@ -44,8 +44,8 @@ export class VendorItemReader implements ItemReader {
 }
 
 /**
- * The web search that an item reports; undefined for one that opened a page. Some vendors send its
- * arguments as text.
+ * Reads the web search that an item reports; undefined for an item that opened a page. Some vendors
+ * send its arguments as text.
  */
 function readSearchCall(item: JsonRecord): SearchWork | undefined {
   const action = isRecord(item.action) ? item.action : innerJson(asString(item.arguments) ?? "");

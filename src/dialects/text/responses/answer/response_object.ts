@@ -5,7 +5,7 @@ import { writeFinishReason } from "../finish_reason.ts";
 import type { Item } from "./output_blocks.ts";
 import { writeUsage } from "../usage.ts";
 
-/** The state of the answer, beside the settings that the response echoes. */
+/** The state of the answer, apart from the settings that the response echoes. */
 export interface ResponseState {
   id: string;
   /** Unix time in seconds. */
@@ -20,7 +20,9 @@ export interface ResponseState {
   usage: Usage | undefined;
 }
 
-/** The response object with every key: the request's settings, or the defaults that apply. */
+/**
+ * Returns the response object with every key: the request's settings, or the defaults that apply.
+ */
 export function responseObject(body: unknown, state: ResponseState): Record<string, unknown> {
   const request = asRecord(body);
   const ending = state.stage.type === "ended" ? writeFinishReason(state.stage.reason) : undefined;
@@ -60,7 +62,7 @@ export function responseObject(body: unknown, state: ResponseState): Record<stri
   };
 }
 
-/** The number of searches, if any: they are billed beside the tokens. */
+/** Returns the number of searches, if any: they are billed in addition to the tokens. */
 function toolUsage({ usage, stage }: ResponseState): Record<string, unknown> {
   if (usage?.webSearches === undefined || stage.type === "in_progress") return {};
   return { tool_usage: { web_search: { num_requests: usage.webSearches } } };
@@ -76,7 +78,7 @@ function echoText(text: unknown): unknown {
   return { format: asked.format ?? { type: "text" }, verbosity: asked.verbosity ?? "medium" };
 }
 
-/** Functions with the fields that the schema requires. */
+/** Returns the tools, functions with the fields that the schema requires. */
 function echoTools(tools: unknown): unknown[] {
   if (!Array.isArray(tools)) return [];
   return tools.map((tool: unknown) =>
@@ -101,7 +103,10 @@ const tiers: ReadonlySet<unknown> = new Set([
   "ultrafast",
 ]);
 
-/** The requested tier, and at the end the tier that was used, in this dialect's words. */
+/**
+ * Returns the requested tier, and at the end the tier that was used, or `default` if this dialect
+ * has no name for it.
+ */
 function echoTier(request: JsonRecord, state: ResponseState): unknown {
   if (state.stage.type === "in_progress") return request.service_tier ?? "auto";
   const used = state.usage?.serviceTier;

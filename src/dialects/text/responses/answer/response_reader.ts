@@ -13,7 +13,7 @@ import type { OutputReader } from "./output_reader.ts";
 import { readUsage, tier } from "../usage.ts";
 import type { SseEvent } from "../../../../base/sse.ts";
 
-/** The start event of a response object, whole or streamed. */
+/** Returns the start event of a response object, whole or streamed. */
 export function startEvent(response: JsonRecord): StartEvent {
   return {
     type: "start",
@@ -24,7 +24,7 @@ export function startEvent(response: JsonRecord): StartEvent {
   };
 }
 
-/** The usage, and the finish if the answer has ended. */
+/** Returns the usage event, and the finish event if the answer has ended. */
 export function endingEvents(
   response: JsonRecord,
   reader: OutputReader,
@@ -46,7 +46,10 @@ export function isFailed(response: JsonRecord): boolean {
   return response.status === "failed" || response.status === "cancelled";
 }
 
-/** The whole response in the terminal event of a successful answer. */
+/**
+ * Returns the whole response in the terminal event of a successful answer; undefined for any other
+ * event.
+ */
 export function wholeOf(event: SseEvent): JsonRecord | undefined {
   const { data } = event;
   // Only these two kinds of events are worth parsing again.

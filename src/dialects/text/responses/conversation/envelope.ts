@@ -3,17 +3,17 @@ import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { isRecord } from "../../../kernel/json.ts";
 
 /**
- * The gateway's envelope carries reasoning sealed by a vendor of another dialect in
- * `encrypted_content`, so that it comes back with the conversation: version, dialect, kind and
- * value as base64url JSON behind a prefix that no vendor's content starts with. To encrypt it,
- * change these two functions only.
+ * Writes the gateway's envelope. It carries reasoning sealed by a vendor of another dialect in
+ * `encrypted_content`, so that the caller sends it back with the conversation: version, dialect,
+ * kind and value as base64url JSON after a prefix that no vendor's content starts with. To encrypt
+ * it, only these two functions need to change.
  */
 export function writeEnvelope(opaque: Opaque): string {
   const { dialect, kind, value } = opaque;
   return envelopeMark + toBase64Url(JSON.stringify({ version: 1, dialect, kind, value }));
 }
 
-/** The content of an envelope; undefined if the text is none, or is damaged. */
+/** Reads an envelope; undefined if the text isn't one, or is damaged. */
 export function readEnvelope(text: string): Opaque | undefined {
   if (!isEnvelope(text)) return undefined;
   try {
@@ -45,7 +45,10 @@ function toBase64Url(text: string): string {
   return new TextEncoder().encode(text).toBase64({ alphabet: "base64url", omitPadding: true });
 }
 
-/** A reader of one character after the other would hold up all other calls for seconds. */
+/**
+ * Decodes the whole text natively: reading it character by character would block all other calls
+ * for seconds.
+ */
 function fromBase64Url(text: string): string {
   const bytes = Uint8Array.fromBase64(text, { alphabet: "base64url" });
   return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -2,13 +2,16 @@ import { Fault } from "../../../../shared/fault.ts";
 import { asRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import { storedOutput } from "./state.ts";
 
-/** What `include` names in a stored answer: the type of its items, and its value at each place. */
+/**
+ * A part of stored answers that `include` can name: the type of the items that have it, and its
+ * values in an item.
+ */
 interface Included {
   readonly type: string;
   values(item: JsonRecord): readonly unknown[];
 }
 
-/** Names that `include` may have at OpenAI. */
+/** The names that OpenAI accepts in `include`. */
 const included: ReadonlyMap<string, Included> = new Map([
   ["code_interpreter_call.outputs", member("code_interpreter_call", "outputs")],
   ["file_search_call.results", member("file_search_call", "results")],
@@ -16,17 +19,17 @@ const included: ReadonlyMap<string, Included> = new Map([
   ["web_search_call.results", member("web_search_call", "results")],
   ["web_search_call.action.sources", {
     type: "web_search_call",
-    // Pages that are opened and searched through have none.
+    // Actions that open a page, or search in one, have no sources.
     values: ({ action }) => asRecord(action).type === "search" ? [asRecord(action).sources] : [],
   }],
   ["message.output_text.logprobs", {
     type: "message",
     values: ({ content }) =>
       recordsIn(content).filter(({ type, text }) => type === "output_text" && text !== "")
-        // Without them the list is there, and empty.
+        // If they weren't requested, the list is there, but empty.
         .map(({ logprobs }) => Array.isArray(logprobs) && logprobs[0]),
   }],
-  // These are in requests: an answer lacks none of them.
+  // These occur only in requests, so that no answer lacks them.
   ["message.input_image.image_url", { type: "message", values: () => [] }],
   ["computer_call_output.output.image_url", { type: "computer_call_output", values: () => [] }],
 ]);
@@ -36,8 +39,8 @@ function member(type: string, name: string): Included {
 }
 
 /**
- * Throws `unsupported_parameter` where a stored answer lacks what its reader wants included: it is
- * stored as its caller received it, and can't be asked for afterwards.
+ * Throws `unsupported_parameter` if a stored answer lacks a part that its reader wants included: an
+ * answer is stored as its caller received it, and nothing can be requested afterwards.
  */
 export function requireIncluded(answer: unknown, include: readonly string[]): void {
   const output = storedOutput(answer)?.output ?? [];

@@ -3,9 +3,9 @@ import type { ListedItem } from "../../../kernel/dialect.ts";
 import { asRecord, asString, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
- * Ids for a list of the items that a response was made from. Callers send most items without one,
- * and the vendors' libraries turn pages by them: an id that is missing, or there twice, is made of
- * the response and the item's position.
+ * Returns ids for a list of the items that a response was made from. Callers send most items
+ * without one, and the vendors' libraries page through the list by them: an id that is missing or
+ * repeated is replaced by one made of the response's id and the item's position.
  */
 export function listedIds(items: readonly unknown[], responseId: string): string[] {
   const ofResponse = sha256Hex(`${responseId}/input`).slice(0, 24);
@@ -20,7 +20,7 @@ export function listedIds(items: readonly unknown[], responseId: string): string
   });
 }
 
-/** What an id begins with, by the type of its item; vendors check it. */
+/** Prefixes of ids, by the type of the item; vendors check them. */
 const prefixes: ReadonlyMap<string, string> = new Map([
   ["message", "msg_"],
   ["reasoning", "rs_"],
@@ -34,7 +34,10 @@ function prefixOf(item: unknown): string {
   return prefixes.get(typeOf(asRecord(item))) ?? "item_";
 }
 
-/** An item of a request as a list shows it: with what requests may leave out and answers have. */
+/**
+ * Returns an item of a request as a list shows it: with the fields that requests may leave out and
+ * answers have.
+ */
 export function listedItem(item: unknown, id: string, include: readonly string[]): ListedItem {
   const whole = asRecord(item);
   const type = typeOf(whole);
@@ -42,7 +45,7 @@ export function listedItem(item: unknown, id: string, include: readonly string[]
   const showsSeal = type !== "reasoning" || include.includes("reasoning.encrypted_content");
   const seal = sealed !== undefined && showsSeal ? { encrypted_content: sealed } : {};
   const content = type === "message" ? { content: partsOf(whole) } : {};
-  // A conversation holds finished items only.
+  // A conversation holds only finished items.
   const status = /^message$|_call(_output)?$/.test(type)
     ? { status: asString(whole.status) ?? "completed" }
     : {};

@@ -4,7 +4,9 @@ import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../
 /** An input or output item in this dialect's words. */
 export type Item = JsonRecord;
 
-/** The input of a request as items; a string is one user message. Empty where it is neither. */
+/**
+ * Returns the input of a request as items; a string is one user message. Empty if it is neither.
+ */
 export function inputItems(body: unknown): Item[] {
   const input = asRecord(body).input;
   if (typeof input === "string") {
@@ -14,10 +16,10 @@ export function inputItems(body: unknown): Item[] {
 }
 
 /**
- * The request with the conversation before it: `stored`, oldest first, then its own input, and no
- * `previous_response_id`. Instructions, tools and settings of earlier turns don't carry over.
- * References to items of these turns are resolved; others stay for the gateway's store, or are
- * refused when the request is decoded.
+ * Returns the request with the conversation before it: `stored`, oldest first, then its own input,
+ * and no `previous_response_id`. Instructions, tools and settings of earlier turns don't carry
+ * over. References to items of these turns are resolved; others stay for the gateway's store, or
+ * are refused when the request is decoded.
  */
 export function continueFrom(stored: readonly Item[], body: JsonRecord): JsonRecord {
   const earlier = withoutUnsealedReasoning(sinceSummary(stored));
@@ -32,8 +34,8 @@ export function continueFrom(stored: readonly Item[], body: JsonRecord): JsonRec
 }
 
 /**
- * The items without those that a `compaction` stands for, which a `compaction_trigger` behind them
- * asked for. A trigger without one is no part of the conversation.
+ * Returns the items without those that a `compaction` replaces, up to the `compaction_trigger` that
+ * asked for it. Other triggers, which got no `compaction`, are left out as well.
  */
 function sinceSummary(items: readonly Item[]): readonly Item[] {
   const isTrigger = ({ type }: Item) => type === "compaction_trigger";
@@ -42,7 +44,7 @@ function sinceSummary(items: readonly Item[]): readonly Item[] {
   return items.slice(trigger + 1).filter((item) => !isTrigger(item));
 }
 
-/** The items, with each reference replaced by the item that `find` returns for its id. */
+/** Returns the items, with each reference replaced by the item that `find` returns for its id. */
 export function resolveReferences(
   items: readonly Item[],
   find: (id: string) => Item | undefined,
@@ -62,20 +64,22 @@ export function resolveReferences(
   });
 }
 
-/** The id that a reference names; undefined for any other item. */
+/** Returns the id that a reference names; undefined for any other item. */
 export function referenceOf(item: Item): string | undefined {
   const isReference = item.type === "item_reference" ||
     ((item.type === undefined || item.type === null) && item.role === undefined);
   return isReference ? asString(item.id) : undefined;
 }
 
-/** Ids of reasoning that isn't sealed: only the vendor's own state could resolve them. */
+/**
+ * Returns the ids of reasoning that isn't sealed: only the vendor's own state could resolve them.
+ */
 export function unsealedIds(items: unknown): string[] {
   if (!Array.isArray(items)) return [];
   return items.filter(isUnsealed).flatMap(({ id }) => asString(id) ?? []);
 }
 
-/** The items with their reasoning sealed, as `find` returns it for an id. */
+/** Returns the items with their reasoning sealed, as `find` returns it for an id. */
 export function sealItems(
   items: readonly unknown[],
   find: (id: string) => string | undefined,
@@ -93,8 +97,8 @@ export function isUnsealed(item: unknown): item is Item {
 }
 
 /**
- * The output that the caller received, for the store: from a whole response object or its terminal
- * event.
+ * Returns the output that the caller received, for the store: from a whole response object or its
+ * terminal event.
  */
 export function storedOutput(json: unknown): { id: string; output: Item[] } | undefined {
   const response = isRecord(json) && isRecord(json.response) ? json.response : json;
@@ -105,8 +109,9 @@ export function storedOutput(json: unknown): { id: string; output: Item[] } | un
 }
 
 /**
- * Leaves out reasoning that was never sealed: it is useless to a vendor that stores nothing. Messages
- * and calls that follow it lose their ids, by which a vendor would miss the reasoning.
+ * Leaves out reasoning that was never sealed: it is useless to a vendor that stores nothing.
+ * Messages and calls that follow it lose their ids, because of which a vendor would expect the
+ * reasoning.
  */
 export function withoutUnsealedReasoning(items: readonly Item[]): Item[] {
   let dropped = false;

@@ -29,7 +29,10 @@ export function stateless(body: unknown, model: string): StatelessCall | undefin
   return { sealReasoning, show: (text) => showAnswer(text, sealReasoning) };
 }
 
-/** Sets `store: false`, and requests sealed reasoning beside what the caller includes. */
+/**
+ * Returns the edits that set `store: false`, and that request sealed reasoning in addition to what
+ * the caller includes.
+ */
 export function statelessEdits(text: string, members: Members, sealReasoning: boolean): Edit[] {
   const edits: Edit[] = [];
   const insert: [string, string][] = [];
@@ -52,8 +55,8 @@ function includeEdit(text: string, include: TextRange): Edit {
 }
 
 /**
- * The text of a whole answer or of one event as if the vendor had stored it: only what we requested
- * is removed, everything else stays byte for byte.
+ * Returns the text of a whole answer or of one event as if the vendor had stored it: only what we
+ * requested is removed, everything else stays byte for byte.
  */
 function showAnswer(text: string, hideSealed: boolean): string {
   if (!text.includes('"encrypted_content"') && !text.includes('"store"')) return text;

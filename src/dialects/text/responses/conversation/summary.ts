@@ -2,15 +2,15 @@ import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { isEnvelope, readEnvelope, writeEnvelope } from "./envelope.ts";
 
 /**
- * Whether a request asks for a `compaction` item, by which its caller replaces the conversation:
- * its last item says so.
+ * Whether a request asks for a `compaction` item, with which its caller replaces the conversation:
+ * its last item is a trigger.
  */
 export function asksForSummary(body: unknown): boolean {
   const last: unknown = isRecord(body) && Array.isArray(body.input) ? body.input.at(-1) : undefined;
   return isRecord(last) && last.type === "compaction_trigger";
 }
 
-/** What a model is asked in place of a `compaction_trigger`, which its vendor doesn't know. */
+/** The question to a model in place of a `compaction_trigger`, which its vendor doesn't know. */
 export const summaryQuestion =
   "The context is nearly full. Write a summary of this whole conversation: it will replace the " +
   "conversation, and whoever goes on with the work, you or another model, will know nothing " +
@@ -23,15 +23,15 @@ export const summaryQuestion =
   "Don't go on with the work, don't call a tool and don't address the user. Answer with the " +
   "summary alone, as plain text.";
 
-/** A summary as an item that its caller sends back in place of the conversation. */
+/** Writes a summary as an item that its caller sends back in place of the conversation. */
 export function writeSummary(id: string, text: string): JsonRecord {
   const sealed = writeEnvelope({ dialect: "responses", kind: summaryKind, value: text });
   return { id, type: "compaction", encrypted_content: sealed };
 }
 
 /**
- * The text of a summary that a gateway wrote; undefined for any other item, and where it is
- * damaged. It is the caller's own word: nothing in it is more trusted than a message.
+ * Returns the text of a summary that a gateway wrote; undefined for any other item, and if it is
+ * damaged. The caller could have written it: it is trusted no more than a message.
  */
 export function readSummary(item: unknown): string | undefined {
   if (!isSummary(item)) return undefined;
@@ -45,12 +45,12 @@ export function isSummary(item: unknown): item is JsonRecord {
     isEnvelope(asString(item.encrypted_content) ?? "");
 }
 
-/** The user's text by which a model reads a summary. */
+/** Returns the text of the user message that gives a model the summary. */
 export function summaryText(summary: string): string {
   return `The conversation up to here was replaced by this summary. Go on from it.\n\n${summary}`;
 }
 
-/** The same as an item for a vendor of this dialect. */
+/** Returns `summaryText` as an item for a vendor of this dialect. */
 export function summaryMessage(summary: string): JsonRecord {
   const content = [{ type: "input_text", text: summaryText(summary) }];
   return { type: "message", role: "user", content };

@@ -62,7 +62,10 @@ export function* readItems(
   return into;
 }
 
-/** What is asked in items of unknown types alone would be an empty question. */
+/**
+ * Throws `invalid_value` if the input has only items of unknown types: without them the question
+ * would be empty.
+ */
 function requireTranslated(input: readonly JsonRecord[], { turns }: Reading): void {
   if (turns.length > 0) return;
   const unknown = input.findIndex(({ type }) =>
@@ -73,7 +76,7 @@ function requireTranslated(input: readonly JsonRecord[], { turns }: Reading): vo
   throw invalidValue(`input[${unknown}].type`, `expected ${types}`);
 }
 
-/** Items that other dialects have words for; `item_reference` stands for a stored one. */
+/** Item types that other dialects can express; `item_reference` stands for a stored item. */
 const translatedTypes: readonly string[] = [
   ...["message", "function_call", "function_call_output"],
   ...["custom_tool_call", "custom_tool_call_output", "reasoning"],
@@ -115,7 +118,10 @@ function addUnsupported(item: JsonRecord, path: string, into: Conversation): voi
   into.unsupported.push({ path, value: item, weight });
 }
 
-/** A vendor's own summary stays its secret: without it the conversation has another meaning. */
+/**
+ * Reads a summary. Only its vendor can read one that it wrote itself, and without it the
+ * conversation has another meaning.
+ */
 function readCompaction(item: JsonRecord, path: string, into: Conversation): void {
   if (!isSummary(item)) return addUnsupported(item, path, into);
   const summary = readSummary(item);
@@ -156,11 +162,11 @@ function addSystem(parts: readonly ContentPart[], path: string, into: Conversati
   }
 }
 
-/** Adds the part to the last turn if that is of the same kind, else starts one. */
+/** Adds the part to the last turn if that is of the same kind, or else starts one. */
 function addPart(turns: Turn[], role: "user" | "assistant", part: Part, path: string): void {
   const last = turns.at(-1);
   const joins = last?.role === role &&
-    // A turn that starts with results holds results only.
+    // A turn that starts with results holds only results.
     (role === "assistant" || (last.parts[0]?.type ?? "tool-result") === "tool-result");
   if (joins) last.parts.push(part);
   else turns.push({ role, parts: [part], path });

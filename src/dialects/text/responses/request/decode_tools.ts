@@ -24,8 +24,8 @@ export interface Tools {
 }
 
 /**
- * Reads the tools that a request offers and its `tool_choice`: flat definitions, tools in a
- * namespace under one name.
+ * Reads the tools that a request offers and its `tool_choice`. Definitions are flat; a tool in a
+ * namespace gets one name.
  */
 export function readTools(
   offered: readonly OfferedTool[],
@@ -44,7 +44,7 @@ export function readTools(
       }
       return [];
     }
-    // The vendor's search among the tools finds none that the model isn't given here.
+    // Leaving out the vendor's tool search loses no tool: the model gets all of them here.
     const isSearched = type === "tool_search" && tool.execution !== "client";
     // Another vendor can't run it.
     unsupported.push({ path, value: tool, weight: isSearched ? "hint" : "meaning" });
@@ -59,7 +59,9 @@ export function readTools(
   return { tools: lastOfEach(tools), ...defined({ toolChoice, webSearch }), unsupported };
 }
 
-/** A tool that an item offers again is the one that counts; vendors refuse a name twice. */
+/**
+ * If an item offers a tool again, that definition counts; vendors refuse a name that occurs twice.
+ */
 function lastOfEach(tools: readonly Tool[]): Tool[] {
   const again = new Map(
     tools.filter(({ path }) => path.startsWith("input[")).map((tool) => [tool.name, tool]),
@@ -110,7 +112,9 @@ function readCustom(
   };
 }
 
-/** A grammar's fields are flat here; the canonical form nests them. */
+/**
+ * Reads a custom tool's format. A grammar's fields are flat here; the canonical form nests them.
+ */
 function readToolFormat(format: unknown, path: string): unknown {
   if (format === undefined || format === null) return undefined;
   if (!isRecord(format)) throw invalidValue(path, "expected an object");
@@ -124,7 +128,7 @@ interface Choice {
   webSearch?: WebSearch | undefined;
 }
 
-/** What a tool choice is read with. */
+/** The context in which a tool choice is read. */
 interface Choosing {
   offered: readonly OfferedTool[];
   search: WebSearch | undefined;

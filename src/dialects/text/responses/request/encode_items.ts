@@ -27,7 +27,7 @@ type Item = Record<string, unknown>;
 /** State shared while one conversation is written. */
 interface Writing {
   aliasOf: (name: string) => string;
-  /** Ids of custom tool calls: their outputs have an item type of their own. */
+  /** Ids of custom tool calls, whose outputs have a separate item type. */
   customCalls: ReadonlySet<string>;
   marks: Breakpoints;
   losses: Loss[];
@@ -88,7 +88,7 @@ function systemMessage(
   return { type: "message", role: "developer", content };
 }
 
-/** Tool outputs come first: they answer the calls of the previous turn. */
+/** Writes a user turn. Tool outputs come first: they answer the calls of the previous turn. */
 function writeUser(parts: readonly Part[], writing: Writing): Item[] {
   const items: Item[] = [];
   const content: Item[] = [];
@@ -111,7 +111,10 @@ function writeMarked(part: MediaPart, { marks, losses }: Writing): Item[] {
   );
 }
 
-/** Adjacent texts are parts of one message; reasoning and calls are items of their own. */
+/**
+ * Writes an assistant turn. Adjacent texts are parts of one message; reasoning and calls are
+ * separate items.
+ */
 function writeAssistant(parts: readonly Part[], writing: Writing): Item[] {
   const items: Item[] = [];
   let content: Item[] | undefined;
@@ -131,7 +134,7 @@ function writeAssistant(parts: readonly Part[], writing: Writing): Item[] {
       content = undefined;
       items.push(item);
     } else if (part.type === "media") {
-      // Assistant messages take text only.
+      // Assistant messages accept only text.
       writing.losses.push({ path: part.path, weight: "meaning" });
     }
   }
@@ -145,8 +148,8 @@ function writeMessagePart(part: Part): Item | undefined {
 }
 
 /**
- * Reasoning is sent back only to a vendor that sealed it, with its item's id: a vendor that stores
- * nothing refuses one without the other (dotnet/extensions#7628).
+ * Writes reasoning. It is sent back only to a vendor that sealed it, with its item's id: a vendor
+ * that stores nothing refuses one without the other (dotnet/extensions#7628).
  */
 function writeReasoning(part: Part & { type: "reasoning" }): Item | undefined {
   const { opaque } = part;
@@ -194,13 +197,17 @@ function outputOf(result: ToolResultPart, writing: Writing): unknown {
   return mark === "" ? parts : [{ type: "input_text", text: mark.trim() }, ...parts];
 }
 
-/** An id of more than 64 characters is replaced by a short one, on call and output alike. */
+/**
+ * Returns a call's id. One of more than 64 characters is replaced by a short one, on call and
+ * output alike.
+ */
 function callId(id: string): string {
   return id.length <= 64 ? id : `call_${sha256Hex(id).slice(0, 40)}`;
 }
 
 /**
- * Media without a form in this dialect, or stored at another vendor, is a loss and leaves a note.
+ * Writes media. Media that has no form in this dialect, or is stored at another vendor, is a loss
+ * and leaves a note.
  */
 function writeMedia(part: MediaPart, losses: Loss[]): Item[] {
   const { source } = part;

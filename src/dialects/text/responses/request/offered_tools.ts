@@ -5,7 +5,7 @@ import { requiredText } from "../../../kernel/fields.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { FlatNames } from "../../../kernel/namespaces.ts";
 
-/** One tool that a request offers, with its namespace, if it stands in one. */
+/** One tool that a request offers, with its namespace, if it is in one. */
 export interface OfferedTool {
   tool: JsonRecord;
   type: string;
@@ -14,8 +14,8 @@ export interface OfferedTool {
 }
 
 /**
- * The tools that a request offers: of `tools` and of `additional_tools` items, with those of
- * namespaces in their places. Throws `invalid_value`, naming the field.
+ * Returns the tools that a request offers, in `tools` and in `additional_tools` items; a namespace
+ * is replaced by its tools. Throws `invalid_value`, naming the field.
  */
 export function offeredTools(request: JsonRecord): OfferedTool[] {
   const offered: OfferedTool[] = [];
@@ -46,7 +46,7 @@ function readList(list: unknown, at: string, into: OfferedTool[], namespace?: st
   }
 }
 
-/** One name for each of these tools and for each tool that the input's items call. */
+/** Assigns one name to each of these tools and to each tool that the input's items call. */
 export function* flatNames(offered: readonly OfferedTool[], input: unknown): Steps<FlatNames> {
   const plain = new Set<string>();
   const add = (record: JsonRecord, namespace: unknown) => {

@@ -15,8 +15,8 @@ const meanings: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The fields of a request that other dialects can't express. `limitsSearches`: `max_tool_calls`
- * applies to the web search, which is carried.
+ * Returns the fields of a request that other dialects can't express. `limitsSearches`:
+ * `max_tool_calls` applies to the web search, which is carried.
  */
 export function unsupportedFields(request: JsonRecord, limitsSearches = false): UnsupportedField[] {
   const fields = unknownFields(request, knownFields, {
@@ -32,7 +32,7 @@ function changesNothing(name: string, value: unknown): boolean {
     case "truncation":
       return value === "disabled";
     case "background_options":
-      // The contract lets only those through that change nothing.
+      // The contract accepts only options that change nothing.
       return true;
     case "top_logprobs":
       // Read together with `include`, which requests log-probabilities; 0 requests none.
@@ -55,7 +55,8 @@ const carried: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Extras of vendor-side tools. Sealed reasoning and the sources of searches are always returned.
+ * Returns the entries of `include` that can't be carried: extras of vendor-side tools. Sealed
+ * reasoning and the sources of searches are always returned.
  */
 function unsupportedIncludes(request: JsonRecord): UnsupportedField[] {
   if (!Array.isArray(request.include)) return [];

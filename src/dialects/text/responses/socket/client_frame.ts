@@ -8,7 +8,7 @@ import { jsonValue } from "../../../kernel/json.ts";
 const envelope: ReadonlySet<string> = new Set(["type", "stream_id", "generate", "stream"]);
 
 /**
- * Reads a frame's text without parsing what is inside the request: the endpoint does. Throws
+ * Reads a frame's text without parsing the request inside it, which the endpoint does. Throws
  * `invalid_json`, `invalid_value` and `unsupported_parameter`, naming the member.
  */
 export function* readClientFrame(text: string): Steps<ClientFrame> {
@@ -39,7 +39,10 @@ function noObject(): Fault {
   return new Fault("invalid_json", { message: "A frame is one JSON object." });
 }
 
-/** Of a text that was taken for an object. Long ones are requests, which their endpoint parses. */
+/**
+ * Whether a text that was taken for an object is JSON. A long one is a request, which its endpoint
+ * parses.
+ */
 function isJson(text: string): boolean {
   return text.length > 64 * 1024 || jsonValue(text) !== undefined;
 }
@@ -73,15 +76,15 @@ function isStreamId(value: unknown): value is string {
   return typeof value === "string" && value.length >= 1 && value.length <= 200;
 }
 
-/** The request's body as POST …/responses takes it, streamed. */
+/** Returns the request's body for POST …/responses, with streaming on. */
 export function bodyTextOf(members: ReadonlyMap<string, string>): string {
   const all = [...members, ["stream", "true"] as const];
   return `{${all.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
 }
 
 /**
- * JSON text of a request's input items, without the brackets around them; undefined where `input`
- * is neither text nor a list, which the endpoint refuses.
+ * Returns a request's input items as JSON text without the brackets around them; undefined if
+ * `input` is neither text nor a list, which the endpoint refuses.
  */
 export function* inputItemsText(inputText: string | undefined): Steps<string | undefined> {
   const text = inputText?.trim() ?? "[]";
@@ -100,7 +103,9 @@ function textOf(text: string, top: Members, name: string): string | undefined {
   return member === undefined ? undefined : text.slice(member.valueStart, member.valueEnd);
 }
 
-/** A short value; undefined where there is none, or it is long or no JSON. */
+/**
+ * Returns a member's value; undefined if it is absent, longer than 2,000 characters, or not JSON.
+ */
 function memberOf(text: string, top: Members, name: string): unknown {
   const value = textOf(text, top, name);
   return value === undefined || value.length > 2_000 ? undefined : jsonValue(value);

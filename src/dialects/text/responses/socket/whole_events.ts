@@ -4,8 +4,8 @@ import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 type Emit = (type: string, fields: JsonRecord) => void;
 
 /**
- * The events of a stream for an answer that came whole, as JSON texts: each item from `added` to
- * `done`, each text in one delta. The last event holds the answer as it was written.
+ * Returns the events of a stream for an answer that came whole, as JSON texts: each item from
+ * `added` to `done`, each text in one delta. The last event holds the answer as it was written.
  */
 export function* wholeEvents(text: string): Steps<string[]> {
   const response = JSON.parse(text) as JsonRecord;
@@ -32,7 +32,7 @@ export function* wholeEvents(text: string): Steps<string[]> {
   return events;
 }
 
-/** The members of items that have events of their own, and what they are before these. */
+/** Members of items that have separate events, with the values that they have before these. */
 const textMembers: Readonly<Record<string, JsonRecord>> = {
   message: { content: [] },
   reasoning: { summary: [], content: [] },
@@ -107,7 +107,7 @@ function writePart(part: JsonRecord, content_index: number, item: JsonRecord, em
   emit("response.content_part.done", { ...at, part });
 }
 
-/** A text in one piece, and what says that it is over. */
+/** Emits a text in one delta, and its `done` event. */
 function writeText(name: string, text: string, done: JsonRecord, at: JsonRecord, emit: Emit): void {
   if (text !== "") emit(`${name}.delta`, { ...at, delta: text });
   emit(`${name}.done`, { ...at, ...done });
