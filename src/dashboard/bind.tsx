@@ -244,7 +244,7 @@ async function requestOf(ctx: PageContext, context: Context): Promise<PageReques
     notice: parseNotice(sealed === undefined ? undefined : openFor(token, sealed)),
     now,
     signal: context.req.raw.signal,
-    param: (name) => idOf(context.req.param(name) ?? ""),
+    param: (name) => idOf(context.req.param(name)),
     query: (name) => context.req.query(name),
     address: pathOf(new URL(context.req.url)),
     fields: new URL(context.req.url).searchParams,
@@ -286,7 +286,7 @@ async function show(
 }
 
 /** Throws `NotFound` for a text that the database can't hold: it can't be the id of anything. */
-function idOf(text: string): string {
+export function idOf(text = ""): string {
   if (/\p{Cc}/u.test(text) || text.length > 300) throw new NotFound();
   return text;
 }

@@ -37,7 +37,9 @@ Deno.test("an owner sets a budget, calls are refused by it at once, and removes 
   };
   assert.deepEqual(await call(), [402, true]);
   const id = await idOf("budget");
-  assert.equal((await owner.get(`${budgets}/remove?id=other`)).status, 404);
+  for (const none of ["other", "", "%00", "x".repeat(4000)]) {
+    assert.equal((await owner.get(`${budgets}/remove?id=${none}`)).status, 404, none);
+  }
   const remove = `${budgets}/remove?id=${id}`;
   assert.equal((await owner.submit(remove, remove, {})).location, budgets);
   assert.deepEqual(await list("budget"), []);
@@ -76,6 +78,7 @@ Deno.test("an owner adds a webhook, whose secret is shown once, tests and remove
   ]);
   const id = await idOf("webhook");
   assert.equal((await owner.submit(webhooks, `${webhooks}/test`, { id })).location, webhooks);
+  assert.equal((await owner.get(`${webhooks}/remove?id=%00`)).status, 404);
   const remove = `${webhooks}/remove?id=${id}`;
   assert.equal((await owner.submit(remove, remove, {})).location, webhooks);
   assert.deepEqual(await list("webhook"), []);

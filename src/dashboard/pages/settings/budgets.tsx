@@ -10,6 +10,7 @@ import {
 import { OptionError } from "../../../shared/fault.ts";
 import { usd } from "../../amounts.ts";
 import {
+  idOf,
   orNotFound,
   type Outcome,
   type Page,
@@ -51,7 +52,7 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
     ...{ path: `${address}/remove`, back: address, role: "owner", section: "settings" },
     ...{ title: "Remove budget", button: "Remove" },
     find: async ({ query, accountId }) =>
-      orNotFound(await ctx.budgets.find(query("id") ?? "", accountId)),
+      orNotFound(await ctx.budgets.find(idOf(query("id")), accountId)),
     consequence: (budget) => (
       <p>
         Calls of <code>{nameText(budgetScopeText(budget.scope))}</code> are no longer limited to

@@ -3,6 +3,7 @@ import { readStatedUsd } from "../../../base/money.ts";
 import { OptionError } from "../../../shared/fault.ts";
 import { type Webhook, webhookLimits } from "../../../webhooks/webhook.ts";
 import {
+  idOf,
   NotFound,
   orNotFound,
   type Outcome,
@@ -43,7 +44,7 @@ export function webhookRoutes(app: Routes, ctx: PageContext): void {
     ...{ path: `${address}/remove`, back: address, role: "owner", section: "settings" },
     ...{ title: "Remove webhook", button: "Remove" },
     find: async ({ query, accountId }) =>
-      orNotFound(await ctx.webhooks.find(query("id") ?? "", accountId)),
+      orNotFound(await ctx.webhooks.find(idOf(query("id")), accountId)),
     consequence: ({ url }) => (
       <p>
         Nothing more is sent to <code>{url}</code>; what waits for it is dropped.
