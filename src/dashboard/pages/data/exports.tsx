@@ -46,7 +46,8 @@ export function exportRoutes(app: Routes, ctx: PageContext): void {
     consequence: (job) => (
       <p>
         <strong>{describe(job)}</strong>{" "}
-        goes for good, with its file. What is stored stays: another export can be asked for.
+        is deleted permanently with its file. The stored records stay: you can request another
+        export.
       </p>
     ),
     async act(job, request) {

@@ -141,7 +141,7 @@ function RunFacts({ run, request }: { run: EvalRun; request: PageRequest }) {
       {error === null ? null : <p class="notice notice-failed">{error.message}</p>}
       {waiting === null ? null : (
         <p class="notice notice-plain">
-          It waits, since a call was refused (<code>{waiting.for}</code>), and tries again{" "}
+          Waiting because a call was refused (<code>{waiting.for}</code>); retries{" "}
           <Time at={waiting.until} now={request.now} />.
         </p>
       )}

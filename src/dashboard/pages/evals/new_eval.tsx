@@ -81,7 +81,7 @@ function EstimateNotice({ estimate: { calls, costNanos } }: { estimate: EvalEsti
     return <p class="notice notice-plain" role="status">No stored call matches: nothing to do.</p>;
   }
   const cost = costNanos === undefined
-    ? "what they cost can't be said: a price or the tokens of these calls are not known"
+    ? "cost unknown: a price or the tokens of these calls are not known"
     : `about ${usd(costNanos)}, by the average of the latest of them`;
   return <p class="notice notice-plain" role="status">{`${counted(calls, "call")}, ${cost}.`}</p>;
 }

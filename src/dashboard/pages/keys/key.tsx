@@ -155,7 +155,7 @@ function KeyFacts({ row, spent, now }: { row: KeyRow; spent: KeySpend | undefine
       </Fact>
       <Fact name="Created">
         <Time at={row.createdAt} now={now} />
-        {row.madeBy === null ? null : <span>{`by ${row.madeBy.name ?? "who was removed"}`}</span>}
+        {row.madeBy === null ? null : <span>{`by ${row.madeBy.name ?? "a removed person"}`}</span>}
       </Fact>
       {row.expiresAt === null ? null : (
         <Fact name="Ends">

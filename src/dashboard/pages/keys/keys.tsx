@@ -251,7 +251,7 @@ function KeyLine(
         <Time at={row.createdAt} now={now} />
         {row.madeBy === null
           ? null
-          : <div class="muted author">{`by ${row.madeBy.name ?? "who was removed"}`}</div>}
+          : <div class="muted author">{`by ${row.madeBy.name ?? "a removed person"}`}</div>}
         {rotationDue(row, now) ? <Badge tone="warn">Rotate: over 90 days</Badge> : null}
       </td>
       <td class="actions">

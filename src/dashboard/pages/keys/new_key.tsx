@@ -144,7 +144,7 @@ function ShownOnce({ value, snippets, agents }: {
       {snippets.map((each) => <Snippet {...each} />)}
       {snippets.length > 0 ? null : (
         <p>
-          What it can ask stands in the <a href="/reference">reference</a>.
+          The <a href="/reference">reference</a> lists what it can call.
         </p>
       )}
       {agents.length === 0 ? null : (

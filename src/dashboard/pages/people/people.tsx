@@ -90,7 +90,7 @@ async function remove(
     (person) => request.note("person.removed", nameOf(person)),
     form.text("revoke_keys") === "yes"
       ? ({ name, prefix }) =>
-        request.note("api_key.revoked", name, `${prefix}…, of who was removed`)
+        request.note("api_key.revoked", name, `${prefix}…, key of the removed person`)
       : undefined,
   );
   if (typeof removed === "string") return refusal(removed);

@@ -271,7 +271,7 @@ function formPage(
           {...shown}
           id="targets"
           label="Targets"
-          hint={`A model a line; behind it its weight, 1 where there is none. At most ${virtualModelLimits.targets}.`}
+          hint={`One model per line, with an optional weight after it (default 1). At most ${virtualModelLimits.targets}.`}
           placeholder={`${
             ctx.exampleModels.anyModel() ?? "openai/gpt-5-mini"
           } 9\nclaude-haiku-4-5 1`}

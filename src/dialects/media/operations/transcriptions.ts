@@ -82,7 +82,7 @@ class TranscriptReader extends JsonAnswerReader {
       return;
     }
     const answer = parsedRecord(text);
-    if (!answer) throw unreadableAnswer("an answer that is no JSON");
+    if (!answer) throw unreadableAnswer("an answer that isn't JSON");
     this.#text = asString(answer.text) ?? "";
     this.#read(answer);
   }
@@ -103,7 +103,7 @@ class TranscriptReader extends JsonAnswerReader {
   }
 
   override bytes(): void {
-    throw unreadableAnswer("an answer that is no text");
+    throw unreadableAnswer("an answer that isn't text");
   }
 
   outcome({ price, ignoresCost }: AnswerEnding): Outcome | undefined {
