@@ -62,7 +62,7 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
 }
 
 const noneHasId =
-  "Neither a call nor a refused request has this id. A request without a valid key is in the service's log alone.";
+  "Neither a call nor a refused request has this id. A request without a valid key is only in the service's log.";
 
 /** Calls that a total is over at most, so that no page gets slower with the account. */
 const maxTotalled = 5_000;

@@ -28,7 +28,7 @@ interface BreakdownProps {
   nameOf: (value: string) => string;
 }
 
-const whyErased = "Their records, and these names with them, are erased";
+const whyErased = "Their records, and these names with them, were erased";
 
 /** The dearest models, vendors, keys or apps, each with its calls behind it. */
 export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
