@@ -98,8 +98,8 @@ function vendorJson(one: VendorGaps) {
 }
 
 const states = {
-  not_configured: "has no key here, so its list was not read",
-  unreachable: "could not be asked",
+  not_configured: "no key set, so its list was not read",
+  unreachable: "could not be reached",
 } as const;
 
 function vendorLines(one: VendorGaps): string[] {

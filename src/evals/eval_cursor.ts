@@ -29,5 +29,5 @@ export function readResultCursor(text: string): ResultCursor {
 }
 
 function noPlace(): Fault {
-  return invalidValue("after", "expected `next` of the page before");
+  return invalidValue("after", "expected `next` of the previous page");
 }

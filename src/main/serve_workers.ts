@@ -44,7 +44,7 @@ export async function startWorkers(
         ...residentMeasure,
         gateway_workers: { help: "Workers that answer calls", read: () => running },
         gateway_worker_restarts_total: {
-          help: "Workers that were started again after they had ended",
+          help: "Workers that were restarted after they had ended",
           kind: "counter",
           read: () => restarts,
         },

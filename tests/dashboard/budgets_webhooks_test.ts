@@ -58,11 +58,11 @@ Deno.test("an owner adds a webhook, whose secret is shown once, tests and remove
   };
   const wrong = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, form);
   assert.equal(wrong.status, 400);
-  assert.match(wrong.text, /Expected a public https address/);
+  assert.match(wrong.text, /Expected a public https URL/);
   const unknown = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, {
     ...{ ...form, url: "https://hooks.invalid/x", events: "all" },
   });
-  assert.match(unknown.text, /is no event; expected one of/);
+  assert.match(unknown.text, /is not an event type; expected one of/);
   const added = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, {
     ...{ ...form, url: "https://hooks.invalid/x", credit_low_usd: "2.5" },
   });

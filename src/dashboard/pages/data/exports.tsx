@@ -54,7 +54,7 @@ export function exportRoutes(app: Routes, ctx: PageContext): void {
       const { requestId } = job;
       const note = request.note("export.deleted", describe(job), requestId);
       await ctx.exports.remove(request.accountId, requestId, note);
-      const text = "The export is gone, and its file with it.";
+      const text = "The export and its file were deleted.";
       return { to: address, notice: { kind: "done", text } };
     },
   });
@@ -93,8 +93,8 @@ async function listPage(ctx: PageContext, request: PageRequest) {
     body: jobs.length === 0
       ? (
         <Empty title="No exports yet">
-          <p>An export writes what is stored to one file: JSON, or CSV for a spreadsheet.</p>
-          {request.may("member") ? <p>{create}</p> : <p>An owner or member can ask for one.</p>}
+          <p>An export writes stored data to one file: JSON, or CSV for a spreadsheet.</p>
+          {request.may("member") ? <p>{create}</p> : <p>An owner or member can create one.</p>}
         </Empty>
       )
       : (
@@ -111,7 +111,7 @@ const head = [
   "Export",
   "State",
   numberColumn("Size"),
-  "Asked for",
+  "Requested",
   "Kept until",
   actionsColumn(),
 ];

@@ -31,8 +31,8 @@ export function oneKeyRoutes(app: Routes, ctx: PageContext): void {
     return {
       to: `/dashboard/keys/${key.id}`,
       notice: done
-        ? { kind: "done", text: "Saved. Calls go by it at once." }
-        : { kind: "failed", text: "The key was revoked meanwhile." },
+        ? { kind: "done", text: "Saved. It applies to calls at once." }
+        : { kind: "failed", text: "The key has been revoked in the meantime." },
     };
   });
 }

@@ -83,6 +83,6 @@ export function decodePredict(json: unknown): ImageAnswer {
     return data ? [{ data, ...optionalField("revisedPrompt", asString(entry.prompt)) }] : [];
   });
   const reason = entries.map((entry) => asString(entry.raiFilteredReason)).find((one) => one);
-  const refusal = reason ?? (images.length === 0 ? "All pictures were withheld." : undefined);
+  const refusal = reason ?? (images.length === 0 ? "All images were withheld." : undefined);
   return { images, ...optionalField("refusal", refusal) };
 }
