@@ -1,7 +1,7 @@
 /**
- * Takes out of a map that holds more than `most` what was added first, a hundredth of it at once.
- * To find its first entry a map goes over the places of all that were taken out since its table was
- * last replaced: one at a time, each would cost more the larger the map is.
+ * Removes the oldest hundredth of a map that holds more than `most` entries. Removing them one at a
+ * time would cost more the larger the map is: to find its first entry, a map skips the places of all
+ * entries that were removed since its table was last rebuilt.
  */
 export function evictOldest<Key, Value>(
   map: Map<Key, Value>,

@@ -36,14 +36,14 @@ export function createBudgets(
       },
     }),
     ...{ budgetCache, budgetHolds, budgetGauges: createBudgetGauges({ store, clock }) },
-    /** Returns what a process held before it was restarted. */
+    /** Gives back what a process held before it was restarted. */
     takeBackBudgets: async (id: string) => void await store.takeBack(id),
-    /** Returns what processes held that are gone. */
+    /** Gives back what dead processes held. */
     sweepBudgetLeases: async () => void await store.sweepExpired(),
-    /** Forgets removed budgets and periods that are long over. */
+    /** Deletes removed budgets, and periods that are long over. */
     sweepBudgets: () => store.sweep(removedMinutes, oldestPeriod(clock.now())),
   };
 }
 
-/** What accounts, apps and end users may spend. */
+/** The limits on what accounts, apps and end users spend. */
 export type BudgetServices = ReturnType<typeof createBudgets>;

@@ -33,7 +33,7 @@ export function createRetentionJob(deps: RetentionDeps): () => Promise<void> {
   };
 }
 
-/** The same for what a process has beside its journal; also while the store is away. */
+/** The same for the files beside a process's journal; works while the store is unreachable too. */
 export function createJournalRetentionJob(
   deps: Omit<RetentionDeps, "store"> & { journal: RejectedRetention },
 ): () => Promise<void> {

@@ -18,7 +18,7 @@ export interface ExportOptions {
   dataDir: string;
   database: Database;
   analyticsStore: AnalyticsStore;
-  /** Turns of reading `database`. */
+  /** Schedules reads of `database`. */
   reads: FairReads;
   clock: Clock;
   log: Log;

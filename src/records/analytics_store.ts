@@ -30,21 +30,21 @@ import type { InteractionRepository } from "./interaction_repository.ts";
  */
 export interface AnalyticsStore
   extends AnalyticsReads, InteractionStore, AnalyticsTransaction, StoreUpkeep {
-  /** Reads whose cost accounts choose (searches, lists, sums), each in its account's turn. */
+  /** Reads whose cost depends on what an account asks for; accounts take turns. */
   readonly fair: FairAnalytics;
-  /** What exports read, each in its account's turn. */
+  /** Reads of exports; accounts take turns. */
   readonly inBulk: Pick<AnalyticsReads, "readLines" | "count">;
   readonly media: MediaStore;
   readonly labelSumKeeper: LabelSumKeeper;
   /**
    * Whether the rows are in the main database, so that they change in one transaction with its other
-   * tables. Otherwise the main database is written first, and an interrupted step is repeated. Asked
-   * only where the two differ in more than one statement: first look at the operations below.
+   * tables. Otherwise the main database is written first, and an interrupted step is repeated. Ask
+   * only where the two differ in more than one statement; otherwise use the operations below.
    */
   readonly sharesMain: boolean;
   /**
-   * Changes the main database, then the rows by what that returned: in one transaction, or, if the rows
-   * are elsewhere, in two.
+   * Changes the main database, then the rows with what that returned: in one transaction, or in two
+   * if the rows are elsewhere.
    */
   afterMain<T>(
     main: (tx: Queryable) => Promise<T>,
@@ -72,11 +72,14 @@ export interface AnalyticsStore
   isBusy(): Promise<boolean>;
 }
 
-/** What is done to the main database too: nothing is left to do where the rows are in it. */
+/** Upkeep that the main database gets too: does nothing if the rows are in that database. */
 export interface StoreUpkeep {
   /** Once this has returned, rows that the tombstone covers are no longer written. */
   addTombstone(tombstone: Tombstone): Promise<void>;
-  /** Deletes the notes of calls that were erased days ago: nobody can write those any more. */
+  /**
+   * Deletes the notes of calls that were erased days ago: no process can still be about to write
+   * those.
+   */
   sweepErased(): Promise<void>;
   /** Continues what migrations have left to do in the background. */
   runBackfills(log: Pick<Log, "info">): Promise<void>;
@@ -84,13 +87,13 @@ export interface StoreUpkeep {
   rewriteFiles(scope: VacuumScope): Promise<VacuumReport>;
 }
 
-/** Reads of interactions whose cost accounts choose. */
+/** Reads of interactions whose cost depends on what an account asks for. */
 export const fairReads = [
   ...["page", "find", "texts", "totals", "sessionCalls", "sample", "groupedCalls"] as const,
   ...["cohortSums", "cohortModels", "modelsOfOutcomes", "cohortNames", "cohortCosts"] as const,
 ] as const;
 
-/** These, and the sums over all calls. */
+/** The reads in `fairReads`, and the sums over all calls. */
 export interface FairAnalytics extends Pick<AnalyticsReads, typeof fairReads[number]> {
   readonly usage: UsageStore;
   readonly labelRows: LabelRows;
@@ -100,7 +103,7 @@ export interface FairAnalytics extends Pick<AnalyticsReads, typeof fairReads[num
 /** Writes to the main database what goes with the rows; returns the rows as they will be stored. */
 export type PrepareRows = (tx: Queryable) => Promise<readonly SettledCall[]>;
 
-/** Reads of one account or of few rows, at once; `AnalyticsStore.fair` has them in turns. */
+/** Reads of one account or of few rows, run at once; in `AnalyticsStore.fair` accounts take turns. */
 export interface AnalyticsReads extends InteractionRepository, Pick<InteractionStore, "read"> {
   /**
    * Reads the rows of `read` for an export, in batches: as lines of this form where the store

@@ -95,7 +95,7 @@ export function createRecordServices(options: RecordOptions): RecordServices {
   };
 }
 
-/** Callers name vendors by any of their names, records by one. */
+/** Translates vendors' names in queries: callers use any of them, records only one. */
 function namingVendors(fair: FairAnalytics, vendorLabel: VendorLabel): FairAnalytics {
   return {
     ...fair,

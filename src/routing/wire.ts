@@ -32,7 +32,7 @@ export function createRouting({ database, registry, prices, modelsPath, log }: {
     }),
     virtualModelCache,
     modelsFile,
-    /** Forgets what processes needed to learn that virtual models were removed. */
+    /** Deletes the rows from which processes have learned that virtual models were removed. */
     sweepVirtualModels: () => store.forgetRemoved(removedMinutes),
   };
 }

@@ -57,21 +57,21 @@ const providerNames: Readonly<Record<string, string>> = {
   xai: "x_ai",
 };
 
-/** The provider's name for an alias of a vendor. */
+/** Returns the conventions' provider name for a vendor's alias. */
 export function providerName(alias: string): string {
   return providerNames[alias] ?? alias;
 }
 
-/** What the GenAI conventions call a vendor, given its label, and the operation of a dialect. */
+/** The GenAI conventions' names: of a vendor, by its label, and of a dialect's operation. */
 export type SpanNames = Readonly<Record<"providerOf" | "operationOf", (name: string) => string>>;
 
-/** UTF-16 units of a call's payloads at most that go with its span. */
+/** Larger payloads of a call (UTF-16 units) don't go with its span. */
 export const contentMaxUnits = 256 * 1024;
 
 /**
- * A call's spans by the GenAI semantic conventions: a SERVER span, and below it a CLIENT span for each
- * request to a vendor. Only a SERVER span has what was said, where that is captured and the call's
- * record has it.
+ * Builds a call's spans by the GenAI semantic conventions: a SERVER span, and below it a CLIENT
+ * span for each request to a vendor. Only the SERVER span has prompt and answer, where they are
+ * captured and recorded.
  */
 export function callSpans(
   ended: EndedCall,

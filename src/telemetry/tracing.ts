@@ -54,7 +54,7 @@ export function createTracing(
     log: Log;
     version: string;
     names: SpanNames;
-    /** What was said, whatever the dialect. */
+    /** Reads a call's prompt and answer in any dialect. */
     readContent: (content: CallContent) => Promise<Transcript>;
     /** Whether a call was erased before its span was sent. */
     isErased: (call: SelectableCall) => boolean;

@@ -29,7 +29,7 @@ export function searchForm(
 
 type SearchForm = Target["webSearch"];
 
-/** How vendors that nothing else is known of take it. */
+/** The forms of vendors that have no row of their own. */
 const usualSearch: Readonly<Record<DialectName, SearchForm>> = {
   chat: "options",
   responses: "tool",
@@ -39,7 +39,7 @@ const usualSearch: Readonly<Record<DialectName, SearchForm>> = {
 
 const asTool = (): SearchForm => "tool";
 
-/** By the dialects that have it, and in some of them only for some models. */
+/** Forms of search by dialect; a function decides by the model. */
 const searching: Readonly<
   Record<string, { readonly [Name in DialectName]?: (model: string) => SearchForm }>
 > = {

@@ -4,12 +4,12 @@ import type { CanonicalRequest } from "./canonical_request.ts";
 import type { Dialect } from "./dialect.ts";
 import { isRecord } from "./json.ts";
 
-/** A request with more wrong settings isn't read: each of them takes another reading of it all. */
+/** A request with more wrong settings isn't read, since each one takes another pass over it. */
 const mostLeftOut = 8;
 
 /**
- * Reads a request of a record. A vendor of its own dialect may have taken settings that the decoder
- * refuses (`"temperature": "0.5"`): they are left out, and what was said is read all the same.
+ * Reads a recorded request. A vendor of its own dialect may have accepted settings that the decoder
+ * refuses (`"temperature": "0.5"`): they are left out, and the prompt is still read.
  */
 export function decodeRecorded(
   dialect: Pick<Dialect, "decodeRequest" | "promptFields">,

@@ -3,7 +3,7 @@ import type { VacuumReport, VacuumScope } from "../vacuum.ts";
 import { messageOf } from "../../shared/fault.ts";
 import type { Database } from "../../database/database.ts";
 
-/** Tables without anybody's text, which may be large. */
+/** Tables that hold no text of callers; they may be large, so they are left out. */
 const withoutText: ReadonlySet<string> = new Set([
   ...["ledger_entries", "key_charges", "budget_charges"],
 ]);
@@ -16,7 +16,7 @@ const operators = [
   "archives of the log, backups and standby servers",
 ];
 
-/** Rewrites the files of one database, whatever tables stand in it. */
+/** Rewrites the files of one database, which may have any of our tables. */
 export async function rewriteFiles(
   database: Database,
   { what, touched }: VacuumScope,
@@ -28,7 +28,7 @@ export async function rewriteFiles(
   return await rewrite(database, await tablesOf(database, what === "all" ? undefined : touched));
 }
 
-/** All tables; with `touched`, partitions and media only where they were touched, since they are large. */
+/** Lists all tables; with `touched`, only those partitions and media that were, since they are large. */
 async function tablesOf(
   database: Database,
   touched: readonly string[] | undefined,
@@ -57,12 +57,12 @@ async function rewrite(database: Database, tables: readonly string[]): Promise<V
       report.notRewritten.push(`${name} (${messageOf(thrown).split("\n")[0]})`);
     }
   };
-  // Statistics hold samples of the rows: they are taken again where there are some.
+  // Statistics hold samples of the rows, so tables that have statistics are analyzed again.
   const sampled = await sampledTables(database);
   for (const name of tables) {
     await attempt(name, `vacuum (full${sampled.has(name) ? ", analyze" : ""}) ${name}`);
   }
-  // Those of a whole table are apart from those of its partitions.
+  // A partitioned table has statistics apart from those of its partitions.
   for (const name of partitioned) if (sampled.has(name)) await attempt(name, `analyze ${name}`);
   if (sampled.size > 0) await attempt("pg_statistic", "vacuum (full) pg_catalog.pg_statistic");
   if (database.kind === "postgres") {

@@ -42,9 +42,9 @@ export function createVacuum(
 }
 
 /**
- * Stores that files hold erased rows of these relations, which makes a scrub due. `atMostDaily`: it
- * is due a day after the last one, unless something else makes it due earlier. `notWithin`: it is
- * due after these seconds at the earliest.
+ * Notes that files hold erased rows of these relations, which makes a scrub due. `atMostDaily`: due
+ * a day after the last one, unless something else makes it due earlier. `notWithin`: due in these
+ * seconds at the earliest.
  */
 export async function noteDirty(
   tx: Queryable,
@@ -80,7 +80,8 @@ export async function notingDirty(
   mayTouch: readonly string[],
   erase: () => Promise<readonly string[] | undefined>,
 ): Promise<void> {
-  // At once: a deletion in between would be taken for this run's note, and be removed with it.
+  // In one transaction: a deletion in between would be taken for this run's note, and removed with
+  // it.
   const [before, version] = await main.transaction(async (tx) => {
     const [state] = await tx.query("select due_since, relations from scrubs for update");
     await noteDirty(tx, mayTouch, { atMostDaily: true, notWithin: runSeconds });

@@ -7,8 +7,8 @@ import { countEvalRows, readEvalRows } from "./export_eval_rows.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
 
 /**
- * The tables of an export: calls come from `analytics`, evaluations from `database`, in the turns of
- * `reads`. Each has a snapshot of its own, since the two may be apart.
+ * Builds the source of exports: calls come from `analytics`, evaluations from `database`, scheduled
+ * by `reads`. Each has a snapshot of its own, since the two databases may differ.
  */
 export function createExportSource({ analytics, database, reads }: {
   analytics: Pick<AnalyticsStore, "snapshot" | "inBulk">;
@@ -18,7 +18,7 @@ export function createExportSource({ analytics, database, reads }: {
   const { readLines, count } = analytics.inBulk;
   return {
     async snapshot() {
-      // First: so each evaluation that is in an export has its call there.
+      // Evaluations first, so that the call of each evaluation is in the export too.
       const ofEvals = await takeSnapshot(database);
       return `${await analytics.snapshot()}|${ofEvals}`;
     },
@@ -42,7 +42,7 @@ function evalQuery(query: ExportQuery): ExportQuery {
   return { ...query, snapshot: part(query, 1) };
 }
 
-/** Versions before this one took a single snapshot where both share a database. */
+/** Returns one part; jobs of earlier versions have a single one if both share a database. */
 function part({ snapshot }: ExportQuery, index: number): string {
   const parts = snapshot.split("|");
   return parts[index] ?? parts[0]!;

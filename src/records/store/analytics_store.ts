@@ -52,7 +52,7 @@ import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
 
 export interface AnalyticsOptions {
   onDropped?: OnDropped;
-  /** Turns of reading the main database, which its other readers share. */
+  /** Schedules reads of the main database, together with those of its other readers. */
   mainReads?: FairReads;
 }
 
@@ -137,7 +137,7 @@ function createFairAnalytics({ of }: FairReads): FairAnalytics {
   };
 }
 
-/** The reads of `database`, or of what `FairReads` gives an account. */
+/** Creates the reads of `database`, or of an account's own `Queryable` from `FairReads`. */
 export function createAnalyticsReads(database: Queryable): AnalyticsReads {
   return {
     ...createInteractionRepository(database),

@@ -9,7 +9,7 @@ import { Partitions } from "./partitions.ts";
 /** Called with the ids of calls that were erased while in flight, and so are not written. */
 export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
 
-/** What writes records. It stands apart from the reads: a thread of its own loads it alone. */
+/** Writes records. Separate from the reads, so that the writing thread loads only this. */
 export type AnalyticsWriter = Pick<AnalyticsStore, "insert" | "insertPrepared">;
 
 /** SQLSTATE of a row whose key exists already. */

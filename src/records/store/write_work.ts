@@ -24,9 +24,9 @@ export interface WritePart {
 }
 
 export interface WriteUrls {
-  /** Of the database that holds accounts and money; absent: it is embedded. */
+  /** URL of the database that holds accounts and money; absent: it is embedded. */
   main?: string | undefined;
-  /** Of the database that holds the rows; absent or the same: it is `main`. */
+  /** URL of the database that holds the rows; absent or the same: they are in `main`. */
   analytics?: string | undefined;
 }
 

@@ -127,7 +127,7 @@ export function readGroupSums(row: SqlRow): GroupSums {
   };
 }
 
-/** The condition of `boundaries`, which are its parameters $1 to $4. */
+/** The condition for the parameters $1 to $4, which are those of `boundaries`. */
 const within = "account_id = $1 and span = $2 and at >= $3 and at < $4";
 
 /** The last time among `starts` ($5) that isn't after the hour or day. */
