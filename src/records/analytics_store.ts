@@ -103,7 +103,7 @@ export interface FairAnalytics extends Pick<AnalyticsReads, typeof fairReads[num
 /** Writes to the main database what goes with the rows; returns the rows as they will be stored. */
 export type PrepareRows = (tx: Queryable) => Promise<readonly SettledCall[]>;
 
-/** Reads of one account or of few rows, run at once; in `AnalyticsStore.fair` accounts take turns. */
+/** Reads of one account or of few rows, run at once; in `fair` accounts take turns. */
 export interface AnalyticsReads extends InteractionRepository, Pick<InteractionStore, "read"> {
   /**
    * Reads the rows of `read` for an export, in batches: as lines of this form where the store

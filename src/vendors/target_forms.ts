@@ -39,7 +39,7 @@ const usualSearch: Readonly<Record<DialectName, SearchForm>> = {
 
 const asTool = (): SearchForm => "tool";
 
-/** Forms of search by dialect; a function decides by the model. */
+/** Forms of search by vendor and dialect, where they are known; some depend on the model. */
 const searching: Readonly<
   Record<string, { readonly [Name in DialectName]?: (model: string) => SearchForm }>
 > = {

@@ -28,7 +28,7 @@ export async function rewriteFiles(
   return await rewrite(database, await tablesOf(database, what === "all" ? undefined : touched));
 }
 
-/** Lists all tables; with `touched`, only those partitions and media that were, since they are large. */
+/** Lists all tables; with `touched`, partitions and media only if they were, since they are large. */
 async function tablesOf(
   database: Database,
   touched: readonly string[] | undefined,
