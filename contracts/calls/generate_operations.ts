@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "../kernel/call_errors.ts";
-import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
+import { maxEntries, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { generateMethod } from "./generate_method.ts";
 import { type MethodKind, type PathPrefix, summaryOf } from "./vendors.ts";
@@ -10,7 +10,7 @@ const ownModel = optional(z.string()).describe(
 );
 
 const embedded = openObject({
-  parts: optional(z.array(openObject({})).max(mostOf.parts)).describe(
+  parts: optional(z.array(openObject({})).max(maxEntries.parts)).describe(
     "Text, or inline data where the model takes it.",
   ),
 }).openapi("EmbedContent");
@@ -24,11 +24,11 @@ const embedRequest = openObject({
 }).openapi("EmbedContentRequest");
 
 /** The most texts in one request; the vendor refuses more. */
-const mostTexts = 100;
+const maxTexts = 100;
 
 const batchEmbedRequest = openObject({
-  requests: z.array(embedRequest).min(1).max(mostTexts).describe(
-    `At most ${mostTexts}, which is what the vendor takes.`,
+  requests: z.array(embedRequest).min(1).max(maxTexts).describe(
+    `At most ${maxTexts}, which is what the vendor takes.`,
   ),
 }).openapi("BatchEmbedContentsRequest");
 
@@ -51,18 +51,18 @@ const batchEmbedAnswer = z.looseObject({
 }).openapi("BatchEmbedContentsAnswer");
 
 /** The most pictures of one request: twice what any model of the vendor makes. */
-const mostPictures = 8;
+const maxPictures = 8;
 
 const predictRequest = openObject({
   instances: z.array(openObject({
     prompt: optional(z.string()).describe("What the picture is to show."),
-  })).min(1).max(mostPictures).describe("One prompt is what the vendor's models take."),
+  })).min(1).max(maxPictures).describe("One prompt is what the vendor's models take."),
   parameters: optional(openObject({
-    sampleCount: optional(z.union([z.number().int().min(1).max(mostPictures), z.string()]))
+    sampleCount: optional(z.union([z.number().int().min(1).max(maxPictures), z.string()]))
       .describe("How many pictures. Default what the model makes unasked."),
     imageSize: optional(z.string()).describe("`1K` or `2K`. Default `1K`."),
   })).describe("How it is to be drawn; every field goes on as it is."),
-  labels: upTo(mostOf.others).optional().describe("Labels of the vendor's own accounting."),
+  labels: upTo(maxEntries.others).optional().describe("Labels of the vendor's own accounting."),
 }).openapi("PredictRequest");
 
 const predictAnswer = z.looseObject({

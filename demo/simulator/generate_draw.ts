@@ -158,7 +158,7 @@ export function draw(
   index: number,
   size: { width: number; height: number },
   format: PictureFormat,
-  { leastBytes }: Behaviours,
+  { minBytes: leastBytes }: Behaviours,
 ): string {
   const subject = `${withoutMagicWords(prompt)}\u0000${index}`;
   return toBase64(picture({ format, ...size, subject, leastBytes }));

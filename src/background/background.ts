@@ -241,7 +241,7 @@ export class Background {
     };
     try {
       const repeatable = repeatableOf(caller, bodyText);
-      const most = mostOf(account, perAccount);
+      const most = maxCallsOf(account, perAccount);
       const stored = await store.create({ ...key, request, answerText, repeatable, most });
       if (stored.repeated) {
         authorization.settle(0n);
@@ -296,7 +296,7 @@ function jsonReply(body: string, headers: Record<string, string>): Reply {
   return { status: 200, headers: { ...headers, "content-type": "application/json" }, body };
 }
 
-function mostOf({ tier }: Pick<Account, "tier">, perAccount: number): number {
+function maxCallsOf({ tier }: Pick<Account, "tier">, perAccount: number): number {
   return tier === "free" ? Math.ceil(perAccount / 10) : perAccount;
 }
 

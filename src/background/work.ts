@@ -37,7 +37,7 @@ export interface BackgroundAskDeps {
 }
 
 /** A call that was interrupted this often probably causes the interruption. */
-const mostAttempts = 3;
+const maxAttempts = 3;
 /** After more attempts than this, not even a record could be written: the call is given up. */
 const unrecordableAttempts = 6;
 /** No call may outlive the store's memory of erasures, which is a day. */
@@ -106,8 +106,8 @@ function refusalOf(
       "The service was restarted in the middle of this call. Tools of a remote server may have done something already, so it is not made again.",
     );
   }
-  if (attempts <= mostAttempts) return undefined;
-  return failed(`The service was restarted in the middle of this call ${mostAttempts} times.`);
+  if (attempts <= maxAttempts) return undefined;
+  return failed(`The service was restarted in the middle of this call ${maxAttempts} times.`);
 }
 
 async function ask(deps: BackgroundAskDeps, { call, claimed, stop, task, principal }: {

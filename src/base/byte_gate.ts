@@ -3,8 +3,8 @@ import {
   Body,
   type BodyGate,
   freeBytes,
-  leastBytesPerSecond,
   type MemoryPermit,
+  minBytesPerSecond,
   type PermitOwner,
   smallBytes,
 } from "./byte_room.ts";
@@ -309,7 +309,7 @@ class Gate implements ByteGate, BodyGate {
 
 /** Drops slow bodies until the account holds at most `heldBytes`, or has none left. */
 function dropSlow(account: Account, heldBytes: number, nowMs: number): void {
-  for (const pace of [silentBytesPerSecond, leastBytesPerSecond]) {
+  for (const pace of [silentBytesPerSecond, minBytesPerSecond]) {
     for (const body of account.bodies.values()) {
       if (account.held <= heldBytes) return;
       const isIdle = !body.isComplete && !body.isWaiting && body.held > 0;

@@ -37,7 +37,7 @@ export function createGcHint(
 /** Frees a buffer at once unless it is small; its bytes must not be used any more. */
 export function released({ buffer, length }: Uint8Array): void {
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === length;
-  if (isWhole && length >= leastBytes) buffer.transfer(0);
+  if (isWhole && length >= minBytes) buffer.transfer(0);
 }
 
-const leastBytes = 16 * 1024;
+const minBytes = 16 * 1024;

@@ -18,7 +18,7 @@ const lookMs = 50;
 /** Longer lag counts as blocked. */
 const blockedMs = 200;
 /** Shorter work isn't reported as what blocked the loop. */
-const leastMs = blockedMs / 2;
+const minMs = blockedMs / 2;
 
 /**
  * Detects a blocked event loop. Work is noted when it starts (`begins`); if the loop was blocked, the
@@ -36,7 +36,7 @@ export class LoopWatch<Work> {
   #sinceMs = 0;
   /** The work that ran longest since the last check. */
   #longest: Work | undefined;
-  #longestMs = leastMs;
+  #longestMs = minMs;
   #lookedMs: number;
   #cancel: () => void;
 
@@ -66,7 +66,7 @@ export class LoopWatch<Work> {
     if (lateMs >= blockedMs) this.#options.blocked(lateMs, this.#longest);
     this.#options.lag(lateMs);
     this.#longest = undefined;
-    this.#longestMs = leastMs;
+    this.#longestMs = minMs;
     this.#lookedMs = this.#clock.monotonicMs();
     this.#cancel = this.#setTimer(lookMs, () => this.#look());
   }

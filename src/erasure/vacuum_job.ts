@@ -18,7 +18,7 @@ export interface VacuumJob {
  */
 const lockWaitSeconds = 8 * 60;
 /** How long a scrub waits for further deletions, so that it serves them all. */
-const leastSeconds = 10;
+const minSeconds = 10;
 
 export function createVacuumJob({ store, before, log }: {
   store: VacuumStore;
@@ -58,7 +58,7 @@ export function createVacuumJob({ store, before, log }: {
     look: async () => void await look(),
     async whenQuiet() {
       const due = await look();
-      if (!due || due.seconds < leastSeconds) return;
+      if (!due || due.seconds < minSeconds) return;
       if (due.isBusy && due.seconds < lockWaitSeconds) return;
       await inTurn("erased");
       await look();

@@ -38,7 +38,7 @@ class Held {
 /** Refused connections stay open for a second, so that their callers can read why. */
 const maxRefusalsAtOnce = 16;
 
-const mostReadAwayBytes = 64 * 1024 * 1024;
+const maxDiscardedBytes = 64 * 1024 * 1024;
 
 /**
  * All open connections. Limits how many there may be, in total and per address, and how long each
@@ -254,7 +254,7 @@ export class Connections {
   #readAway(held: Held, request: IncomingMessage): void {
     const { socket } = held;
     const isHooked = held.answeredEarly !== undefined;
-    held.answeredEarly = { request, untilBytes: socket.bytesRead + mostReadAwayBytes };
+    held.answeredEarly = { request, untilBytes: socket.bytesRead + maxDiscardedBytes };
     request.resume();
     if (isHooked) return;
     afterEachRead(socket, () => {
@@ -281,7 +281,7 @@ export class Connections {
    * there is.
    */
   #makeRoom(crowd: Crowd<Held>): "full" | "peer_full" | undefined {
-    if (crowd.size >= this.#deps.limits.mostPerPeer) {
+    if (crowd.size >= this.#deps.limits.maxPerPeer) {
       if (crowd.oldestSilent === undefined) return "peer_full";
       this.#end(crowd.oldestSilent, "made_room");
     }

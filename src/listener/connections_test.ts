@@ -114,7 +114,7 @@ Deno.test("connections are counted from their beginning to their end", async () 
 });
 
 Deno.test("of one address a silent connection makes room, one that was served does not", async () => {
-  using world = setup({ mostPerPeer: 2 });
+  using world = setup({ maxPerPeer: 2 });
   const [served, silent] = [world.dial(), world.dial()];
   world.ask(served)();
   const next = world.dial();
@@ -286,7 +286,7 @@ Deno.test("a refused upgrade is answered, and nothing after it", async () => {
 });
 
 Deno.test("a WebSocket is no silent connection: it makes room for all, not for its own address", async () => {
-  using world = setup({ most: 2, mostPerPeer: 1 });
+  using world = setup({ most: 2, maxPerPeer: 1 });
   const socket = world.dial();
   upgrade(world, socket).open();
   await closed(world.dial());

@@ -64,7 +64,7 @@ export interface ListenOptions {
   /** How many processes share the port; default: 1. */
   sharers?: number;
   /** Max connections that the limit of descriptors allows, if they are known to be few. */
-  mostByDescriptors?: number;
+  maxByDescriptors?: number;
   /** Called twice a second as long as the port takes connections. */
   onAlive?(): void;
 }
@@ -81,7 +81,7 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   const { limits, clock } = options;
   const events = new ConnectionEvents(clock);
   const connections = new Connections({ limits, clock, events, refuse: options.refuse });
-  connections.most = Math.min(limits.most, options.mostByDescriptors ?? Infinity);
+  connections.most = Math.min(limits.most, options.maxByDescriptors ?? Infinity);
   const server = createServer(options);
   takeConnections(server, connections, options.tls !== undefined);
   takeRequests(server, connections, options, handle);

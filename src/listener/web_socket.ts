@@ -65,7 +65,7 @@ const silentMs = 75_000;
 /** Bytes that may wait for the caller before `send` returns false. */
 const behindBytes = 64 * 1024;
 /** A caller that is further behind reads nothing: the next `send` ends its connection. */
-const mostBehindBytes = 4 * 1024 * 1024;
+const maxBehindBytes = 4 * 1024 * 1024;
 
 /** The part of the package that is used. */
 interface PackageServer {
@@ -135,7 +135,7 @@ class Channel implements OpenSocket, FrameChannel {
 
   send(text: string): boolean {
     if (this.#webSocket.readyState !== openState) return true;
-    if (this.#webSocket.bufferedAmount > mostBehindBytes) {
+    if (this.#webSocket.bufferedAmount > maxBehindBytes) {
       this.#webSocket.terminate();
       return true;
     }

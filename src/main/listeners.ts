@@ -81,14 +81,17 @@ async function findPort(config: Config, variable: string, wanted: number): Promi
 export async function openListeners(
   config: Config,
   onAlive: () => void,
-  { sharers, mostByDescriptors: find = connectionsByDescriptors }: {
+  { sharers, maxByDescriptors: find = connectionsByDescriptors }: {
     sharers: number;
-    mostByDescriptors?: typeof connectionsByDescriptors | undefined;
+    maxByDescriptors?: typeof connectionsByDescriptors | undefined;
   },
 ): Promise<Listeners> {
   const opened = Promise.withResolvers<Handle>();
-  const mostByDescriptors = find(() => Deno.openSync(config.dataDir));
-  const few = { sharers, ...(mostByDescriptors === undefined ? {} : { mostByDescriptors }) };
+  const maxByDescriptors = find(() => Deno.openSync(config.dataDir));
+  const few = {
+    sharers,
+    ...(maxByDescriptors === undefined ? {} : { maxByDescriptors }),
+  };
   const socketsOpened = Promise.withResolvers<SocketHandler>();
   const sockets: SocketHandler = {
     takes: asksForResponses,
@@ -181,7 +184,7 @@ async function listenOn(
     | "port"
     | "tls"
     | "guard"
-    | "mostByDescriptors"
+    | "maxByDescriptors"
     | "onAlive"
     | "sharers"
     | "sockets"

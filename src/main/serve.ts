@@ -75,7 +75,7 @@ export interface ServerOptions {
   /** By default the server starts a thread of its own. */
   writerThreads?: WriterThreads;
   /** Finds the limit on connections; by default `connectionsByDescriptors`, in each server. */
-  mostByDescriptors?: typeof connectionsByDescriptors;
+  maxByDescriptors?: typeof connectionsByDescriptors;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { BillableUsage } from "../pricing/pricing.ts";
 import type { VendorCallContext } from "../relay/vendor_call.ts";
 
 /** Answers that are longer than this, without their pictures, aren't read. */
-const mostRead = 1024 * 1024;
+const maxRead = 1024 * 1024;
 
 /**
  * Returns the usage that the vendor reported in a whole answer that broke off. It comes after the
@@ -19,7 +19,7 @@ export function usageBeforeBreak(
   usageOf: (answer: unknown) => BillableUsage | undefined,
 ): BillableUsage | undefined {
   const text = withoutPictures(utf8Text(bytes));
-  if (text.length > mostRead) return undefined;
+  if (text.length > maxRead) return undefined;
   const usage = attempt(() => usageOf(wholeMembers(text)));
   if (!usage) return undefined;
   const { input, output, seconds = 0 } = usage;

@@ -192,7 +192,7 @@ async function wholeAnswer(
     if (isJson(type)) reportBroken(ctx, reader, bytes, type);
   });
   const text = new TextDecoder().decode(body);
-  if (isJson(type)) checkAnswerLimits(text, operation.mostValues);
+  if (isJson(type)) checkAnswerLimits(text, operation.maxValues);
   const error = errorIn(text, type);
   if (error) throw ctx.vendorCall.fault(error);
   try {

@@ -189,7 +189,7 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
 const defaultMaxOutputTokens = 128_000;
 
 /** No model gives more in one answer. */
-const mostOutputTokens = 1_000_000;
+const maxOutputTokens = 1_000_000;
 
 /**
  * Returns the caller's limit, capped at what the model can give; else the row's, else that of the
@@ -197,7 +197,7 @@ const mostOutputTokens = 1_000_000;
  * it.
  */
 export function outputLimit(row: PriceRow, requested?: number, listed?: number): number {
-  const context = row.contextTokens ?? mostOutputTokens;
+  const context = row.contextTokens ?? maxOutputTokens;
   const maxOutput = row.maxOutputTokens ?? listed;
   if (requested !== undefined && requested > 0) return Math.min(requested, maxOutput ?? context);
   return maxOutput ?? Math.min(defaultMaxOutputTokens, context);
@@ -234,7 +234,7 @@ type OtherUsage = Pick<
 
 const millisecondsPerMinute = 60_000n;
 /** Cap on the seconds of audio that a vendor may report: some thirty thousand years. */
-const mostSeconds = 1e12;
+const maxSeconds = 1e12;
 const once: Fraction = { numerator: 1n, denominator: 1n };
 const mediaInput: readonly Dimension[] = ["audioInput", "cachedAudioInput", "imageInput"];
 const textInput = inputDimensions.filter((dimension) => !mediaInput.includes(dimension));
@@ -271,7 +271,7 @@ function otherCharges(usage: OtherUsage, rates: Rates, unit: bigint): Charge[] {
   for (const image of usage.images ?? []) {
     add("perImage", image.count, imageRate(rates.perImage, image));
   }
-  const seconds = Math.min(Math.max(0, usage.seconds || 0), mostSeconds);
+  const seconds = Math.min(Math.max(0, usage.seconds || 0), maxSeconds);
   const ratePico = rates.perMinute ?? 0n;
   const units = BigInt(Math.ceil(seconds * 1000)) * ratePico * unit;
   if (units > 0n) charges.push({ dimension: "perMinute", count: seconds / 60, ratePico, units });

@@ -182,7 +182,7 @@ function faultOf(issue: z.core.$ZodIssue, fields: () => string[]): Fault {
     // Some schemas have their own message with the known fields.
     const text = !issue.message.startsWith("Unrecognized")
       ? issue.message
-      : hint === "" && names.length > 0 && names.length <= mostListed
+      : hint === "" && names.length > 0 && names.length <= maxListed
       ? `unknown field, expected one of ${names.join(", ")}`
       : "unknown field";
     return new Fault("invalid_value", { param, message: `${field}: ${text}.${hint}` });
@@ -202,7 +202,7 @@ function faultOf(issue: z.core.$ZodIssue, fields: () => string[]): Fault {
 }
 
 /** Max field names in one message; for more, callers have the reference. */
-const mostListed = 20;
+const maxListed = 20;
 
 /** Returns the fields that the object at a path may have; none if it may have several forms. */
 function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {

@@ -29,7 +29,7 @@ export interface Operation {
   /**
    * Maximum number of JSON values in a whole answer; absent: the limit for any other vendor answer.
    */
-  readonly mostValues?: number;
+  readonly maxValues?: number;
   /** The vendor-side work that its fields ask for besides running the model. */
   hostedWork?(fields: JsonRecord): HostedWork;
   /** The most that a request can cost. */

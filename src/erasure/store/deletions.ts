@@ -113,7 +113,7 @@ export function createDeletions(
 
 /** How far apart the clocks of replicas may be. */
 const clocksApartMs = 5 * 60_000;
-const mostAhead = 10_000;
+const maxAhead = 10_000;
 
 /**
  * Builds the tombstone of a deletion that is requested now. It covers every matching call stored so
@@ -131,7 +131,7 @@ async function tombstoneNow(
     start: start && start > before ? start : before,
     before: new Date(before.getTime() + clocksApartMs),
   };
-  const latest = (await analytics.matched(scopeOf(ahead, request.selectors), mostAhead)).at(-1);
+  const latest = (await analytics.matched(scopeOf(ahead, request.selectors), maxAhead)).at(-1);
   return latest ? { ...tombstone, before: latest.createdAt } : tombstone;
 }
 

@@ -87,7 +87,7 @@ export async function eraseBatch(
       await lockForErasure(tx);
       const rows = analytics.within(tx);
       const { calls, reached } = await pick({ main: tx, analytics: rows }, scope, from);
-      const hanging = await eraseMain(tx, calls, { scope, from, mostCalls: batchRows - 1 });
+      const hanging = await eraseMain(tx, calls, { scope, from, maxCalls: batchRows - 1 });
       const all = joined(hanging, recordsOf(calls, await rows.erase(calls)));
       await note(tx, all);
       return { ...all, reached: hanging.reached ?? reached };
@@ -96,7 +96,7 @@ export async function eraseBatch(
   const { calls, reached } = await pick({ main, analytics }, scope, from);
   const hanging = await main.transaction(async (tx) => {
     await lockForErasure(tx);
-    const erased = await eraseMain(tx, calls, { scope, from, mostCalls: 0 });
+    const erased = await eraseMain(tx, calls, { scope, from, maxCalls: 0 });
     await note(tx, erased);
     return erased;
   });
@@ -127,10 +127,10 @@ function restOf(scope: ErasureScope, from: Date | undefined): ErasureScope {
 async function eraseMain(
   tx: Queryable,
   calls: readonly CallKey[],
-  { scope, from, mostCalls }: {
+  { scope, from, maxCalls }: {
     scope: ErasureScope;
     from: Date | undefined;
-    mostCalls: number;
+    maxCalls: number;
   },
 ): Promise<Erased> {
   await noteErased(tx, calls.map(idOf));
@@ -142,7 +142,7 @@ async function eraseMain(
     await eraseBudgets(tx, scope);
   }
   // Evaluations in the scope come last; results about erased calls were erased with these.
-  if (calls.length > mostCalls) return hanging;
+  if (calls.length > maxCalls) return hanging;
   const rest = restOf(scope, from);
   const results = await eraseOldest(tx, rest, "eval_results");
   const runs = await eraseOldest(tx, rest, "eval_runs");

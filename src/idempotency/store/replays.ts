@@ -130,11 +130,11 @@ function answerColumns(fingerprint: string): string {
  */
 const isHeir = "replays.status is null and replays.fingerprint = excluded.fingerprint";
 /** Cap on a row's past claims: more processes won't die over one request. */
-const mostPast = 100;
+const maxPastClaims = 100;
 const inherited = `past_claims = case when replays.claim_id = excluded.claim_id
         then replays.past_claims
       when ${isHeir} then array_append(
-        replays.past_claims[greatest(1, cardinality(replays.past_claims) - ${mostPast - 2}):],
+        replays.past_claims[greatest(1, cardinality(replays.past_claims) - ${maxPastClaims - 2}):],
         replays.claim_id)
       else '{}' end`;
 

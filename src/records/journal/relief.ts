@@ -6,7 +6,7 @@ import type { Segment } from "./segment.ts";
 import type { OpenCall, OpenCalls } from "./state.ts";
 
 /** An upper limit: at a start, a quarter of a large journal would take too long to read. */
-const mostHeldBytes = 256 * 1024 * 1024;
+const maxHeldBytes = 256 * 1024 * 1024;
 const pauseMs = 1000;
 /** Bytes that are read before the event loop gets a turn. */
 const pieceBytes = 512 * 1024;
@@ -72,7 +72,7 @@ export class Relief {
   #held(): Segment | undefined {
     const { openCalls, clock, maxBytes, bytes, segments, mayMove } = this.#deps;
     const isHeld = segments().length > 1 && mayMove() && clock.monotonicMs() >= this.#fromMs &&
-      bytes() >= Math.min(maxBytes / 4, mostHeldBytes) && openCalls.bytes <= bytes() / 2;
+      bytes() >= Math.min(maxBytes / 4, maxHeldBytes) && openCalls.bytes <= bytes() / 2;
     return isHeld ? segments()[0] : undefined;
   }
 

@@ -13,7 +13,7 @@ import { ModelComparison } from "./model_comparison.tsx";
 import { dayMs } from "../../../shared/time_span.ts";
 
 /** How many of a cohort's latest calls are counted, unless somebody asks for all of them. */
-const mostCalls = 1000;
+const maxCalls = 1000;
 const everything = 1_000_000_000;
 
 const spans = [
@@ -40,7 +40,7 @@ export async function loadCohort(ctx: PageContext, request: PageRequest) {
   const ids = other === undefined || other === id ? [id] : [id, other];
   const bounds = {
     since: span.days === undefined ? null : new Date(request.now.getTime() - span.days * dayMs),
-    most: isWhole ? everything : mostCalls,
+    most: isWhole ? everything : maxCalls,
   };
   const { accountId } = request;
   const latest = await ctx.cohorts.readLatest(accountId, ids, bounds);

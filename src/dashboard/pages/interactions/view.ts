@@ -215,11 +215,11 @@ function readUsd(text: string): bigint {
     throw new RangeError("expected an amount such as 0.25");
   }
   const nanos = parseUsd(plain, 9);
-  if (nanos > mostNanos) throw new RangeError("expected less than a billion dollars");
+  if (nanos > maxNanos) throw new RangeError("expected less than a billion dollars");
   return nanos;
 }
 
-const mostNanos = 10n ** 18n;
+const maxNanos = 10n ** 18n;
 
 function readMs(text: string): number {
   if (!/^\d{1,12}$/.test(text)) throw new RangeError("expected whole milliseconds");

@@ -18,7 +18,7 @@ export const embeddings: Operation = {
   name: "embeddings",
   mediaFields: [],
   // 2,048 vectors of 4,096 numbers, plus the JSON around them.
-  mostValues: 8_500_000,
+  maxValues: 8_500_000,
   bound: (request) => ({ ...inputTokenBounds(recordText(request)), maxOutputTokens: 0 }),
   reader: (request) => new EmbeddingReader(request),
 };

@@ -26,7 +26,7 @@ export const transcriptions: Operation = {
   bound(request) {
     const seconds = lengthOf(request).longest;
     return {
-      inputTokens: Math.ceil(seconds * mostTokensPerSecond) + 1024,
+      inputTokens: Math.ceil(seconds * maxTokensPerSecond) + 1024,
       maxOutputTokens: Math.min(16_384, Math.ceil(seconds * 10) + 512),
       seconds,
     };
@@ -34,7 +34,7 @@ export const transcriptions: Operation = {
   reader: (request) => new TranscriptReader(request),
 };
 
-const mostTokensPerSecond = 25;
+const maxTokensPerSecond = 25;
 /** Vendors count ten tokens per second of audio. */
 const tokensPerSecond = 10;
 
@@ -44,12 +44,12 @@ const tokensPerSecond = 10;
  */
 export function likelyTranscript(seconds: number) {
   // No file lasts longer, whatever a vendor says.
-  const length = Math.min(seconds, mostSeconds);
+  const length = Math.min(seconds, maxSeconds);
   const input = Math.ceil(length * tokensPerSecond);
   return { input, audioInput: input, output: Math.ceil(length * 14 / 4) };
 }
 
-const mostSeconds = 1_000_000;
+const maxSeconds = 1_000_000;
 
 /**
  * Returns the seconds of the files: measured, or else estimated, assuming at least 1 kB and

@@ -56,7 +56,7 @@ export function* encodeRequest(
     ...(request.stream ? { stream: true } : {}),
   };
   if (marks.isEmpty && target.autoCache) {
-    yield* setMarks(cachedPart(request, body), facts.leastCached);
+    yield* setMarks(cachedPart(request, body), facts.minCacheableTokens);
   }
   marks.enforce(losses);
   return {

@@ -13,7 +13,7 @@ import { writeTools } from "./request/encode_tools.ts";
 import { loseSettings } from "../../kernel/setting_losses.ts";
 
 /** The smallest output limit that the dialect accepts. */
-const leastOutputTokens = 16;
+const minOutputTokens = 16;
 
 /**
  * Writes a request for a vendor of this dialect. The callers' dialects have no state: the vendor
@@ -43,7 +43,7 @@ export function* encodeRequest(
     ...defined({
       max_output_tokens: request.maxOutputTokens === undefined
         ? undefined
-        : Math.max(leastOutputTokens, request.maxOutputTokens),
+        : Math.max(minOutputTokens, request.maxOutputTokens),
       temperature: request.temperature,
       top_p: request.topP,
       top_logprobs: request.logprobs?.top || undefined,

@@ -36,7 +36,7 @@ export const predict: Operation = {
 };
 
 /** By default the models generate up to four (its client library's `numberOfImages`). */
-const mostUnasked = 4;
+const maxDefaultImages = 4;
 
 /**
  * Returns the largest number of images that the request may mean: protobuf's JSON accepts numbers
@@ -44,7 +44,9 @@ const mostUnasked = 4;
  */
 function picturesOf({ sampleCount }: JsonRecord): number {
   const count = typeof sampleCount === "string" ? Number(sampleCount) : sampleCount;
-  return typeof count === "number" && Number.isInteger(count) && count > 0 ? count : mostUnasked;
+  return typeof count === "number" && Number.isInteger(count) && count > 0
+    ? count
+    : maxDefaultImages;
 }
 
 function parametersOf({ fields }: OperationRequest): JsonRecord {
