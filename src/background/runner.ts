@@ -123,9 +123,9 @@ export class BackgroundRunner {
   /** Never throws. */
   async #run(call: ClaimedCall, stop: AbortController): Promise<void> {
     const { log } = this.#deps;
-    const giveUp = () => call.stopped ??= "given_up";
-    if (stop.signal.aborted) giveUp();
-    else stop.signal.addEventListener("abort", giveUp, { once: true });
+    const stopCall = () => call.stopped ??= "given_up";
+    if (stop.signal.aborted) stopCall();
+    else stop.signal.addEventListener("abort", stopCall, { once: true });
     try {
       await this.#makeAndRecord(call, stop);
     } catch (thrown) {

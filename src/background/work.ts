@@ -20,7 +20,7 @@ import type { Recorder } from "../records/recorder.ts";
 import type { Relay } from "../relay/relay.ts";
 
 export interface BackgroundAskDeps {
-  store: Pick<BackgroundStore, "begin" | "release" | "giveUp">;
+  store: Pick<BackgroundStore, "begin" | "release" | "endUnrecorded">;
   relay: Pick<Relay, "send">;
   apiKeys: Pick<ApiKeyStore, "findById">;
   registry: Registry;
@@ -71,7 +71,7 @@ export async function workOn(
   }
   if (call.attempts > unrecordableAttempts) {
     const failed = deps.form.moved(call.answerText, { failed: new Fault("internal_error") });
-    await deps.store.giveUp(call, failed);
+    await deps.store.endUnrecorded(call, failed);
     return "left";
   }
   const refusal = refusalOf(deps, call, claimed);

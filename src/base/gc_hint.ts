@@ -4,7 +4,7 @@
  */
 export interface GcHint {
   /** Records that `bytes` of buffers are no longer needed. */
-  left(bytes: number): void;
+  addReleased(bytes: number): void;
 }
 
 /** Available with `--expose-gc`, which the tasks set. */
@@ -25,7 +25,7 @@ export function createGcHint(
 ): GcHint {
   let bytesLeft = 0;
   return {
-    left(bytes) {
+    addReleased(bytes) {
       bytesLeft += bytes;
       if (bytesLeft < everyBytes) return;
       bytesLeft = 0;

@@ -105,7 +105,7 @@ function trackSeconds(bytes: Buffer, track: Box): number | undefined {
     const rate = aacRate(bytes, format);
     return rate && Math.max(tabled, samples * aacFrame / rate);
   }
-  const length = bytesOf(bytes, sizes!, samples);
+  const length = sampleBytes(bytes, sizes!, samples);
   if (losslessCodecs.includes(codec)) return Math.max(tabled, length / mostLosslessBytes);
   return Math.max(tabled, length / mostPackedBytes, samples * minPacketSeconds);
 }
@@ -124,7 +124,7 @@ const minPacketSeconds = 0.0025;
  * Returns the bytes of all samples of a track; 0 if their sizes are in the rare compact form
  * (`stz2`).
  */
-function bytesOf(bytes: Buffer, sizes: Box, samples: number): number {
+function sampleBytes(bytes: Buffer, sizes: Box, samples: number): number {
   if (sizes.type !== "stsz") return 0;
   const each = numberAt(bytes, sizes, 4);
   if (each) return each * samples;

@@ -55,7 +55,7 @@ Deno.test("two scrubs are one after the other", async () => {
 
 Deno.test("looking where an operator scrubs rewrites nothing", async () => {
   const { did, scrubbing } = setUp({ since, seconds: 3600, isBusy: false });
-  await scrubbing.look();
+  await scrubbing.check();
   assert.deepEqual(did, []);
   assert.equal(scrubbing.dueSeconds, 3600);
 });

@@ -9,7 +9,7 @@ Deno.test("beyond the caps silent connections make room, callers go on, others a
     if (request.url.endsWith("/wait")) await answer.promise;
     return new Response("fine");
   }, { most: 4, maxPerPeer: 100 });
-  listener.tell(hearers(ended));
+  listener.setListeners(hearers(ended));
   using busy = await dial(listener.port);
   await busy.send("GET /wait HTTP/1.1\r\nhost: x\r\n\r\n");
   const silent = [];

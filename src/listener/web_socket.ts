@@ -25,7 +25,7 @@ export interface OpenSocket {
   readonly channel: FrameChannel;
   readonly receiver: FrameReceiver;
   /** Checks whether the caller is still there; called about once a second. */
-  look(nowMs: number): void;
+  check(nowMs: number): void;
 }
 
 /** A larger message closes its socket with code 1009. */
@@ -166,7 +166,7 @@ class Channel implements OpenSocket, FrameChannel {
     this.#webSocket.resume();
   }
 
-  look(nowMs: number): void {
+  check(nowMs: number): void {
     const { bytesRead } = this.#socket;
     if (bytesRead !== this.#read || this.#readMs === undefined || this.#socket.isPaused()) {
       this.#read = bytesRead;
@@ -178,7 +178,7 @@ class Channel implements OpenSocket, FrameChannel {
       this.#hasAsked = true;
       this.ping();
     }
-    this.receiver.look(nowMs);
+    this.receiver.check(nowMs);
   }
 
   #isFull(): boolean {

@@ -129,7 +129,7 @@ export async function openListeners(
   return {
     address: `${config.tls ? "https" : "http"}://${shownHost(config.host)}:${main.port}`,
     open(handle, { frontDoor, directCalls, sockets: handler, ...hearers }) {
-      for (const listener of listeners) listener.tell(hearers);
+      for (const listener of listeners) listener.setListeners(hearers);
       guardOf = (listener) =>
         frontDoor.guard((incoming, outgoing) => {
           if (!directCalls(incoming, outgoing)) listener(incoming, outgoing);

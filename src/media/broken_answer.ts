@@ -1,7 +1,7 @@
 import { utf8Text } from "../base/bytes.ts";
 import { wholeMembers } from "../base/mend_json.ts";
 import { withoutPictures } from "../dialects/kernel/picture_text.ts";
-import { tellsCost } from "../dialects/kernel/reported_tokens.ts";
+import { reportsTrustedCost } from "../dialects/kernel/reported_tokens.ts";
 import type { BillableUsage } from "../pricing/pricing.ts";
 import type { VendorCallContext } from "../relay/vendor_call.ts";
 
@@ -23,7 +23,7 @@ export function usageBeforeBreak(
   const usage = attempt(() => usageOf(wholeMembers(text)));
   if (!usage) return undefined;
   const { input, output, seconds = 0 } = usage;
-  if (tellsCost(usage, !vendor.reportsCost)) return usage;
+  if (reportsTrustedCost(usage, !vendor.reportsCost)) return usage;
   // A price per image needs the number of images, which a broken list doesn't tell.
   return price?.rates.perImage === undefined && input + output + seconds > 0 ? usage : undefined;
 }

@@ -21,7 +21,7 @@ const refusals: ReadonlySet<SettledCall["errorCode"]> = new Set<SettledCall["err
  * Returns the part of a call that is worth storing: calls that failed without an answer are stored
  * without media, and of a request whose key the vendor rejected only the beginning is stored.
  */
-export function worthStoring(row: SettledCall): SettledCall {
+export function storablePart(row: SettledCall): SettledCall {
   if (row.status !== "failed" || row.responseText !== null) return row;
   const maxBytes = refusals.has(row.errorCode) ? refusedBytes : Infinity;
   return withoutMedia(row, maxBytes);

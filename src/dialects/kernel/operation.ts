@@ -71,7 +71,7 @@ export interface OperationEvent {
   /** Nothing relevant follows. */
   readonly isLast?: boolean;
   /** More may follow, but the answer is complete if the vendor ends it here. */
-  readonly isEnough?: boolean;
+  readonly isComplete?: boolean;
   readonly error?: VendorError;
 }
 

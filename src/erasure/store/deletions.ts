@@ -72,7 +72,7 @@ export function createDeletions(
       return await main.transaction(async (tx) => {
         await lockForErasure(tx);
         if (!await insertTombstone(tx, tombstone)) return false;
-        await insertAgain(tx, tombstone);
+        await reinsert(tx, tombstone);
         return true;
       });
     },
@@ -272,7 +272,7 @@ async function insertDeletion(
 }
 
 /** Queues a deletion again whose tombstone, and maybe receipt, the store has lost. */
-async function insertAgain(tx: Queryable, stone: Tombstone): Promise<void> {
+async function reinsert(tx: Queryable, stone: Tombstone): Promise<void> {
   await tx.query(
     `insert into deletions (deletion_id, account_id, state, selectors_hash, reason, requested_at)
      values ($1, $2, 'queued', $3, 'Applied again: the store was restored.', $4)

@@ -40,7 +40,7 @@ export interface CompactionTarget {
   /** Removes finished files, the oldest first. */
   prune(): void;
   /** Removes a file whose readable records were all moved. */
-  putAside(segment: Segment): Promise<void>;
+  quarantine(segment: Segment): Promise<void>;
   /** Runs `act` while no other rewrite runs. */
   inTurn(act: () => Promise<void>): void;
 }
@@ -60,7 +60,7 @@ export class Relief {
   }
 
   /** Starts to move records if that pays; otherwise cheap. */
-  look(): void {
+  check(): void {
     if (this.#isRunning || !this.#held()) return;
     this.#isRunning = true;
     this.#deps.inTurn(() => this.#run());
@@ -80,7 +80,7 @@ export class Relief {
     try {
       for (let oldest = this.#held(); oldest; oldest = this.#held()) {
         const isMoved = await moveRecords(oldest, this.#deps);
-        if (isMoved && this.#isUnreadable(oldest)) await this.#deps.putAside(oldest);
+        if (isMoved && this.#isUnreadable(oldest)) await this.#deps.quarantine(oldest);
         this.#deps.prune();
         if (this.#deps.segments()[0] === oldest) this.#wait();
       }

@@ -125,7 +125,7 @@ export class Http1Connection {
     this.#socket = connector(target, (piece) => this.#read(piece), (error, socket) => {
       if (this.#isOver) return void socket?.destroy();
       if (error !== null) return this.#fail(error);
-      this.#stands(socket);
+      this.#isUsable(socket);
       write();
     });
   }
@@ -163,7 +163,7 @@ export class Http1Connection {
     this.#fail(new ConnectionClosed());
   }
 
-  #stands(socket: Socket): void {
+  #isUsable(socket: Socket): void {
     this.#isStanding = true;
     let failure: unknown;
     socket.on("error", (error: Error) => failure = error);

@@ -90,7 +90,7 @@ export async function cohortPage(
           isSame={isSame}
           names={names.map(({ cohortId }) => cohortId).filter((name) => name !== at.id)}
         />
-        <Cuts latest={latest} at={at} />
+        <CutNotices latest={latest} at={at} />
         {[body, compared?.body].map((one) => one ? <Warnings body={one} /> : null)}
         {compared
           ? (
@@ -137,7 +137,7 @@ function spanTabs({ id, span, other }: At) {
 }
 
 /** Says how many calls are counted, for cohorts of which not all are. */
-function Cuts({ latest, at }: { latest: readonly LatestSums[]; at: At }) {
+function CutNotices({ latest, at }: { latest: readonly LatestSums[]; at: At }) {
   const cut = latest.flatMap(({ sums, cutAt }) => cutAt === null ? [] : [{ sums, cutAt }]);
   if (cut.length === 0) return null;
   const address = cohortAddress(at.id, { with: at.other, span: at.span.name });

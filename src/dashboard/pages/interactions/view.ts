@@ -2,7 +2,7 @@ import { withoutEnd } from "../../../base/trim.ts";
 import { nanosToUsd, parseUsd } from "../../../base/money.ts";
 import { exactTime, nameText, readTime } from "../../format.ts";
 import type { InteractionPageQuery } from "../../../records/interaction_repository.ts";
-import { assertStorableTime } from "../../../shared/time_span.ts";
+import { clampSpan } from "../../../shared/time_span.ts";
 
 /** Address of the list; the pages of single calls are below it. */
 export const listPath = "/dashboard/interactions";
@@ -120,7 +120,7 @@ class ViewReader {
       }
       return;
     }
-    const { start, end } = assertStorableTime({ start: this.#time("from"), end: this.#time("to") });
+    const { start, end } = clampSpan({ start: this.#time("from"), end: this.#time("to") });
     if (start && end && end <= start) {
       this.#problems.push("“To” is not after “From”, so no call can lie between them.");
     }

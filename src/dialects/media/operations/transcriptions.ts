@@ -15,7 +15,7 @@ import { vendorCost } from "../../kernel/vendor_cost.ts";
 import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
 import { optionalField } from "../../kernel/fields.ts";
-import { tellsCost } from "../../kernel/reported_tokens.ts";
+import { reportsTrustedCost } from "../../kernel/reported_tokens.ts";
 import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
 
 /** Speech to text: a form with a file. */
@@ -124,7 +124,7 @@ class TranscriptReader extends JsonAnswerReader {
     // At a price per token, seconds alone would cost nothing.
     const reported = this.#usage;
     const hasTokens = reported && reported.input + reported.output > 0;
-    if (reported && (!price || hasTokens || tellsCost(reported, ignoresCost))) {
+    if (reported && (!price || hasTokens || reportsTrustedCost(reported, ignoresCost))) {
       return { ...recorded, usage: reported, basis: "reported" };
     }
     const output = estimateTokens(this.#text);

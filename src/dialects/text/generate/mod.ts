@@ -31,7 +31,7 @@ export const generate: Dialect = {
   upstreamPath,
   mediaFields,
   mustInline,
-  asking: { modelInPath: true, streaming: [], drop: [], set: [] },
+  resendRules: { modelInPath: true, streaming: [], drop: [], set: [] },
   labelFields: ["labels"],
   answerFields: ["generationConfig", "generation_config", "model", "tools"],
   usageMember: "usageMetadata",

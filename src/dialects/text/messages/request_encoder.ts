@@ -62,7 +62,7 @@ export function* encodeRequest(
   return {
     body,
     losses,
-    reversal: {
+    emulations: {
       toolNames: tools.toolNames,
       customTools: tools.customTools,
       jsonTool: tools.jsonTool,

@@ -7,7 +7,7 @@ import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { aliasToolNames, plainToolName, toolNamesOf } from "../../kernel/tool_names.ts";
 import { searchFor } from "../../kernel/web_search.ts";
 import { Breakpoints } from "../../kernel/breakpoints.ts";
-import { type EncodedRequest, noReversal, type Target } from "../../kernel/dialect.ts";
+import { type EncodedRequest, noEmulations, type Target } from "../../kernel/dialect.ts";
 import { writeItems } from "./request/encode_items.ts";
 import { writeTools } from "./request/encode_tools.ts";
 import { loseSettings } from "../../kernel/setting_losses.ts";
@@ -57,7 +57,7 @@ export function* encodeRequest(
     ...writeTools(request, search, aliasOf, losses),
     ...(request.stream ? { stream: true } : {}),
   };
-  return { body, losses, reversal: { ...noReversal, toolNames, jsonUnwrap } };
+  return { body, losses, emulations: { ...noEmulations, toolNames, jsonUnwrap } };
 }
 
 /** Settings without a field in this dialect. */
