@@ -106,8 +106,8 @@ function trackSeconds(bytes: Buffer, track: Box): number | undefined {
     return rate && Math.max(tabled, samples * aacFrame / rate);
   }
   const length = sampleBytes(bytes, sizes!, samples);
-  if (losslessCodecs.includes(codec)) return Math.max(tabled, length / mostLosslessBytes);
-  return Math.max(tabled, length / mostPackedBytes, samples * minPacketSeconds);
+  if (losslessCodecs.includes(codec)) return Math.max(tabled, length / maxLosslessBytes);
+  return Math.max(tabled, length / maxPackedBytes, samples * minPacketSeconds);
 }
 
 const losslessCodecs = ["alac", "fLaC", "sowt", "twos", "lpcm", "ipcm", "fpcm", "in24", "in32"]
@@ -116,7 +116,7 @@ const losslessCodecs = ["alac", "fLaC", "sowt", "twos", "lpcm", "ipcm", "fpcm", 
  * Bytes per second that no usual file exceeds, so that false tables can't make sound arbitrarily
  * short.
  */
-const [mostLosslessBytes, mostPackedBytes] = [300_000, 64_000];
+const [maxLosslessBytes, maxPackedBytes] = [300_000, 64_000];
 /** Duration of the shortest packets of any codec (Opus). Each packet is one sample of the file. */
 const minPacketSeconds = 0.0025;
 

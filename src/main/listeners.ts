@@ -31,7 +31,7 @@ export interface Listeners {
   /** Starts to answer requests, those that are already waiting included. */
   open(
     handle: Handle,
-    hearers: ConnectionListeners & {
+    observers: ConnectionListeners & {
       frontDoor: FrontDoor;
       directCalls: DirectCalls;
       sockets: SocketHandler;
@@ -128,8 +128,8 @@ export async function openListeners(
   }
   return {
     address: `${config.tls ? "https" : "http"}://${shownHost(config.host)}:${main.port}`,
-    open(handle, { frontDoor, directCalls, sockets: handler, ...hearers }) {
-      for (const listener of listeners) listener.setListeners(hearers);
+    open(handle, { frontDoor, directCalls, sockets: handler, ...observers }) {
+      for (const listener of listeners) listener.setListeners(observers);
       guardOf = (listener) =>
         frontDoor.guard((incoming, outgoing) => {
           if (!directCalls(incoming, outgoing)) listener(incoming, outgoing);

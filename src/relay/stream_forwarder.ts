@@ -301,8 +301,8 @@ class StreamForwarder implements StreamOutput {
   }
 
   #wellEnded(isWhole: boolean): Ending {
-    const goesOn = isWhole && this.#deps.outlivesCaller === true;
-    const isCancelled = this.#callerLeft && !this.#leftWithWhole && !goesOn;
+    const readsToEnd = isWhole && this.#deps.outlivesCaller === true;
+    const isCancelled = this.#callerLeft && !this.#leftWithWhole && !readsToEnd;
     const status = isCancelled ? "cancelled" : "completed";
     return { status, httpStatus: this.#deps.httpStatus };
   }

@@ -18,7 +18,7 @@ import { checkChatStream } from "../support/grammar/chat.ts";
 import { checkGenerateStream } from "../support/grammar/generate.ts";
 import { checkMessagesStream } from "../support/grammar/messages.ts";
 import { checkResponsesStream } from "../support/grammar/responses.ts";
-import type { Said } from "../support/grammar/said.ts";
+import type { AnswerContent } from "../support/grammar/answer_content.ts";
 
 /** A vendor's answer on its way to a caller of another dialect, as the gateway's lane takes it. */
 
@@ -171,7 +171,7 @@ export function decodeStream(
 }
 
 /** The grammar of the caller's stream. */
-export function checkStream(passage: Passage, text: string): Said {
+export function checkStream(passage: Passage, text: string): AnswerContent {
   switch (passage.caller) {
     case "chat":
       return checkChatStream(text, { usage: passage.showUsage !== false });
