@@ -83,7 +83,7 @@ async function measure(
       ["goodput of capacity", share(goodput, capacity), `${goodput.toFixed(0)}/s`],
       // On a machine with other load this says more than figures by the clock.
       [
-        "the same by the second that the service ran",
+        "the same per processor second of the service",
         share(goodPerRunSecond, perRunSecond),
         `${goodPerRunSecond.toFixed(0)} of ${perRunSecond.toFixed(0)}`,
       ],
@@ -98,7 +98,7 @@ async function measure(
       ["answered in quiet, p50, p99", "", `${quiet.answered.p50} ms, ${quiet.answered.p99} ms`],
       ["/livez on new connections, worst", "", livez],
       ["memory", (peak / before).toFixed(2), `${((peak - before) / 2 ** 20).toFixed(0)} MiB more`],
-      ["well again after", "", recovered === undefined ? "not in 10 s" : `${recovered} s`],
+      ["recovered after", "", recovered === undefined ? "not in 10 s" : `${recovered} s`],
       ["the generator's part of a processor", share(busy, 1), `${share(quiet.busy, 1)} in quiet`],
     ],
   );

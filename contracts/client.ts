@@ -137,7 +137,8 @@ function callError(response: Response, text: string): CallError {
     const { error } = JSON.parse(text) as { error: { code: ErrorCode; message: string } };
     return new CallError(response.status, error.code, error.message, response.headers);
   } catch {
-    const message = `The answer with status ${response.status} is not one of the service's`;
+    const message =
+      `The response with status ${response.status} is not in the service's error format`;
     return new CallError(response.status, undefined, message, response.headers);
   }
 }

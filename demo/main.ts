@@ -16,7 +16,7 @@ const simulators = await startSimulators();
 const provider = startIdentityProvider();
 if (!provider.isUsual) {
   console.error(
-    `Another program has the port of the demo's sign-in. Whoever became the owner at an earlier start signs in by the link of: DATA_DIR=${readDemoConfig().dataDir} deno task admin sign-in`,
+    `Another program uses the port of the demo's sign-in. If you became the owner at an earlier start, sign in with the link printed by: DATA_DIR=${readDemoConfig().dataDir} deno task admin sign-in`,
   );
 }
 await runServer(readDemoConfig, isEmpty ? undefined : fillDemo);

@@ -55,7 +55,7 @@ export const commonParameters = {
     name: "X-Translation-Mode",
     in: "header",
     description:
-      "What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.",
+      "What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.",
     // `allOf` keeps the reference page from sending the first value of a plain enum by default.
     schema: {
       allOf: [
@@ -71,7 +71,7 @@ export const commonParameters = {
     name: "X-Prompt-Cache",
     in: "header",
     description:
-      "Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.",
+      "Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.",
     schema: {
       allOf: [
         { type: "string", enum: ["on", "off"] },
@@ -83,14 +83,14 @@ export const commonParameters = {
     name: "X-Cache-TTL",
     in: "header",
     description:
-      "For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.",
+      "For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.",
     schema: { type: "integer", minimum: 0, maximum: 86_400 },
   },
   Record: {
     name: "X-Record",
     in: "header",
     description:
-      "What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.",
+      "What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.",
     schema: {
       allOf: [
         { type: "string", enum: ["full", "metadata"] },
@@ -102,7 +102,7 @@ export const commonParameters = {
     name: "X-Fallback-Models",
     in: "header",
     description:
-      "Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.",
+      "Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.",
     schema: text(4096),
   },
 } as const;
@@ -119,15 +119,15 @@ export const commonHeaders = {
     schema: { type: "string", example: "0197e0c2-a3f0-7c41-9d2e-6b1f4c8a7d35" },
   },
   "X-RateLimit-Limit": {
-    description: "Requests that the account may make in a minute.",
+    description: "Requests per minute that the account may make.",
     schema: { type: "integer", example: 60 },
   },
   "X-RateLimit-Remaining": {
-    description: "Requests that it may make now, at most the limit.",
+    description: "Requests that it may make now, never more than the limit.",
     schema: { type: "integer", example: 59 },
   },
   "X-RateLimit-Reset": {
-    description: "Unix time in seconds at which the limit is there again.",
+    description: "Unix time in seconds at which the limit is fully available again.",
     schema: { type: "integer", example: 1795251660 },
   },
   "Retry-After": {
@@ -136,7 +136,7 @@ export const commonHeaders = {
   },
   "X-Translation-Loss": {
     description:
-      "Paths of fields that the vendor could not be given, separated by commas; absent when there are none.",
+      "Paths of fields that were dropped because the vendor doesn't support them, separated by commas; absent if there are none.",
     schema: { type: "string", example: "seed" },
   },
   "X-Renamed-Fields": {
@@ -150,11 +150,11 @@ export const commonHeaders = {
   },
   "X-Cache": {
     description:
-      "Whether the response cache had the answer; absent where the call did not ask it (`X-Cache-TTL`).",
+      "Whether the response cache had the answer; absent if the call did not use it (`X-Cache-TTL`).",
     schema: { type: "string", enum: ["HIT", "MISS"] },
   },
   "Age": {
-    description: "Seconds since the response cache got the answer; absent but on a hit.",
+    description: "Seconds since the response cache stored the answer; only on a hit.",
     schema: { type: "integer", minimum: 0, example: 17 },
   },
   "X-Model": {
@@ -181,7 +181,7 @@ export const commonHeaders = {
     schema: { type: "string", example: "gateway;dur=1.8, vendor;dur=612.4" },
   },
   "X-Token-Count": {
-    description: "`estimated` when the vendor has no count of its own.",
+    description: "`estimated` if the vendor has no count of its own.",
     schema: { type: "string", enum: ["estimated"] },
   },
 } as const;
@@ -190,7 +190,7 @@ export const commonHeaders = {
 export const commonResponses = {
   HeadersTooLarge: {
     description:
-      `\`headers_too_large\`: ${errors.headers_too_large.message} Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.`,
+      `\`headers_too_large\`: ${errors.headers_too_large.message} Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.`,
     headers: { "X-Request-ID": reference("headers", "X-Request-ID") },
     content: {
       "application/json": {

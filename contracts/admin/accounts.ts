@@ -9,9 +9,9 @@ const rate = z.number().int().min(1).max(100_000_000);
 const account = z.strictObject({
   id: z.number().int().describe("Id of the account.").openapi({ example: 2 }),
   name: z.string().describe("Name of the account."),
-  tier: tier.describe("Which limits it has."),
-  rpm: z.number().int().describe("Requests a minute of all its keys together."),
-  burst: z.number().int().describe("Requests at once, after a pause."),
+  tier: tier.describe("Tier, which sets its limits."),
+  rpm: z.number().int().describe("Requests per minute of all its keys together."),
+  burst: z.number().int().describe("Maximum requests at once."),
   created_at: createdAt,
 }).openapi("Account");
 
@@ -31,10 +31,10 @@ export const adminAccountContracts = {
   createAccount: defineContract({
     ...ofAdministration("post", "/api/v1/admin/accounts", "createAccount"),
     summary: "Create an account",
-    description: "It starts as `free`, without credit and without keys.",
+    description: "It starts in the tier `free`, without credit and keys.",
     body: z.strictObject({
       name: labelText(200).describe(
-        "What it is called: 1 to 200 characters, not digits alone; no other account has the name.",
+        "Unique name: 1 to 200 characters, not only digits.",
       ),
     }).openapi("NewAccount"),
     answer: account,
@@ -51,15 +51,15 @@ export const adminAccountContracts = {
     ...ofAdministration("patch", "/api/v1/admin/accounts/{id}", "updateAccount"),
     summary: "Change an account's limits",
     description:
-      "New limits fill its rate bucket. `free` and `pro` have fixed numbers; `enterprise` needs both of its own, and keeps those that are absent.",
+      "New limits refill its token bucket. `free` and `pro` have fixed limits; `enterprise` needs `rpm` and `burst`, and keeps those that are absent.",
     params,
     body: z.strictObject({
-      tier: tier.optional().describe("Which limits it has. Default: as it is."),
+      tier: tier.optional().describe("Tier, which sets its limits. Default: unchanged."),
       rpm: rate.optional().describe(
-        "Requests a minute, 1 to 100,000,000; for `enterprise` alone. Default: as it is.",
+        "Requests per minute, 1 to 100,000,000; only for `enterprise`. Default: unchanged.",
       ),
       burst: rate.optional().describe(
-        "Requests at once, 1 to 100,000,000; for `enterprise` alone. Default: as it is.",
+        "Maximum requests at once, 1 to 100,000,000; only for `enterprise`. Default: unchanged.",
       ),
     }).openapi("AccountChange"),
     answer: account,

@@ -4,11 +4,11 @@ import { defineContract, ofAdministration } from "../kernel/contract.ts";
 import { accountId, accountIdFilter, adminPage, pageOf } from "./fields.ts";
 
 const entry = z.strictObject({
-  at: timestampSchema.describe("When it was done."),
-  actor: z.string().describe("Who did it: a person, `command line`, or an API key by its name."),
+  at: timestampSchema.describe("When it happened."),
+  actor: z.string().describe("Who did it: a user, `command line`, or the name of an API key."),
   action: z.string().describe("What was done, such as `api_key.created`."),
   subject: z.string().describe("What it was done to: a key's name, an address, an amount."),
-  detail: z.string().describe("More about it; may be empty. Never a secret."),
+  detail: z.string().describe("Details; may be empty. Never a secret."),
   account_id: accountId,
 }).openapi("AuditEntry");
 

@@ -12,13 +12,13 @@ const params = z.object({ id });
 const budget = z.strictObject({
   id,
   account_id: accountId,
-  on: z.string().describe("What it is on: `account`, `app:NAME` or `user:ID`.")
+  on: z.string().describe("What it limits: `account`, `app:NAME` or `user:ID`.")
     .openapi({ example: "app:checkout" }),
-  per: per.describe("The period, of UTC."),
+  per: per.describe("The period, in UTC."),
   limit_usd: z.string().describe("What may be spent in a period, in USD."),
   raise_until: timestampSchema.nullable().describe("Until then `raised_limit_usd` is the limit."),
   raised_limit_usd: z.string().nullable().describe("The limit until `raise_until`; null: none."),
-  spent_usd: z.string().describe("Charged in the present period, in USD."),
+  spent_usd: z.string().describe("Charged in the current period, in USD."),
   created_at: createdAt,
 }).openapi("Budget");
 
@@ -27,7 +27,7 @@ const limits = {
     "Until then the limit is `raised_usd`. Default: the limit isn't raised.",
   ),
   raised_usd: usdAmount.optional().describe(
-    "The limit until `raise_until`, in USD; one isn't given without the other. Default: none.",
+    "The limit until `raise_until`, in USD; both or neither must be set. Default: none.",
   ),
 };
 
@@ -36,9 +36,11 @@ export const adminBudgetContracts = {
   listBudgets: defineContract({
     ...ofAdministration("get", "/api/v1/admin/budgets", "listBudgets"),
     summary: "List budgets and what is spent",
-    description: "With what is spent of each in its present day or month, UTC.",
+    description: "With what is spent in the current day or month, UTC.",
     query: z.strictObject({ account_id: accountIdFilter }),
-    answer: z.strictObject({ data: z.array(budget).describe("By account, scope and name.") })
+    answer: z.strictObject({
+      data: z.array(budget).describe("The budgets, by account, scope and name."),
+    })
       .openapi("BudgetList"),
     errors: ["account_not_found"],
   }),
@@ -46,13 +48,13 @@ export const adminBudgetContracts = {
     ...ofAdministration("post", "/api/v1/admin/budgets", "setBudget"),
     summary: "Set a budget",
     description:
-      "Takes the place of the account's budget with the same `on` and `per`, whose spend stays. A call whose highest possible cost doesn't fit is 402 `spend_cap_exceeded`.",
+      "Replaces the account's budget with the same `on` and `per`, and keeps its spend. A call whose maximum cost doesn't fit is refused with 402 `spend_cap_exceeded`.",
     body: z.strictObject({
-      on: z.string().min(1).max(600).describe("What it is on: `account`, `app:NAME` or `user:ID`.")
+      on: z.string().min(1).max(600).describe("What it limits: `account`, `app:NAME` or `user:ID`.")
         .openapi({ example: "app:checkout" }),
-      per: per.describe("The period, of UTC."),
+      per: per.describe("The period, in UTC."),
       usd: usdAmount.optional().describe(
-        "What may be spent in a period, in USD. Default: as it is, where a budget is raised that is there.",
+        "What may be spent in a period, in USD. Default: unchanged, if the budget exists.",
       ),
       ...limits,
       account_id: accountIdInBody,
@@ -70,15 +72,15 @@ export const adminBudgetContracts = {
   updateBudget: defineContract({
     ...ofAdministration("patch", "/api/v1/admin/budgets/{id}", "updateBudget"),
     summary: "Change or raise a budget",
-    description: "Sets its limit, or raises it until a time.",
+    description: "Sets its limit, or raises it temporarily.",
     params,
     body: z.strictObject({
       usd: usdAmount.optional().describe(
-        "What may be spent in a period, in USD. Default: as it is.",
+        "What may be spent in a period, in USD. Default: unchanged.",
       ),
       ...limits,
       raise_until: timestampSchema.nullable().optional().describe(
-        "Until then the limit is `raised_usd`; null: it isn't raised any more. Default: as it is.",
+        "Until then the limit is `raised_usd`; null: no longer raised. Default: unchanged.",
       ),
     }).openapi("BudgetChange"),
     answer: budget,
@@ -87,7 +89,7 @@ export const adminBudgetContracts = {
   deleteBudget: defineContract({
     ...ofAdministration("delete", "/api/v1/admin/budgets/{id}", "deleteBudget"),
     summary: "Delete a budget",
-    description: "Calls go on without its limit.",
+    description: "Its limit no longer applies.",
     params,
     answer: z.strictObject({ id, removed: z.literal(true).describe("Always true.") })
       .openapi("RemovedBudget"),

@@ -12,17 +12,19 @@ import {
 
 const creditFields = {
   account_id: accountId,
-  balance_usd: z.string().describe("Granted, less what calls have cost, in USD.")
+  balance_usd: z.string().describe("Grants minus charges, in USD.")
     .openapi({ example: "25.000000000" }),
-  reserved_usd: z.string().describe("Of that, set aside for calls under way, in USD.")
+  reserved_usd: z.string().describe("Reserved for calls in flight, in USD; part of the balance.")
     .openapi({ example: "0.000000000" }),
 };
 
 const grantRow = z.strictObject({
   account_id: accountId,
-  kind: z.enum(["grant", "adjust"]).describe("`adjust`: a correction, below zero where it took."),
+  kind: z.enum(["grant", "adjust"]).describe(
+    "`adjust`: a correction; negative if it reduced the balance.",
+  ),
   usd: z.string().describe("Amount in USD.").openapi({ example: "25.000000000" }),
-  note: z.string().nullable().describe("As it was given; null: none."),
+  note: z.string().nullable().describe("Note of the grant; null: none."),
   created_at: timestampSchema.describe("When it was granted."),
 }).openapi("CreditGrant");
 
@@ -38,7 +40,7 @@ export const adminCreditContracts = {
     ...ofAdministration("post", "/api/v1/admin/credits/grants", "grantCredit"),
     summary: "Grant credit",
     description:
-      "It is there for the next call. A repeat with the same `X-Request-ID` grants nothing more.",
+      "Available to the next call. A repeat with the same `X-Request-ID` grants nothing more.",
     body: z.strictObject({
       usd: usdAmount.describe(
         'Amount above 0 in USD, as a decimal string such as "25" or "2.50"; less than 1,000,000,000.',

@@ -8,28 +8,28 @@ export const accountId = z.number().int().describe("Id of the account.").openapi
 
 /** In a body: the account that a request applies to. */
 export const accountIdInBody = accountNumber.optional().describe(
-  "Id of the account that is meant. Default: the first account.",
+  "Id of the account. Default: the first account.",
 );
 
 /** In a query: the account that a request applies to. */
 export const accountIdInQuery = z.coerce.number().pipe(accountNumber).optional().describe(
-  "Id of the account that is meant. Default: the first account.",
+  "Id of the account. Default: the first account.",
 ).openapi({ type: "integer" });
 
 /** In the query of a list: the account that it is limited to. */
 export const accountIdFilter = z.coerce.number().pipe(accountNumber).optional().describe(
-  "Only what belongs to the account of this id. Default: all accounts.",
+  "Only those of this account. Default: all accounts.",
 ).openapi({ type: "integer" });
 
-export const createdAt = timestampSchema.describe("When it was made.");
+export const createdAt = timestampSchema.describe("When it was created.");
 
 /** The query of a list that comes in pages. */
 export const adminPage = {
   limit: z.coerce.number().int().min(1).max(1000).default(100).describe(
-    "Rows of a page, 1 to 1,000. Default 100.",
+    "Rows per page, 1 to 1,000. Default 100.",
   ),
   cursor: z.string().min(1).max(200).optional().describe(
-    "`next_cursor` of the page before. Default: the first page.",
+    "`next_cursor` of the previous page. Default: the first page.",
   ),
 };
 

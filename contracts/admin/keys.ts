@@ -30,53 +30,55 @@ const params = z.object({ id });
 
 const keyFields = {
   id,
-  prefix: z.string().describe("First characters of its value, for people to recognise it by."),
-  name: z.string().describe("What it is for."),
+  prefix: z.string().describe("First characters of its value, to recognise it by."),
+  name: z.string().describe("Name of the key."),
   account_id: accountId,
   scopes: z.array(z.string()).describe("Empty: everything but `admin`."),
   models: z.array(z.string()).describe("Empty: all models."),
   on_disconnect: onDisconnect.describe(
-    "What becomes of the vendor's call if the caller disconnects.",
+    "What happens to the vendor's call if the caller disconnects.",
   ),
   translation_mode: z.enum(["default", "strict", "lenient"]).describe(
-    "What becomes of fields that a vendor can't carry.",
+    "What to do with fields that a vendor doesn't support.",
   ),
   prompt_cache: z.boolean().describe("Whether translated calls get cache marks."),
   cache_ttl_seconds: z.number().int().nullable().describe(
-    "How long answers are given again; null: where a call asks for it.",
+    "How long answers are reused; null: only if a call asks for it.",
   ),
   record: recorded.describe("What is recorded of its calls."),
-  for: z.string().nullable().describe("The agent that it is for; null: none."),
-  app: z.string().nullable().describe("App tag of calls that name none; null: none."),
+  for: z.string().nullable().describe("Coding agent that it is for; null: none."),
+  app: z.string().nullable().describe("App tag of calls without one; null: none."),
   default_model: z.string().nullable().describe(
-    "Asked where a call's model leads nowhere; null: none.",
+    "Model to use if the requested one is unknown; null: none.",
   ),
-  map: z.record(z.string(), z.string()).describe("What names of models mean for this key."),
+  map: z.record(z.string(), z.string()).describe(
+    "Model names and the models that they stand for, for this key.",
+  ),
   expected_output_tokens: z.number().int().nullable().describe(
-    "Output tokens that credit is held for; null: the most that a call may have.",
+    "Output tokens to reserve credit for; null: the call's maximum.",
   ),
   created_at: createdAt,
-  expires_at: timestampSchema.nullable().describe("When it ends; null: never."),
-  revoked_at: timestampSchema.nullable().describe("When it was revoked; null: it is in use."),
+  expires_at: timestampSchema.nullable().describe("When it expires; null: never."),
+  revoked_at: timestampSchema.nullable().describe("When it was revoked; null: not revoked."),
   cap_day_usd: z.string().nullable().describe(
-    "The most that it may spend in a day of UTC, in USD.",
+    "Maximum spend in a day of UTC, in USD.",
   ),
   cap_month_usd: z.string().nullable().describe(
-    "The most that it may spend in a month of UTC, in USD.",
+    "Maximum spend in a month of UTC, in USD.",
   ),
 };
 const key = z.strictObject(keyFields).openapi("ApiKey");
 
-const name = labelText(200).describe("What it is for: 1 to 200 characters.");
+const name = labelText(200).describe("Name: 1 to 200 characters.");
 const cap = (span: string) =>
-  `The most that it may spend in a ${span} of UTC, in USD, as a decimal string such as "2.50"`;
+  `Maximum spend in a ${span} of UTC, in USD, as a decimal string such as "2.50"`;
 
 /** Keys of all accounts; a key's value is shown only once, when it is created. */
 export const adminKeyContracts = {
   listKeys: defineContract({
     ...ofAdministration("get", "/api/v1/admin/keys", "listApiKeys"),
     summary: "List API keys",
-    description: "Those that were revoked or have ended, too; never their values.",
+    description: "Includes revoked and expired keys, but never their values.",
     query: z.strictObject({ account_id: accountIdFilter, ...adminPage }),
     answer: pageOf(key, "A page of keys.").openapi("ApiKeyList"),
     errors: ["account_not_found"],
@@ -85,53 +87,53 @@ export const adminKeyContracts = {
     ...ofAdministration("post", "/api/v1/admin/keys", "createApiKey"),
     summary: "Create an API key",
     description:
-      "Its value is shown this once and stored nowhere; so a repeat with the same `X-Request-ID` makes another key.",
+      "Its value is shown only once and not stored; so a repeat with the same `X-Request-ID` creates another key.",
     body: z.strictObject({
       name,
       account_id: accountIdInBody,
       scopes: z.array(z.string().max(100)).max(maxEntries.others).optional().describe(
         "What it may call: `chat`, `images`, `speech`, `exports`, `data:delete`, `cohort`, `evals`, `status`, a vendor's label, and for the first account `admin`. Default: everything but `admin`.",
       ),
-      expires: timestampSchema.optional().describe("When it ends, RFC 3339. Default: never."),
-      models: z.array(z.string().min(1).max(300)).max(maxEntries.others).optional().describe(
+      expires: timestampSchema.optional().describe("When it expires, RFC 3339. Default: never."),
+      models: z.array(z.string().min(1).max(300)).max(mostOf.others).optional().describe(
         "The only models that it may call, named as in calls. Default: all.",
       ),
       cap_day_usd: usdAmount.optional().describe(`${cap("day")}. Default: no cap.`),
       cap_month_usd: usdAmount.optional().describe(`${cap("month")}. Default: no cap.`),
       on_disconnect: onDisconnect.optional().describe(
-        "What becomes of the vendor's call if the caller disconnects: `cancel` ends it, `drain` lets it end by itself. Default `cancel`.",
+        "What happens to the vendor's call if the caller disconnects: `cancel` ends it, `drain` lets it finish. Default `cancel`.",
       ),
       translation_mode: z.enum(["strict", "lenient"]).optional().describe(
-        "What becomes of fields that a vendor can't carry: `strict` refuses, `lenient` drops and names them. Default: hints are dropped, the rest is refused.",
+        "What to do with fields that a vendor doesn't support: `strict` refuses, `lenient` drops and names them. Default: hints are dropped, the rest is refused.",
       ),
       prompt_cache: z.boolean().optional().describe(
-        "Whether translated calls without cache marks get some where the vendor wants them. Default true.",
+        "Whether translated calls without cache marks get some if the vendor needs them. Default true.",
       ),
       cache_ttl: z.number().int().min(1).max(86_400).optional().describe(
-        "For how many seconds answers are given again, 1 to 86,400. Default: where a call asks for it.",
+        "For how many seconds answers are reused, 1 to 86,400. Default: only if a call asks for it.",
       ),
       record: recorded.optional().describe(
-        "What is recorded of its calls: `metadata` is usage and money without any content. Default `full`.",
+        "What is recorded of its calls: `metadata` is usage and cost without any content. Default `full`.",
       ),
       for: z.enum(agentNames).optional().describe(
-        "A coding agent that it is for, whose name is the app tag unless another is given. Default: none.",
+        "Coding agent that it is for; its name is the default app tag. Default: none.",
       ),
       app: z.string().min(1).max(256).optional().describe(
         "App tag of calls that have none. Default: the agent's name, else none.",
       ),
       default_model: z.string().min(1).max(300).optional().describe(
-        "Asked on `/chat/v1` where a call's model leads nowhere. Default: the call is refused.",
+        "On `/chat/v1`: model to use if the requested one is unknown. Default: the call is refused.",
       ),
       map: z.record(z.string().min(1).max(256), z.string().min(1).max(300)).optional().describe(
         "On `/chat/v1`: names of models that calls use, and the models that they stand for; at most 100. Default: none.",
       ),
       expected_output_tokens: z.number().int().min(1).max(1_000_000).optional().describe(
-        "Output tokens that credit is held for, in place of the most that a call may have; needs a cap. Default: the most.",
+        "Output tokens to reserve credit for, instead of the call's maximum; needs a cap. Default: the maximum.",
       ),
     }).openapi("NewApiKey"),
     answer: z.strictObject({
       ...keyFields,
-      key: z.string().describe("The key itself, shown this once."),
+      key: z.string().describe("The key itself, shown only once."),
     }).openapi("CreatedApiKey"),
     errors: ["account_not_found"],
   }),
@@ -146,7 +148,7 @@ export const adminKeyContracts = {
     ...ofAdministration("patch", "/api/v1/admin/keys/{id}", "updateApiKey"),
     summary: "Change an API key's name or caps",
     description:
-      "Every process goes by it within a second. What a key without a cap has spent before doesn't count against one that it gets.",
+      "Takes effect within a second. What a key without a cap has spent before doesn't count towards a new cap.",
     params,
     body: z.strictObject({
       name: name.optional(),
@@ -160,7 +162,7 @@ export const adminKeyContracts = {
     ...ofAdministration("delete", "/api/v1/admin/keys/{id}", "revokeApiKey"),
     summary: "Revoke an API key",
     description:
-      "Every process refuses it within a second; it stays in the list. A key that was revoked before stays as it is. It may be the key that asks.",
+      "The key is refused within a second and stays in the list. Revoking a revoked key changes nothing. A key may revoke itself.",
     params,
     answer: z.strictObject({
       id,

@@ -14,7 +14,7 @@ const target = z.strictObject({
 }).openapi("VirtualModelTarget");
 
 const targets = z.array(z.union([modelName, target])).min(1).max(20).describe(
-  "Where calls go, 1 to 20 models by weight; a name alone has the weight 1.",
+  "Models that calls go to, 1 to 20, by weight; a plain name has the weight 1.",
 ).openapi({ example: [{ model: "vendor-c/claude-sonnet-4-6", weight: 9 }, "gpt-5-mini"] });
 
 const fallbacks = z.array(modelName).max(20);
@@ -22,27 +22,29 @@ const stickBy = z.enum(["session", "user"]);
 
 const virtualModel = z.strictObject({
   account_id: z.number().int().nullable().describe(
-    "Id of the account; null for models of the service, which stand in `MODELS_FILE`.",
+    "Id of the account; null for models of the service (`MODELS_FILE`).",
   ),
-  name: z.string().describe("What calls name."),
+  name: z.string().describe("Name to use in calls."),
   targets: z.array(z.strictObject({
     model: z.string().describe("A model of a vendor."),
     weight: z.number().int().describe("Share of the calls."),
   })).describe("Where calls go."),
-  fallbacks: z.array(z.string()).describe("What is asked after all targets failed, in order."),
+  fallbacks: z.array(z.string()).describe("Models to try after all targets failed, in order."),
   stick_by: stickBy.optional().describe(
-    "What keeps its target; absent: each call is decided by itself.",
+    "Calls that keep going to the same target; absent: each call is decided separately.",
   ),
-  created_at: timestampSchema.nullable().describe("When it was made; null for the service's."),
-  updated_at: timestampSchema.nullable().describe("When it was set last; null for the service's."),
+  created_at: timestampSchema.nullable().describe("When it was created; null for the service's."),
+  updated_at: timestampSchema.nullable().describe(
+    "When it was last changed; null for the service's.",
+  ),
 }).openapi("VirtualModel");
 
 const shared = {
   fallbacks: fallbacks.optional().describe(
-    "Models that are asked after all targets failed, in this order; at most 20. Default none.",
+    "Models to try after all targets failed, in this order; at most 20. Default none.",
   ),
   stick_by: stickBy.optional().describe(
-    "`session`, `user`: calls of the same session or end user go to the same target. Default: each call is decided by itself.",
+    "`session`, `user`: calls of the same session or end user go to the same target. Default: each call is decided separately.",
   ),
 };
 
@@ -58,8 +60,7 @@ export const adminModelContracts = {
   listModels: defineContract({
     ...ofAdministration("get", "/api/v1/admin/models", "listVirtualModels"),
     summary: "List virtual models",
-    description:
-      "Those of accounts by account and name, and before them, without `account_id`, those of the service.",
+    description: "By account and name; without `account_id`, those of the service come first.",
     query: z.strictObject({ account_id: accountIdFilter }),
     answer: z.strictObject({ data: z.array(virtualModel).describe("The virtual models.") })
       .openapi("VirtualModelList"),
@@ -69,9 +70,9 @@ export const adminModelContracts = {
     ...ofAdministration("post", "/api/v1/admin/models", "createVirtualModel"),
     summary: "Create a virtual model",
     description:
-      "Calls of the account go by it at once in this process, and within 5 s in others. An account has 500 at most.",
+      "Takes effect at once in this process and within 5 s in others. An account can have at most 500.",
     body: z.strictObject({
-      name: name.describe("What calls name: 1 to 100 letters, digits and `.` `_` `:` `-`."),
+      name: name.describe("Name to use in calls: 1 to 100 letters, digits and `.` `_` `:` `-`."),
       targets,
       ...shared,
       account_id: accountIdInBody,
@@ -97,7 +98,7 @@ export const adminModelContracts = {
       targets: targets.optional(),
       fallbacks: shared.fallbacks,
       stick_by: stickBy.nullable().optional().describe(
-        "`session`, `user`; null: each call is decided by itself.",
+        "`session`, `user`; null: each call is decided separately.",
       ),
     }).openapi("VirtualModelChange"),
     answer: virtualModel,

@@ -3,14 +3,14 @@ import { timestampSchema } from "../kernel/common.ts";
 import { defineContract, ofAdministration } from "../kernel/contract.ts";
 
 const priceFields = {
-  version: z.string().describe("What records name as `price_version`."),
+  version: z.string().describe("Version, as in `price_version` of records."),
   vendor: z.string().describe("Label of the vendor."),
   model: z.string().describe("Name of the model at the vendor."),
   price: z.looseObject({}).describe(
     "As `PRICES_FILE` writes it: USD per million tokens, or piece.",
   ),
-  source: z.string().describe("Where it stands."),
-  checked_on: z.string().nullable().describe("Day on which it was checked; null: not known."),
+  source: z.string().describe("Where it is defined."),
+  checked_on: z.string().nullable().describe("Day on which it was checked; null: unknown."),
 };
 
 const price = z.strictObject(priceFields).openapi("Price");
@@ -25,13 +25,13 @@ export const adminPriceContracts = {
   listPrices: defineContract({
     ...ofAdministration("get", "/api/v1/admin/prices", "listPrices"),
     summary: "List prices",
-    description: "Those of the bundled table, of `PRICES_FILE` and learned from vendors' lists.",
+    description: "From the bundled table, from `PRICES_FILE` and from vendors' lists.",
     query: z.strictObject({
       vendor: z.string().min(1).max(60).optional().describe(
         "Label or alias of a vendor. Default: all.",
       ),
     }),
-    answer: z.strictObject({ data: z.array(price).describe("By vendor and model.") })
+    answer: z.strictObject({ data: z.array(price).describe("The prices, by vendor and model.") })
       .openapi("PriceList"),
   }),
   getPrice: defineContract({
@@ -44,15 +44,15 @@ export const adminPriceContracts = {
     }),
     answer: z.strictObject({
       ...priceFields,
-      first_seen_at: timestampSchema.describe("When a record or a start first had it."),
+      first_seen_at: timestampSchema.describe("When it was first seen, in a record or at a start."),
     }).openapi("PriceVersion"),
     errors: ["price_not_found"],
   }),
   checkPrices: defineContract({
     ...ofAdministration("post", "/api/v1/admin/prices/check", "checkPrices"),
-    summary: "Look for prices that are missing, or differ from what vendors publish",
+    summary: "Find missing and differing prices",
     description:
-      "Asks each vendor that has a key for its models, so it takes seconds. Compares the prices as the files are now with a table by others, and what vendors reported with what their prices give. Changes nothing.",
+      "Asks each vendor that has a key for its models, so it takes seconds. Compares the current prices with a third-party table, and costs that vendors reported with costs by our prices. Changes nothing.",
     body: z.strictObject({
       since: timestampSchema.optional().describe(
         "Reported costs of calls since then are compared. Default: 30 days ago.",
@@ -60,18 +60,18 @@ export const adminPriceContracts = {
     }).openapi("PriceCheckRequest"),
     answer: z.strictObject({
       checked_at: timestampSchema.describe("When it was checked."),
-      package: z.string().describe("The table by others."),
-      summary: z.record(z.string(), z.number().int()).describe("How many of each kind."),
+      package: z.string().describe("The third-party price table."),
+      summary: z.record(z.string(), z.number().int()).describe("Number of findings of each kind."),
       vendors: z.array(z.looseObject({
         vendor: z.string().describe("Label of the vendor."),
         state: z.enum(["listed", "not_configured", "unreachable"]).describe(
           "Whether its list of models was read.",
         ),
-      })).describe("What each vendor lists that has no price of its own."),
+      })).describe("Models in each vendor's list that have no price."),
       differences: z.array(z.looseObject({})).describe("Prices that differ from the table's."),
-      explained_differences: z.array(z.looseObject({})).describe("Those that are known, and why."),
+      explained_differences: z.array(z.looseObject({})).describe("Known differences, and why."),
       vendor_reported_costs: z.array(z.looseObject({})).describe(
-        "By vendor and model: what was reported beside what the price gives.",
+        "By vendor and model: reported cost and cost by our price.",
       ),
     }).openapi("PriceCheck"),
   }),
@@ -79,10 +79,10 @@ export const adminPriceContracts = {
     ...ofAdministration("post", "/api/v1/admin/prices/reprice", "repriceCalls"),
     summary: "Reprice recorded calls",
     description:
-      "Each at the row of its own time in the files as they are now; costs and charges are corrected. Answers when it is done.",
+      "Each at the price of its own time, by the current price files; costs and charges are corrected. Answers when done.",
     body: z.strictObject({
       dry_run: z.boolean().default(true).describe(
-        "`true` only says what would change. Default `true`.",
+        "`true` only reports what would change. Default `true`.",
       ),
       ...span,
       vendor: z.string().min(1).max(60).optional().describe(
@@ -92,7 +92,7 @@ export const adminPriceContracts = {
         "Calls of this model, such as `vendor-b/gpt-5-mini`. Default: all.",
       ),
       account_id: z.number().int().min(1).max(Number.MAX_SAFE_INTEGER).optional().describe(
-        "Calls of the account of this id. Default: all accounts.",
+        "Only calls of this account. Default: all accounts.",
       ),
     }).openapi("RepriceRequest"),
     answer: z.looseObject({

@@ -14,7 +14,7 @@ const vendorKey = z.strictObject({
   vendor: z.string().describe("Label of the vendor, such as `vendor-b`."),
   last_four: z.string().describe("Last characters of its value; empty for a short one."),
   created_at: createdAt,
-  changed_at: timestampSchema.describe("When it was set last."),
+  changed_at: timestampSchema.describe("When it was last set."),
 }).openapi("VendorKey");
 
 const vendor = z.string().regex(/^[A-Za-z0-9_-]{1,60}$/, "expected a vendor's label or alias");
@@ -27,9 +27,11 @@ export const adminVendorKeyContracts = {
   listVendorKeys: defineContract({
     ...ofAdministration("get", "/api/v1/admin/vendor-keys", "listVendorKeys"),
     summary: "List vendor keys",
-    description: "Which are stored, without their values.",
+    description: "The stored vendor keys, without their values.",
     query: z.strictObject({ account_id: accountIdFilter }),
-    answer: z.strictObject({ data: z.array(vendorKey).describe("By account and vendor.") })
+    answer: z.strictObject({
+      data: z.array(vendorKey).describe("The vendor keys, by account and vendor."),
+    })
       .openapi("VendorKeyList"),
     errors: ["account_not_found"],
   }),
@@ -37,7 +39,7 @@ export const adminVendorKeyContracts = {
     ...ofAdministration("post", "/api/v1/admin/vendor-keys", "setVendorKey"),
     summary: "Store or replace a vendor key",
     description:
-      "Calls of the account to the vendor use it from now on and cost nothing here. It is sealed under `MASTER_KEY` and never shown again.",
+      "The account's calls to the vendor use it from now on and are not charged here. It is encrypted with `MASTER_KEY` and never shown again.",
     body: z.strictObject({
       vendor: vendor.describe(
         "Label or alias of a vendor whose keys may be stored: `openai`, `anthropic`, `google`, `huggingface`.",
@@ -51,7 +53,7 @@ export const adminVendorKeyContracts = {
   getVendorKey: defineContract({
     ...ofAdministration("get", at, "getVendorKey"),
     summary: "Get a vendor key",
-    description: "What is known of it, never its value.",
+    description: "Its details, but never its value.",
     params,
     query,
     answer: vendorKey,
@@ -60,7 +62,7 @@ export const adminVendorKeyContracts = {
   deleteVendorKey: defineContract({
     ...ofAdministration("delete", at, "deleteVendorKey"),
     summary: "Delete a vendor key",
-    description: "Calls of the account to the vendor use the service's key and credit from now on.",
+    description: "The account's calls to the vendor use the service's key and credit from now on.",
     params,
     query,
     answer: z.strictObject({

@@ -18,22 +18,22 @@ const params = z.object({ id });
 const webhook = z.strictObject({
   id,
   account_id: accountId,
-  url: z.string().describe("Where events are sent to.")
+  url: z.string().describe("URL that events are sent to.")
     .openapi({ example: "https://hooks.example.com/gateway" }),
   events: z.array(event).describe("Empty: all."),
   credit_low_usd: z.string().nullable().describe(
-    "`credit.low` comes under this balance, in USD; null: under a tenth of the last grant.",
+    "`credit.low` is sent below this balance, in USD; null: below a tenth of the last grant.",
   ),
   created_at: createdAt,
   last_sent_at: timestampSchema.nullable().describe("When an event last arrived; null: never."),
   last_failed_at: timestampSchema.nullable().describe("When an attempt last failed; null: never."),
-  last_error: z.string().nullable().describe("Why that attempt failed; null: none has."),
-  waiting: z.number().int().describe("Events that wait to be sent."),
+  last_error: z.string().nullable().describe("Why that attempt failed; null: none failed."),
+  waiting: z.number().int().describe("Events waiting to be sent."),
   lost: z.number().int().describe("Events that were given up."),
 }).openapi("Webhook");
 
 const url = z.string().min(1).max(2000).describe(
-  "Where events are sent to: a public https address without credentials, or a host of `FETCH_ALLOW_HOSTS`.",
+  "URL that events are sent to: public, https, without credentials, or a host of `FETCH_ALLOW_HOSTS`.",
 ).openapi({ example: "https://hooks.example.com/gateway" });
 
 /** Webhooks: addresses to which accounts' events are sent. */
@@ -41,9 +41,9 @@ export const adminWebhookContracts = {
   listWebhooks: defineContract({
     ...ofAdministration("get", "/api/v1/admin/webhooks", "listWebhooks"),
     summary: "List webhooks",
-    description: "With how many events wait for each, and never their secrets.",
+    description: "With the number of events waiting for each, but never their secrets.",
     query: z.strictObject({ account_id: accountIdFilter }),
-    answer: z.strictObject({ data: z.array(webhook).describe("By account and age.") })
+    answer: z.strictObject({ data: z.array(webhook).describe("The webhooks, by account and age.") })
       .openapi("WebhookList"),
     errors: ["account_not_found"],
   }),
@@ -51,18 +51,18 @@ export const adminWebhookContracts = {
     ...ofAdministration("post", "/api/v1/admin/webhooks", "addWebhook"),
     summary: "Create a webhook",
     description:
-      "Events are sent to its address from now on. The secret that signs them is shown this once; so a repeat with the same `X-Request-ID` makes another webhook. An account has 50 at most.",
+      "Events are sent to its URL from now on. The secret that signs them is shown only once; so a repeat with the same `X-Request-ID` creates another webhook. An account can have at most 50.",
     body: z.strictObject({
       url,
-      events: z.array(event).max(100).optional().describe("Which are sent. Default: all."),
+      events: z.array(event).max(100).optional().describe("Events to send. Default: all."),
       credit_low_usd: usdAmount.optional().describe(
-        "`credit.low` comes under this balance, in USD. Default: under a tenth of the last grant.",
+        "`credit.low` is sent below this balance, in USD. Default: below a tenth of the last grant.",
       ),
       account_id: accountIdInBody,
     }).openapi("NewWebhook"),
     answer: z.strictObject({
       id,
-      secret: z.string().describe("What events are signed with, shown this once."),
+      secret: z.string().describe("Secret that signs the events, shown only once."),
     }).openapi("AddedWebhook"),
     errors: ["account_not_found"],
   }),
@@ -75,17 +75,17 @@ export const adminWebhookContracts = {
   }),
   updateWebhook: defineContract({
     ...ofAdministration("patch", "/api/v1/admin/webhooks/{id}", "updateWebhook"),
-    summary: "Change a webhook's address or events",
+    summary: "Change a webhook's URL or events",
     description:
-      "What waits is sent to the new address, signed with the same secret. For another secret add another webhook.",
+      "Waiting events are sent to the new URL, signed with the same secret. To get a new secret, create another webhook.",
     params,
     body: z.strictObject({
       url: url.optional(),
       events: z.array(event).max(100).optional().describe(
-        "Which are sent; empty: all. Default: as it is.",
+        "Events to send; empty: all. Default: unchanged.",
       ),
       credit_low_usd: usdAmount.nullable().optional().describe(
-        "`credit.low` comes under this balance, in USD; null: under a tenth of the last grant. Default: as it is.",
+        "`credit.low` is sent below this balance, in USD; null: below a tenth of the last grant. Default: unchanged.",
       ),
     }).openapi("WebhookChange"),
     answer: webhook,
@@ -94,7 +94,7 @@ export const adminWebhookContracts = {
   deleteWebhook: defineContract({
     ...ofAdministration("delete", "/api/v1/admin/webhooks/{id}", "deleteWebhook"),
     summary: "Delete a webhook",
-    description: "Events that wait for it are not sent any more.",
+    description: "Events waiting for it are discarded.",
     params,
     answer: z.strictObject({ id, removed: z.literal(true).describe("Always true.") })
       .openapi("RemovedWebhook"),
@@ -104,7 +104,7 @@ export const adminWebhookContracts = {
     ...ofAdministration("post", "/api/v1/admin/webhooks/{id}/test", "testWebhook"),
     summary: "Test a webhook",
     description:
-      "Sends `webhook.test` as any event is sent, whichever the webhook takes; `last_sent_at` and `last_error` say what came of it.",
+      "Sends `webhook.test`, whatever events the webhook takes; see `last_sent_at` and `last_error` for the result.",
     params,
     answer: z.strictObject({ id, queued: z.literal(true).describe("Always true.") })
       .openapi("QueuedWebhookTest"),

@@ -7,7 +7,7 @@ import { pathBelow, type PathPrefix, summaryOf } from "./vendors.ts";
 
 const message = openObject({
   role: z.enum(["system", "developer", "user", "assistant", "tool", "function"]).describe(
-    "Who speaks.",
+    "Author of the message.",
   ),
   content: upTo(maxEntries.parts).optional().describe(
     "Text, or an array of parts; null or left out beside tool calls.",
@@ -23,8 +23,8 @@ export const chatRequest = openObject({
   model: z.string().min(1).describe(
     "On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name, with or without the provider.",
   ).openapi({ example: "vendor-b/gpt-5-mini" }),
-  models: upTo(maxEntries.others).optional().describe(
-    "On the unified endpoint: at most 10 names of models that are asked, in this order, if `model` fails before the first byte of its answer. They are never sent to a vendor. On a vendor's family it is that vendor's own field. Default none.",
+  models: upTo(mostOf.others).optional().describe(
+    "On the unified endpoint: at most 10 models to try, in this order, if `model` fails before the first byte of its answer. Never sent to a vendor. On a vendor's family this is that vendor's own field. Default none.",
   ).openapi({ example: ["anthropic/claude-sonnet-4-6"] }),
   messages: z.array(message).min(1).max(maxEntries.turns).describe(
     "The conversation so far, oldest first.",
@@ -42,14 +42,15 @@ export const chatRequest = openObject({
     include_usage: optional(z.boolean()).describe(
       "Send a last chunk with the usage. Default false.",
     ),
-  })).describe("How to stream; looked at with `stream` only."),
+  })).describe("Options of the stream; ignored without `stream`."),
   max_completion_tokens: optional(z.number().int().min(1)).describe(
-    "Upper bound of the answer in tokens, reasoning included. Default: the model's limit.",
+    "Maximum tokens of the answer, reasoning included. Default: the model's limit.",
   ),
-  max_tokens: optional(z.number().int().min(1)).describe("Older name of the same bound.").openapi({
-    deprecated: true,
-  }),
-  n: optional(z.number().int().min(1).max(128)).describe("How many answers. Default 1."),
+  max_tokens: optional(z.number().int().min(1)).describe("Older name of `max_completion_tokens`.")
+    .openapi({
+      deprecated: true,
+    }),
+  n: optional(z.number().int().min(1).max(128)).describe("Number of answers. Default 1."),
   user: optional(z.string()).describe("Older name of `safety_identifier`.").openapi({
     deprecated: true,
   }),
@@ -68,31 +69,31 @@ const toolCall = z.union([
     function: z.looseObject({
       name: z.string().describe("Name of the function."),
       arguments: z.string().describe("The arguments as JSON text."),
-    }).describe("What is to be called."),
+    }).describe("The function to call."),
   }).openapi("ChatFunctionCall"),
   z.looseObject({
     id: callId,
     type: z.literal("custom").describe("Always `custom`."),
     custom: z.looseObject({
       name: z.string().describe("Name of the custom tool."),
-      input: z.string().describe("What it is given, as plain text."),
-    }).describe("What is to be called."),
+      input: z.string().describe("The input, as plain text."),
+    }).describe("The function to call."),
   }).openapi("ChatCustomCall"),
 ]).openapi("ChatToolCall");
 
 /** The whole answer. */
 const chatCompletion = z.looseObject({
-  id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
+  id: z.string().describe("The vendor's id of the answer, or ours if it has none."),
   object: z.literal("chat.completion").describe("Always `chat.completion`."),
   created: z.number().int().describe("Unix time in seconds."),
-  model: z.string().describe("The model that the vendor says it used."),
+  model: z.string().describe("The model that the vendor reports it used."),
   choices: z.array(z.looseObject({
     index: z.number().int().describe("Position of the answer, from 0."),
     message: z.looseObject({
       role: z.string().describe("`assistant`."),
       content: z.string().nullable().describe("The text; null beside tool calls."),
-      tool_calls: optional(z.array(toolCall)).describe("Tools that the model wants called."),
-    }).describe("The answer; `refusal` and the like stand beside the text."),
+      tool_calls: optional(z.array(toolCall)).describe("Tool calls that the model requests."),
+    }).describe("The answer; has further fields beside the text, such as `refusal`."),
     finish_reason: z.string().nullable().describe(
       "Why it ended: `stop`, `length`, `tool_calls` or `content_filter`.",
     ),

@@ -15,26 +15,26 @@ const callDelta = z.looseObject({
   function: optional(z.looseObject({
     name: optional(z.string()).describe("Name of the function, in its first piece."),
     arguments: optional(z.string()).describe("The next piece of the arguments' JSON text."),
-  })).describe("What is new of the call."),
+  })).describe("The new part of the call."),
 }).openapi("ChatToolCallDelta");
 
 const delta = z.looseObject({
   role: optional(z.string()).describe("`assistant`, in the first piece."),
   content: optional(z.string()).describe("The next piece of the text."),
   refusal: optional(z.string()).describe("The next piece of a refusal."),
-  tool_calls: optional(z.array(callDelta)).describe("The next pieces of calls."),
+  tool_calls: optional(z.array(callDelta)).describe("The next pieces of tool calls."),
 }).openapi("ChatDelta");
 
 const chatChunk = z.looseObject({
   id: z.string().describe("The same in every chunk of an answer."),
   object: z.literal("chat.completion.chunk").describe("Always `chat.completion.chunk`."),
   created: z.number().int().describe("Unix time in seconds."),
-  model: z.string().describe("The model that the vendor says it used."),
+  model: z.string().describe("The model that the vendor reports it used."),
   choices: z.array(z.looseObject({
     index: z.number().int().describe("Position of the answer, from 0."),
-    delta: delta.describe("What is new: a piece of `content`, of `tool_calls`, …"),
+    delta: delta.describe("The new part: a piece of `content`, of `tool_calls`, …"),
     finish_reason: optional(z.string()).describe("Why the answer ended, in its last chunk."),
-  })).describe("What is new of each answer; empty in the chunk that carries the usage."),
+  })).describe("The new part of each answer; empty in the chunk with the usage."),
   usage: z.union([chatUsage, z.null()]).optional().describe(
     "Tokens of the call, in the last chunk, with `stream_options.include_usage`.",
   ),

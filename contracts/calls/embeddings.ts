@@ -16,7 +16,7 @@ const embeddingRequest = z.looseObject({
     z.array(token).min(1).max(maxEntries.turns),
     z.array(z.array(token).min(1).max(maxEntries.turns)).min(1).max(maxEntries.turns),
   ], { error: "expected text, an array of texts, or arrays of token numbers; none of them empty" })
-    .describe("One text, several, or token numbers in their place. At most what the vendor takes."),
+    .describe("One text, several, or token arrays. The vendor's limits apply."),
   encoding_format: optional(z.enum(["float", "base64"])).describe(
     "`base64`: 32-bit floats, little-endian. Default `float`.",
   ),
@@ -32,19 +32,19 @@ const embeddingList = z.looseObject({
     object: z.literal("embedding").describe("Always `embedding`."),
     index: z.number().int().describe("Position of its text in the input, from 0."),
     embedding: z.union([z.array(z.number()), z.string()]).describe(
-      "The vector: numbers, or base64 where that was asked for.",
+      "The vector: numbers, or base64 if requested.",
     ),
-  })).describe("One vector a text."),
-  model: z.string().describe("The model that the vendor says it used."),
+  })).describe("One vector per text."),
+  model: z.string().describe("The model that the vendor reports it used."),
   usage: z.looseObject({
     prompt_tokens: z.number().int().describe("Tokens of all texts."),
     total_tokens: z.number().int().describe("The same number."),
-  }).optional().describe("What was counted; an estimate where the vendor counts nothing."),
+  }).optional().describe("Tokens used; estimated if the vendor reports none."),
 }).openapi("EmbeddingList");
 
 /** `POST …/embeddings`. */
 export function embeddingsContract(prefix: PathPrefix) {
-  const fields = "Fields that are not named here go on to a chat-style vendor as they are.";
+  const fields = "Fields not listed here are passed on unchanged to chat-style vendors.";
   const translated =
     " vendor-d and vendor-e are asked in their native form: texts only, tokens estimated.";
   return defineContract({

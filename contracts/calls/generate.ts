@@ -7,10 +7,9 @@ import { type PathPrefix, summaryOf } from "./vendors.ts";
 
 const content = openObject({
   role: optional(z.string()).describe("`user` or `model`. Default `user`."),
-  parts: optional(z.union([z.array(openObject({})).max(maxEntries.parts), openObject({})]))
-    .describe(
-      "Text, inline data, function calls and their answers; a single one may stand without an array.",
-    ),
+  parts: optional(z.union([z.array(openObject({})).max(mostOf.parts), openObject({})])).describe(
+    "Text, inline data, function calls and their answers; a single one needs no array.",
+  ),
 }).openapi("GenerateContent");
 
 const tool = upTo(maxEntries.tools).optional();
@@ -20,16 +19,16 @@ const tool = upTo(maxEntries.tools).optional();
  * field reaches the native vendor as it was sent.
  */
 export const generateRequest = openObject({
-  contents: z.union([z.array(content).min(1).max(maxEntries.turns), content]).describe(
-    "The conversation so far, oldest first; a single turn may stand without an array.",
+  contents: z.union([z.array(content).min(1).max(mostOf.turns), content]).describe(
+    "The conversation so far, oldest first; a single turn needs no array.",
   ),
   tools: tool.describe("What the model may call. Default none."),
-  safetySettings: upTo(maxEntries.others).optional().describe("What is to be refused."),
+  safetySettings: upTo(mostOf.others).optional().describe("Which content to block."),
 }).openapi("GenerateRequest");
 
 const countRequest = openObject({
-  contents: z.union([z.array(content).max(maxEntries.turns), content]).optional().describe(
-    "The conversation that is counted. Either this or `generateContentRequest`.",
+  contents: z.union([z.array(content).max(mostOf.turns), content]).optional().describe(
+    "The conversation to count. Either this or `generateContentRequest`.",
   ),
   generateContentRequest: openObject({
     contents: upTo(maxEntries.turns).optional().describe("As in a request to generate."),
@@ -43,7 +42,7 @@ const part = z.looseObject({
   functionCall: optional(z.looseObject({
     name: optional(z.string()).describe("Name of the function."),
     args: optional(z.looseObject({})).describe("Its arguments."),
-  })).describe("A function that the model wants called."),
+  })).describe("A function call that the model requests."),
 }).openapi("GeneratePart");
 
 export const generateAnswer = z.looseObject({
@@ -55,7 +54,7 @@ export const generateAnswer = z.looseObject({
         parts: optional(z.array(part)).describe("Parts of the answer, or the next of them."),
       })).describe("The answer, or its next piece."),
       finishReason: optional(z.string()).describe(
-        "Why it ended: `STOP`, `MAX_TOKENS`, `SAFETY`, …; absent while it goes on.",
+        "Why it ended: `STOP`, `MAX_TOKENS`, `SAFETY`, …; absent until it ends.",
       ),
     }).openapi("GenerateCandidate"),
   ).optional().describe("The answers, or pieces of them."),
@@ -65,7 +64,7 @@ export const generateAnswer = z.looseObject({
     thoughtsTokenCount: z.number().int().optional().describe("Thinking in tokens."),
     totalTokenCount: z.number().int().optional().describe("All of it, in tokens."),
   }).optional().describe("Tokens of the call so far."),
-  modelVersion: z.string().optional().describe("The model that the vendor says it used."),
+  modelVersion: z.string().optional().describe("The model that the vendor reports it used."),
 }).openapi("GenerateAnswer");
 
 const errorInStream = z.looseObject({

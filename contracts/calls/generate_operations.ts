@@ -6,7 +6,7 @@ import { generateMethod } from "./generate_method.ts";
 import { type MethodKind, type PathPrefix, summaryOf } from "./vendors.ts";
 
 const ownModel = optional(z.string()).describe(
-  "The model once more, as `models/<name>`; the one of the path.",
+  "The model again, as `models/<name>`; must be the one in the path.",
 );
 
 const embedded = openObject({
@@ -17,7 +17,7 @@ const embedded = openObject({
 
 const embedRequest = openObject({
   model: ownModel,
-  content: embedded.describe("What the vector is made of."),
+  content: embedded.describe("What to embed."),
   outputDimensionality: optional(z.number().int().min(1)).describe(
     "Length of the vector, where the model can shorten it. Default the model's own.",
   ),
@@ -27,8 +27,8 @@ const embedRequest = openObject({
 const maxTexts = 100;
 
 const batchEmbedRequest = openObject({
-  requests: z.array(embedRequest).min(1).max(maxTexts).describe(
-    `At most ${maxTexts}, which is what the vendor takes.`,
+  requests: z.array(embedRequest).min(1).max(mostTexts).describe(
+    `At most ${mostTexts}, the vendor's limit.`,
   ),
 }).openapi("BatchEmbedContentsRequest");
 
@@ -38,7 +38,7 @@ const vector = z.looseObject({
 
 const usage = z.looseObject({
   promptTokenCount: z.number().int().optional().describe("Tokens of the whole request."),
-}).optional().describe("What was counted, where the model counts.");
+}).optional().describe("Tokens used, if the model reports them.");
 
 const embedAnswer = z.looseObject({
   embedding: vector.describe("The vector."),
@@ -55,22 +55,22 @@ const maxPictures = 8;
 
 const predictRequest = openObject({
   instances: z.array(openObject({
-    prompt: optional(z.string()).describe("What the picture is to show."),
-  })).min(1).max(maxPictures).describe("One prompt is what the vendor's models take."),
+    prompt: optional(z.string()).describe("What the image should show."),
+  })).min(1).max(mostPictures).describe("The prompt; the vendor's models take exactly one."),
   parameters: optional(openObject({
-    sampleCount: optional(z.union([z.number().int().min(1).max(maxPictures), z.string()]))
-      .describe("How many pictures. Default what the model makes unasked."),
+    sampleCount: optional(z.union([z.number().int().min(1).max(mostPictures), z.string()]))
+      .describe("How many images. Default: the model's."),
     imageSize: optional(z.string()).describe("`1K` or `2K`. Default `1K`."),
-  })).describe("How it is to be drawn; every field goes on as it is."),
-  labels: upTo(maxEntries.others).optional().describe("Labels of the vendor's own accounting."),
+  })).describe("Image settings; every field is passed on unchanged."),
+  labels: upTo(mostOf.others).optional().describe("Labels for the vendor's own billing reports."),
 }).openapi("PredictRequest");
 
 const predictAnswer = z.looseObject({
   predictions: z.array(z.looseObject({
-    bytesBase64Encoded: z.string().optional().describe("The picture."),
-    mimeType: z.string().optional().describe("What it is, such as `image/png`."),
-    raiFilteredReason: z.string().optional().describe("Why a picture was withheld."),
-  })).optional().describe("A picture each; missing where all were withheld."),
+    bytesBase64Encoded: z.string().optional().describe("The image."),
+    mimeType: z.string().optional().describe("Media type, such as `image/png`."),
+    raiFilteredReason: z.string().optional().describe("Why an image was withheld."),
+  })).optional().describe("One entry per image; absent if all were withheld."),
 }).openapi("PredictAnswer");
 
 /**
@@ -81,7 +81,7 @@ export function methodContracts(prefix: PathPrefix) {
   const method = (name: MethodKind, what: string) => ({
     ...generateMethod(prefix, name),
     summary: summaryOf(what, prefix),
-    description: "Goes on as it was written, and its answer comes back as it is.",
+    description: "The request is forwarded unchanged, and so is the answer.",
     interaction: true,
     errors: callErrors,
   });

@@ -11,9 +11,9 @@ const block = openObject({
 }).openapi("MessagesBlock");
 
 const message = openObject({
-  role: z.enum(["user", "assistant", "system"]).describe("Who speaks."),
-  content: optional(z.union([z.string(), z.array(block).max(maxEntries.parts)])).describe(
-    "Text, or an array of blocks. Required, unless a message of the role `system` only changes the `output_config` of the turns behind it.",
+  role: z.enum(["user", "assistant", "system"]).describe("Author of the message."),
+  content: optional(z.union([z.string(), z.array(block).max(mostOf.parts)])).describe(
+    "Text, or an array of blocks. Required, unless a message of the role `system` only changes the `output_config` of the turns after it.",
   ),
 }).openapi("MessagesMessage");
 
@@ -26,13 +26,13 @@ export const messagesRequest = openObject({
     "On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name.",
   ).openapi({ example: "vendor-c/claude-haiku-5-5" }),
   max_tokens: z.number().int().min(0).describe(
-    "Upper bound of the answer in tokens, thinking included. Required; no default.",
+    "Maximum tokens of the answer, thinking included. Required; no default.",
   ),
   messages: z.array(message).max(maxEntries.turns).describe(
     "The conversation so far, oldest first: at least one message, unless `thread` continues one.",
   ),
   thread: optional(openObject({})).describe(
-    '`{"type": "create"}` has the service keep the conversation; `{"type": "continue", "previous_message_id": "…"}` continues it with new messages only, with its `system` and `tools`. An id that is not kept is 400 with `details.error_code: "thread_not_found"`. Default none.',
+    '`{"type": "create"}` makes the service store the conversation; `{"type": "continue", "previous_message_id": "…"}` continues it with new messages only, with its `system` and `tools`. An unknown id is a 400 with `details.error_code: "thread_not_found"`. Default none.',
   ),
   system: optional(z.union([z.string(), z.array(openObject({})).max(maxEntries.parts)])).describe(
     "System prompt: text, or an array of text blocks. Default none.",
@@ -41,7 +41,7 @@ export const messagesRequest = openObject({
   stop_sequences: upTo(maxEntries.others).optional().describe(
     "Texts that end the answer. Default none.",
   ),
-  mcp_servers: upTo(maxEntries.others).optional().describe("Servers of tools. Default none."),
+  mcp_servers: upTo(mostOf.others).optional().describe("MCP servers with tools. Default none."),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   metadata: optional(z.looseObject({
     user_id: optional(z.string()).describe(
@@ -54,11 +54,9 @@ const countRequest = openObject({
   model: z.string().min(1).describe("As in a messages request.").openapi({
     example: "vendor-c/claude-haiku-5-5",
   }),
-  messages: z.array(message).min(1).max(maxEntries.turns).describe(
-    "The conversation that is counted.",
-  ),
-  system: upTo(maxEntries.parts).optional().describe("As in a messages request."),
-  tools: upTo(maxEntries.tools).optional().describe("As in a messages request."),
+  messages: z.array(message).min(1).max(mostOf.turns).describe("The conversation to count."),
+  system: upTo(mostOf.parts).optional().describe("As in a messages request."),
+  tools: upTo(mostOf.tools).optional().describe("As in a messages request."),
 }).openapi("MessagesCountRequest");
 
 const tokenCount = z.looseObject({

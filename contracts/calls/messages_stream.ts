@@ -3,10 +3,10 @@ import { optional, typedPart } from "../kernel/common.ts";
 
 /** The whole answer; a stream begins with it too, still without content. */
 export const messageObject = z.looseObject({
-  id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
+  id: z.string().describe("The vendor's id of the answer, or ours if it has none."),
   type: z.literal("message").describe("Always `message`."),
   role: z.literal("assistant").describe("Always `assistant`."),
-  model: z.string().describe("The model that the vendor says it used."),
+  model: z.string().describe("The model that the vendor reports it used."),
   content: z.array(typedPart).describe("Blocks of the answer: text, thinking, tool use."),
   stop_reason: z.string().nullable().describe(
     "Why it ended: `end_turn`, `max_tokens`, `stop_sequence`, `tool_use`, `refusal`, …",
@@ -14,7 +14,7 @@ export const messageObject = z.looseObject({
   usage: z.looseObject({
     input_tokens: z.number().int().describe("Tokens of the prompt, cached parts not included."),
     output_tokens: z.number().int().describe("Tokens of the answer, thinking included."),
-  }).describe("Tokens of the call; cached parts of the prompt stand in fields of their own."),
+  }).describe("Tokens of the call; cached parts of the prompt are in separate fields."),
 }).openapi("Message");
 
 const index = z.number().int().describe("Position of the block, from 0.");
@@ -54,18 +54,18 @@ export const messageEvent = z.union([
     content_block: typedPart.describe("The block so far."),
   }).openapi("MessageBlockStartEvent"),
   z.looseObject({
-    type: z.literal("content_block_delta").describe("A block goes on."),
+    type: z.literal("content_block_delta").describe("The next piece of a block."),
     index,
-    delta: blockDelta.describe("What is new."),
+    delta: blockDelta.describe("The new part."),
   }).openapi("MessageBlockDeltaEvent"),
   z.looseObject({ type: z.literal("content_block_stop").describe("A block ends."), index })
     .openapi("MessageBlockStopEvent"),
   z.looseObject({
     type: z.literal("message_delta").describe("The answer is about to end."),
     delta: z.looseObject({
-      stop_reason: optional(z.string()).describe("Why it ended."),
-      stop_sequence: optional(z.string()).describe("The stop sequence that it ended at."),
-    }).describe("What is new of the answer as a whole."),
+      stop_reason: optional(z.string()).describe("Why the answer ended."),
+      stop_sequence: optional(z.string()).describe("The stop sequence that ended it."),
+    }).describe("Changes to the answer as a whole."),
     usage: z.looseObject({
       input_tokens: optional(z.number().int()).describe("Tokens of the prompt, in all."),
       output_tokens: optional(z.number().int()).describe("Tokens of the answer, in all."),
@@ -73,17 +73,17 @@ export const messageEvent = z.union([
   }).openapi("MessageDeltaEvent"),
   z.looseObject({ type: z.literal("message_stop").describe("The last event.") })
     .openapi("MessageStopEvent"),
-  z.looseObject({ type: z.literal("ping").describe("Nothing is new; the connection is alive.") })
+  z.looseObject({ type: z.literal("ping").describe("Keeps the connection alive.") })
     .openapi("MessagePingEvent"),
   z.looseObject({
-    type: z.literal("error").describe("The stream failed, and ends here."),
+    type: z.literal("error").describe("The stream failed and ends here."),
     error: z.looseObject({
-      type: z.string().describe("Class of the error, of this dialect's list."),
+      type: z.string().describe("Class of the error, from this dialect's list."),
       message: z.string().describe("What went wrong, for people."),
       code: optional(z.string()).describe("What went wrong, for programs."),
     }).describe("The error."),
   }).openapi("MessageErrorEvent"),
   z.looseObject({
-    type: z.string().describe("Name of an event that a vendor has added since: skip it."),
+    type: z.string().describe("Name of an event that a vendor has added since: ignore it."),
   }).openapi("MessageOtherEvent"),
 ]).openapi("MessageStreamEvent");

@@ -8,7 +8,7 @@ const model = z.looseObject({
   ),
   object: z.literal("model").describe("Always `model`."),
   owned_by: z.string().describe("The provider's label; `virtual` for a virtual model."),
-  created: z.number().int().describe("Unix time in seconds, 0 when that is not known."),
+  created: z.number().int().describe("Unix time in seconds; 0 if unknown."),
 }).openapi("Model");
 
 /** The list of the specification; families of other dialects add their own keys to it. */
@@ -19,7 +19,7 @@ export const modelList = z.looseObject({
 
 const nativeFields = {
   name: z.string().describe("`models/` and the `id`."),
-  displayName: z.string().describe("The model as people know it."),
+  displayName: z.string().describe("The model's name for humans."),
 };
 
 /** A model of the unified list, with the fields that clients of the generate dialect read. */
@@ -34,7 +34,7 @@ const nativeModelList = z.looseObject({
 
 /** The name may hold slashes. */
 const modelParams = z.object({
-  model: z.string().min(1).max(256).describe("Name of the model, as the list has it."),
+  model: z.string().min(1).max(256).describe("Name of the model, as listed."),
 });
 
 /** Errors of endpoints that ask one vendor for its list. */
@@ -125,7 +125,7 @@ export const unifiedModels = defineContract({
   operationId: "listModels",
   summary: "List models",
   description:
-    "The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same. A vendor for which the service has no key is listed by the one that the account has stored. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.",
+    "The virtual models of the account and of the service come first. A vendor that does not answer is left out. If the service has no key for a vendor, the account's stored key is used. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.",
   dialect: "chat",
   answer: modelList,
 });

@@ -31,27 +31,27 @@ export const responsesRequest = openObject({
     "Text of one user message, or the items of the conversation. Required, unless `prompt`, `conversation` or `previous_response_id` is set.",
   ),
   instructions: optional(z.string()).describe(
-    "Put before the input; not kept for the next turn. Default none.",
+    "System instructions before the input; not carried over to the next turn. Default none.",
   ),
-  tools: upTo(maxEntries.tools).optional().describe("What the model may call. Default none."),
-  include: upTo(maxEntries.others).optional().describe("What else the answer is to hold."),
+  tools: upTo(mostOf.tools).optional().describe("What the model may call. Default none."),
+  include: upTo(mostOf.others).optional().describe("What else to include in the answer."),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   background: optional(z.boolean()).describe(
-    "Answer at once with a queued response, and go on without the caller: `GET …/responses/{response_id}` shows where it is. Not with `store: false`; with `stream` the call is an ordinary one that a caller who leaves does not end. Default false.",
+    "Answer at once with a queued response and run the call in the background: `GET …/responses/{response_id}` shows its state. Not with `store: false`. With `stream` it is an ordinary call that goes on if the caller disconnects. Default false.",
   ),
   background_options: optional(z.looseObject({
     completion_window: optional(z.literal("soonest")).describe(
       "Background calls begin at once and cost the model's price: the vendor's discounted windows are its own background mode, which is not used.",
     ),
-  })).describe("Of a background call; changes nothing. Default none."),
+  })).describe("Options of a background call; has no effect. Default none."),
   store: optional(z.boolean()).describe(
-    "Keep the response, so that it can be read and continued. Default true.",
+    "Store the response, so that it can be retrieved and continued. Default true.",
   ),
   previous_response_id: optional(z.string().min(1)).describe(
     "Id of a stored response that this request continues. Default none.",
   ),
   max_output_tokens: optional(z.number().int().min(1)).describe(
-    "Upper bound of the answer in tokens, reasoning included. Default: the model's limit.",
+    "Maximum tokens of the answer, reasoning included. Default: the model's limit.",
   ),
   user: optional(z.string()).describe("Older name of `safety_identifier`.").openapi({
     deprecated: true,
@@ -76,12 +76,14 @@ const compactRequest = openObject({
   input,
   instructions,
   previous_response_id,
-  stream: optional(z.literal(false)).describe("The answer comes whole. Default false."),
+  stream: optional(z.literal(false)).describe("Streaming is not supported here. Default false."),
   store: optional(z.literal(false)).describe("The answer is not stored. Default false."),
 }).openapi("ResponsesCompactRequest");
 
 const compactedResponse = z.looseObject({
-  id: z.string().describe("Id of the answer. It can't be continued: `output` can."),
+  id: z.string().describe(
+    "Id of the answer. Not valid as `previous_response_id`: send `output` instead.",
+  ),
   object: z.literal("response.compaction").describe("Always `response.compaction`."),
   created_at: z.number().int().describe("Unix time in seconds."),
   output: z.array(typedPart).describe(
@@ -90,28 +92,28 @@ const compactedResponse = z.looseObject({
   usage: z.looseObject({
     input_tokens: z.number().int().describe("Tokens of the conversation."),
     output_tokens: z.number().int().describe("Tokens of the summary, reasoning included."),
-    total_tokens: z.number().int().describe("Both together."),
-  }).describe("What writing the summary took."),
+    total_tokens: z.number().int().describe("Sum of both."),
+  }).describe("Tokens used to write the summary."),
 }).openapi("CompactedResponse");
 
 const deletedResponse = z.strictObject({
-  id: z.string().describe("Id of the response that was forgotten."),
+  id: z.string().describe("Id of the deleted response."),
   object: z.literal("response").describe("Always `response`."),
   deleted: z.literal(true).describe("Always true."),
 }).openapi("DeletedResponse");
 
 const inputItemsQuery = z.object({
   order: z.enum(["asc", "desc"]).optional().describe(
-    "`asc`: as the model read them, `desc`: the latest first. Default `desc`.",
+    "`asc`: in the order the model read them; `desc`: latest first. Default `desc`.",
   ),
   after: z.string().optional().describe(
-    "Id of the item that the page begins behind, in this order. Default: from the first.",
+    "Id of the item after which the page begins. Default: the first page.",
   ).openapi({ example: "msg_0197e0c1" }),
   limit: wholeNumber({ minimum: 1, maximum: 100, default: 20 }).optional().describe(
-    "Most items of the page. Default 20.",
+    "Maximum items per page. Default 20.",
   ),
-  include: z.array(z.string()).max(maxEntries.others).optional().describe(
-    "`reasoning.encrypted_content`: reasoning with what its vendor sealed. Everything else is there anyway. Default none.",
+  include: z.array(z.string()).max(mostOf.others).optional().describe(
+    "`reasoning.encrypted_content`: reasoning with its encrypted content. Everything else is always included. Default none.",
   ),
 });
 
@@ -119,13 +121,13 @@ const inputItemList = z.strictObject({
   object: z.literal("list").describe("Always `list`."),
   data: z.array(
     z.looseObject({
-      id: z.string().describe("Id of the item: its own, or one that it has in this list alone."),
+      id: z.string().describe("Id of the item: its own, or one that is valid only in this list."),
       type: z.string().describe("What it is, such as `message`."),
     }).openapi("ResponseListedItem"),
   ).describe("The items of this page."),
   first_id: orNull(z.string()).describe("Id of the page's first item; null where it has none."),
   last_id: orNull(z.string()).describe("Id of its last, for `after`; null where it has none."),
-  has_more: z.boolean().describe("Whether there are items behind it."),
+  has_more: z.boolean().describe("Whether there are more items after it."),
 }).openapi("ResponseInputItemList");
 
 function at(prefix: PathPrefix, path: string, verb: string) {
@@ -161,7 +163,7 @@ function callContracts(prefix: PathPrefix) {
       method: "post",
       summary: summaryOf("Compact a conversation", prefix),
       description:
-        "A call that is charged as any other. OpenAI sums the conversation up itself, so that OpenAI alone can read its `compaction` item; models of all other vendors are asked for a summary, which every vendor reads.",
+        "Charged like any other call. OpenAI compacts the conversation itself, so only OpenAI can read its `compaction` item; models of all other vendors are asked for a summary, which every vendor can read.",
       body: compactRequest,
       answer: compactedResponse,
       interaction: true,
@@ -172,7 +174,7 @@ function callContracts(prefix: PathPrefix) {
       method: "post",
       summary: summaryOf("Count a response's input tokens", prefix),
       description:
-        "With the conversation that the request continues. The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
+        "Includes the conversation that the request continues. The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
       body: countRequest,
       answer: tokenCount,
       errors: [...callErrors, ...refusals],
@@ -181,15 +183,15 @@ function callContracts(prefix: PathPrefix) {
 }
 
 const params = z.object({
-  response_id: z.string().min(1).describe("`id` of a response that was stored."),
+  response_id: z.string().min(1).describe("`id` of a stored response."),
 });
 
 const getQuery = z.object({
   stream: z.enum(["true", "false"]).optional().describe(
-    "Events of a stored response can't be had again: `true` is refused.",
+    "Events of a stored response can't be replayed: `true` is refused.",
   ),
-  include: z.array(z.string()).max(maxEntries.others).optional().describe(
-    "Parts that the response must have. It has those that its own request named in `include`; it is refused where others are missing. Default: none.",
+  include: z.array(z.string()).max(mostOf.others).optional().describe(
+    "Parts that the response must include. Only those named in `include` of its own request are stored; others are refused. Default: none.",
   ),
 });
 
@@ -200,7 +202,7 @@ function storedContracts(prefix: PathPrefix) {
       method: "get",
       summary: summaryOf("Retrieve a stored response", prefix),
       description:
-        "Of a background response, where it is: `queued`, `in_progress`, or how it ended.",
+        "For a background response, its state: `queued`, `in_progress`, or how it ended.",
       params,
       query: getQuery,
       answer: responseObject,
@@ -211,7 +213,7 @@ function storedContracts(prefix: PathPrefix) {
       method: "get",
       summary: summaryOf("List a response's input items", prefix),
       description:
-        "The whole conversation that it answered: what the responses before it were asked and answered, then its own input; not `instructions`. Of a background response once it is completed.",
+        "The whole conversation: input and output of the preceding responses, then its own input, without `instructions`. For a background response, once it is completed.",
       params,
       query: inputItemsQuery,
       answer: inputItemList,
@@ -222,7 +224,7 @@ function storedContracts(prefix: PathPrefix) {
       method: "post",
       summary: summaryOf("Cancel a background response", prefix),
       description:
-        "It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.",
+        "What was used until then is charged. A response that has ended is returned unchanged, and so is one cancelled before.",
       params,
       answer: responseObject,
       errors: ["invalid_value", "response_not_found"],

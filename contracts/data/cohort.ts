@@ -11,17 +11,17 @@ const conversion = z.strictObject({
     "What is counted, such as `revenue` or `clicks`. `revenue` is in USD; the values of all other types are numbers of conversions.",
   ),
   value: z.number().min(-maxOutcomeValue).max(maxOutcomeValue).describe(
-    "How much or how many. Kept to nine decimals; further digits are rounded, half away from zero. Negative values correct earlier ones.",
+    "Amount or number. Stored with nine decimals; further digits are rounded, half away from zero. Negative values correct earlier ones.",
   ),
-  label: labelText(256).nullish().describe("Tells items of one type apart. Default null."),
+  label: labelText(256).nullish().describe("Distinguishes items of one type. Default null."),
   id: labelText(128).nullish().describe(
-    "The caller's own id of this item, such as an order number: under it the item counts once in its cohort, however often it is posted. Default null: posted twice counts twice.",
+    "Your own id of this item, such as an order number: the item counts once in its cohort, however often it is posted. Default null: an item posted twice counts twice.",
   ),
   transaction_id: labelText(256).nullish().describe(
-    "The call that it came of, as `X-Transaction-ID` named it: its model is credited in `by=model`. Goes before `session_id`. Not looked up when it is posted, so an outcome may come before its call is stored. Erased with the call. Default null.",
+    "The call that led to it, as in `X-Transaction-ID`: its model is credited in `by=model`. Takes precedence over `session_id`. Not checked when posted, so an outcome may arrive before its call is stored. Erased with the call. Default null.",
   ),
   session_id: labelText(256).nullish().describe(
-    "The session that it came of, as `X-Session-ID` named it: credited is the model of the session's last call in the cohort that was begun before the outcome came, else of the first one after. Erased with the session's last call, or by naming the session. Default null.",
+    "The session that led to it, as in `X-Session-ID`: the model of the session's last call in the cohort before the outcome is credited, else that of the first call after it. Erased with the session's last call, or by naming the session. Default null.",
   ),
 }).openapi("CohortOutcomeItem");
 
@@ -34,7 +34,7 @@ export const cohortOutcomeAnswer = z.strictObject({
   status: z.literal("ok").describe("Always `ok`."),
   cohort_id: cohortIdSchema,
   accepted: z.number().int().describe("Items recorded by this request; known ids don't count."),
-  message: z.string().describe("What was done, for people."),
+  message: z.string().describe("What was done, for humans."),
 }).openapi("CohortOutcomeAccepted");
 
 export const postCohortOutcome = defineContract({
@@ -51,12 +51,12 @@ export const getCohort = defineContract({
   ...ofRecords("cohort", "get", "/api/v1/cohort/{cohort_id}", "getCohort"),
   summary: "Get a cohort's figures",
   description:
-    "What the cohort's calls cost and what became of them. A cohort that nobody has named yet has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER), of error rates by Newcombe's score.",
+    "Cost and outcomes of the cohort's calls. An unknown cohort has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER), of error rates by Newcombe's score.",
   params: z.object({ cohort_id: cohortIdSchema }),
   query: z.strictObject({
     compare: cohortIdSchema.optional().describe("Another cohort to compare this one with."),
     by: z.enum(["model"]).optional().describe(
-      "`model`: also the figures of each model, and what they differ by from the first.",
+      "`model`: also the figures of each model, and their differences from the first.",
     ),
   }),
   answer: cohortReport,

@@ -6,8 +6,8 @@ const usd = z.string().openapi({ example: "0.000054399" });
 
 /** Fields of an interval at 95 %, of numbers or amounts in USD. */
 const limits = <Value extends z.ZodType>(value: Value) => ({
-  low95: value.nullable().describe("Lower end of the interval at 95 %; null where there is none."),
-  high95: value.nullable().describe("Upper end of the interval at 95 %; null where there is none."),
+  low95: value.nullable().describe("Lower end of the interval at 95 %; null if there is none."),
+  high95: value.nullable().describe("Upper end of the interval at 95 %; null if there is none."),
 });
 
 const usdMean = z.strictObject({
@@ -43,7 +43,7 @@ const latency = z.strictObject({
 
 const figureFields = {
   interactions: z.number().int().describe("All calls tagged with the cohort, however they ended."),
-  completed: z.number().int().describe("Those that ended well."),
+  completed: z.number().int().describe("Calls that completed."),
   input_tokens: z.number().int().describe("Tokens of all prompts."),
   output_tokens: z.number().int().describe("Tokens of all answers."),
   cost_usd: usd.describe("Sum over the calls whose cost is known."),
@@ -53,14 +53,16 @@ const figureFields = {
   conversions_per_interaction: orNull(rate).describe("Null without calls."),
   cost_per_conversion_usd: usd.nullable().describe("Null without conversions."),
   cost_per_conversion_95_usd: orNull(usdInterval).describe(
-    "Its interval at 95 %; null where there is none.",
+    "Its interval at 95 %; null if there is none.",
   ),
-  revenue_usd: usd.nullable().describe("Sum of the values of type `revenue`; null if none came."),
+  revenue_usd: usd.nullable().describe(
+    "Sum of the values of type `revenue`; null if there are none.",
+  ),
   revenue_per_dollar: z.number().nullable().describe(
     "Revenue per dollar of cost. Null without revenue posted or without cost.",
   ),
   revenue_per_dollar_95: orNull(interval).describe(
-    "Its interval at 95 %; null where there is none.",
+    "Its interval at 95 %; null if there is none.",
   ),
   cost_per_interaction_usd: usdMean.describe("Over the calls whose cost is known."),
   input_tokens_per_interaction: mean.describe("Tokens of a prompt."),
@@ -69,17 +71,17 @@ const figureFields = {
     "Of completed calls, from the request's arrival to the last byte; interpolated.",
   ),
   latency_per_interaction_ms: mean.describe("Mean of completed calls."),
-  warnings: z.array(z.string()).describe("What to mind when reading the figures."),
+  warnings: z.array(z.string()).describe("Caveats about the figures."),
 };
 
 /** The difference of a figure between two cohorts or models. */
 const differenceOf = <Value extends z.ZodType>(value: Value) =>
-  z.strictObject({ difference: value.nullable().describe("Null where one of the two is.") });
+  z.strictObject({ difference: value.nullable().describe("Null if either is null.") });
 const testedDifference = <Value extends z.ZodType>(value: Value) =>
   differenceOf(value).extend({
     ...limits(value),
     distinguishable: z.boolean().nullable().describe(
-      "Whether the interval leaves zero out; null where there is none.",
+      "Whether the interval excludes zero; null if there is none.",
     ),
   });
 const plain = differenceOf(z.number()).openapi("CohortDifference");
@@ -95,7 +97,7 @@ const comparison = z.strictObject({
   compared_with: cohortFigures.describe("The cohort of `compare`."),
   differences: z.strictObject({
     interactions: plain.describe("Calls."),
-    completed: plain.describe("Calls that ended well."),
+    completed: plain.describe("Completed calls."),
     input_tokens: plain.describe("Tokens of prompts."),
     output_tokens: plain.describe("Tokens of answers."),
     cost_usd: plainUsd.describe("Cost in USD."),
@@ -112,7 +114,7 @@ const comparison = z.strictObject({
     input_tokens_per_interaction: testedNumber.describe("Tokens of a prompt."),
     output_tokens_per_interaction: testedNumber.describe("Tokens of an answer."),
     latency_per_interaction_ms: testedNumber.describe("Milliseconds of a call."),
-  }).describe("`cohort` less `compared_with`; sums and percentiles have no interval."),
+  }).describe("`cohort` minus `compared_with`; sums and percentiles have no interval."),
 }).openapi("CohortComparison");
 
 const modelFigures = z.strictObject({
@@ -136,7 +138,7 @@ const modelFigures = z.strictObject({
       latency_per_interaction_ms: testedNumber.describe("Milliseconds of a call."),
       error_rate: testedNumber.describe("Share of calls with an error."),
     }).openapi("CohortModelDifferences"),
-  ).describe("This model's figures less those of the first one in the list; null for the first."),
+  ).describe("This model's figures minus those of the first one in the list; null for the first."),
 }).openapi("CohortModelFigures");
 
 /** Components without descriptions: the fields that use them have one. */

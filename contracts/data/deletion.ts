@@ -7,7 +7,7 @@ const maxIds = 10_000;
 
 const ids = (what: string, example: string) =>
   z.array(z.string().min(1).max(256)).max(maxIds).optional().describe(
-    `${what}; any of them matches. At most ${maxIds}; an empty list is as if it were not given.`,
+    `${what}; any of them matches. At most ${maxIds}; an empty list is ignored.`,
   ).openapi({ example: [example] });
 
 const table = z.enum(["interactions", "eval_runs", "eval_results"]);
@@ -15,7 +15,7 @@ const table = z.enum(["interactions", "eval_runs", "eval_results"]);
 export const deletionRequest = z.strictObject({
   tables: z.array(table).min(1).max(100).default(["interactions", "eval_runs", "eval_results"])
     .describe(
-      "Tables to delete from; default: all three. Erasing an interaction erases the evaluation results drawn from it, whether their table is named or not. A table that lacks a column that is asked for has no match.",
+      "Tables to delete from; default: all three. Erasing an interaction erases the evaluation results drawn from it, whether or not their table is named. Tables without a filtered column match nothing.",
     ),
   start_date: timestampSchema.optional().describe(
     "Rows created at this moment or later (`created_at`), RFC 3339.",
@@ -24,7 +24,7 @@ export const deletionRequest = z.strictObject({
   transaction_ids: ids("Transactions, as `X-Transaction-ID` named them", "0197e0c2-…"),
   session_ids: ids("Sessions, as `X-Session-ID` named them", "session-17"),
   confirm: z.boolean().optional().describe(
-    "Must be `true`, unless `dry_run` is: otherwise nothing is deleted and the answer is a 400.",
+    "Must be `true` unless `dry_run` is; otherwise the answer is a 400 and nothing is deleted.",
   ),
   dry_run: z.boolean().default(false).describe(
     "`true`: the rows are counted and nothing is deleted. Default `false`.",
@@ -36,9 +36,9 @@ const deletionAnswer = z.strictObject({
   deleted_count: z.number().int().describe(
     "Rows of the three tables that were deleted, or would be; payloads are not counted apart.",
   ),
-  message: z.string().describe("What was done, for people."),
+  message: z.string().describe("What was done, for humans."),
   deletion_id: z.string().optional().describe(
-    "Names the receipt, see `GET /api/v1/data/requests/{request_id}`. Absent after a dry run.",
+    "Id of the receipt, see `GET /api/v1/data/requests/{request_id}`. Absent after a dry run.",
   ),
 }).openapi("DeletionAnswer");
 
@@ -47,7 +47,7 @@ export const deleteData = defineContract({
   ...ofRecords("data:delete", "delete", "/api/v1/data", "deleteData"),
   summary: "Delete recorded data",
   description:
-    "At least one of `start_date`, `end_date`, `transaction_ids` and `session_ids` is needed; they narrow each other. Rows recorded before the request are meant, those of calls under way included. Erased with the rows: payloads, media, stored responses (later ones of the same conversation too), reasoning, stored replays, export files. Ledger entries stay; they hold no text. Later interactions whose callers sent the conversation again are rows of their own.",
+    "At least one of `start_date`, `end_date`, `transaction_ids` and `session_ids` is required; a row must match all of them. Applies to rows recorded before the request, including those of calls in flight. Erased with the rows: payloads, media, stored responses (later ones of the same conversation too), reasoning, stored replays, export files. Ledger entries stay; they hold no text. Later interactions whose callers sent the conversation again are rows of their own.",
   body: deletionRequest,
   answer: deletionAnswer,
   errors: ["idempotency_conflict"],
@@ -59,7 +59,7 @@ export const erasureRequest = z.strictObject({
   ),
   transaction_ids: ids("Transactions, as `X-Transaction-ID` named them", "0197e0c2-…"),
   reason: z.string().trim().min(1).max(1000).describe(
-    "Why, for the receipt, where it stays: name no person here.",
+    "Reason, kept in the receipt: do not name a person here.",
   ),
 }).openapi("ErasureRequest");
 
@@ -68,11 +68,11 @@ export const requestErasure = defineContract({
   ...ofRecords("data:delete", "post", "/api/v1/data", "requestErasure"),
   summary: "Request deletion of a user's data",
   description:
-    "At least one of `user_id` and `transaction_ids` is needed; they narrow each other. The request is queued and retried until it is done; calls under way are not recorded any more from this answer on.",
+    "At least one of `user_id` and `transaction_ids` is required; a row must match all of them. The request is queued and retried until it is done; calls in flight are no longer recorded once this is answered.",
   body: erasureRequest,
   answer: z.strictObject({
     status: z.literal("ok").describe("Always `ok`."),
-    message: z.string().describe("What was done, for people."),
+    message: z.string().describe("What was done, for humans."),
     request_id: z.string().describe("For `GET /api/v1/data/requests/{request_id}`."),
   }).openapi("ErasureAnswer"),
   errors: ["idempotency_conflict"],
@@ -87,10 +87,12 @@ const counts = z.strictObject({
 const receipt = z.strictObject({
   counts: counts.describe("Rows deleted, by table."),
   selectors_hash: z.string().describe(
-    "SHA-256 of what was asked for: of the JSON text of `account_id`, `tables`, `start_date`, `end_date`, `transaction_ids`, `session_ids`, `user_ids` in this order, lists sorted, what was not given left out.",
+    "SHA-256 of the selectors: of the JSON text of `account_id`, `tables`, `start_date`, `end_date`, `transaction_ids`, `session_ids`, `user_ids` in this order, lists sorted, absent ones left out.",
   ),
-  reason: z.string().nullable().describe("As it was given; null for `DELETE /api/v1/data`."),
-  completed_at: timestampSchema.describe("When the last row was gone."),
+  reason: z.string().nullable().describe(
+    "The reason in the request; null for `DELETE /api/v1/data`.",
+  ),
+  completed_at: timestampSchema.describe("When the last row was deleted."),
 }).openapi("DeletionReceipt");
 
 /** `GET /api/v1/data/requests/{request_id}`: a deletion's progress, and its receipt. */
@@ -103,15 +105,15 @@ export const getDeletion = defineContract({
   answer: z.strictObject({
     request_id: z.string().describe("Id of the deletion."),
     state: z.enum(["queued", "running", "done", "failed"]).describe(
-      "`queued`: it waits, or waits to be tried again. `failed` is for deletions that are given up, which none is at present.",
+      "`queued`: waiting for its first try or a retry. `failed` is reserved: at present no deletion is given up.",
     ),
     deleted_count: z.number().int().describe("Rows deleted so far."),
     expected_count: z.number().int().nullable().describe(
-      "Rows that were there when it began; null before that.",
+      "Matching rows when it began; null before that.",
     ),
     counts: counts.describe("Rows deleted so far, by table."),
-    attempts: z.number().int().describe("How often it was begun."),
-    requested_at: timestampSchema.describe("When it was asked for."),
+    attempts: z.number().int().describe("How many times it was started."),
+    requested_at: timestampSchema.describe("When it was requested."),
     receipt: orNull(receipt).describe("Null until it is done."),
   }).openapi("Deletion"),
   errors: ["deletion_not_found"],

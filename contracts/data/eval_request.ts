@@ -41,12 +41,12 @@ const compared = z.string().min(1).max(100_000).optional().describe(
 );
 
 const exact = z.strictObject({
-  type: z.literal("exact").describe("The answer's text is this one, character by character."),
+  type: z.literal("exact").describe("The answer's text equals `value` exactly."),
   value: compared,
 });
 
 const contains = z.strictObject({
-  type: z.literal("contains").describe("The answer's text has this one in it."),
+  type: z.literal("contains").describe("The answer's text contains `value`."),
   value: compared,
 });
 
@@ -75,10 +75,10 @@ const regex = z.strictObject({
 });
 
 const judge = z.strictObject({
-  type: z.literal("judge").describe("Another model decides."),
+  type: z.literal("judge").describe("Another model judges the answer."),
   model: z.string().min(1).max(300).describe("Named as in calls to the unified endpoint."),
   prompt: z.string().min(1).max(20_000).describe(
-    "What the judge is to look at. `{{input}}`, `{{answer}}` and `{{expected}}` stand for the stored request, the new answer and the stored one; without any of them all three are put behind it.",
+    "Instructions for the judge. `{{input}}`, `{{answer}}` and `{{expected}}` stand for the stored request, the new answer and the stored one; without any of them, all three are appended.",
   ),
 });
 

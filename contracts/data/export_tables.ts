@@ -58,9 +58,9 @@ const vendorAttempt = z.strictObject({
     "The vendor's status; null when no answer began.",
   ),
   error_code: z.string().nullable().describe(
-    "What that was to the caller; null for a good answer.",
+    "The error code that it maps to; null if it succeeded.",
   ),
-  ms: z.number().int().describe("Until the answer began, milliseconds."),
+  ms: z.number().int().describe("Milliseconds until the answer began."),
 }).openapi("VendorAttempt");
 
 /**
@@ -70,7 +70,7 @@ const vendorAttempt = z.strictObject({
 const interactionTable = {
   transaction_id: word("Our id of the call, as in `X-Transaction-ID`."),
   created_at: time("When the request arrived, UTC."),
-  request_id: text("`X-Request-ID`, the caller's or ours."),
+  request_id: text("`X-Request-ID`, yours or ours."),
   session_id: textOrNull("`X-Session-ID`."),
   user_id: textOrNull("The end user that the caller named."),
   account_id: whole("The key's account."),
@@ -89,7 +89,7 @@ const interactionTable = {
     ["completed", "failed", "truncated", "cancelled", "interrupted"],
     "How the call ended.",
   ),
-  http_status: wholeOrNull("Status that the caller received; null when it left before."),
+  http_status: wholeOrNull("HTTP status that the caller received; null if it disconnected before."),
   error_code: textOrNull("Code of the error that the caller received."),
   finish_reason: textOrNull("`stop`, `length`, `tool_calls` or `content_filter`."),
   input_tokens: wholeOrNull("Tokens of the whole prompt, cached parts included."),
@@ -100,36 +100,42 @@ const interactionTable = {
   total_tokens: wholeOrNull("All tokens."),
   cost_usd: column(
     "usd",
-    usd("What the call costs in US dollars; null when no price is known.").nullable(),
+    usd("What the call costs in US dollars; null if no price is known.").nullable().describe(
+      "What the call costs in US dollars; null if no price is known.",
+    ),
   ),
-  charged_usd: column("usd", usd("What the balance lost, in US dollars.")),
+  charged_usd: column("usd", usd("Amount charged to the balance, in US dollars.")),
   billing_basis: oneOf(
     ["reported", "vendor_cost", "estimated", "disputed", "none"],
-    "Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside.",
+    "Where the cost comes from: `reported`: the vendor's token counts; `vendor_cost`: the vendor's own cost; `estimated`: our counts; `disputed`: the vendor reported more than ten times the reserved amount, so the reserved amount is the cost.",
   ),
   price_version: textOrNull("Version of the price that was used."),
   usage_raw: json("The vendor's own usage object."),
   translation_loss: column(
     "json",
-    z.array(z.string()).describe("Fields that the vendor could not be given."),
+    z.array(z.string()).describe(
+      "Fields that were dropped because the vendor doesn't support them.",
+    ),
   ),
-  latency_ms: whole("From the request's arrival to its end, milliseconds."),
-  time_to_first_token_ms: wholeOrNull("To the first words of the answer, milliseconds."),
+  latency_ms: whole("From the request's arrival to its end, in milliseconds."),
+  time_to_first_token_ms: wholeOrNull(
+    "From the request's arrival to the first text of the answer, in milliseconds.",
+  ),
   request: json("The request as the caller sent it."),
   response: json(
-    "The answer as the caller received it; a stream as its whole, a compacted conversation without what its repeated messages say.",
+    "The answer as the caller received it; a stream as one complete answer, a compacted conversation without the text of the messages it repeats.",
   ),
-  payload_truncated: flag("Whether a payload was too large to keep whole."),
+  payload_truncated: flag("Whether a payload was too large and was truncated."),
   attempts: column(
     "json",
     z.array(vendorAttempt).max(100).nullable().describe(
-      "All requests to vendors, the last one answered; null for a single one.",
+      "All requests to vendors, the one that answered last; null for a single one.",
     ),
   ),
   cache: column(
     "word",
     z.enum(["hit", "miss"]).nullable().describe(
-      "Whether the response cache had the answer; null where it was not asked.",
+      "Whether the response cache had the answer; null if it was not used.",
     ),
   ),
   client: textOrNull(
@@ -145,14 +151,14 @@ export const interactionRecord = recordOf(interactionTable).openapi("Interaction
 /** Columns of one evaluation. */
 const evalRunTable = {
   eval_run_id: word("Id of the evaluation."),
-  created_at: time("When it was asked for, UTC."),
+  created_at: time("When it was requested, UTC."),
   account_id: whole("The key's account."),
   api_key_id: word("Id of the service key."),
   name: textOrNull("The caller's name for it."),
-  model: text("The model that is evaluated."),
+  model: text("The evaluated model."),
   filters: json("Which stored interactions it takes."),
-  graders: json("What judges the answers."),
-  state: oneOf(["queued", "running", "done", "failed", "cancelled"], "How far it is."),
+  graders: json("Graders that judge the answers."),
+  state: oneOf(["queued", "running", "done", "failed", "cancelled"], "State of the run."),
   counts: json("Figures of the run so far."),
 } as const;
 
@@ -166,17 +172,17 @@ const evalResultTable = {
   transaction_id: word("The stored interaction."),
   answer_transaction_id: column(
     "word",
-    z.string().nullable().describe("The call that was made for it."),
+    z.string().nullable().describe("The evaluation's own call."),
   ),
   session_id: textOrNull("Session of the stored interaction."),
   user_id: textOrNull("End user of the stored interaction."),
-  grader: json("What judged the answer."),
+  grader: json("Grader that judged the answer."),
   passed: column(
     "boolean",
     z.boolean().nullable().describe("Whether it passed; null when it could not be judged."),
   ),
-  score: column("number", z.number().nullable().describe("Score, where the grader gives one.")),
-  detail: textOrNull("What the grader said."),
+  score: column("number", z.number().nullable().describe("Score, if the grader gives one.")),
+  detail: textOrNull("The grader's explanation."),
 } as const;
 
 const evalResultRecord = recordOf(evalResultTable).openapi("ExportedEvalResult");

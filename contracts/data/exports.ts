@@ -30,10 +30,10 @@ export const exportRequest = z.strictObject({
   columns: z.array(z.enum(columnNames as [string, ...string[]], {
     error: () => "expected a column of the named tables",
   })).min(1).max(maxColumns).optional().describe(
-    "Only these columns, in this order; of several tables each gives those that it has. Default: all.",
+    "Only these columns, in this order; of several tables, each exports those it has. Default: all.",
   ),
   payloads: z.boolean().optional().describe(
-    "`false` leaves out `request` and `response`, what was said: figures alone are a small part of an export. Default true; with `columns` these decide.",
+    "`false` leaves out `request` and `response`, which are most of an export's size. Default true; ignored with `columns`.",
   ),
   filters: exportFilters.default({}).describe(
     "Column to a value, or to an array of values of which any matches. A table that lacks the column has no match.",
@@ -52,7 +52,7 @@ const exportJob = z.strictObject({
   status: z.literal("success").describe("Always `success`."),
   request_id: requestId,
   bytes_size: z.number().int().describe("Bytes of the file; 0 until it is written."),
-  message: z.string().describe("What to do next, for people."),
+  message: z.string().describe("What to do next, for humans."),
 }).openapi("ExportJob");
 
 /** The answer of an export to a bucket. */
@@ -61,7 +61,7 @@ const exportLink = z.strictObject({
 }).openapi("ExportLink");
 
 const chosenColumns = z.record(z.string(), z.unknown()).openapi("ChosenColumns").describe(
-  "A row of an export with `columns` or `payloads`: the columns that were asked for.",
+  "A row of an export with `columns` or `payloads`: the requested columns.",
 );
 const whole = Object.values(exportRecords).map((record) => z.array(record));
 const rows = [...whole, z.array(chosenColumns)];
@@ -70,7 +70,7 @@ const exportFile = z.union([
   z.strictObject(Object.fromEntries(exportTables.map((name, at) => [
     name,
     z.union([whole[at]!, z.array(chosenColumns)]).optional().describe(
-      `Rows of \`${name}\`, where it was asked for.`,
+      `Rows of \`${name}\`, if requested.`,
     ),
   ]))).openapi("ExportedTables"),
 ]).openapi("ExportFile");
@@ -82,7 +82,7 @@ export const createExport = defineContract({
   ...ofRecords("exports", "post", "/api/v1/exports", "createExport"),
   summary: "Export calls and evaluations",
   description:
-    "What the store holds when the request arrives, oldest first; what is written later changes nothing. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured.",
+    "Exports what is recorded when the request arrives, oldest first; later records are not included. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured.",
   headers: z.object({
     "Prefer": z.string().optional().describe(
       "`respond-async`: the job form answers at once, with 202. Default: when the file is written.",
@@ -98,7 +98,7 @@ export const createExport = defineContract({
 });
 
 // `unknown` although it is bytes: generators give an operation one type for all its answers.
-const part = z.unknown().describe("The asked-for bytes of the file.");
+const part = z.unknown().describe("The requested bytes of the file.");
 
 export const streamExport = defineContract({
   ...ofRecords("exports", "get", "/api/v1/exports/{request_id}/stream", "streamExport"),
@@ -132,13 +132,13 @@ export const listExports = defineContract({
     data: z.array(z.strictObject({
       request_id: requestId,
       state: z.enum(["queued", "running", "ready", "failed", "deleted"]).describe(
-        "`deleted`: its file held data that was erased since.",
+        "`deleted`: its file contained data that has been erased since.",
       ),
       format: z.enum(exportFormats).describe("Format of the file."),
       bytes_size: z.number().int().describe("Bytes of the file; 0 until it is written."),
-      created_at: timestampSchema.describe("When it was asked for."),
-      expires_at: timestampSchema.describe("When it goes by itself."),
-    })).describe("At most as many as an account may keep."),
+      created_at: timestampSchema.describe("When it was requested."),
+      expires_at: timestampSchema.describe("When it is deleted automatically."),
+    })).describe("The exports; an account can keep a limited number."),
   }).openapi("ExportList"),
 });
 
@@ -149,7 +149,7 @@ export const deleteExport = defineContract({
   answer: z.strictObject({
     status: z.literal("success").describe("Always `success`."),
     request_id: requestId,
-    message: z.string().describe("What was done, for people."),
+    message: z.string().describe("What was done, for humans."),
   }).openapi("ExportDeleted"),
   errors: ["invalid_value", "export_not_found"],
 });

@@ -6,9 +6,9 @@ import { operationName, type VendorFamily } from "../calls/vendors.ts";
 const healthStatus = z.enum(["ok", "degraded", "down"]);
 
 const vendorHealth = z.strictObject({
-  status: healthStatus.describe("`degraded`: it answers, though not as it should."),
+  status: healthStatus.describe("`degraded`: it answers, but not as it should."),
   vendor: z.string().describe("Label of the vendor."),
-  checked_at: timestampSchema.describe("When the vendor was asked."),
+  checked_at: timestampSchema.describe("When the vendor was checked."),
   latency_ms: z.number().int().optional().describe(
     "How long the vendor took to answer, in milliseconds.",
   ),
@@ -16,8 +16,8 @@ const vendorHealth = z.strictObject({
 }).openapi("VendorHealth");
 
 const unifiedHealthBody = z.strictObject({
-  status: healthStatus.describe("`ok` when every configured vendor is, `down` when all are down."),
-  checked_at: timestampSchema.describe("When the vendor was asked."),
+  status: healthStatus.describe("`ok` if every configured vendor is, `down` if all are down."),
+  checked_at: timestampSchema.describe("When the vendor was checked."),
   vendors: z.array(vendorHealth).describe("Every vendor that has a key."),
 }).openapi("Health");
 

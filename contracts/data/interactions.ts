@@ -17,18 +17,18 @@ const interactionSummary = z.strictObject(summaryShape).openapi("InteractionSumm
 
 const costLine = z.strictObject({
   dimension: z.string().describe(
-    "What is paid for, by its name in a price row, such as `input`, `cache_read`, `output` or `per_image`. `vendor_cost`: what the vendor says it charged. `set_aside`: of a disputed report. `recorded`: the cost as recorded, where what it was made of isn't known any more.",
+    "What is charged for, as named in a price row, such as `input`, `cache_read`, `output` or `per_image`. `vendor_cost`: what the vendor reports it charged. `set_aside`: the reserved amount, for a disputed report. `recorded`: the recorded cost, if its parts are no longer known.",
   ),
   quantity: z.number().describe("How many tokens, characters, minutes, images or pieces."),
   unit_price_usd: z.string().regex(/^\d{1,9}\.\d{12}$/).openapi({ example: "0.000000250000" })
-    .describe("US dollars for one of them, with twelve decimals; a service tier is in it."),
+    .describe("US dollars per unit, with twelve decimals; includes the service tier."),
   cost_usd: usdSchema.describe("What the line costs; lines add up to the call's `cost_usd`."),
 }).openapi("CostLine");
 
 const interactionDetail = z.strictObject({
   ...interactionRecord.shape,
   lines: z.array(costLine).describe(
-    "What the cost is made of; empty where it is 0 or no price is known.",
+    "Lines that make up the cost; empty if it is 0 or no price is known.",
   ),
 }).openapi("InteractionDetail");
 
@@ -74,13 +74,13 @@ const listQuery = z.strictObject({
     "Last day, UTC, included; or last moment, not included. Default: now.",
   ),
   q: z.string().trim().min(1).max(500).optional().describe(
-    'Words that request or answer must contain, all of them; `"a phrase"` in quotes as it is written.',
+    'Words that request or answer must all contain; a `"quoted phrase"` must match exactly.',
   ),
   limit: wholeNumber({ minimum: 1, maximum: 1000, default: 50 }).optional().describe(
-    "Most calls of the page. Default 50.",
+    "Maximum calls per page. Default 50.",
   ),
   cursor: z.string().min(1).max(500).optional().describe(
-    "`next_cursor` of the page before, with the same filters. Default: the newest calls.",
+    "`next_cursor` of the previous page, with the same filters. Default: the newest calls.",
   ),
   ...filterShape(),
 }, {
@@ -94,11 +94,11 @@ export const listInteractions = defineContract({
   ...ofRecords("interactions", "get", "/api/v1/interactions", "listInteractions"),
   summary: "List calls, newest first",
   description:
-    "Cost, usage and labels of recorded calls, without what was said. Every plain column filters; a filter that is given several times matches any of its values, different filters narrow each other. Pages go by `next_cursor`: calls that come meanwhile change nothing about later pages. A search for words (`q`) may end a page early, even an empty one, as long as `next_cursor` is there.",
+    "Cost, usage and labels of recorded calls, without prompts and answers. Every scalar column is a filter: repeat a filter to match any of several values; a call must match all filters. Page with `next_cursor`: new calls do not change later pages. With a text search (`q`) a page may be short or even empty although `next_cursor` says that there are more.",
   query: listQuery,
   answer: z.strictObject({
     data: z.array(interactionSummary).describe("The calls of the page, newest first."),
-    next_cursor: orNull(z.string()).describe("Where the next page begins; null after the last."),
+    next_cursor: orNull(z.string()).describe("`cursor` of the next page; null on the last one."),
   }).openapi("InteractionList"),
 });
 
@@ -106,7 +106,7 @@ export const getInteraction = defineContract({
   ...ofRecords("interactions", "get", "/api/v1/interactions/{transaction_id}", "getInteraction"),
   summary: "Get a call and its cost",
   description:
-    "The whole record, request and answer included, and the lines that its cost adds up from, as soon as the call has ended: what a stream cost stands here at once after its last byte.",
+    "The whole record, request and answer included, and the lines that make up its cost, as soon as the call has ended: a stream's cost is here right after its last byte.",
   params: z.object({
     transaction_id: z.string().min(1).max(256).describe(
       "Id of the call, as in `X-Transaction-ID`.",

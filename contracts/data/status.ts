@@ -3,8 +3,8 @@ import { defineContract, ofRecords } from "../kernel/contract.ts";
 import { orNull, timestampSchema, usdSchema } from "../kernel/common.ts";
 
 const spendCap = z.strictObject({
-  limit_usd: usdSchema.describe("The most that calls with this key may be charged."),
-  charged_usd: orNull(usdSchema).describe("What they were charged; null while that isn't known."),
+  limit_usd: usdSchema.describe("Maximum that calls with this key may be charged."),
+  charged_usd: orNull(usdSchema).describe("What they were charged; null if unknown."),
 }).openapi("SpendCap");
 
 /** Combines the two shapes that the specification has. */
@@ -13,14 +13,14 @@ const statusBody = z.strictObject({
   project: z.string().describe("Name of the account that the key belongs to."),
   service: z.string().describe("Name of the service."),
   version: z.string().describe("Semantic version of the service."),
-  timestamp: timestampSchema.describe("The service's time."),
-  user_id: z.number().int().describe("Id of the account that the key belongs to."),
-  authenticated: z.literal(true).describe("Always true: without a valid key it is a 401."),
+  timestamp: timestampSchema.describe("Current time of the service."),
+  user_id: z.number().int().describe("Id of the key's account."),
+  authenticated: z.literal(true).describe("Always true: without a valid key the answer is a 401."),
   balance_usd: orNull(usdSchema).describe(
-    "The account's credit in US dollars, at most a second old; null while the store can't be reached. `GET /api/v1/credits` says more.",
+    "The account's credit in US dollars, at most a second old; null if the store can't be reached. `GET /api/v1/credits` says more.",
   ),
   scopes: z.array(z.string()).describe(
-    "What the key may do: its scopes, or for a key made without any all that this implies.",
+    "What the key may do: its scopes, or, for a key without any, all scopes that it implies.",
   ),
   caps: z.strictObject({
     day: orNull(spendCap).describe("Of this day, UTC; null: none."),
@@ -28,9 +28,9 @@ const statusBody = z.strictObject({
   }).openapi("SpendCaps").describe("The key's own spend caps."),
   rate_limit: z.strictObject({
     requests_per_minute: z.number().int().describe(
-      "Requests a minute by which the account's burst refills.",
+      "Requests per minute at which the burst refills.",
     ),
-    burst: z.number().int().describe("How many requests it may make at once."),
+    burst: z.number().int().describe("Maximum requests at once."),
   }).openapi("AccountRateLimit").describe("The account's rate limit, as its tier says."),
 }).openapi("Status");
 
@@ -65,8 +65,8 @@ export const metrics = defineContract({
   ...open("/metrics", "getMetrics"),
   summary: "Get metrics in the Prometheus text format",
   description:
-    "With `Authorization: Bearer <METRICS_TOKEN>`; from loopback without, where neither `METRICS_TOKEN` nor `TRUST_PROXY` is set.",
-  media: { "text/plain": z.string().describe("Metrics, a sample a line.") },
+    "Send `Authorization: Bearer <METRICS_TOKEN>`. From loopback no token is needed if neither `METRICS_TOKEN` nor `TRUST_PROXY` is set.",
+  media: { "text/plain": z.string().describe("Metrics, one sample per line.") },
   errors: ["endpoint_not_found"],
 });
 
@@ -77,19 +77,19 @@ export const documents = {
   current: defineContract({
     ...open("/openapi.json", "getOpenApi"),
     summary: "Get this reference as OpenAPI 3.1",
-    description: "`servers` names the address of the service that answers.",
+    description: "`servers` has the URL of the answering service.",
     media: document,
   }),
   older: defineContract({
     ...open("/openapi-3.0.json", "getOpenApi30"),
     summary: "Get this reference as OpenAPI 3.0.3",
-    description: "For generators that don't take 3.1.",
+    description: "For generators that don't support 3.1.",
     media: document,
   }),
   reference: defineContract({
     ...open("/reference", "getReference"),
     summary: "Get this reference",
-    description: "Every operation can be tried against this service with a key that is typed in.",
+    description: "Enter a key to try every operation against this service.",
     media: { "text/html": z.string().describe("The page.") },
   }),
 };

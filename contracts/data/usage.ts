@@ -23,13 +23,13 @@ const whole = (about: string) => z.number().int().describe(about);
 /** The sums of a group, in the order of a CSV file's columns. */
 const sumShape = {
   calls: whole("How many calls."),
-  failed: whole("Of these, how many ended in an error: failed, truncated or interrupted."),
+  failed: whole("How many of them ended in an error: failed, truncated or interrupted."),
   input_tokens: whole("Tokens of whole prompts, cached parts included."),
   output_tokens: whole("Tokens of answers, reasoning included."),
   cost_usd: usdSchema.describe(
-    "What the calls cost, in US dollars, those with vendor keys of your own included.",
+    "Cost of the calls in US dollars, including those with your own vendor keys.",
   ),
-  charged_usd: usdSchema.describe("What the balance lost, in US dollars."),
+  charged_usd: usdSchema.describe("Amount charged to the balance, in US dollars."),
 };
 
 const group = (about: string) => z.string().nullable().optional().describe(about);
@@ -45,12 +45,14 @@ const usageRow = z.strictObject({
   day: group("Day of UTC on which the calls arrived, `YYYY-MM-DD`."),
   ...sumShape,
   erased: z.boolean().describe(
-    "True for calls whose records were erased: their sums stay, what they were labelled with doesn't.",
+    "True for calls whose records were erased: their sums stay, their labels don't.",
   ),
 }).openapi("UsageRow");
 
 const usageAnswer = z.strictObject({
-  data: z.array(usageRow).describe("The dearest groups, by day where `day` is among them."),
+  data: z.array(usageRow).describe(
+    "The most expensive groups; ordered by day if grouped by `day`.",
+  ),
   total: z.strictObject(sumShape).openapi("UsageTotal").describe(
     "Sums of all groups, those beyond `limit` included.",
   ),
@@ -65,7 +67,7 @@ export const getUsage = defineContract({
   ...ofRecords("interactions", "get", "/api/v1/usage", "getUsage"),
   summary: "Get usage, cost and spend",
   description:
-    "What the account's calls used, cost and were charged, by one or several of model, vendor, app, flow, user, API key, cohort and day. A call counts on the day on which it arrived, in the cohort that its tag names, or in none (null). The sums are exact and agree with the ledger: erased calls stay in them, as rows of their own (`erased`) where what they are grouped by is gone. As CSV with `Accept: text/csv`: all groups, unless `limit` is given. Sums by model, vendor, app, key or day take milliseconds; by flow, user, cohort, or several labels, the calls themselves are read.",
+    "What the account's calls used, cost and were charged, by one or several of model, vendor, app, flow, user, API key, cohort and day. A call counts on the day on which it arrived, in the cohort that its tag names, or in none (null). The sums are exact and agree with the ledger: erased calls stay in them, as rows of their own (`erased`) where their labels are gone. As CSV with `Accept: text/csv`: all groups, unless `limit` is given. Sums by model, vendor, app, key or day take milliseconds; by flow, user, cohort, or several labels, the calls themselves are read.",
   headers: z.object({
     "Accept": z.string().optional().describe(
       "`text/csv`: a file for a spreadsheet. Default: JSON.",
@@ -76,7 +78,7 @@ export const getUsage = defineContract({
       "First day, UTC, or first hour; included. Default: from the beginning.",
     ),
     end_date: dayOrTimeSchema.optional().describe(
-      "Last day, UTC, included; or the hour that is not included any more. Default: now.",
+      "Last day, UTC, included; or the first hour not included. Default: now.",
     ),
     group_by: z.string().regex(
       groupPattern,
@@ -87,7 +89,7 @@ export const getUsage = defineContract({
       }, or several separated by commas. Default: one row with the sums of all.`,
     ),
     limit: wholeNumber({ minimum: 1, maximum: maxUsageGroups, default: 1000 }).optional().describe(
-      "Most groups of the answer, the dearest first. Default 1000.",
+      "Maximum number of groups, most expensive first. Default 1000.",
     ),
   }),
   answer: usageAnswer,
@@ -98,8 +100,10 @@ export const getCredits = defineContract({
   ...ofRecords("credits", "get", "/api/v1/credits", "getCredits"),
   summary: "Get the credit balance",
   answer: z.strictObject({
-    balance_usd: usdSchema.describe("Grants less charges, in US dollars; can be below zero."),
-    reserved_usd: usdSchema.describe("What calls under way have set aside of it, in US dollars."),
+    balance_usd: usdSchema.describe("Grants minus charges, in US dollars; can be below zero."),
+    reserved_usd: usdSchema.describe(
+      "Reserved for calls in flight, in US dollars; part of the balance.",
+    ),
     charged_today_usd: usdSchema.describe("Charged for calls of this day, UTC, in US dollars."),
     charged_month_usd: usdSchema.describe("Charged for calls of this month, UTC, in US dollars."),
   }).openapi("Credits"),

@@ -1,12 +1,12 @@
 import { z } from "@hono/zod-openapi";
 
 const fault = {
-  message: z.string().describe("What went wrong, for people. Names the field by its path."),
+  message: z.string().describe("What went wrong, for humans. Names the field by its path."),
   type: z.string().describe("Class of the error, such as `invalid_request_error`."),
   code: z.string().describe("What went wrong, for programs, such as `missing_required_field`."),
 };
 
-const param = z.string().nullable().describe("Path of the wrong field; null where there is none.");
+const param = z.string().nullable().describe("Path of the invalid field; null if there is none.");
 const chatError = z.strictObject({
   error: z.strictObject({ ...fault, param }).openapi("ChatErrorBody").describe("The error."),
 }).openapi("ChatError");
@@ -26,10 +26,10 @@ export const errorSchemas = {
     error: z.strictObject({
       ...fault,
       details: z.record(z.string(), z.unknown()).optional().describe(
-        "What this dialect's clients recover by, such as `error_code`; absent where there is none.",
+        "What clients of this dialect use to recover, such as `error_code`; absent if there is nothing.",
       ),
     }).openapi("MessagesErrorBody").describe(
-      "The error; its `type` is of the closed list of this dialect.",
+      "The error; its `type` is one of this dialect's fixed list.",
     ),
     request_id: z.string().describe("`X-Request-ID`."),
   }).openapi("MessagesError"),

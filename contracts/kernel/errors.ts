@@ -8,18 +8,18 @@ export const errors = {
     invalid_json: "The request body is not valid JSON.",
     missing_required_field: "A required field is missing.",
     invalid_value: "A field has a value that is not allowed.",
-    unsupported_parameter: "A field cannot be carried to the chosen vendor.",
+    unsupported_parameter: "The chosen vendor does not support a field of the request.",
     context_length_exceeded: "The prompt is longer than the model's context.",
     content_policy_violation: "The vendor refused the prompt under its content policy.",
-    previous_response_not_found: "No stored response has the id given as previous_response_id.",
+    previous_response_not_found: "No stored response has the id in previous_response_id.",
     previous_response_unfinished:
-      "The background response given as previous_response_id has not ended.",
+      "The background response named by previous_response_id has not ended.",
     websocket_connection_limit_reached:
-      "A WebSocket is open for at most 60 minutes. Open another one to go on.",
+      "A WebSocket stays open for at most 60 minutes. Open another one to continue.",
   }),
   ...rows(401, "authentication_error", {
     missing_api_key:
-      "No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.",
+      "No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.",
     invalid_api_key: "Invalid API key. The key is unknown, malformed, expired or revoked.",
     invalid_vendor_api_key: "The vendor refused the vendor key that this call used.",
   }),
@@ -47,20 +47,21 @@ export const errors = {
     vendor_key_not_found: "The account has no key stored for this vendor.",
     budget_not_found: "No such budget.",
     webhook_not_found: "No such webhook.",
-    price_not_found: "No price has this version.",
+    price_not_found: "No such price version.",
   }),
   ...rows(408, "timeout_error", { request_timeout: "The request did not arrive in time." }),
   ...rows(409, "invalid_request_error", {
     idempotency_conflict: "This X-Request-ID was already used with another request body.",
     export_not_ready: "The export is not finished yet.",
-    already_exists: "There is one of this name already.",
+    already_exists: "The name is already taken.",
   }),
   ...rows(413, "invalid_request_error", { request_too_large: "The request body is too large." }),
   ...rows(416, "invalid_request_error", {
     range_not_satisfiable: "The requested range is beyond the end of the file.",
   }),
   ...rows(426, "invalid_request_error", {
-    websocket_unsupported: "This service answers responses over HTTP only (RESPONSES_WEBSOCKET).",
+    websocket_unsupported:
+      "This service offers the Responses API over HTTP only (RESPONSES_WEBSOCKET).",
   }),
   ...rows(431, "invalid_request_error", {
     headers_too_large: "The request's headers are larger than 16 KiB.",
@@ -68,30 +69,30 @@ export const errors = {
   ...rows(429, "rate_limit_error", {
     rate_limit_exceeded:
       "The rate limit of this account is exceeded. Retry after the time in Retry-After.",
-    upstream_rate_limited: "The vendor limits the rate of these calls.",
+    upstream_rate_limited: "The vendor's rate limit is exceeded. Retry later.",
     vendor_quota_exhausted: "The quota of the vendor key that this call used is exhausted.",
   }),
-  ...rows(500, "api_error", { internal_error: "The service failed. The failure has been logged." }),
+  ...rows(500, "api_error", { internal_error: "Internal error. It has been logged." }),
   ...rows(501, "api_error", { not_implemented: "This endpoint is not implemented yet." }),
   ...rows(502, "upstream_error", {
     upstream_error: "The vendor failed to answer this call.",
     upstream_authentication_failed:
-      "The vendor refused the service's own key. The service's operator has to replace it.",
+      "The vendor refused the service's own key. The operator has to replace it.",
     upstream_unreachable: "The vendor could not be reached.",
     upstream_invalid_response: "The vendor's answer could not be understood.",
     upstream_stream_truncated: "The vendor's stream ended before the answer was complete.",
-    upstream_invalid_tool_call: "The model produced a tool call that is not valid.",
+    upstream_invalid_tool_call: "The model produced an invalid tool call.",
   }),
   ...rows(503, "overloaded_error", {
     upstream_overloaded: "The vendor is overloaded. Retry later.",
   }),
   ...rows(503, "upstream_error", {
     upstream_quota_exhausted:
-      "The service's own quota at the vendor is exhausted. The service's operator has to raise it.",
+      "The service's own quota at the vendor is exhausted. The operator has to raise it.",
   }),
   ...rows(503, "overloaded_error", {
     overloaded: "The service is overloaded. Retry later.",
-    store_unavailable: "The service's store cannot be reached. Retry later.",
+    store_unavailable: "The service's database cannot be reached. Retry later.",
   }),
   ...rows(504, "timeout_error", { upstream_timeout: "The vendor did not answer in time." }),
 };

@@ -20,7 +20,7 @@ export const tags: readonly Tag[] = [
     name: "images",
     title: "Images",
     description:
-      "Images: one body for all vendors that generate them; `provider` chooses. Needs a key with the scope `images`. What can be asked of which vendor is in `docs/images-and-speech.md`.",
+      "Images: one body for all vendors that generate them; `provider` chooses. Needs a key with the scope `images`. Which vendor supports which field is in `docs/images-and-speech.md`.",
   },
   {
     name: "speech",
@@ -38,7 +38,7 @@ export const tags: readonly Tag[] = [
     name: "administration",
     title: "Administration",
     description:
-      "What the operator's command line does, over HTTP: accounts, keys, credit, vendor keys, virtual models, prices. Needs a key of the first account whose scopes name `admin`; a key without scopes, which may do everything else, doesn't have it. `account_id` names the account that is meant, the first one where it is absent. Each change stands in the audit log under the key's name; a secret is shown once, where it is made.",
+      "What the operator's command line does, over HTTP: accounts, keys, credit, vendor keys, virtual models, prices. Needs a key of the first account with the scope `admin`; a key without scopes may do everything else, but not this. `account_id` names the account; the default is the first one. Each change is in the audit log under the key's name; a secret is shown only once, when it is created.",
   },
   {
     name: "operations",

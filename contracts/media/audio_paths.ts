@@ -17,12 +17,12 @@ const speechRequest = z.looseObject({
   ),
   speed: optional(z.number().min(0.25).max(4)).describe("0.25 to 4 times as fast. Default 1."),
   stream_format: optional(z.enum(["audio", "sse"])).describe(
-    "`sse`: server-sent events with the sound as base64. Default `audio`.",
+    "`sse`: server-sent events with the audio as base64. Default `audio`.",
   ),
   user: endUser,
 }).openapi("VendorSpeechRequest");
 
-const sound = z.string().openapi({ format: "binary" }).describe("The sound, as it is made.");
+const sound = z.string().openapi({ format: "binary" }).describe("The audio, as it is generated.");
 
 /** The vendors' names of formats; raw samples and Opus have two names. */
 const soundTypes = ["mpeg", "ogg", "opus", "aac", "flac", "wav", "pcm", "L16"] as const;
@@ -33,7 +33,7 @@ export function familySpeech(family: VendorFamily) {
     ...operationPath(family, "audio/speech", "createSpeech"),
     summary: summaryOf("Create speech", family),
     description:
-      "Text to speech, as the vendor takes it; fields that are not named here go on as they are. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.",
+      "Text to speech, as the vendor takes it; fields not listed here are passed on unchanged. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.",
     body: speechRequest,
     media: {
       ...Object.fromEntries(soundTypes.map((type) => [`audio/${type}`, sound])),
@@ -44,9 +44,9 @@ export function familySpeech(family: VendorFamily) {
 
 const transcriptionForm = z.looseObject({
   model: operationModel.openapi({ example: "gpt-4o-transcribe" }),
-  file: formFile.describe("Audio file in a format that the vendor reads."),
+  file: formFile.describe("Audio file in a format that the vendor supports."),
   language: optional(z.string()).describe("Language of the audio, as ISO 639-1."),
-  prompt: optional(z.string()).describe("Text that goes before, to guide the spelling."),
+  prompt: optional(z.string()).describe("Preceding text, to guide style and spelling."),
   response_format: optional(z.string()).describe(
     "`json`, `text`, `srt`, `verbose_json`, `vtt` or `diarized_json`. Default `json`.",
   ),
@@ -67,7 +67,7 @@ export function familyTranscriptions(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "audio/transcriptions", "createTranscription"),
     summary: summaryOf("Transcribe speech to text", family),
-    description: "As the vendor takes it; fields that are not named here go on as they are.",
+    description: "As the vendor takes it; fields not listed here are passed on unchanged.",
     form: transcriptionForm,
     answer: transcript,
     media: {

@@ -6,20 +6,20 @@ import { endUser, formFile, operationModel, operationPath } from "./operation_pa
 import { summaryOf, type VendorFamily } from "../calls/vendors.ts";
 
 const prompt = z.string().min(1).describe(
-  "What is to be seen. Tag lines at its start are recorded and cut.",
+  "What the image should show. Tag lines at its start are recorded and removed.",
 );
 
 const imageRequest = z.looseObject({
   model: operationModel.openapi({ example: "gpt-image-2" }),
   prompt,
-  n: optional(z.number().int().min(1).max(10)).describe("How many pictures. Default 1."),
+  n: optional(z.number().int().min(1).max(10)).describe("How many images. Default 1."),
   size: optional(z.string()).describe("`auto` or `WIDTHxHEIGHT` in pixels. Default `auto`."),
   quality: optional(z.string()).describe(
     "`auto`, `low`, `medium`, `high`; older models `standard`, `hd`. Default the vendor's.",
   ),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   partial_images: optional(z.number().int().min(0).max(3)).describe(
-    "Unfinished pictures that a stream shows on the way. Default 0.",
+    "Partial images that a stream sends before the final one. Default 0.",
   ),
   user: endUser,
 }).openapi("ImageRequest");
@@ -28,13 +28,13 @@ const ignoredField = upTo(maxEntries.others).optional();
 
 const imageEditRequest = imageRequest.extend({
   image: ignoredField.describe(
-    'The picture to start from; vendor-g takes `{type: "image_url", url}`.',
+    'The image to start from; vendor-g takes `{type: "image_url", url}`.',
   ),
   images: ignoredField.describe(
-    "The pictures to start from; vendor-b takes `{image_url}`, vendor-g the same as in `image`.",
+    "The images to start from; vendor-b takes `{image_url}`, vendor-g the same as in `image`.",
   ),
   mask: ignoredField.describe(
-    "Picture whose transparent places are to be drawn anew, as vendor-b's.",
+    "Image whose transparent areas are to be replaced, as vendor-b's.",
   ),
 }).openapi("ImageEditRequest");
 
@@ -50,14 +50,14 @@ const numeral = (least: number, most: number) =>
 const imageEditForm = z.looseObject({
   model: operationModel.openapi({ example: "gpt-image-2" }),
   prompt,
-  image: z.union([formFile, z.array(formFile).max(maxEntries.others)]).optional().describe(
-    "The picture to start from; several as `image[]`.",
+  image: z.union([formFile, z.array(formFile).max(mostOf.others)]).optional().describe(
+    "The image to start from; several as `image[]`.",
   ),
-  "image[]": z.union([formFile, z.array(formFile).max(maxEntries.others)]).optional().describe(
-    "The pictures to start from.",
+  "image[]": z.union([formFile, z.array(formFile).max(mostOf.others)]).optional().describe(
+    "The images to start from.",
   ),
-  mask: formFile.optional().describe("Picture whose transparent places are to be drawn anew."),
-  n: numeral(1, 10).describe("How many pictures. Default 1."),
+  mask: formFile.optional().describe("Image whose transparent areas are to be replaced."),
+  n: numeral(1, 10).describe("How many images. Default 1."),
   size: optional(z.string()).describe("`auto` or `WIDTHxHEIGHT` in pixels. Default `auto`."),
   quality: optional(z.string()).describe(
     "`auto`, `low`, `medium` or `high`. Default the vendor's.",
@@ -66,7 +66,7 @@ const imageEditForm = z.looseObject({
     "Answer as server-sent events. Default `false`.",
   ),
   partial_images: numeral(0, 3).describe(
-    "Unfinished pictures that a stream shows on the way. Default 0.",
+    "Partial images that a stream sends before the final one. Default 0.",
   ),
   user: endUser,
 }).refine((form) => form.image !== undefined || form["image[]"] !== undefined, {
@@ -77,14 +77,14 @@ const imageEditForm = z.looseObject({
 const imageList = z.looseObject({
   created: z.number().int().optional().describe("Unix time in seconds."),
   data: z.array(z.looseObject({
-    b64_json: z.string().optional().describe("The picture as base64."),
-    url: z.string().optional().describe("Where the vendor keeps the picture for a while."),
+    b64_json: z.string().optional().describe("The image as base64."),
+    url: z.string().optional().describe("The vendor's temporary URL of the image."),
     revised_prompt: z.string().optional().describe("The prompt as the vendor rewrote it."),
-  })).describe("The pictures."),
+  })).describe("The images."),
   usage: z.looseObject({
-    input_tokens: z.number().int().optional().describe("Tokens of prompt and given pictures."),
-    output_tokens: z.number().int().optional().describe("Tokens of the pictures made."),
-  }).optional().describe("Tokens; absent where the vendor bills by picture."),
+    input_tokens: z.number().int().optional().describe("Tokens of prompt and input images."),
+    output_tokens: z.number().int().optional().describe("Tokens of the generated images."),
+  }).optional().describe("Tokens; absent if the vendor bills per image."),
 }).openapi("ImageList");
 
 const streamed = { "text/event-stream": imageEvent };
@@ -94,7 +94,7 @@ export function familyImages(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "images/generations", "createImage"),
     summary: summaryOf("Generate images", family),
-    description: "As the vendor takes it; fields that are not named here go on as they are.",
+    description: "As the vendor takes it; fields not listed here are passed on unchanged.",
     body: imageRequest,
     answer: imageList,
     media: streamed,
@@ -106,7 +106,7 @@ export function familyImageEdits(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "images/edits", "createImageEdit"),
     summary: summaryOf("Edit images", family),
-    description: "As the vendor takes it; fields that are not named here go on as they are.",
+    description: "As the vendor takes it; fields not listed here are passed on unchanged.",
     body: imageEditRequest,
     ...(family.takesNoForms ? {} : { form: imageEditForm }),
     answer: imageList,

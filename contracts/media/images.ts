@@ -15,7 +15,7 @@ export const mediaModelField = optional(z.string().min(1).max(300)).describe(
 export const providerOptions = optional(
   z.record(z.string().max(100), z.record(z.string(), z.unknown())),
 ).describe(
-  "Fields of a vendor's own, by label or alias, put into its request as they are; those of other vendors are not looked at. What decides the price has fields here and is refused in them.",
+  "Vendor-specific fields by the vendor's label or alias, passed on unchanged; those of other vendors are ignored. Fields that decide the price are refused here: use this body's own.",
 ).openapi({ example: { "vendor-b": { moderation: "low" } } });
 
 export const endUserField = optional(z.string().min(1).max(256)).describe(
@@ -32,8 +32,8 @@ export const imageRequest = z.strictObject({
   prompt: z.string().min(1).max(100_000).refine(
     (text) => text.trim() !== "",
     "expected more than white space",
-  ).describe("What to draw; how long it may be depends on the model, 32,000 characters at most."),
-  n: optional(z.number().int().min(1).max(10)).describe("How many pictures, 1 to 10. Default 1."),
+  ).describe("What the image should show; at most 32,000 characters, fewer for some models."),
+  n: optional(z.number().int().min(1).max(10)).describe("How many images, 1 to 10. Default 1."),
   size: optional(pixels).describe(
     "`auto` or pixels such as `1536x1024`. Vendors that have aspect ratios get the one within 2 %. Default `auto`.",
   ),
@@ -43,16 +43,16 @@ export const imageRequest = z.strictObject({
     "Such as `16:9`. Vendors that have sizes get the nearest. Must not contradict `size`. No default.",
   ),
   resolution: optional(z.enum(["1K", "2K", "4K"])).describe(
-    "About one, four or sixteen million pixels. Default: the vendor's.",
+    "About 1, 4 or 16 megapixels. Default: the vendor's.",
   ),
   quality: optional(z.enum(["auto", "low", "medium", "high"])).describe(
-    "Where the vendor has qualities, else reported in `X-Translation-Loss`. Default `auto`.",
+    "Dropped and reported in `X-Translation-Loss` where the vendor has no such setting. Default `auto`.",
   ),
   response_format: optional(z.enum(["b64_json", "url"])).describe(
-    "`url`: an address that needs no key and holds for an hour. Default `b64_json`.",
+    "`url`: a signed URL that needs no key and is valid for an hour. Default `b64_json`.",
   ),
   output_format: optional(z.enum(["png", "jpeg", "webp"])).describe(
-    "File format; one that the vendor doesn't have is 400. Default: the vendor's, `png` mostly.",
+    "File format; one that the vendor doesn't offer is a 400. Default: the vendor's, usually `png`.",
   ),
   output_compression: optional(z.number().int().min(0).max(100)).describe(
     "Quality of JPEG and WEBP files in percent. Default: the vendor's.",
@@ -61,22 +61,22 @@ export const imageRequest = z.strictObject({
   style: optional(z.enum(["vivid", "natural"])).describe("No default."),
   moderation: optional(z.enum(["auto", "low"])).describe("Default `auto`."),
   seed: optional(z.number().int().min(0).max(4_294_967_295)).describe(
-    "The same seed gives much the same picture. Default: random.",
+    "The same seed gives a similar image. Default: random.",
   ),
   negative_prompt: optional(z.string().min(1).max(10_000)).describe(
-    "What should not be in the picture. No default.",
+    "What should not appear in the image. No default.",
   ),
   person_generation: optional(z.enum(["dont_allow", "allow_adult", "allow_all"])).describe(
-    "Whether people may be drawn. Default: the vendor's.",
+    "Whether people may appear. Default: the vendor's.",
   ),
   images: optional(z.array(z.string().min(1)).min(1).max(16)).describe(
-    "Pictures to change, as `data:` or `https:` addresses; then the prompt says how. No default.",
+    "Images to edit as the prompt says, as `data:` or `https:` URLs. No default.",
   ),
   stream: optional(z.boolean()).describe(
-    "Server-sent events with unfinished pictures; only models of vendor-b that have it. Default false.",
+    "Server-sent events with partial images; only for models of vendor-b that support it. Default false.",
   ),
   partial_images: optional(z.number().int().min(0).max(3)).describe(
-    "Unfinished pictures that a stream shows, 0 to 3. Default 0.",
+    "Partial images that a stream sends, 0 to 3. Default 0.",
   ),
   user: endUserField,
   provider_options: providerOptions,
@@ -84,38 +84,38 @@ export const imageRequest = z.strictObject({
 
 const made = z.strictObject({
   b64_json: z.string().optional().describe("The file as base64, for `b64_json`."),
-  url: z.string().optional().describe("Where to read it, for `url`."),
-  mime_type: z.string().optional().describe("As the file's first bytes tell."),
-  width: z.number().int().optional().describe("In pixels, as the file says."),
-  height: z.number().int().optional().describe("In pixels, as the file says."),
-  revised_prompt: z.string().optional().describe("What the vendor made of the prompt."),
+  url: z.string().optional().describe("URL of the image, for `url`."),
+  mime_type: z.string().optional().describe("Media type, detected from the file."),
+  width: z.number().int().optional().describe("In pixels, read from the file."),
+  height: z.number().int().optional().describe("In pixels, read from the file."),
+  revised_prompt: z.string().optional().describe("The prompt as the vendor rewrote it."),
   index: z.number().int().describe("Position, from 0."),
 }).openapi("MadeImage");
 
 const imageUsage = z.strictObject({
-  images: z.number().int().describe("Pictures made."),
-  input_tokens: z.number().int().describe("Of prompt and given pictures; 0 where not counted."),
-  output_tokens: z.number().int().describe("Of the pictures; 0 where not counted."),
+  images: z.number().int().describe("Images generated."),
+  input_tokens: z.number().int().describe("Tokens of prompt and input images; 0 if not reported."),
+  output_tokens: z.number().int().describe("Tokens of the generated images; 0 if not reported."),
   total_tokens: z.number().int().describe("Sum of both."),
   input_tokens_details: z.strictObject({
     text_tokens: z.number().int().describe("Of the prompt."),
-    image_tokens: z.number().int().describe("Of the given pictures."),
-  }).optional().describe("Of `input_tokens`, where the vendor tells."),
+    image_tokens: z.number().int().describe("Of the input images."),
+  }).optional().describe("Breakdown of `input_tokens`, if the vendor reports it."),
   output_tokens_details: z.strictObject({
-    text_tokens: z.number().int().describe("Of text beside the pictures, reasoning included."),
-    image_tokens: z.number().int().describe("Of the pictures."),
-  }).optional().describe("Of `output_tokens`, where the vendor tells."),
+    text_tokens: z.number().int().describe("Tokens of text beside the images, reasoning included."),
+    image_tokens: z.number().int().describe("Of the images."),
+  }).optional().describe("Breakdown of `output_tokens`, if the vendor reports it."),
 }).openapi("ImageUsage");
 
 const imageAnswer = z.strictObject({
   created: z.number().int().describe("Unix time in seconds."),
   provider: z.string().describe("Label of the vendor that made them."),
   model: z.string().describe("The model, as the vendor calls it."),
-  data: z.array(made).describe("The pictures; at least one."),
+  data: z.array(made).describe("The images; at least one."),
   filtered_count: z.number().int().describe(
-    "Pictures asked for and not made: withheld by the vendor's safety rules, or failed.",
+    "Requested images that are missing: withheld by the vendor's safety rules, or failed.",
   ),
-  usage: imageUsage.describe("What was used."),
+  usage: imageUsage.describe("Usage of the call."),
   cost_usd: z.string().optional().describe("What the call costs; absent when no price is known."),
 }).openapi("ImageAnswer");
 
@@ -139,17 +139,17 @@ export const generateImage = defineContract({
 /** `GET /api/v1/media/{sha256}`: media that was taken out of a stored payload. */
 export const getMedia = defineContract({
   ...ofRecords(undefined, "get", "/api/v1/media/{sha256}", "getMedia"),
-  summary: "Download an image or sound of a recorded call",
+  summary: "Download media of a recorded call",
   description:
-    "Media above `MEDIA_INLINE_BYTES` stands in stored payloads as `{sha256, bytes, mime_type, url}`; `url` is this path. Any key of the account whose payload names it may read it, and, without a key, whoever holds a signed address (one hour). It goes with the last payload that names it. Types that a browser would run are sent as attachments.",
+    "Media above `MEDIA_INLINE_BYTES` stands in stored payloads as `{sha256, bytes, mime_type, url}`; `url` is this path. Any key of the account whose payload names it may read it, and, without a key, whoever has a signed URL (valid for an hour). It is deleted with the last payload that names it. Types that a browser would execute are sent as attachments.",
   params: z.object({
     sha256: z.string().describe("SHA-256 of the bytes, 64 lower-case hex digits."),
   }),
   query: z.object({
     expires: z.string().optional().describe(
-      "Of a signed address: Unix second until which it holds.",
+      "Of a signed URL: Unix time at which it expires.",
     ),
-    signature: z.string().optional().describe("Of a signed address: what the service signed."),
+    signature: z.string().optional().describe("Of a signed URL: its signature."),
   }),
   media: {
     "*/*": z.string().openapi({ format: "binary" }).describe(

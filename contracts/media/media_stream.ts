@@ -7,22 +7,22 @@ import { optional } from "../kernel/common.ts";
  */
 
 const picture = {
-  b64_json: z.string().describe("The picture as base64."),
+  b64_json: z.string().describe("The image as base64."),
   created_at: optional(z.number().int()).describe("Unix time in seconds."),
   size: optional(z.string()).describe("`WIDTHxHEIGHT` in pixels."),
-  quality: optional(z.string()).describe("As it was drawn."),
+  quality: optional(z.string()).describe("Quality of the image."),
   background: optional(z.string()).describe("`transparent` or `opaque`."),
   output_format: optional(z.string()).describe("`png`, `jpeg` or `webp`."),
 };
 
 const tokens = z.looseObject({
-  input_tokens: optional(z.number().int()).describe("Tokens of what was given."),
-  output_tokens: optional(z.number().int()).describe("Tokens of what was made."),
+  input_tokens: optional(z.number().int()).describe("Tokens of the input."),
+  output_tokens: optional(z.number().int()).describe("Tokens of the output."),
   total_tokens: optional(z.number().int()).describe("Sum of both."),
 }).openapi("MediaUsage");
 
 const failed = z.looseObject({
-  type: z.literal("error").describe("The stream failed, and ends here."),
+  type: z.literal("error").describe("The stream failed and ends here."),
   error: z.looseObject({
     type: z.string().describe("Class of the error."),
     message: z.string().describe("What went wrong, for people."),
@@ -31,20 +31,20 @@ const failed = z.looseObject({
 }).openapi("MediaErrorEvent");
 
 const other = z.looseObject({
-  type: z.string().describe("Name of an event that a vendor has added since: skip it."),
+  type: z.string().describe("Name of an event that a vendor has added since: ignore it."),
 }).openapi("MediaOtherEvent");
 
 export const imageEvent = z.union([
   z.looseObject({
     type: z.enum(["image_generation.partial_image", "image_edit.partial_image"]).describe(
-      "An unfinished picture.",
+      "A partial image.",
     ),
     ...picture,
-    partial_image_index: z.number().int().describe("Which of the unfinished ones, from 0."),
+    partial_image_index: z.number().int().describe("Index of the partial image, from 0."),
   }).openapi("ImagePartialEvent"),
   z.looseObject({
     type: z.enum(["image_generation.completed", "image_edit.completed"]).describe(
-      "A finished picture.",
+      "A finished image.",
     ),
     ...picture,
     usage: tokens.optional().describe("Tokens of the call so far."),
@@ -55,7 +55,7 @@ export const imageEvent = z.union([
 
 export const speechEvent = z.union([
   z.looseObject({
-    type: z.literal("speech.audio.delta").describe("The sound goes on."),
+    type: z.literal("speech.audio.delta").describe("A piece of the audio."),
     audio: z.string().describe("The next piece of the file, as base64."),
   }).openapi("SpeechDeltaEvent"),
   z.looseObject({
@@ -68,7 +68,7 @@ export const speechEvent = z.union([
 
 export const transcriptEvent = z.union([
   z.looseObject({
-    type: z.literal("transcript.text.delta").describe("More was understood."),
+    type: z.literal("transcript.text.delta").describe("A piece of the transcript."),
     delta: z.string().describe("The next piece of the text."),
   }).openapi("TranscriptDeltaEvent"),
   z.looseObject({

@@ -11,7 +11,7 @@ const text = z.string().min(1).max(200_000).refine(
 
 const voice = z.union([
   z.string().min(1).max(200),
-  z.strictObject({ id: z.string().min(1).max(200).describe("Id of a voice of your own.") }),
+  z.strictObject({ id: z.string().min(1).max(200).describe("Id of a custom voice.") }),
 ]);
 
 /** `POST /tts/v1/generate` (docs/images-and-speech.md). */
@@ -19,29 +19,29 @@ export const speechRequest = z.strictObject({
   provider: providerField,
   model: mediaModelField,
   input: optional(text).describe(
-    "What to say; how long it may be depends on the model (4,096 characters for vendor-b). Required, under this name or as `text`.",
+    "Text to speak; the maximum length depends on the model (4,096 characters for vendor-b). Required, under this name or as `text`.",
   ),
-  text: optional(text).describe("Another name of `input`; both must be the same."),
+  text: optional(text).describe("Alias of `input`; if both are set, they must be equal."),
   voice: optional(voice).describe(
-    "A voice of the vendor, or `{id}`. Default: `alloy`, `Kore` or `eve`, as the vendor has it.",
+    "A voice of the vendor, or `{id}` of a custom one. Default: `alloy`, `Kore` or `eve`, depending on the vendor.",
   ).openapi({ example: "alloy" }),
   instructions: optional(z.string().min(1).max(4096)).describe(
-    "How to say it, at most 4,096 characters. No default.",
+    "How to speak the text, at most 4,096 characters. No default.",
   ),
   response_format: optional(z.enum(["mp3", "opus", "aac", "flac", "wav", "pcm"])).describe(
-    "Default `mp3` where the vendor has it, else `wav`.",
+    "Default `mp3` if the vendor offers it, else `wav`.",
   ),
   speed: optional(z.number().min(0.25).max(4)).describe("0.25 to 4. Default 1."),
   language: optional(
     z.string().regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, "expected a BCP-47 tag such as de-CH"),
-  ).describe("BCP-47 tag, where the vendor takes one. Default: told from the text."),
+  ).describe("BCP-47 tag, if the vendor takes one. Default: detected from the text."),
   sample_rate: optional(z.number().int().min(8000).max(192_000)).describe(
-    "In hertz, where the vendor takes one. Default: the vendor's, 24,000 mostly.",
+    "In hertz, if the vendor takes one. Default: the vendor's, usually 24,000.",
   ),
   speakers: optional(
     z.array(z.strictObject({
-      speaker: z.string().min(1).max(200).describe("Name by which the text calls the speaker."),
-      voice: z.string().min(1).max(200).describe("The voice that this speaker has."),
+      speaker: z.string().min(1).max(200).describe("Name of the speaker in the text."),
+      voice: z.string().min(1).max(200).describe("Voice of this speaker."),
     })).min(1).max(2),
   ).describe("One or two speakers of a dialogue (vendor-d), in place of `voice`. No default."),
   encoding: optional(z.enum(["base64", "binary"])).describe(
@@ -55,19 +55,19 @@ export const speechRequest = z.strictObject({
 }).openapi("GenerateSpeechRequest");
 
 const speechAnswer = z.strictObject({
-  provider: z.string().describe("Label of the vendor that spoke."),
+  provider: z.string().describe("Label of the vendor that generated the speech."),
   model: z.string().describe("The model, as the vendor calls it."),
   audio: z.strictObject({
     data: z.string().describe("The file as base64."),
     format: z.enum(["mp3", "opus", "aac", "flac", "wav", "pcm"]).describe("Its format."),
     mime_type: z.string().describe("Its media type."),
-    sample_rate: z.number().int().optional().describe("In hertz, where it is known."),
-  }).openapi("SpeechAudio").describe("What was said."),
+    sample_rate: z.number().int().optional().describe("In hertz, if known."),
+  }).openapi("SpeechAudio").describe("The generated speech."),
   usage: z.strictObject({
     characters: z.number().int().describe("Code points of the text."),
-    input_tokens: z.number().int().optional().describe("Where the vendor counts tokens."),
-    output_tokens: z.number().int().optional().describe("Where the vendor counts tokens."),
-  }).openapi("SpeechUsage").describe("What was used."),
+    input_tokens: z.number().int().optional().describe("Present if the vendor counts tokens."),
+    output_tokens: z.number().int().optional().describe("Present if the vendor counts tokens."),
+  }).openapi("SpeechUsage").describe("Usage of the call."),
   cost_usd: z.string().optional().describe("What the call costs; absent when no price is known."),
 }).openapi("SpeechAnswer");
 

@@ -79,7 +79,7 @@ export function gatewayErrorOf(
   return new GatewayError(
     {
       code: "unreadable_answer",
-      message: `The answer with status ${response.status} is not one of the service's.`,
+      message: `The response with status ${response.status} is not in the service's error format.`,
       requestId,
     },
     response,

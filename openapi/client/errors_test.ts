@@ -86,7 +86,7 @@ Deno.test("a variable that isn't set, and no address, are said when the client i
   for (const baseUrl of ["127.0.0.1:8787", "localhost:8787", "", undefined]) {
     assert.throws(
       made(baseUrl, "dmt_x"),
-      /^TypeError: baseUrl: expected an address such as https:/,
+      /^TypeError: baseUrl: expected a URL such as https:/,
     );
   }
   for (const [key, text] of [["dmt_…", '"…"'], ["dmt_x\ndmt_y", '"\\n"']] as const) {

@@ -60,7 +60,7 @@ function assertAddress(baseUrl: unknown): void {
     /^https?:$/.test(new URL(baseUrl, location?.href).protocol);
   if (isAddress) return;
   throw new TypeError(
-    `baseUrl: expected an address such as https://gateway.example.com, got ${shown(baseUrl)}`,
+    `baseUrl: expected a URL such as https://gateway.example.com, got ${shown(baseUrl)}`,
   );
 }
 

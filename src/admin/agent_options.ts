@@ -54,7 +54,7 @@ function readMap(pairs: Values[string]): Record<string, string> | undefined {
     if (at < 1 || name === "" || model === "") {
       throw new UsageError(`--map ${pair}: expected NAME=MODEL`);
     }
-    if (Object.hasOwn(models, name)) throw new UsageError(`--map ${name}: it is there twice`);
+    if (Object.hasOwn(models, name)) throw new UsageError(`--map ${name}: is set twice`);
     Object.defineProperty(models, name, { value: model, enumerable: true });
   }
   return models;

@@ -41,7 +41,7 @@ export const budgetCommands: Readonly<Record<string, Command<BudgetCommandDeps>>
     summary: "Limits what an account, one of its apps or one of its end users may spend.",
     example: "budget set --on app:shop --per day --usd 20",
     usage:
-      "budget set --on account|app:NAME|user:ID [--account A] --per day|month --usd X [--raise-until T --usd Y]   (without X a budget that is there is raised)",
+      "budget set --on account|app:NAME|user:ID [--account A] --per day|month --usd X [--raise-until T --usd Y]   (without X an existing budget is raised)",
     options: {
       ...{ account: textOption, on: textOption, per: textOption, "raise-until": textOption },
       usd: { type: "string", multiple: true },
@@ -49,14 +49,14 @@ export const budgetCommands: Readonly<Record<string, Command<BudgetCommandDeps>>
     run: setBudget,
   },
   "budget list": {
-    summary: "Lists budgets, and what is spent of each in its present day or month.",
+    summary: "Lists budgets, and what is spent of each in the current day or month.",
     example: "budget list",
     usage: "budget list [--account A]",
     options: accountOption,
     run: listBudgets,
   },
   "budget remove": {
-    summary: "Removes a budget; its calls go on without that limit.",
+    summary: "Removes a budget; its limit no longer applies.",
     example: "budget remove 01998c5e-7d1e-7000-8000-000000000000",
     usage: "budget remove ID",
     positionals: ["ID"],
@@ -95,7 +95,7 @@ async function listBudgets(deps: BudgetCommandDeps, values: Values): Promise<Com
   const account = await listedAccount(deps.accounts, values);
   const budgets = await deps.budgets.list(account);
   const now = deps.clock.now();
-  return listed(budgets, budgetJson, (one) => shown(one, now), "There is no budget.");
+  return listed(budgets, budgetJson, (one) => shown(one, now), "No budgets.");
 }
 
 async function removeBudget(
@@ -104,8 +104,8 @@ async function removeBudget(
   [id]: readonly string[],
 ): Promise<CommandResult> {
   const removed = await deps.budgets.remove(id!, commandLine);
-  if (removed) return done({ id, removed }, [`The budget ${id} is removed.`]);
-  return notFound({ id, removed }, `No budget has the id ${id!.slice(0, 100)}.`);
+  if (removed) return done({ id, removed }, [`Budget ${id} removed.`]);
+  return failed({ id, removed }, `No budget has the id ${id!.slice(0, 100)}.`);
 }
 
 function shown(budget: StoredBudget, now: Date): string {

@@ -149,7 +149,7 @@ export async function findAccount(
   if (found) return found;
   throw new Error(
     idOrName === undefined
-      ? "There is no account yet: start the service once."
+      ? "No accounts yet: start the service once."
       : `No account has the id or name '${idOrName}'.`,
   );
 }

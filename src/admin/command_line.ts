@@ -42,7 +42,7 @@ export function parseCommand(
   // `parseArgs` would silently use the last of two values, for instance of two caps.
   const named = parsed.tokens.flatMap((token) => token.kind === "option" ? [token.name] : []);
   const twice = named.find((one, at) => options[one]?.multiple !== true && named.indexOf(one) < at);
-  if (twice !== undefined) throw new UsageError(`--${twice} is given twice\nusage: ${usage}`);
+  if (twice !== undefined) throw new UsageError(`--${twice} is set twice\nusage: ${usage}`);
   const missing = positionals[parsed.positionals.length];
   if (missing !== undefined) throw new UsageError(`${missing} is missing\nusage: ${usage}`);
   const extra = parsed.positionals[positionals.length];

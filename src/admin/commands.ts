@@ -68,7 +68,7 @@ export interface AdminDeps
 
 const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   "key create": {
-    summary: "Makes an API key and prints its value, this once.",
+    summary: "Creates an API key and prints its value, which is not shown again.",
     example: "key create --name ci --scope openai --scope status --cap-day-usd 5",
     usage:
       "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off] [--cache-ttl S] [--record full|metadata] " +
@@ -98,15 +98,14 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
     run: listKeys,
   },
   "key revoke": {
-    summary:
-      "Ends an API key at once; the key is named by its id, or by a name that only one usable key has.",
+    summary: "Revokes an API key at once, by its id, or by its name if only one usable key has it.",
     example: "key revoke ci",
     usage: "key revoke ID|NAME",
     positionals: ["ID|NAME"],
     run: revokeKey,
   },
   "account create": {
-    summary: "Makes an account in the tier free, without credit.",
+    summary: "Creates an account in the tier free, without credit.",
     example: "account create --name team",
     usage: "account create --name N",
     options: { name: textOption },
@@ -122,7 +121,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   ...webhookCommands,
   ...priceCommands,
   scrub: {
-    summary: "Rewrites tables and files so that erased text is in none of them.",
+    summary: "Rewrites tables and files so that none contains erased text.",
     example: "scrub",
     usage: "scrub",
     run: scrub,
@@ -177,7 +176,7 @@ const localForms: CommandTable = {
   export: exportForm,
   health: {
     usage: "health",
-    summary: "Asks the server that holds the data directory whether it is ready, for probes.",
+    summary: "Checks whether the server of this data directory is ready; for probes.",
     example: "health",
   },
   migrate: {
@@ -245,7 +244,7 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
   const text = value.reveal();
   return done({ id: key.id, key: text, prefix: key.prefix, name, account_id: owner.id }, [
     text,
-    `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`,
+    `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only once.`,
     ...linesFor(defaults, { baseUrl: deps.dashboardBase, key: text }),
   ]);
 }
@@ -265,7 +264,7 @@ async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult>
   const now = deps.clock.now();
   const line = (key: ApiKey) =>
     [key.id, `${key.prefix}…`, key.name, `account ${key.accountId}`, keyState(key, now)].join("  ");
-  return listed(keys, apiKeyJson, line, "There is no API key.");
+  return listed(keys, apiKeyJson, line, "No API keys.");
 }
 
 async function revokeKey(
@@ -277,7 +276,7 @@ async function revokeKey(
   try {
     const { wasRevokedBefore } = await revokeApiKey(deps, commandLineAt(deps.clock), id);
     return done({ id, revoked: true }, [
-      wasRevokedBefore ? `Key ${id} was revoked before.` : `Key ${id} is revoked.`,
+      wasRevokedBefore ? `Key ${id} was already revoked.` : `Key ${id} is revoked.`,
     ]);
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown.code !== "api_key_not_found") throw thrown;
@@ -295,7 +294,7 @@ async function keyIdOf({ apiKeys }: AdminDeps, idOrName: string): Promise<string
   const named = keys.filter(({ name, revokedAt }) => name === idOrName && revokedAt === null);
   if (named.length > 1) {
     const ids = named.map(({ id, prefix }) => `${id} (${prefix}…)`).join(", ");
-    throw new Error(`${named.length} keys have the name '${idOrName}': give one's id, ${ids}.`);
+    throw new Error(`${named.length} keys have the name '${idOrName}': use an id, ${ids}.`);
   }
   return named[0]?.id ?? idOrName;
 }
@@ -352,7 +351,7 @@ function cacheTtl(values: Values): Pick<NewApiKey, "cacheTtlSeconds"> {
 function futureTime(values: Values, name: string, now: Date): Date | null {
   const at = timeOption(values, name);
   if (at && at <= now) {
-    throw new UsageError(`--${name} ${optional(values, name)}: expected a time to come`);
+    throw new UsageError(`--${name} ${optional(values, name)}: expected a time in the future`);
   }
   return at ?? null;
 }
@@ -369,6 +368,6 @@ async function scrub(deps: ScrubDeps): Promise<CommandResult> {
     `Rewritten: ${rewritten.join(", ")}.`,
     notRewritten.length === 0
       ? "Erased text is in no file of this installation."
-      : `Not rewritten, erased text may be there: ${notRewritten.join("; ")}.`,
+      : `Not rewritten, so may still contain erased text: ${notRewritten.join("; ")}.`,
   ]);
 }

@@ -196,7 +196,7 @@ const unknownScope: [string[], RegExp][] = [
   ],
   [["key", "create", "--name"], /^--name needs a value\nusage: key create/],
   [["key", "create", "--name", "--json", "--account", "x"], /^--name needs a value\n/],
-  [[...create, "--cap-day-usd", "5", "--cap-day-usd=50"], /^--cap-day-usd is given twice\nusage: /],
+  [[...create, "--cap-day-usd", "5", "--cap-day-usd=50"], /^--cap-day-usd is set twice\nusage: /],
   [["reprice", "--dry-run=yes"], /^--dry-run takes no value\n/],
   [["credits", "grant", "--usd", "-5"], /^--usd -5: expected an amount above 0/],
   [[...create, "--cap-day-usd", "-1.5"], /^--cap-day-usd -1\.5: expected an amount/],
@@ -215,7 +215,7 @@ const unknownScope: [string[], RegExp][] = [
   [[...create, "--expires", "2027-01-31"], /^--expires 2027-01-31: expected a time such as/],
   [[...create, "--expires", "2027-01-31T00:00:00"], /^--expires .*expected a time such as/],
   [[...create, "--expires", "2027-13-31T00:00:00Z"], /^--expires .*expected a time such as/],
-  [[...create, "--expires", "2020-01-31T00:00:00Z"], /^--expires .*expected a time to come/],
+  [[...create, "--expires", "2020-01-31T00:00:00Z"], /^--expires .*expected a time in the future/],
   [["key", "revoke"], /^ID\|NAME is missing\nusage: key revoke ID/],
   [["key", "revoke", "a", "b"], /^unexpected 'b'\nusage: key revoke ID/],
   [["key", "list", "more"], /^unexpected 'more'\nusage: key list/],
@@ -285,7 +285,7 @@ Deno.test("key revoke revokes once, tells the cache each time, and says what was
   assert.ok(keys[0]?.revokedAt);
   const second = await run("key", "revoke", id);
   assert.deepEqual([second.exitCode, second.json], [0, { id, revoked: true }]);
-  assert.match(second.lines[0]!, /was revoked before/);
+  assert.match(second.lines[0]!, /was already revoked/);
   assert.deepEqual(changed, [[id], [id]]);
 });
 

@@ -37,7 +37,7 @@ export const creditCommands: Readonly<Record<string, Command<CreditDeps>>> = {
     run: grant,
   },
   "credits show": {
-    summary: "Shows an account's balance, and what calls under way reserve of it.",
+    summary: "Shows an account's balance, and how much of it calls in flight reserve.",
     example: "credits show",
     usage: "credits show [--account A]",
     options: accountOption,

@@ -50,7 +50,7 @@ const options = {
 export const exportForm: CommandForm = {
   usage:
     "export [--from T] [--to T] [--format json|csv|jsonl] [--table interactions|eval_runs|eval_results]… [--column NAME]… [--no-payloads] [--filter COLUMN=VALUE]… [--raw-cells] [--account A] [--out FILE]",
-  summary: "Writes recorded calls, or evaluations, as JSON, lines of JSON or CSV.",
+  summary: "Exports recorded calls or evaluations as JSON, JSON Lines or CSV.",
   options,
   example: "export --from 2026-11-01 --to 2026-11-30 --format csv --out november.csv",
 };

@@ -27,7 +27,7 @@ export async function runExportCommand(
     out = optional(values, "out");
     const format = optional(values, "format");
     if (asJson && out === undefined && (format === "csv" || format === "jsonl")) {
-      throw new UsageError(`--json: ${format} is no JSON value; give --out FILE`);
+      throw new UsageError(`--json: ${format} is not a single JSON value; use --out FILE`);
     }
     await write(events(terminal.isWatched), out, terminal, written);
   } catch (thrown) {

@@ -37,7 +37,7 @@ export function helpLines(
       "",
       ...twoColumns(names.map((name) => [name, table[name]!.summary ?? ""])),
       "",
-      `'${program} COMMAND --help' explains one. With --json a command prints one JSON value.`,
+      `'${program} COMMAND --help' explains a command. With --json a command prints one JSON value.`,
       "Exit codes: 0 done, 1 failed, 2 wrong usage.",
     ],
   };
@@ -65,7 +65,7 @@ function commandHelp(command: CommandForm, program: string): string[] {
     ...(example === undefined ? [] : ["", "Example:", `  ${input}${program} ${example}`]),
     ...(!command.readsInput ? [] : [
       "",
-      "The value comes from standard input: arguments can be seen by everyone on a machine.",
+      "The value comes from standard input: arguments are visible to everyone on the machine.",
     ]),
   ];
 }

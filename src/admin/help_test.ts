@@ -45,7 +45,7 @@ Deno.test("help, --help and -h answer at each level, with --json as one value", 
   for (
     const argv of [["help", "key", "create"], ["key", "-h", "create"], ["key", "create", "-h"]]
   ) {
-    assert.match(helpOn(argv)!.lines[0]!, /^Makes an API key/);
+    assert.match(helpOn(argv)!.lines[0]!, /^Creates an API key/);
   }
 });
 

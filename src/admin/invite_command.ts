@@ -28,7 +28,7 @@ export interface InviteDeps {
 /** `invite`: makes a link into an account; without `--email` the first to open it gets in. */
 export const inviteCommands: Readonly<Record<string, Command<InviteDeps>>> = {
   invite: {
-    summary: "Prints a link that brings a person into an account.",
+    summary: "Prints an invitation link to an account.",
     example: "invite --role member --email ann@example.com",
     usage: "invite --role owner|member|viewer [--account A] [--email E]",
     options: { role: textOption, account: textOption, email: textOption },
@@ -60,7 +60,9 @@ async function invite(deps: InviteDeps, values: Values): Promise<CommandResult> 
     `It makes ${
       email === "" ? "whoever opens it first" : email
     } ${role} of account '${account.name}', once, until ${expiresAt.toISOString()}.`,
-    ...(deps.hasSignIn ? [] : ["Sign-in is off: set the OAUTH_ variables before it is opened."]),
+    ...(deps.hasSignIn
+      ? []
+      : ["Sign-in is off: set the OAUTH_ variables before the link is opened."]),
   ]);
 }
 

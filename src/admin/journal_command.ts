@@ -10,7 +10,7 @@ export interface JournalDeps {
 /** `journal status`: whether the store keeps up, and what waits on the disk until it does. */
 export const journalCommands: Readonly<Record<string, Command<JournalDeps>>> = {
   "journal status": {
-    summary: "Shows whether the store keeps up, and what waits on the disk until it does.",
+    summary: "Shows the journal: records on disk that are waiting for the database.",
     example: "journal status",
     usage: "journal status",
     run: showStatus,
@@ -35,13 +35,13 @@ async function showStatus({ clock, journalStatus }: JournalDeps): Promise<Comman
   }, [
     status.running
       ? "A server runs on this data directory."
-      : "No server answers: this is what its files say. The next start takes it in.",
+      : "No server answers: these figures are from its files. The next start stores the waiting records.",
     `Journal: ${status.bytes} of at most ${status.maxBytes} bytes in ${status.segments} files, sync ${status.sync}.`,
     status.oldest
-      ? `Waiting for the store: ${status.waiting} records, the oldest since ${status.oldest.toISOString()} (${lagSeconds} s).`
-      : `Waiting for the store: ${status.waiting} records.`,
+      ? `Waiting for the database: ${status.waiting} records, the oldest since ${status.oldest.toISOString()} (${lagSeconds} s).`
+      : `Waiting for the database: ${status.waiting} records.`,
     ...(status.rejected > 0
-      ? [`Refused by the store: ${status.rejected} records, in journal/rejected.jsonl.`]
+      ? [`Rejected by the database: ${status.rejected} records, in journal/rejected.jsonl.`]
       : []),
     ...(status.damagedBytes > 0
       ? [`Unreadable: ${status.damagedBytes} bytes, in journal/*.damaged.`]

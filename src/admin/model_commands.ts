@@ -99,7 +99,7 @@ async function removeModel(
   const removed = await deps.openVirtualModels().remove(owner.id, name!, note);
   const json = { account_id: owner.id, name, removed };
   if (removed) {
-    return done(json, [`The virtual model '${name}' of account '${owner.name}' is removed.`]);
+    return done(json, [`Virtual model '${name}' of account '${owner.name}' removed.`]);
   }
   return notFound(
     json,
@@ -117,5 +117,5 @@ async function listModels(deps: ModelCommandDeps, values: Values): Promise<Comma
     return [of, name, shownTargets(definition)].join("  ");
   };
   const all = [...ofService, ...await models.list(owner)];
-  return listed(all, virtualModelView, line, "There is no virtual model.");
+  return listed(all, virtualModelView, line, "No virtual models.");
 }

@@ -98,8 +98,8 @@ function vendorJson(one: VendorGaps) {
 }
 
 const states = {
-  not_configured: "has no key here, so its list was not read",
-  unreachable: "could not be asked",
+  not_configured: "no key set, so its list was not read",
+  unreachable: "could not be reached",
 } as const;
 
 function vendorLines(one: VendorGaps): string[] {
@@ -155,5 +155,5 @@ function reportedJson(one: VendorReportedCost) {
 
 function reportedLine(one: VendorReportedCost): string {
   const json = reportedJson(one);
-  return `${one.vendor}/${one.model}: ${one.calls} calls cost ${json.reported_usd} USD as the vendor reported; where it lists a price ${json.list_usd} USD by that, difference ${json.difference_usd} USD.`;
+  return `${one.vendor}/${one.model}: ${one.calls} calls cost ${json.reported_usd} USD as the vendor reported; the calls with a list price would cost ${json.list_usd} USD by it, difference ${json.difference_usd} USD.`;
 }

@@ -20,7 +20,7 @@ export const priceCommands: Readonly<Record<string, Command<PriceCommandDeps>>> 
     run: showPrice,
   },
   reprice: {
-    summary: "Prices recorded calls again, and settles the differences.",
+    summary: "Reprices recorded calls, and settles the differences.",
     example: "reprice --dry-run --since 2026-11-01T00:00:00Z",
     usage: "reprice [--dry-run] [--since T] [--until T] [--vendor V] [--model M] [--account A]",
     options: {

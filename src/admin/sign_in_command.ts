@@ -23,7 +23,7 @@ export interface SignInDeps {
 export const signInCommands: Readonly<Record<string, Command<SignInDeps>>> = {
   "sign-in": {
     usage: "sign-in [--person EMAIL]",
-    summary: "Prints a link that signs in to the dashboard, once, within ten minutes.",
+    summary: "Prints a link that signs in to the dashboard once, valid for ten minutes.",
     options: { person: { type: "string" } },
     example: "sign-in",
     run: printLink,
@@ -49,14 +49,14 @@ async function printLink(deps: SignInDeps, values: Values): Promise<CommandResul
   if (!offer) {
     throw new Error(
       email === undefined
-        ? "There is no account yet: start the service once."
-        : `Nobody here has the address ${email}: 'invite --email ${email}' brings them in.`,
+        ? "No accounts yet: start the service once."
+        : `Nobody has the address ${email}: invite them with 'invite --email ${email}'.`,
     );
   }
   const link = deps.signInLinks.linkOf(token);
   const expiresAt = new Date(now.getTime() + linkMs).toISOString();
   return done({ link, person: offer.name, expires_at: expiresAt }, [
     link,
-    `It signs in ${offer.name}, once, until ${expiresAt}.`,
+    `It signs in ${offer.name} once, until ${expiresAt}.`,
   ]);
 }

@@ -26,7 +26,7 @@ export interface TierDeps {
 /** `account tier`: gives an account the limits of a tier and fills its rate bucket. */
 export const tierCommands: Readonly<Record<string, Command<TierDeps>>> = {
   "account tier": {
-    summary: "Gives an account the rate limits of a tier.",
+    summary: "Sets an account's tier, and with it its rate limits.",
     example: "account tier team enterprise --rpm 6000 --burst 6000",
     usage: "account tier ACCOUNT free|pro|enterprise [--rpm N --burst N]",
     options: { rpm: textOption, burst: textOption },
@@ -50,13 +50,13 @@ async function changeTier(
   const changed = await changeAccountLimits(deps, by, account, options);
   const { id, name, requestsPerMinute, burst } = changed;
   return done({ id, name, tier: changed.tier, requests_per_minute: requestsPerMinute, burst }, [
-    `Account '${name}' is ${tier} now: ${requestsPerMinute} requests a minute, burst ${burst}.`,
+    `Account '${name}' is now ${tier}: ${requestsPerMinute} requests per minute, burst ${burst}.`,
   ]);
 }
 
 function tierOf(text: string): Tier {
   if (text === "free" || text === "pro" || text === "enterprise") return text;
-  throw new UsageError(`'${text}' is no tier: expected free, pro or enterprise`);
+  throw new UsageError(`'${text}' is not a tier: expected free, pro or enterprise`);
 }
 
 function number(values: Values, name: "rpm" | "burst"): number | undefined {

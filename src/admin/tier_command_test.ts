@@ -39,7 +39,7 @@ Deno.test("a tier brings its numbers, and the keys of the account are read again
   assert.deepEqual(await run("pro"), {
     exitCode: 0,
     json: { id: 2, name: "team", tier: "pro", requests_per_minute: 600, burst: 1000 },
-    lines: ["Account 'team' is pro now: 600 requests a minute, burst 1000."],
+    lines: ["Account 'team' is now pro: 600 requests per minute, burst 1000."],
   });
   assert.deepEqual(evicted, ["k1", "k2"]);
 });
@@ -55,7 +55,7 @@ Deno.test("enterprise takes its numbers, and keeps those it has", async () => {
 });
 
 const wrong: [string, Record<string, string>, RegExp][] = [
-  ["gold", {}, /'gold' is no tier/],
+  ["gold", {}, /'gold' is not a tier/],
   ["free", { rpm: "9" }, /^--rpm: free has fixed numbers$/],
   ["enterprise", {}, /--rpm is missing/],
   ["enterprise", { rpm: "9" }, /--burst is missing/],

@@ -18,7 +18,8 @@ export async function vacuumHere(
 
 function withJournal(report: VacuumReport, left: number): VacuumReport {
   if (left === 0) return report;
-  const reason = "journal files that the next start takes in; scrub again while it runs";
+  const reason =
+    "journal files that the next start takes in; run scrub again while the service runs";
   return { ...report, notRewritten: [...report.notRewritten, `${left} ${reason}`] };
 }
 

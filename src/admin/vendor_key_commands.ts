@@ -66,7 +66,7 @@ export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyDeps>>>
     run: listKeys,
   },
   "master-key rotate": {
-    summary: "Seals the stored vendor keys under a new master key.",
+    summary: "Encrypts the stored vendor keys with a new master key.",
     example: "master-key rotate",
     exampleInput: "openssl rand -base64 32",
     usage: "master-key rotate   (the new key from standard input)",
@@ -96,8 +96,8 @@ async function removeKey(deps: VendorKeyDeps, values: Values): Promise<CommandRe
   const owner = await chosenAccount(deps.accounts, values);
   const { removed } = await removeVendorKey(deps, commandLineAt(deps.clock), owner, label);
   const json = { account_id: owner.id, vendor: label, removed };
-  if (removed) return done(json, [`The key of ${label} of account '${owner.name}' is removed.`]);
-  return notFound(json, noVendorKey(owner, label).message);
+  if (removed) return done(json, [`The ${label} key of account '${owner.name}' is removed.`]);
+  return failed(json, noVendorKey(owner, label).message);
 }
 
 async function listKeys(deps: VendorKeyDeps, values: Values): Promise<CommandResult> {
@@ -105,7 +105,7 @@ async function listKeys(deps: VendorKeyDeps, values: Values): Promise<CommandRes
   const keys = await deps.vendorKeys.list(account);
   const line = (key: StoredVendorKey) =>
     [`account ${key.accountId}`, key.vendor, shown(key), key.changedAt.toISOString()].join("  ");
-  return listed(keys, vendorKeyJson, line, "No vendor key is stored.");
+  return listed(keys, vendorKeyJson, line, "No vendor keys stored.");
 }
 
 async function rotate(
@@ -118,11 +118,13 @@ async function rotate(
   const { resealed, already, source } = await deps.vendorKeys.rotate(next);
   await deps.vendorKeysChanged();
   const what = already
-    ? "The database is sealed under this master key already."
-    : `${resealed} vendor key${resealed === 1 ? " is" : "s are"} sealed under the new master key.`;
+    ? "The database already uses this master key."
+    : `${resealed} vendor key${
+      resealed === 1 ? " is" : "s are"
+    } now encrypted with the new master key.`;
   const todo = source === "environment"
-    ? "Set MASTER_KEY to it for every process and restart those that had the old one; until then they go on with the keys that they know."
-    : "It stands in DATA_DIR/master.key.";
+    ? "Set MASTER_KEY to it for every process and restart those with the old one; until then they keep using the keys that they have loaded."
+    : "It is in DATA_DIR/master.key.";
   return done({ resealed, already, source }, [what, todo]);
 }
 

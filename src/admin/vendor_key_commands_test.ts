@@ -166,7 +166,10 @@ Deno.test("a rotation says what it did and what is left to do, without the key",
   const first = await run("master-key rotate", `${text}\n`);
   assert.equal(rotations[0]?.fingerprint, next.fingerprint);
   assert.deepEqual(first.json, { resealed: 1, already: false, source: "environment" });
-  assert.match(first.lines.join("\n"), /^1 vendor key is sealed under the new .*\nSet MASTER_KEY/);
+  assert.match(
+    first.lines.join("\n"),
+    /^1 vendor key is now encrypted with the new .*\nSet MASTER_KEY/,
+  );
   const again = await run("master-key rotate", text);
   assert.deepEqual([again.exitCode, again.json], [0, {
     resealed: 0,

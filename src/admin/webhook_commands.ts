@@ -27,7 +27,7 @@ export interface WebhookCommandDeps {
 /** `webhook …`: the addresses that an account's events are sent to. */
 export const webhookCommands: Readonly<Record<string, Command<WebhookCommandDeps>>> = {
   "webhook add": {
-    summary: "Has events sent to an address, and prints the secret that signs them, this once.",
+    summary: "Sends events to a URL; prints the secret that signs them, which is not shown again.",
     example: "webhook add --url https://hooks.example.com/gateway --event budget.reached",
     usage: "webhook add --url U [--event E]… [--credit-low-usd X] [--account A]",
     options: {
@@ -51,7 +51,7 @@ export const webhookCommands: Readonly<Record<string, Command<WebhookCommandDeps
     run: removeWebhook,
   },
   "webhook test": {
-    summary: "Sends webhook.test to a webhook, whichever events it takes.",
+    summary: "Sends webhook.test to a webhook, whatever events it takes.",
     example: "webhook test 01998c5e-7d1e-7000-8000-000000000000",
     usage: "webhook test ID",
     positionals: ["ID"],
@@ -74,14 +74,14 @@ async function addWebhook(deps: WebhookCommandDeps, values: Values): Promise<Com
   const value = secret.reveal();
   return done({ id: webhook.id, secret: value }, [
     value,
-    `Webhook ${webhook.id} of account '${owner.name}'. Its secret is shown only now.`,
+    `Webhook ${webhook.id} of account '${owner.name}'. Its secret is shown only once.`,
   ]);
 }
 
 async function listWebhooks(deps: WebhookCommandDeps, values: Values): Promise<CommandResult> {
   const account = await listedAccount(deps.accounts, values);
   const hooks = await deps.webhooks.list(account);
-  return listed(hooks, webhookJson, shown, "There is no webhook.");
+  return listed(hooks, webhookJson, shown, "No webhooks.");
 }
 
 function shown({ id, accountId, url, events, waiting, lost, lastError }: Webhook): string {
@@ -100,7 +100,7 @@ async function removeWebhook(
 ): Promise<CommandResult> {
   const removed = await deps.webhooks.remove(id!, commandLine);
   return removed
-    ? done({ id, removed }, [`The webhook ${id} is removed.`])
+    ? done({ id, removed }, [`Webhook ${id} removed.`])
     : missing(id!, { id, removed });
 }
 

@@ -83,7 +83,7 @@ function limitsOf(account: Account, { tier = account.tier, rpm, burst }: LimitOp
 }
 
 function amount(field: "rpm" | "burst", value: number | undefined): number {
-  if (value === undefined) throw missingOption(field, "enterprise has no numbers");
+  if (value === undefined) throw missingOption(field, "enterprise needs rpm and burst");
   if (Number.isInteger(value) && value >= 1 && value <= maxRateNumber) return value;
   throw new OptionError(field, `expected a whole number from 1 to ${maxRateNumber}`);
 }

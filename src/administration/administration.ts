@@ -75,5 +75,5 @@ export function idCursor(cursor: string | undefined): string | null {
 }
 
 function wrongCursor(): OptionError {
-  return new OptionError("cursor", "expected `next_cursor` of the page before");
+  return new OptionError("cursor", "expected `next_cursor` of the previous page");
 }

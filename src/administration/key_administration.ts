@@ -37,7 +37,7 @@ export async function createApiKey(
     throw new OptionError("scopes", `only keys of the first account may have ${adminScope}`);
   }
   if (options.expiresAt && options.expiresAt <= deps.clock.now()) {
-    throw new OptionError("expires", "expected a time to come");
+    throw new OptionError("expires", "expected a time in the future");
   }
   const { value, ...made } = mintKey(deps.clock);
   const note = noteBy(by, account.id, "api_key.created", options.name, made.prefix);

@@ -75,12 +75,12 @@ export class Background {
     refuseUnrecorded(
       request.caller,
       "background",
-      "its answer would be kept until it is asked for",
+      "its answer would be stored until it is retrieved",
     );
     if (sent.store === false) {
       throw invalidValue(
         "store",
-        "a background response is kept until it is asked for; leave 'store' out",
+        "a background response is stored until it is retrieved; leave out 'store'",
       );
     }
     const transactionId = this.#deps.newTransactionId();
@@ -214,7 +214,7 @@ export class Background {
     if (call.answerText === null) return await this.#stored(key);
     throw invalidValue(
       "response_id",
-      `the response is ${call.state}; the input of a background response is kept with its answer`,
+      `the response is ${call.state}; its input can be read once it has an answer`,
     );
   }
 

@@ -129,7 +129,7 @@ export class BackgroundRunner {
     try {
       await this.#makeAndRecord(call, stop);
     } catch (thrown) {
-      log.warn("a background call waits for the store", {
+      log.warn("a background call waits for the database", {
         id: call.responseId,
         reason: messageOf(thrown),
       });

@@ -28,7 +28,7 @@ export function createBackgroundServices(
     backgroundRunner: runner,
     backgroundGauges: {
       gateway_background_calls: {
-        help: "Background calls that this process works on or will",
+        help: "Background calls that are queued or running in this process",
         read: () => runner.count,
       },
     },

@@ -95,7 +95,7 @@ function refusalOf(
   }
   if (request.hasOwnKey && !vendorKey) {
     return failed(
-      "The service was restarted in the middle of this call. The vendor key that came with it is kept nowhere, so it is not made again.",
+      "The service restarted during this call. The vendor key sent with it isn't stored, so the call can't be repeated.",
     );
   }
   if (
@@ -103,11 +103,11 @@ function refusalOf(
     form.hasEffects(JSON.parse(request.bodyText))
   ) {
     return failed(
-      "The service was restarted in the middle of this call. Tools of a remote server may have done something already, so it is not made again.",
+      "The service restarted during this call. Tools of a remote server may already have acted, so it is not repeated.",
     );
   }
-  if (attempts <= maxAttempts) return undefined;
-  return failed(`The service was restarted in the middle of this call ${maxAttempts} times.`);
+  if (attempts <= mostAttempts) return undefined;
+  return failed(`The service restarted ${mostAttempts} times during this call.`);
 }
 
 async function ask(deps: BackgroundAskDeps, { call, claimed, stop, task, principal }: {

@@ -27,13 +27,13 @@ export function createBudgetGauges(
     measures: {
       gateway_budget_spent_usd: {
         overWorkers: "max",
-        help: "Charged in the present period of a budget, of the 200 that are fullest",
+        help: "Charged in the current period of a budget; only the 200 fullest budgets",
         labels,
         readAll: read(({ spentNanos }) => spentNanos),
       },
       gateway_budget_limit_usd: {
         overWorkers: "max",
-        help: "Limit of a budget at present, of the 200 that are fullest",
+        help: "Current limit of a budget; only the 200 fullest budgets",
         labels,
         readAll: read((budget) => limitAt(budget, clock.now())),
       },

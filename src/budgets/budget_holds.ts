@@ -67,7 +67,7 @@ class Holds implements BudgetHolds {
       ...{ ...deps, store: this.#leases() },
       refusal: (id, neededNanos, leftNanos) => this.#refusal(id, neededNanos, leftNanos),
       onFailure: (id, thrown) =>
-        deps.log.error("a budget could not be leased or given back", {
+        deps.log.error("a budget could not be leased or returned", {
           budget: periodOf(id).budgetId,
           reason: messageOf(thrown),
         }),
@@ -153,7 +153,7 @@ class Holds implements BudgetHolds {
     return new Fault("spend_cap_exceeded", {
       message: `The budget ${which} does not cover this call, which may cost up to ${
         nanosToUsd(neededNanos)
-      } USD: ${nanosToUsd(left)} USD are left of it. It begins again with the next ${
+      } USD: ${nanosToUsd(left)} USD is left. The budget resets with the next ${
         budget?.per ?? "period"
       } (UTC).`,
     });

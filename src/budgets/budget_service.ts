@@ -60,12 +60,12 @@ export function createBudgetService(
       one.per === per && budgetScopeText(one.scope) === budgetScopeText(scope)
     );
     if (there) return there.limitNanos;
-    const why = "the limit after raise_until, since there is no budget yet";
+    const why = "there is no budget yet, so give the limit that holds after raise_until";
     throw missingOption("usd", why);
   };
   const checkRaised = (raised: ChangedLimits["raised"]) => {
     if (!raised || raised.until > clock.now()) return;
-    throw new OptionError("raise_until", "expected a time to come");
+    throw new OptionError("raise_until", "expected a time in the future");
   };
   return {
     async set(request, actor) {

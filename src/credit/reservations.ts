@@ -44,7 +44,7 @@ export function createReservations(deps: ReservationsDeps): Reservations {
     ...{ ...deps, store: ledger },
     refusal: (_accountId, neededNanos, leftNanos) => insufficient(neededNanos, leftNanos),
     onFailure: (account, thrown) =>
-      log.error("credit could not be leased or given back", {
+      log.error("credit could not be leased or returned", {
         account,
         reason: messageOf(thrown),
       }),
@@ -68,6 +68,6 @@ function insufficient(neededNanos: bigint, leftNanos: bigint): Fault {
       nanosToUsd(neededNanos)
     } USD, and ${
       nanosToUsd(left)
-    } USD are left. Grant credit, set a lower limit of output, wait for calls in flight, or use a key made with --expected-output-tokens, which holds less.`,
+    } USD is left. Grant credit, set a lower output limit, wait for calls in flight, or use a key made with --expected-output-tokens, which holds less.`,
   });
 }

@@ -110,7 +110,7 @@ Deno.test("a refusal names what was needed and what is left, lease included", as
   await reservations.reserve(account, cent);
   await assert.rejects(reservations.reserve(account, 5n * cent), (thrown: unknown) => {
     assert.ok(isRefused(thrown));
-    assert.match((thrown as Fault).message, /up to 0\.050000000 USD.* 0\.020000000 USD are left/);
+    assert.match((thrown as Fault).message, /up to 0\.050000000 USD.* 0\.020000000 USD is left/);
     return true;
   });
 });

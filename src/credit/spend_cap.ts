@@ -253,9 +253,7 @@ function permit({ key, upperBoundNanos }: CappedCall, spend: Spend): void {
     throw new Fault("spend_cap_exceeded", {
       message: `This API key's ${name} spend cap of ${usd(limit)} does not cover this call, ` +
         `which may cost up to ${usd(upperBoundNanos)}: ${usd(spent)} is spent and ` +
-        `${
-          usd(spend.heldNanos)
-        } set aside for calls in flight. The cap starts anew with ${next} (UTC).`,
+        `${usd(spend.heldNanos)} reserved for calls in flight. The cap resets with ${next} (UTC).`,
     });
   }
 }

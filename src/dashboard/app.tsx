@@ -168,7 +168,7 @@ function assetAnswer(ctx: PageContext, context: Context): Response | Promise<Res
 function failed(ctx: PageContext, context: Context, thrown: unknown): Promise<Response> {
   ctx.log.error("a page failed", { path: context.req.path, reason: messageOf(thrown) });
   const text =
-    "The page can't be shown at this moment. The service's log says why; calls of the API may well go on.";
+    "The page can't be shown right now. The service's log says why. API calls may not be affected.";
   const link = { href: "/dashboard", text: "Try again" };
   return message(ctx, context, 503, "Something went wrong", text, link);
 }

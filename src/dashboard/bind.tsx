@@ -129,8 +129,8 @@ function action(
     }
     const form = await readForm(context, maxFormBytes);
     if (!form && isTooLarge(context, maxFormBytes)) {
-      const text = "Nothing was changed. Go back, and send less at once.";
-      return message(ctx, context, 413, "This is too much for one form", text, backToDashboard);
+      const text = "Nothing was changed. Go back and send less at once.";
+      return message(ctx, context, 413, "This form is too large", text, backToDashboard);
     }
     const { account, accounts } = request.session;
     const isOurs = form && !isFromElsewhere(context) &&
@@ -244,7 +244,7 @@ async function requestOf(ctx: PageContext, context: Context): Promise<PageReques
     notice: parseNotice(sealed === undefined ? undefined : openFor(token, sealed)),
     now,
     signal: context.req.raw.signal,
-    param: (name) => idOf(context.req.param(name) ?? ""),
+    param: (name) => idOf(context.req.param(name)),
     query: (name) => context.req.query(name),
     address: pathOf(new URL(context.req.url)),
     fields: new URL(context.req.url).searchParams,
@@ -286,7 +286,7 @@ async function show(
 }
 
 /** Throws `NotFound` for a text that the database can't hold: it can't be the id of anything. */
-function idOf(text: string): string {
+export function idOf(text = ""): string {
   if (/\p{Cc}/u.test(text) || text.length > 300) throw new NotFound();
   return text;
 }
@@ -325,7 +325,7 @@ function forbidden(
 /** Answers a form that is too old, or that none of our pages sent. */
 export function expiredForm(ctx: PageContext, context: Context): Promise<Response> {
   const text =
-    "Nothing was changed. The form is from before you last signed in or switched accounts, or another page sent it. Open its page again and fill it in there.";
+    "Nothing was changed. The form was opened before you last signed in or switched accounts, or was sent from another page. Open its page again and fill it in there.";
   const link = { href: formPage(context), text: "Open the page again" };
   return message(ctx, context, 403, "This form has expired", text, link);
 }

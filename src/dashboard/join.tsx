@@ -74,7 +74,7 @@ export async function joinPage(ctx: PageContext, context: Context): Promise<Resp
         {email ?? name}.
       </p>
       <p>
-        The dashboard then shows this account. Its people see what you make and store in it: join
+        The dashboard then shows this account. Its members see what you create and store in it: join
         only if you know who invited you.
       </p>
       <PostForm action={joinPath} csrf={csrfOf(token)} class="buttons">

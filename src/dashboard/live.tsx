@@ -10,7 +10,7 @@ export function Live({ id, on, children }: { id: string; on: boolean; children?:
       {on
         ? (
           <noscript>
-            <p class="hint">Reload the page to see how far it is.</p>
+            <p class="hint">Reload the page to see the progress.</p>
           </noscript>
         )
         : null}

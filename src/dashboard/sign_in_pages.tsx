@@ -23,7 +23,7 @@ export function signInOff(app: Hono, ctx: PageContext): void {
           register this service there with the redirect address
         </p>
         <pre tabindex={0}><code>{`${ctx.baseUrl}/dashboard/callback`}</code></pre>
-        <p>and start it with what the provider gave you:</p>
+        <p>and start the service with the values from the provider:</p>
         <pre tabindex={0}><code>{signInVariables}</code></pre>
         <p>
           Providers without OpenID take <code>OAUTH_AUTHORIZE_URL</code>,{" "}
@@ -63,8 +63,8 @@ export async function signInPage(ctx: PageContext, context: Context): Promise<Re
       )
       : (
         <p>
-          This gateway has no owner yet. Open the claim link that its start printed once, to become
-          the owner.
+          This gateway has no owner yet. To become the owner, open the claim link that it printed at
+          its start.
         </p>
       ),
   );
@@ -83,8 +83,8 @@ function unsentForm(context: Context): Child {
   if (context.req.query("unsent") === undefined) return undefined;
   return (
     <p class="notice notice-failed" role="alert">
-      Your session had ended when you sent the form: nothing was changed. Sign in to go back to its
-      page.
+      Your session had ended before you sent the form, so nothing was changed. Sign in to return to
+      it.
     </p>
   );
 }
@@ -95,8 +95,8 @@ function localSignInPage(ctx: PageContext, context: Context): Promise<Response> 
     <>
       {unsentForm(context)}
       <p>
-        Run this where the service runs, and open the link that it prints. It works once, for ten
-        minutes.
+        Run this command where the service runs, and open the link that it prints. The link works
+        once, within ten minutes.
       </p>
       <pre tabindex={0}><code>{`${ctx.publicAdminCommand} sign-in`}</code></pre>
       <p>
@@ -171,7 +171,7 @@ export async function tooMany(
   context: Context,
   seconds: number,
 ): Promise<Response> {
-  const text = "Too many sign-ins were begun from your address. Wait a moment, then try again.";
+  const text = "Too many sign-ins were started from your address. Wait a moment, then try again.";
   const link = { href: "/dashboard/sign-in", text: "Sign in" };
   const answer = await message(ctx, context, 429, "Too many sign-ins", text, link);
   answer.headers.set("retry-after", String(Math.max(1, seconds)));
@@ -202,9 +202,9 @@ function StartForm(
 /** Answers a return from the provider, or a consent, for which no sign-in is pending. */
 export function startedElsewhere(ctx: PageContext, context: Context): Promise<Response> {
   const text =
-    "It was finished before, took longer than ten minutes, or began in another browser. Nothing was changed.";
+    "It was already completed, took longer than ten minutes, or was started in another browser. Nothing was changed.";
   const link = { href: "/dashboard/sign-in", text: "Sign in again", isPrimary: true };
-  return message(ctx, context, 400, "This sign-in can't be finished", text, link);
+  return message(ctx, context, 400, "This sign-in can't be completed", text, link);
 }
 
 export async function providerFailed(
@@ -216,11 +216,11 @@ export async function providerFailed(
   ctx.log.warn("a sign-in failed", { kind: thrown.kind, reason: thrown.message.slice(0, 200) });
   const link = { href: "/dashboard/sign-in", text: "Try again", isPrimary: true };
   if (thrown.kind === "declined") {
-    const text = "The identity provider didn't let you through, or you cancelled there.";
+    const text = "The identity provider denied access, or you cancelled.";
     return await message(ctx, context, 403, "Sign-in was declined", text, link);
   }
   const text =
-    "It can't be reached, or its answer doesn't fit. The service's log says more; if this stays, check the OAUTH_ variables.";
+    "It can't be reached, or its answer is invalid. See the service's log; if the problem persists, check the OAUTH_ variables.";
   return await message(ctx, context, 502, "The identity provider can't be used", text, link);
 }
 
@@ -233,21 +233,21 @@ const refusals = {
   claim_void: {
     title: "This claim link doesn't work",
     text:
-      "It was used, is more than a day old, or the gateway has an owner already. While nobody owns it, every start prints a new one.",
+      "It was used, is more than a day old, or the gateway already has an owner. Without an owner, every start prints a new link.",
   },
   invitation_void: {
     title: "This invitation doesn't work",
-    text: "It was used, withdrawn, or is more than a week old. Ask for another one.",
+    text: "It was used, was withdrawn, or is more than a week old. Ask for a new one.",
   },
   link_void: {
     title: "This sign-in link doesn't work",
     text:
-      "It was used, is more than ten minutes old, or its person was removed. The command admin sign-in prints a new one.",
+      "It was used, is more than ten minutes old, or its user was removed. The command admin sign-in prints a new one.",
   },
   other_address: {
-    title: "This invitation is for somebody else",
+    title: "This invitation is for someone else",
     text:
-      "It names another e-mail address than the one you signed in with. Sign in with that one, or ask for an invitation of yours.",
+      "It is for another e-mail address than the one you signed in with. Sign in with that address, or ask for an invitation to yours.",
   },
 } as const;
 

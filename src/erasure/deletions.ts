@@ -219,7 +219,7 @@ function queuedOf(working: readonly Erasing[]): Erasing[] {
 
 function manyRequests(): Fault {
   return overLimit(
-    `This account has ${requestsWaiting} deletions waiting that answer when they are done; try again when some are, or ask for jobs.`,
+    `This account has ${requestsWaiting} synchronous deletions waiting; retry when some are done, or use POST /api/v1/data.`,
     10,
   );
 }
@@ -229,7 +229,7 @@ function whereToFollow(thrown: unknown, deletionId: string): unknown {
   if (!(thrown instanceof Fault) || thrown.code !== "store_unavailable") return thrown;
   return new Fault("store_unavailable", {
     message:
-      `The store went away in the middle. The deletion goes on when it is back: see GET /api/v1/data/requests/${deletionId}.`,
+      `The store became unavailable. The deletion continues when it is back: see GET /api/v1/data/requests/${deletionId}.`,
     note: thrown.note ?? messageOf(thrown),
     cause: thrown,
   });

@@ -18,6 +18,8 @@ export interface VacuumScope {
  */
 export interface VacuumStore {
   /** Returns since when files may hold erased text; undefined: no scrub is due yet. */
-  due(): Promise<{ since: Date; seconds: number; isBusy: boolean } | undefined>;
+  due(): Promise<{ since: Date; seconds: number } | undefined>;
+  /** Whether calls are coming in, whose records a scrub would make wait. */
+  isBusy(): Promise<boolean>;
   scrub(what: VacuumScope["what"]): Promise<VacuumReport>;
 }

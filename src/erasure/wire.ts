@@ -96,7 +96,7 @@ export function createErasureServices(options: ErasureOptions) {
       for (const directory of otherDirs) await file.add(await fileIn(directory).read());
       for (const tombstone of await file.read()) {
         if (!await store.restore(tombstone)) continue;
-        log.warn("a deletion that the store has lost is applied again", {
+        log.warn("a deletion that the database had lost is applied again", {
           deletion: tombstone.deletionId,
         });
       }
@@ -116,17 +116,17 @@ function gaugesOf(
 ): Readonly<Record<string, ReadMeasure>> {
   return {
     gateway_deletions_waiting: {
-      help: "Deletions that are not done yet",
+      help: "Unfinished deletions",
       overWorkers: "max",
       read: () => deletions.waiting.count,
     },
     gateway_deletions_oldest_seconds: {
-      help: "How long the oldest of them has waited",
+      help: "How long the oldest unfinished deletion has waited",
       overWorkers: "max",
       read: () => deletions.waiting.seconds,
     },
     gateway_scrub_due_seconds: {
-      help: "For how long erased text may have been in the database's files; 0: in none",
+      help: "How long erased text may have been in the database's files; 0: none is",
       overWorkers: "max",
       read: () => scrubbing.dueSeconds,
     },

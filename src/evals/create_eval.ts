@@ -85,7 +85,7 @@ async function checkModels(
   if (caller.vendorKey) {
     throw new Fault("invalid_request", {
       message:
-        "An evaluation goes on after this request and can't keep the vendor key of the dual-key form: store it for the account, or send the service key alone.",
+        "An evaluation outlives this request, so it can't use the vendor key of the dual-key form: store it for the account, or send the service key alone.",
     });
   }
   for (const { param, route } of permitEval(deps.routes, caller, body)) {

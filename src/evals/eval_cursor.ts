@@ -28,6 +28,6 @@ export function readResultCursor(text: string): ResultCursor {
   return { transactionId, graderIndex: Number(index) };
 }
 
-function invalidCursor(): Fault {
-  return invalidValue("after", "expected `next` of the page before");
+function noPlace(): Fault {
+  return invalidValue("after", "expected `next` of the previous page");
 }

@@ -1,5 +1,4 @@
 import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
-import { finish } from "../base/steps.ts";
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../keys/api_key.ts";
 import {
@@ -15,6 +14,7 @@ import type { StoredCall } from "../records/analytics_store.ts";
 import { isStoreAway } from "../shared/fault.ts";
 import { answerText, requestWords } from "../dialects/kernel/prompt_text.ts";
 import { askAgain } from "../dialects/kernel/ask_again.ts";
+import { decodeRecorded } from "../dialects/kernel/decode_recorded.ts";
 import type { MediaStore } from "../shared/media.ts";
 import { inlineStoredMedia } from "../records/inline_stored_media.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
@@ -83,7 +83,7 @@ async function runStored(
   let input: string;
   try {
     asked = askAgain(dialect, requestText, run.model);
-    input = requestWords(finish(dialect.decodeRequest(asked.body)));
+    input = requestWords(decodeRecorded(dialect, asked.body));
   } catch {
     // Only the request's text was read so far, so the cause is a body that today's contracts
     // refuse.

@@ -83,7 +83,7 @@ const verdict = z.strictObject({
 /** Reads a judge's verdict; any answer other than the requested object counts as broken. */
 export function readVerdict(text: string): Verdict {
   const found = parse(text);
-  if (!found.success) return broken("the judge's answer is no verdict");
+  if (!found.success) return broken("the judge's answer is not a valid verdict");
   const { passed, score, reason } = found.data;
   return { state: "judged", passed, score, detail: reason.slice(0, maxDetail) };
 }

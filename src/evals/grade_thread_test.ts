@@ -30,7 +30,7 @@ Deno.test("schemas and patterns judge answers, and say what is wrong", async () 
         "the answer must have required property 'name'",
       ],
       [{ type: "json_schema", schema: person }, '{"name": "Ada", "age": -1}', "/age must be >= 0"],
-      [{ type: "json_schema", schema: person }, "Ada", "the answer is no JSON"],
+      [{ type: "json_schema", schema: person }, "Ada", "the answer isn't JSON"],
       [
         {
           type: "json_schema",

@@ -84,7 +84,7 @@ class Grader {
       try {
         value = JSON.parse(text);
       } catch {
-        return "the answer is no JSON";
+        return "the answer isn't JSON";
       }
       return validate(value) ? null : describePath(validate.errors?.[0]);
     };

@@ -39,7 +39,10 @@ export async function gradeText(
     return unknown("the stored interaction has no answer to compare with");
   }
   return grader.type === "exact"
-    ? judged(answer === wanted, answer === wanted ? null : "the answer is another text")
+    ? judged(
+      answer === wanted,
+      answer === wanted ? null : "the answer differs from the expected text",
+    )
     : judged(
       answer.includes(wanted),
       answer.includes(wanted) ? null : "the text is not in the answer",

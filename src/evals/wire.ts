@@ -59,7 +59,7 @@ export type EvalServices = ReturnType<typeof createEvalServices>;
 
 function manyGraders(): Fault {
   return overLimit(
-    `This account has ${gradersWaiting} evaluations whose graders wait to be read; try again when some are taken in.`,
+    `This account has ${gradersWaiting} evaluations waiting for a check of their graders; retry later.`,
     10,
   );
 }

@@ -69,7 +69,7 @@ export function readExportSpec(
   if (request.format !== "json" && tables.length > 1) {
     throw invalidValue(
       "tables",
-      `${request.format} takes exactly one table; ask for the others in exports of their own`,
+      `${request.format} takes exactly one table; export the others separately`,
     );
   }
   const columns = columnsOfRequest(request, tables);

@@ -200,12 +200,12 @@ export class Exports {
     throw new Fault("export_not_found", {
       param: "request_id",
       message:
-        `request_id: the file of export '${job.requestId}' is in a place that this service is not configured for any more.`,
+        `request_id: the file of export '${job.requestId}' is in a storage that this service is no longer configured for.`,
     });
   }
 
   #warn(job: ExportJob, thrown: unknown): void {
-    this.#deps.log.warn("a file of an export could not be removed", {
+    this.#deps.log.warn("an export's file could not be deleted", {
       id: job.requestId,
       reason: messageOf(thrown),
     });
@@ -252,7 +252,7 @@ function resumed<T>(
 
 function manyStreams(): Fault {
   return overLimit(
-    `This account reads ${streamsAtOnce} exports as they are written; try again when one has ended, or ask for jobs.`,
+    `This account already has ${streamsAtOnce} exports streaming; retry when one has ended, or use jobs.`,
     5,
   );
 }

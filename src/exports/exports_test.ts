@@ -135,7 +135,7 @@ Deno.test("an erased file that can't be removed fails the erasure, and is swept 
   await assert.rejects(exports.eraseExports(1, { tables: ["interactions"] }), /disk is away/);
   await exports.sweep();
   // A job that counts as cleared is never looked at again.
-  assert.deepEqual(said.splice(0), ["a file of an export could not be removed", "forgotten"]);
+  assert.deepEqual(said.splice(0), ["an export's file could not be deleted", "forgotten"]);
   disk.isAway = false;
   await exports.sweep();
   assert.deepEqual(said, ["cleared", "forgotten"]);

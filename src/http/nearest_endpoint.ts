@@ -45,7 +45,7 @@ export function createNearestEndpoint(families: readonly VendorFamily[]): Neares
     const family = familyOf.get(asked.split("/", 2)[1] ?? "");
     const isElsewhere = family && !familyOf.has(found.path.split("/", 2)[1] ?? "");
     return isElsewhere
-      ? ` The family of ${family.name} takes ${
+      ? ` The ${family.name} family accepts ${
         family.dialects.join(", ")
       }; for its models use ${shown}.`
       : ` Did you mean ${shown}?`;

@@ -18,7 +18,7 @@ const cases: [string, string, string][] = [
   ["GET", "/api/v1/stauts", " Did you mean GET /api/v1/status?"],
   [
     ...["POST", "/anthropic/v1/chat/completions"] as const,
-    " The family of Anthropic takes messages; for its models use POST /chat/v1/chat/completions.",
+    " The Anthropic family accepts messages; for its models use POST /chat/v1/chat/completions.",
   ],
   [
     ...["POST", "/google/v1/models/gemini-x:generateContnt"] as const,
@@ -42,7 +42,7 @@ const cases: [string, string, string][] = [
   ],
   [
     ...["POST", "/openai/v1/models/gpt-5:generateContent"] as const,
-    " The family of OpenAI takes chat, responses; for its models use POST /chat/v1/models/openai/gpt-5:generateContent.",
+    " The OpenAI family accepts chat, responses; for its models use POST /chat/v1/models/openai/gpt-5:generateContent.",
   ],
   ["POST", "/google/v1/models/a:nothingLikeIt", ""],
   ["POST", `/google/v1/models/${"x".repeat(5000)}:generateContnt`, ""],

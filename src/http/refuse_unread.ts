@@ -18,15 +18,15 @@ const faults = {
   unknown_host: () =>
     new Fault("invalid_request", {
       param: "Host",
-      message: "Host: this service does not know itself by this name (BASE_URL says it).",
+      message: "Host: this service isn't known by this name; set BASE_URL to its URL.",
     }),
   connect: () =>
     new Fault("invalid_request", {
-      message: "This service is no proxy: it takes no CONNECT.",
+      message: "This service is not a proxy and doesn't support CONNECT.",
     }),
   full: () =>
     new Fault("overloaded", {
-      message: "The service has no room for another connection. Retry later.",
+      message: "The service has too many open connections. Retry later.",
       retryAfterSeconds: 5,
     }),
 } as const;

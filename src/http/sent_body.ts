@@ -139,7 +139,8 @@ class ReservedReading implements Reading {
 
 function bodyDropped(): Fault {
   return new Fault("overloaded", {
-    message: "The request body came slowly while others waited for its room. Retry later.",
+    message:
+      "The request body arrived too slowly while other requests waited for memory. Retry later.",
     retryAfterSeconds: 10,
   });
 }
@@ -156,7 +157,7 @@ function readForm(bytes: Uint8Array, contentType: string, boundary: string): Sen
   } catch (thrown) {
     if (!(thrown instanceof MultipartError)) throw thrown;
     throw new Fault("invalid_request", {
-      message: `The request body is no multipart/form-data: ${thrown.message}.`,
+      message: `The request body is not valid multipart/form-data: ${thrown.message}.`,
     });
   }
 }
@@ -267,7 +268,7 @@ function tooMuch(excess: JsonExcess): Fault {
       });
     case "names":
       return new Fault("invalid_value", {
-        message: `The request body has members of more than ${most} different names.`,
+        message: `The request body has more than ${most} different member names.`,
       });
     case "members":
       return new Fault("invalid_value", {

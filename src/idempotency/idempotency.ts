@@ -401,7 +401,7 @@ class Gate implements Idempotency {
   /** Releases a claim. If that fails, the claim expires by itself, since nobody renews it. */
   async #release(claim: Claim): Promise<void> {
     await unlessAway(this.#deps.store.release(claim)).catch((thrown) =>
-      this.#deps.log.warn("a claim could not be given back", { reason: messageOf(thrown) })
+      this.#deps.log.warn("a claim could not be released", { reason: messageOf(thrown) })
     );
   }
 

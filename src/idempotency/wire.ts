@@ -62,7 +62,7 @@ async function refund(
     }
     await attempt();
   } catch (thrown) {
-    log.error("a second charge could not be given back", {
+    log.error("a second charge could not be refunded", {
       transaction: duplicate.transactionId,
       reason: messageOf(thrown),
     });

@@ -84,7 +84,7 @@ export function missingCap(
 ): string | undefined {
   if (defaults?.expectedOutputTokens === undefined) return undefined;
   if (capDayNanos !== null || capMonthNanos !== null) return undefined;
-  return "a daily or a monthly cap, which is how far the balance can fall below zero";
+  return "a daily or monthly cap, which limits how far the balance can fall below zero";
 }
 
 /** Throws `invalid_value` if a change leaves a key in a state in which it couldn't be created. */

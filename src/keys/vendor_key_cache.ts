@@ -57,7 +57,7 @@ class CachedVendorKeys implements VendorKeyCache {
     const regained = masterKeyMatches && !this.#masterKeyMatches;
     if (!masterKeyMatches && this.#masterKeyMatches) {
       this.deps.log.error(
-        "MASTER_KEY of this process is not the one that vendor keys are sealed under any more: set it to the new one and restart; keys already known go on working",
+        "vendor keys are now sealed under another MASTER_KEY than this process has: set the new one and restart; keys already loaded keep working",
       );
     }
     this.#masterKeyMatches = masterKeyMatches;

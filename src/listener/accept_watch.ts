@@ -105,7 +105,7 @@ export class AcceptWatch {
     const most = Math.max(fewest, Math.floor(open * learnedShare));
     if (!this.#ranOut) {
       this.#events.error(
-        "no descriptor is left (ulimit -n): connections without a request are ended, and fewer are taken from now on",
+        "no file descriptors left (ulimit -n): ending connections without a request and accepting fewer from now on",
         { connections: open, most },
       );
     }
@@ -114,7 +114,7 @@ export class AcceptWatch {
   }
 
   async #reopen(): Promise<void> {
-    this.#events.error("the listener took no connections any more; its port is opened anew", {
+    this.#events.error("the listener stopped accepting connections; reopening its port", {
       connections: this.#door.size,
     });
     // Callers arrive in a crowd when the port opens.
@@ -123,7 +123,7 @@ export class AcceptWatch {
       await this.#door.reopen();
     } catch (thrown) {
       const cause = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#events.error("the port could not be opened anew; it is tried again", { cause });
+      this.#events.error("the port could not be reopened; retrying", { cause });
     }
   }
 

@@ -28,15 +28,16 @@ const lineEveryMs = 10_000;
 
 const explained: Readonly<Record<EndReason, string>> = {
   slow_handshake: "connections ended: their TLS handshake took longer than CALLER_HEAD_TIMEOUT_MS",
-  slow_head: "connections ended: no whole head came within CALLER_HEAD_TIMEOUT_MS",
-  slow_body: "connections ended: their body did not get on (CALLER_BODY_TIMEOUT_MS)",
-  unread: "connections ended: nothing was taken of an answer for IDLE_TIMEOUT_MS",
-  chunk_overhead: "connections ended: more around the chunks of a body than in them",
-  malformed: "connections ended: what came is not valid HTTP",
+  slow_head: "connections ended: no complete request head arrived within CALLER_HEAD_TIMEOUT_MS",
+  slow_body:
+    "connections ended: their request body stalled or was too slow (CALLER_BODY_TIMEOUT_MS)",
+  unread: "connections ended: the caller read nothing of an answer for IDLE_TIMEOUT_MS",
+  chunk_overhead: "connections ended: too many bytes around the chunks of a request body",
+  malformed: "connections ended: the request is not valid HTTP",
   too_large: "connections ended: their head is too large",
-  full: "connections refused: all that may be open are in use (CONNECTIONS_MAX)",
-  peer_full: "connections refused: their address has all that it may (CONNECTIONS_PER_PEER_MAX)",
-  made_room: "connections without a request ended to make room for others",
+  full: "connections refused: the limit of open connections is reached (CONNECTIONS_MAX)",
+  peer_full: "connections refused: their address has reached its limit (CONNECTIONS_PER_PEER_MAX)",
+  made_room: "connections without a request ended to make room for new ones",
 };
 
 /** Counts connection events, and logs them without letting callers flood the log. */

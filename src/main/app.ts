@@ -286,7 +286,7 @@ function createNotFound(registry: Registry) {
     const isHandshake = request.header("sec-websocket-key") && !request.header("upgrade");
     if (method === "GET" && path.endsWith("/responses") && isHandshake) {
       return new Fault("websocket_unsupported", {
-        message: "A proxy in front of this service forwards no WebSockets. Use HTTP.",
+        message: "A proxy in front of this service does not forward WebSockets. Use HTTP.",
       });
     }
     const hint = nearestEndpoint(method, path);

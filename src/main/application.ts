@@ -487,7 +487,7 @@ function closeInOrder(
   stack.defer(() =>
     recorder.drain().catch((thrown) =>
       services.log.warn(
-        "the store is unavailable at shutdown: waiting records stay in the journal for the next start",
+        "the database is unavailable at shutdown: queued records stay in the journal for the next start",
         { waiting: recorder.waiting, reason: messageOf(thrown) },
       )
     )

@@ -287,7 +287,7 @@ export function isLoopback(host: string): boolean {
 function refuseBarePlainHttp(config: Config): void {
   if (config.tls || config.trustProxy || config.allowPlainHttp || isLoopback(config.host)) return;
   throw new ConfigError(
-    `HOST=${config.host} would serve plain HTTP beyond this machine: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY=true behind a proxy that ends TLS, or ALLOW_PLAIN_HTTP=true to accept the risk.`,
+    `HOST=${config.host} would serve plain HTTP beyond this machine: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY=true behind a proxy that terminates TLS, or ALLOW_PLAIN_HTTP=true to accept the risk.`,
   );
 }
 
@@ -295,7 +295,7 @@ function refuseBarePlainHttp(config: Config): void {
 function refuseEmbeddedWorkers({ workers, databaseUrl }: Config): void {
   if (workers === 1 || databaseUrl !== undefined) return;
   throw new ConfigError(
-    `WORKERS=${workers} needs PostgreSQL, since the embedded database belongs to one process: set DATABASE_URL, or leave WORKERS out.`,
+    `WORKERS=${workers} needs PostgreSQL, since the embedded database can be used by one process only: set DATABASE_URL, or unset WORKERS.`,
   );
 }
 
@@ -335,12 +335,12 @@ function tlsSettings(read: EnvironmentReader): Config["tls"] {
   if (certFile === undefined && keyFile === undefined) {
     if (httpPort !== undefined) {
       throw new ConfigError(
-        `HTTP_PORT=${httpPort} needs an HTTPS listener to send callers to: set TLS_CERT_FILE and TLS_KEY_FILE, or leave HTTP_PORT out.`,
+        `HTTP_PORT=${httpPort} needs an HTTPS listener to redirect to: set TLS_CERT_FILE and TLS_KEY_FILE, or unset HTTP_PORT.`,
       );
     }
     return undefined;
   }
-  const why = "TLS takes a certificate and its key, set both";
+  const why = "TLS needs a certificate and its key: set both";
   return {
     certFile: needed("TLS_CERT_FILE", certFile, why),
     keyFile: needed("TLS_KEY_FILE", keyFile, why),
@@ -371,13 +371,13 @@ function oauthSettings(read: EnvironmentReader): OAuthConfig | undefined {
   ) {
     if (url !== undefined && url.startsWith("http:") && !isLoopback(new URL(url).hostname)) {
       throw new ConfigError(
-        `${name}=${url} is not valid: expected an https address (http only on loopback).`,
+        `${name}=${url} is not valid: expected an https URL (http only on loopback).`,
       );
     }
   }
   if (issuer === undefined && plain.some((one) => one === undefined)) {
     throw new ConfigError(
-      "OAUTH_ISSUER is missing: sign-in takes an OpenID issuer, or all three of OAUTH_AUTHORIZE_URL, OAUTH_TOKEN_URL and OAUTH_USERINFO_URL.",
+      "OAUTH_ISSUER is missing: sign-in needs an OpenID issuer, or all three of OAUTH_AUTHORIZE_URL, OAUTH_TOKEN_URL and OAUTH_USERINFO_URL.",
     );
   }
   return {
@@ -397,7 +397,7 @@ function roleSettings(read: EnvironmentReader): RoleSettings | undefined {
   const named = read.text("OAUTH_ROLE_CLAIM");
   const listed = read.list("OAUTH_ROLE_MAP");
   if (named === undefined && listed.length === 0) return undefined;
-  const why = "roles take the claim that names a person's groups and the role of each, set both";
+  const why = "roles need the claim with a person's groups and the role of each group: set both";
   const claim = needed("OAUTH_ROLE_CLAIM", named, why);
   needed("OAUTH_ROLE_MAP", listed[0], why);
   const byGroup = new Map<string, Role>();

@@ -72,7 +72,7 @@ const wholeNumbers: Wrong[] = [
   })),
   {
     set: { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" },
-    says: /^OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318 is not valid: expected an address/,
+    says: /^OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318 is not valid: expected a URL/,
   },
   {
     set: { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" },
@@ -122,27 +122,27 @@ const words: Wrong[] = [
 const addresses: Wrong[] = [
   {
     set: { BASE_URL: "gateway.example.com" },
-    says: /^BASE_URL=gateway\.example\.com .*an address/,
+    says: /^BASE_URL=gateway\.example\.com .*a URL/,
   },
   { set: { BASE_URL: "ftp://example.com" }, says: /^BASE_URL=ftp:\/\/example\.com / },
   ...["A", "B", "C", "D", "E", "F", "G"].map((letter) => ({
     set: { [`VENDOR_${letter}_BASE_URL`]: "nowhere" },
-    says: new RegExp(`^VENDOR_${letter}_BASE_URL=nowhere .*expected an address such as https`),
+    says: new RegExp(`^VENDOR_${letter}_BASE_URL=nowhere .*expected a URL such as https`),
   })),
   ...["OAUTH_ISSUER", "OAUTH_AUTHORIZE_URL", "OAUTH_TOKEN_URL", "OAUTH_USERINFO_URL"].flatMap(
     (name): Wrong[] => [
-      { set: { ...signIn, [name]: "id" }, says: new RegExp(`^${name}=id .*an address`) },
+      { set: { ...signIn, [name]: "id" }, says: new RegExp(`^${name}=id .*a URL`) },
       {
         set: { ...signIn, [name]: "http://id.example.com" },
-        says: new RegExp(`^${name}=http://id\\.example\\.com .*https address`),
+        says: new RegExp(`^${name}=http://id\\.example\\.com .*https URL`),
       },
       {
         set: { ...signIn, [name]: "http://127.0.0.1.example.com" },
-        says: new RegExp(`^${name}=http://127\\.0\\.0\\.1\\.example\\.com .*https address`),
+        says: new RegExp(`^${name}=http://127\\.0\\.0\\.1\\.example\\.com .*https URL`),
       },
     ],
   ),
-  { set: { ...bucket, S3_ENDPOINT: "minio:9000" }, says: /^S3_ENDPOINT=minio:9000 .*an address/ },
+  { set: { ...bucket, S3_ENDPOINT: "minio:9000" }, says: /^S3_ENDPOINT=minio:9000 .*a URL/ },
   {
     set: { ...bucket, EXPORT_BUCKET_URL: "https://bucket" },
     says: /^EXPORT_BUCKET_URL=https:\/\/bucket .*expected s3:\/\/bucket\/prefix/,

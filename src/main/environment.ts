@@ -115,7 +115,7 @@ export class EnvironmentReader {
     if (secret === undefined) return undefined;
     const url = secret.reveal();
     if (URL.canParse(url) && /^postgres(ql)?:$/.test(new URL(url).protocol)) return secret;
-    throw invalid(name, masked, "an address such as postgres://user:password@host:5432/database");
+    throw invalid(name, masked, "a URL such as postgres://user:password@host:5432/database");
   }
 
   /** Reads an http or https URL; returns it without trailing slashes. */
@@ -126,7 +126,7 @@ export class EnvironmentReader {
     const hasCredentials = Boolean(url?.username || url?.password);
     if (url && /^https?:$/.test(url.protocol) && !hasCredentials) return withoutEnd(value, "/");
     const shown = value.includes("@") ? masked : value;
-    throw invalid(name, shown, "an address such as https://api.example.com, without credentials");
+    throw invalid(name, shown, "a URL such as https://api.example.com, without credentials");
   }
 
   origins(name: string): string[] {

@@ -87,7 +87,7 @@ function firstCall(deps: ModelDeps & { config: Config }, base: string, key: stri
   const first = firstModel(deps);
   const model = first && usualModelName(deps, first);
   const lines = [
-    "First start. This API key is shown only now, keep it:",
+    "First start. This API key is shown only once, keep it:",
     "",
     `  API key       ${key}`,
     `  Base address  ${base}`,

@@ -209,9 +209,9 @@ function listenFailure(config: Config, variable: string, port: number, thrown: u
   const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
   const setting = `${variable}=${port}`;
   if (code === "EADDRINUSE") {
-    return `${setting} is taken by another process: stop it, or set ${variable} to another port.`;
+    return `${setting} is in use by another process: stop it, or set ${variable} to another port.`;
   }
-  if (code === "EACCES") return `${setting} may not be opened by this user: use a port above 1023.`;
+  if (code === "EACCES") return `${setting} can't be opened by this user: use a port above 1023.`;
   return `HOST=${config.host} is not valid (${
     messageOf(thrown)
   }): expected an address of this machine, such as 127.0.0.1 or 0.0.0.0.`;

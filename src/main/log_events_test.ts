@@ -15,12 +15,12 @@ function jsonLog() {
 
 Deno.test("a line of JSON has time, level, event and message, then the fields", () => {
   const { lines, log } = jsonLog();
-  log.warn("a vendor key rests", { vendor: "vendor-b", waits: 3, until: undefined, why: null });
+  log.warn("a vendor key is paused", { vendor: "vendor-b", waits: 3, until: undefined, why: null });
   assert.deepEqual(lines, [{
     time: "2026-11-23T03:00:00.123Z",
     level: "warn",
     event: "vendor_key.rests",
-    message: "a vendor key rests",
+    message: "a vendor key is paused",
     ...{ vendor: "vendor-b", waits: 3, worker: 2 },
   }]);
 });

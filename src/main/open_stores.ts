@@ -83,7 +83,7 @@ async function writable<T extends Pick<Database, "ping">>(
   } catch (thrown) {
     if (codeOf(thrown) !== readOnly) throw thrown;
     throw new Error(
-      `${variable}: PostgreSQL takes no writes (${readOnly}), as a standby does; give the address of the primary.`,
+      `${variable}: PostgreSQL accepts no writes (${readOnly}), like a standby; use the address of the primary.`,
       { cause: thrown },
     );
   }

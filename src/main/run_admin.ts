@@ -152,7 +152,7 @@ async function claimHere({ dataDir }: Config, stack: AsyncDisposableStack): Prom
 }
 
 function belongsTo(dataDir: string, owner: number): string {
-  return `The data in ${dataDir} belongs to user ${owner}, who couldn't read what this writes: ` +
+  return `The data in ${dataDir} belongs to user ${owner}, who couldn't read the files that this command writes: ` +
     `start the service and repeat the command, or run it as that user (sudo -u '#${owner}' …).`;
 }
 

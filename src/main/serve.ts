@@ -178,7 +178,7 @@ async function greetingOf(
 /** Call it after the vendors are read, since their rows may name variables of their own. */
 function warnOfUnknownVariables({ unknownVariables }: Config, { warn }: Pick<Log, "warn">): void {
   for (const { name, nearest } of unknownVariables()) {
-    warn("an environment variable means nothing here", { name, did_you_mean: nearest });
+    warn("an environment variable is unknown", { name, did_you_mean: nearest });
   }
 }
 

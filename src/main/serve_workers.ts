@@ -29,7 +29,7 @@ export async function startWorkers(
   const command = workerCommand();
   if (!mayStart(command)) {
     throw new ConfigError(
-      `WORKERS=${config.workers} needs a program that may start itself, which an executable and one started with --deny-run may not: use the folder or 'deno task start', or leave WORKERS out.`,
+      `WORKERS=${config.workers} needs permission to start processes, which a compiled executable and --deny-run don't give: use the bundle folder or 'deno task start', or leave WORKERS out.`,
     );
   }
   const ports = await findSharedPorts(config);
@@ -44,7 +44,7 @@ export async function startWorkers(
         ...residentMeasure,
         gateway_workers: { help: "Workers that answer calls", read: () => running },
         gateway_worker_restarts_total: {
-          help: "Workers that were started again after they had ended",
+          help: "Workers that were restarted after they had ended",
           kind: "counter",
           read: () => restarts,
         },

@@ -34,11 +34,11 @@ export function createServiceMetrics(
       read: () => exports.running,
     },
     gateway_records_waiting: {
-      help: "Records of ended calls that are not in the store yet",
+      help: "Records of ended calls that are not in the database yet",
       read: () => recorder.waiting,
     },
     gateway_records_rejected_total: {
-      help: "Records that the store rejected; they are in DATA_DIR/journal/rejected.jsonl",
+      help: "Records that the database rejected; they are in DATA_DIR/journal/rejected.jsonl",
       kind: "counter",
       read: () => recorder.rejected,
     },
@@ -58,7 +58,7 @@ export function createServiceMetrics(
       read: () => journal.bytes,
     },
     gateway_journal_oldest_seconds: {
-      help: "Age of the oldest record that waits for the store; 0 if none waits",
+      help: "Age of the oldest record waiting for the database; 0 if none is waiting",
       overWorkers: "max",
       read: () => {
         const { oldest } = recorder;

@@ -9,13 +9,13 @@ export function signInLinksOf(
 ): AdminDeps["signInLinks"] {
   if (!localSignIn) {
     const why = oauth
-      ? "People sign in at the identity provider"
+      ? "Sign-in is through the identity provider"
       : "Sign-in by links is off (LOCAL_SIGN_IN=false)";
     return { refusal: `${why}: set LOCAL_SIGN_IN=true to allow links as well.` };
   }
   if (baseUrl === undefined && !isLoopback(host)) {
     return {
-      refusal: `HOST=${host} is beyond this machine: set BASE_URL, which the link begins with.`,
+      refusal: `HOST=${host} is beyond this machine: set BASE_URL, with which the link begins.`,
     };
   }
   return { linkOf: (token) => signInLink(address, token) };

@@ -37,7 +37,7 @@ export function openSupervisor({ socket, from, clock, warn }: {
       own ??= bind(from);
       await own.send(new TextEncoder().encode(state), { transport: "unixpacket", path: socket });
     } catch (thrown) {
-      if (!isWarned) warn("NOTIFY_SOCKET can't be written to", { cause: messageOf(thrown) });
+      if (!isWarned) warn("can't write to NOTIFY_SOCKET", { cause: messageOf(thrown) });
       isWarned = true;
     }
   };

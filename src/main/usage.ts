@@ -2,9 +2,9 @@ import { readProgram } from "./config.ts";
 
 /** Help on the program's commands. */
 export const usageLines: readonly string[] = [
-  "  start           Serves. Settings are environment variables: docs/configuration.md lists them.",
-  "  demo [--empty]  Serves simulated vendors and sixty days of sample calls; --empty: no calls.",
-  "  admin COMMAND   Runs an operator's command; 'admin help' lists them.",
+  "  start           Starts the service. Settings are environment variables, listed in docs/configuration.md.",
+  "  demo [--empty]  Starts it with simulated vendors and sixty days of sample calls; --empty: no calls.",
+  "  admin COMMAND   Runs an operator's command; see 'admin help'.",
   "  --version       Prints the version.",
 ];
 

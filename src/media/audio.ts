@@ -43,7 +43,7 @@ export class AudioReader {
     this.#samples = { sampleRate, channels: 1 };
     if (/\bevent-stream\b/i.test(contentType)) this.#splitter = new SseSplitter({ maxEventBytes });
     else if (!/\bjson\b|^audio\/|\boctet-stream\b/i.test(contentType)) {
-      throw unreadableAnswer("an answer that is no sound");
+      throw unreadableAnswer("an answer that is not audio");
     }
   }
 
@@ -206,7 +206,7 @@ export class AudioReader {
  */
 function noAudio(): Fault {
   return new Fault("upstream_error", {
-    message: "The vendor's model answered without sound. Try again.",
-    note: "an answer without sound",
+    message: "The model returned no audio. Try again.",
+    note: "an answer without audio",
   });
 }

@@ -32,7 +32,7 @@ export async function fetchGeneratedImages(
       if (!(thrown instanceof Fault)) throw thrown;
       if (!asAddress) {
         throw new Fault("upstream_invalid_response", {
-          message: "The vendor gave a picture by an address that can't be read.",
+          message: "The vendor returned an image URL that can't be fetched.",
           note: thrown.note ?? thrown.code,
           cause: thrown,
         });

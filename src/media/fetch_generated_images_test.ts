@@ -9,7 +9,7 @@ const fetch: PublicFetch = {
   fetch: (url) =>
     url.endsWith("/there")
       ? Promise.resolve({ bytes, mimeType: "image/png" })
-      : Promise.reject(new Fault("invalid_value", { message: "the address answered 404" })),
+      : Promise.reject(new Fault("invalid_value", { message: "the URL answered 404" })),
 };
 const there = { url: "https://vendor.example/there", revisedPrompt: "A boat" };
 const gone = { url: "https://vendor.example/gone" };

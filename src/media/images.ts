@@ -76,7 +76,7 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
   const options = optionsFor(deps.registry, target.vendor, body.provider_options);
   const asked = readImageRequest(body, { model: target.model, options });
   if (asked.asAddress) {
-    refuseUnrecorded(caller, addressField, "'url' is the address of a picture that is stored");
+    refuseUnrecorded(caller, addressField, "'url' needs the image to be stored");
   }
   // Validate the request before anything is fetched.
   const encoded = codec.encode(asked);
@@ -303,12 +303,12 @@ function noImages(answers: readonly ImageAnswer[]): Fault {
   if (refusal !== undefined) {
     return new Fault("content_policy_violation", {
       param: "prompt",
-      message: `The vendor withheld all pictures: ${maskSecrets(refusal).slice(0, 1000)}`,
+      message: `The vendor withheld all images: ${maskSecrets(refusal).slice(0, 1000)}`,
     });
   }
   const note = answers.map((answer) => answer.failure).find((one) => one !== undefined);
   return new Fault("upstream_error", {
-    message: "The vendor's model answered without a picture. Try again, or ask more plainly.",
-    note: note ?? "an answer without pictures",
+    message: "The model returned no image. Try again, or rephrase the prompt.",
+    note: note ?? "an answer without images",
   });
 }

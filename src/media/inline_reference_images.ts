@@ -41,7 +41,7 @@ export async function inlineReferences(
     left -= bytes.length;
     const source = base64Source(bytes.toBase64(), mimeType);
     if (!source.mimeType.startsWith("image/")) {
-      throw invalidValue(param, "the address holds no image");
+      throw invalidValue(param, "the URL doesn't return an image");
     }
     inlined.push(source);
   }

@@ -293,7 +293,7 @@ function unsupportedOperation(
   const who = registry.all.filter(({ operations }) => operations[kind]).map(({ label }) => label);
   return new Fault("model_not_found", {
     param: "model",
-    message: `model: ${target.vendor.label} has no ${name} here; these vendors have: ${
+    message: `model: ${target.vendor.label} does not offer ${name} here; vendors that do: ${
       who.join(", ")
     }.`,
   });

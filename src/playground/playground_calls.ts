@@ -174,7 +174,7 @@ async function* playgroundEvents(
     } else if (event.type === "block-delta" && event.text !== "") {
       yield { kind: reasoning.has(event.block) ? "reasoning" : "text", text: event.text };
     } else if (event.type === "error") {
-      yield { kind: "error", message: event.error.message ?? "The vendor broke the answer off." };
+      yield { kind: "error", message: event.error.message ?? "The vendor cut the answer short." };
     }
   }
 }

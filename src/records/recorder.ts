@@ -115,7 +115,9 @@ class QueueRecorder implements Recorder {
     if (this.#away || this.#closed) {
       // The store may be back: try now instead of at the next attempt.
       this.#wake();
-      throw new Fault("store_unavailable", { note: "the store is unavailable: records wait" });
+      throw new Fault("store_unavailable", {
+        note: "the database is unavailable: records are queued",
+      });
     }
     const written = new Promise<void>((resolve, reject) =>
       this.#waiters.push({ resolve, reject, left })
@@ -204,7 +206,7 @@ class QueueRecorder implements Recorder {
     const transaction = interaction.transactionId;
     try {
       await reject?.(interaction, reason);
-      log.error("the store rejected the record of a call", {
+      log.error("the database rejected the record of a call", {
         transaction,
         reason,
         ...(reject ? { saved_in: "journal/rejected.jsonl" } : {}),
@@ -212,7 +214,7 @@ class QueueRecorder implements Recorder {
       return true;
     } catch (thrown) {
       this.#unsaved++;
-      log.error("the store rejected the record of a call; it stays in the journal", {
+      log.error("the database rejected the record of a call; it stays in the journal", {
         transaction,
         reason,
         not_saved: messageOf(thrown),
@@ -229,7 +231,10 @@ class QueueRecorder implements Recorder {
       // One line per outage.
     } else if (fault === thrown) {
       const reason = fault.note ?? fault.code;
-      log.warn("the store is unavailable: records wait", { waiting: this.#queue.waiting, reason });
+      log.warn("the database is unavailable: records are queued", {
+        waiting: this.#queue.waiting,
+        reason,
+      });
     } else {
       log.error("waiting records can't be read back from the journal", {
         reason: messageOf(thrown),

@@ -249,7 +249,7 @@ Deno.test("while the store is away records wait, a drain is told, nothing is los
   assert.equal(recorder.waiting, 0);
   assert.deepEqual(pauses, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
   assert.equal(lines.length, 1, "one outage is one line");
-  assert.match(lines[0]!, /^warn the store is unavailable/);
+  assert.match(lines[0]!, /^warn the database is unavailable/);
 });
 
 Deno.test("a drain that begins during an outage is told at once, and the store asked again", async () => {

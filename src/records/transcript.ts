@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
-import { finish } from "../base/steps.ts";
 import { mendJson } from "../base/mend_json.ts";
 import type { AnswerPart, CanonicalAnswer } from "../dialects/kernel/canonical.ts";
 import type { CanonicalRequest, MediaPart, Part } from "../dialects/kernel/canonical_request.ts";
+import { decodeRecorded } from "../dialects/kernel/decode_recorded.ts";
 import { foldEvents } from "../dialects/kernel/fold.ts";
 import { inlineStoredMedia } from "./inline_stored_media.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
@@ -87,7 +87,7 @@ export async function readTranscript(
   };
   const request = firstReadable(
     await named(payloads.request),
-    (value) => finish(dialect.decodeRequest(value)),
+    (value) => decodeRecorded(dialect, value),
   );
   const answer = firstReadable(
     await named(payloads.response),

@@ -173,6 +173,24 @@ Deno.test("recorded answers of every dialect are read", async () => {
   }
 });
 
+Deno.test("settings that only the call's own vendor takes don't hide what was said", async () => {
+  const odd = {
+    ...{ model: "m", messages: [{ role: "user", content: "hi" }], seed: 7 },
+    ...{ temperature: "0.5", reasoning: "high", tools: [{ type: "function", function: "f" }] },
+  };
+  const { request } = await readTranscript(chat, { request: JSON.stringify(odd), response: null });
+  assert.deepEqual(request?.turns.map(({ role }) => role), ["user"]);
+  assert.deepEqual(request?.settings, [{ name: "Seed", value: "7" }]);
+  const unsaid = { ...odd, messages: [{ role: "user", content: 7 }] };
+  const many = "temperature top_p top_k n seed frequency_penalty presence_penalty verbosity user";
+  const manyOdd = { ...odd, ...Object.fromEntries(many.split(" ").map((name) => [name, {}])) };
+  for (const body of [unsaid, manyOdd]) {
+    const text = JSON.stringify(body);
+    const { request: none } = await readTranscript(chat, { request: text, response: null });
+    assert.equal(none, undefined);
+  }
+});
+
 Deno.test("what is no conversation is none", async () => {
   for (const text of ["", "no JSON", "{}", "[1]", "null", '{"error":{"message":"no"}}']) {
     const read = await readTranscript(chat, { request: text, response: text });

@@ -91,7 +91,9 @@ class Recorder implements RefusalRecorder {
     const [rows, counts] = [this.#rows, this.#counts];
     [this.#rows, this.#counts] = [[], new Map()];
     if (this.#lost > 0) {
-      this.log.warn("refused calls were not counted: the store was away", { calls: this.#lost });
+      this.log.warn("refused calls were not counted: the database was unavailable", {
+        calls: this.#lost,
+      });
       this.#lost = 0;
     }
     try {

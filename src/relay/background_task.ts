@@ -73,7 +73,7 @@ export class BackgroundTask {
     if (this.stopped === "given_up") return undefined;
     if (this.stopped !== "timeout") return ending;
     const fault = new Fault("upstream_timeout", {
-      message: "The call took longer than background calls may.",
+      message: "The background call exceeded its time limit.",
     });
     return { status: "failed", httpStatus: 504, errorCode: fault.code, fault };
   }

@@ -267,7 +267,7 @@ export class Call<M extends CallMeter = Meter> {
     } catch (thrown) {
       tries.note("journal", this.transactionId, thrown);
       // The disk is full or broken, but the record is in memory and on its way to the store.
-      log.error("the end of a call could not be noted", {
+      log.error("the end of a call could not be written to the journal", {
         transaction: this.transactionId,
         reason: messageOf(thrown),
       });
@@ -284,7 +284,7 @@ export class Call<M extends CallMeter = Meter> {
 
   /** Warns the operator, who also sees this as a metric. */
   #dispute({ vendor, model, chargedNanos }: SettledCall): void {
-    this.#deps.log.warn("a vendor's report was not believed", {
+    this.#deps.log.warn("a vendor's reported usage or cost was implausible", {
       transaction: this.transactionId,
       vendor,
       model: model.slice(0, 120),

@@ -93,7 +93,7 @@ function fallbackNamed(
   if (!isVirtual) return target;
   throw invalidValue(
     param,
-    `'${shorten(name)}' is a virtual model; a fallback names a model itself`,
+    `'${shorten(name)}' is a virtual model; a fallback must be a vendor's model`,
   );
 }
 

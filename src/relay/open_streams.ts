@@ -43,7 +43,7 @@ export function createOpenStreams(
       const before = open.get(id) ?? 0;
       if (before >= most) {
         throw new Fault("rate_limit_exceeded", {
-          message: `This account has ${most} streams under way, as many as it may.`,
+          message: `This account already has ${most} streams open, which is its limit.`,
           retryAfterSeconds,
         });
       }

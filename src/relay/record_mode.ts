@@ -20,5 +20,5 @@ export function recordModeOf(caller: Pick<CallContext, "header" | "principal">):
  */
 export function refuseUnrecorded(caller: CallContext, field: string, why: string): void {
   if (recordModeOf(caller) === "full") return;
-  throw invalidValue(field, `${why}, and of this call only metadata is recorded`);
+  throw invalidValue(field, `${why}, but only metadata of this call is recorded`);
 }

@@ -429,7 +429,7 @@ export class KeepAlive {
  * one line.
  */
 function unreadError(): Error {
-  const message = "a caller took nothing of its stream for too long";
+  const message = "a caller stopped reading its stream";
   return Object.assign(new Error(message), { stack: message });
 }
 

@@ -103,7 +103,7 @@ for (const onDisconnect of ["cancel", "drain"] as const) {
     timers.advance(999);
     assert.deepEqual([did, endings], [[], []]);
     timers.advance(1);
-    await assert.rejects(new Response(unread).text(), /took nothing of its stream/);
+    await assert.rejects(new Response(unread).text(), /stopped reading its stream/);
     if (onDisconnect === "drain") {
       assert.deepEqual(did.splice(0), ["resume"]);
       send("more");

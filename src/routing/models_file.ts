@@ -68,12 +68,12 @@ export function openModelsFile(deps: ModelsFileDeps): ModelsFile {
         current = read(text);
         routes = routesOf(current);
         lastFailure = undefined;
-        log.info("MODELS_FILE was read again", { models: current.length });
+        log.info("MODELS_FILE was reloaded", { models: current.length });
       } catch (thrown) {
         const reason = messageOf(thrown).split("\n")[0]!;
         if (reason === lastFailure) return;
         lastFailure = reason;
-        log.warn("MODELS_FILE is wrong, so nothing was changed", { path, reason });
+        log.warn("MODELS_FILE is invalid, so nothing was changed", { path, reason });
       }
     },
   };

@@ -45,7 +45,7 @@ Deno.test("a changed file counts at the next look; a wrong or missing one change
     await Deno.writeTextFile(path, file("openai/second"));
     await opened.refresh();
     assert.equal(target(), "vendor-b/second");
-    assert.deepEqual(lines.splice(0), ["MODELS_FILE was read again"]);
+    assert.deepEqual(lines.splice(0), ["MODELS_FILE was reloaded"]);
     const lastText = '{"a/b": {"targets": ["openai/x"]}}';
     for (const wrong of ["{", file("nobody/x"), lastText]) {
       await Deno.writeTextFile(path, wrong);
@@ -55,7 +55,7 @@ Deno.test("a changed file counts at the next look; a wrong or missing one change
       assert.equal(lines.length, 1, lines.join("\n"));
       assert.match(
         lines.splice(0)[0]!,
-        /^MODELS_FILE is wrong, so nothing was changed: .*"reason":/,
+        /^MODELS_FILE is invalid, so nothing was changed: .*"reason":/,
       );
     }
     await Deno.remove(path);

@@ -151,7 +151,7 @@ function withOwnKey(route: Route, vendorKey: Secret, isVendorNamed: boolean): Ro
   if (own) return own;
   throw invalidValue(
     "model",
-    `the vendor key that came with the request is not known to be one of a vendor of '${route.name}' (${
+    `the vendor key sent with the request can't be matched to a vendor of '${route.name}' (${
       [...owners].join(", ")
     }). Call a model of its vendor by '<provider>/<model_name>', or send the service key alone`,
   );

@@ -112,7 +112,7 @@ export class TargetHealth {
     return {
       gateway_target_cooling: {
         overWorkers: "max",
-        help: "Targets that are passed over since their last calls failed",
+        help: "Targets that are skipped because their last calls failed",
         labels: ["vendor", "model"],
         readAll: () =>
           this.#cooling().slice(0, maxLines).map(({ vendor, model }) => ({
@@ -121,7 +121,7 @@ export class TargetHealth {
           })),
       },
       gateway_fallbacks_total: {
-        help: "Times that a call went on to another target, by the vendor that had failed",
+        help: "Times that a call was sent to another target, by the vendor that failed",
         kind: "counter",
         labels: ["vendor"],
         readAll: () =>

@@ -76,7 +76,7 @@ class CachedVirtualModels implements VirtualModelCache {
     this.#seen.set(key, text);
     if (!models) this.#byAccount.set(accountId, models = new Map());
     const route = virtualRoute(name, definition, this.#deps.models, (model) => {
-      this.#deps.log.warn("a target of a virtual model does not exist any more", {
+      this.#deps.log.warn("a target of a virtual model no longer exists", {
         account: accountId,
         name,
         model,

@@ -170,7 +170,7 @@ export class CallMetrics {
     return [
       this.#counter(
         "gateway_calls_total",
-        "Settled calls by vendor, model and how they ended; answers from the cache not",
+        "Settled calls by vendor, model and outcome, without answers from the cache",
         "status",
         statuses,
         ({ calls }) => calls,
@@ -179,7 +179,7 @@ export class CallMetrics {
       ),
       this.#counter(
         "gateway_tokens_total",
-        "Tokens by kind: input and output are whole, cache_read, cache_write and reasoning parts of them",
+        "Tokens by kind: input and output are totals; cache_read, cache_write and reasoning are parts of them",
         "kind",
         kinds,
         ({ tokens }) => tokens,
@@ -193,12 +193,12 @@ export class CallMetrics {
       ),
       this.#histogram(
         "gateway_overhead_seconds",
-        "Time that the gateway added to a call: without the vendor's time and the request's upload",
+        "Time added by the gateway, without vendor time and request upload",
         ({ overhead }) => overhead,
       ),
       this.#histogram(
         "gateway_vendor_seconds",
-        "Time of a call during which a request to a vendor was under way, with retries and answers",
+        "Time during which a request of the call to a vendor was in flight, including retries and answers",
         ({ vendor }) => vendor,
       ),
       this.#histogram(
@@ -248,12 +248,12 @@ export class CallMetrics {
     return [
       byVendor(
         "gateway_cache_hits_total",
-        "Calls that the response cache answered, by the vendor that had made the answer",
+        "Calls that the response cache answered, by the vendor of the cached answer",
         ({ cacheHits }) => cacheHits,
       ),
       byVendor(
         "gateway_unpriced_calls_total",
-        "Calls with tokens for which no price is known, or whose cost came out as zero",
+        "Calls with tokens but without a known price, or with a cost of zero",
         ({ unpriced }) => unpriced,
       ),
       byVendor(

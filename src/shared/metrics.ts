@@ -66,13 +66,13 @@ export function createMetrics(measures: Measures, families: readonly MetricFamil
     requests,
     journalSyncSeconds: new Histogram({
       name: "gateway_journal_sync_seconds",
-      help: "Duration of journal syncs, each of which many calls may share",
+      help: "Duration of journal syncs; many calls may share one",
       buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5],
       registers,
     }),
     connections: new Gauge({
       name: "gateway_connections",
-      help: "Callers' connections that are open",
+      help: "Open connections of callers",
       registers,
     }),
     connectionsEnded: new Counter({
@@ -83,19 +83,20 @@ export function createMetrics(measures: Measures, families: readonly MetricFamil
     }),
     loopLagSeconds: new Histogram({
       name: "gateway_event_loop_lag_seconds",
-      help: "Lag of the event loop, sampled 20 times a second",
+      help: "Event loop lag, sampled 20 times per second",
       buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 10],
       registers,
     }),
     loopBlocked: new Counter({
       name: "gateway_event_loop_blocked_total",
-      help: "Times that the event loop was blocked for over 200 ms, by the route that ran longest",
+      help:
+        "Times that the event loop was blocked for more than 200 ms, by the route that ran longest",
       labelNames: ["route"],
       registers,
     }),
     backgroundJobRuns: new Counter({
       name: "gateway_background_job_runs_total",
-      help: "Runs of background jobs by how they ended (outcome=done or failed)",
+      help: "Runs of background jobs by outcome (done or failed)",
       labelNames: ["job", "outcome"],
       registers,
     }),

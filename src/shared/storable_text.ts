@@ -20,7 +20,7 @@ export function unstorableText(
     if (!value.includes("\0") && value.isWellFormed()) return undefined;
     return invalidValue(
       z.core.toDotPath(path),
-      "expected text without U+0000 and halves of surrogate pairs",
+      "expected text without U+0000 or unpaired surrogates",
     );
   }
   if (typeof value !== "object" || value === null) return undefined;

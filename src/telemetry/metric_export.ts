@@ -46,6 +46,6 @@ export function createMetricExport(
 }
 
 const problems = {
-  away: "the collector of metrics is away",
+  away: "the collector of metrics can't be reached",
   refused: "the collector of metrics refused them",
 } as const;

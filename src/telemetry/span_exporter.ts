@@ -54,7 +54,7 @@ export class SpanExporter {
     this.#pauseMs = this.#options.delayMs;
   }
 
-  /** Spans that the collector does not have yet. */
+  /** Spans queued for the collector. */
   get waiting(): number {
     return this.#waiting.length;
   }
@@ -66,11 +66,12 @@ export class SpanExporter {
   get measures(): Measures {
     return {
       gateway_spans_waiting: {
-        help: "Spans that the collector does not have yet",
+        help: "Spans queued for the collector",
         read: () => this.waiting,
       },
       gateway_spans_dropped_total: {
-        help: "Spans that were dropped: the collector was away, or refused them",
+        help:
+          "Spans dropped because the collector could not be reached, refused them, or was too slow",
         kind: "counter",
         read: () => this.dropped,
       },
@@ -144,7 +145,7 @@ export class SpanExporter {
     const batch = this.#nextBatch();
     const sent = await send(batch);
     if (sent === "away") {
-      if (!this.#isAway) log.warn("the collector of traces is away: spans wait");
+      if (!this.#isAway) log.warn("the collector of traces can't be reached: spans are queued");
       this.#isAway = true;
       this.#pauseMs = Math.min(longestPauseMs, this.#pauseMs * 2);
       return false;
@@ -152,7 +153,7 @@ export class SpanExporter {
     this.#waiting.splice(0, batch.length);
     this.#contentUnits -= contentUnits(batch);
     this.#pauseMs = delayMs;
-    if (this.#isAway) log.info("the collector of traces takes spans again");
+    if (this.#isAway) log.info("the collector of traces accepts spans again");
     this.#isAway = false;
     if (sent === "refused") {
       this.#dropped += batch.length;

@@ -79,7 +79,7 @@ export class KeyPool {
       : brokenMs;
     this.#wakeMs[this.#indexOf(name)] = this.#nowMs() + ms;
     const fields = { vendor: this.#vendor, key: name, reason: trouble, seconds: ms / 1000 };
-    this.#log.warn("a vendor key rests", fields);
+    this.#log.warn("a vendor key is paused", fields);
   }
 
   /** Ends the rest of a key that the vendor has accepted. */
@@ -148,7 +148,7 @@ export function createKeyPools({ vendors, clock, log }: {
     gauges: {
       gateway_vendor_key_resting: {
         overWorkers: "max",
-        help: "Whether a vendor's key rests (1) or is used (0), of vendors with several keys",
+        help: "1 while a vendor's key is paused, 0 while it is in use (vendors with several keys)",
         labels: ["vendor", "key"],
         readAll: () =>
           [...pools].flatMap(([vendor, pool]) =>

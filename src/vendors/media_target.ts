@@ -69,14 +69,15 @@ export function resolveMedia<Kind extends MediaKind>(
 
 /** The vendor for models without a provider prefix. */
 const defaultProvider = "vendor-b";
-const verbs = { images: "draws pictures", speech: "speaks" } as const;
+const offered = { images: "image generation", speech: "speech" } as const;
+const modelKinds = { images: "an image model", speech: "a speech model" } as const;
 
 function noProvider(registry: Registry, kind: MediaKind, param: string, name: string): Fault {
   const able = registry.all.filter((vendor) => vendor[kind])
     .map(({ label, aliases }) => [label, ...aliases].join(" or "));
   return invalidValue(
     param,
-    `'${shorten(name)}' names no vendor that ${verbs[kind]} here; expected ${able.join(", ")}`,
+    `'${shorten(name)}' is not a vendor with ${offered[kind]}; expected ${able.join(", ")}`,
   );
 }
 
@@ -87,9 +88,9 @@ function noModel(
 ): Fault {
   return new Fault("model_not_found", {
     param: "model",
-    message: `model: '${shorten(model)}' is no model of ${vendor.label} that ${
-      verbs[kind]
-    }; there are ${models.join(", ")}.`,
+    message: `model: '${shorten(model)}' is not ${
+      modelKinds[kind]
+    } of ${vendor.label}; available: ${models.join(", ")}.`,
   });
 }
 

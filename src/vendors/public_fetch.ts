@@ -23,7 +23,7 @@ import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
 export interface PublicFetch {
   /**
    * Sends one GET and follows redirects. Rejects with the Fault `invalid_value`, whose message
-   * begins with "the address" and is safe to show, or with an abort (`isAbort` of upstream.ts) when
+   * begins with "the URL" and is safe to show, or with an abort (`isAbort` of upstream.ts) when
    * `signal` fires. The mime type is lower case without parameters; `application/octet-stream` when
    * the server names none.
    */
@@ -302,18 +302,18 @@ function grown(bytes: Uint8Array<ArrayBuffer>, size: number): Uint8Array<ArrayBu
 }
 
 /**
- * The faults for an address that was not fetched. Their messages begin with "the address" and
+ * The faults for an address that was not fetched. Their messages begin with "the URL" and
  * follow a field's path. `notFetched` has one text for hosts that are private, unknown or don't
  * answer, so that callers learn nothing about the operator's network; no message says what a name
  * resolves to.
  */
 const publicFault = {
   notFetched: (note: string) =>
-    fault("can't be fetched: it has to be a public https address that answers", note),
-  tooLarge: (maxBytes: number) => fault(`holds more than ${maxBytes} bytes`),
+    fault("can't be fetched: it must be a public https URL that responds", note),
+  tooLarge: (maxBytes: number) => fault(`returned more than ${maxBytes} bytes`),
   wrongType: (mimeType: string, accept: readonly string[]) =>
-    fault(`holds '${shown(mimeType)}'; expected ${accept.join(", ")}`),
-  encoded: () => fault("answers with a content encoding that was not asked for"),
+    fault(`returned '${shown(mimeType)}'; expected ${accept.join(", ")}`),
+  encoded: () => fault("answered with an unrequested content encoding"),
   status: (status: number) => fault(`answered with status ${status}; expected 200`),
   redirects: (max: number) => fault(`redirects more than ${max} times`),
   timedOut: (ms: number) => fault(`didn't answer completely within ${ms / 1000} seconds`),
@@ -322,7 +322,7 @@ const publicFault = {
 
 function fault(problem: string, note?: string): Fault {
   return new Fault("invalid_value", {
-    message: `the address ${problem}`,
+    message: `the URL ${problem}`,
     ...(note === undefined ? {} : { note }),
   });
 }

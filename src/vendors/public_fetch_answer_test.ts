@@ -48,8 +48,8 @@ async function refused(fetching: Promise<unknown>, message: string): Promise<voi
 }
 
 const png = { "content-type": "image/png" };
-const notFetched = "the address can't be fetched: it has to be a public https address that answers";
-const tooLate = "the address didn't answer completely within 10 seconds";
+const notFetched = "the URL can't be fetched: it must be a public https URL that responds";
+const tooLate = "the URL didn't answer completely within 10 seconds";
 
 Deno.test("bytes arrive whole, however they were cut, up to the very limit", () =>
   withHost(async ({ host, fetch }) => {
@@ -66,7 +66,7 @@ Deno.test("bytes arrive whole, however they were cut, up to the very limit", () 
 
 Deno.test("what is too large is refused before and while it is read, and hung up on", () =>
   withHost(async ({ host, fetch }) => {
-    const message = "the address holds more than 1000 bytes";
+    const message = "the URL returned more than 1000 bytes";
     const announced = fetch();
     const first = await host.next();
     await first.head(200, png, { length: 1001 });
@@ -85,7 +85,7 @@ Deno.test("nobody can ask for more than 20 MiB of one address", () =>
   withHost(async ({ host, fetch }) => {
     const fetching = fetch({ maxBytes: Infinity });
     await (await host.next()).head(200, png, { length: maxPublicBytes + 1 });
-    await refused(fetching, "the address holds more than 20971520 bytes");
+    await refused(fetching, "the URL returned more than 20971520 bytes");
   }));
 
 Deno.test("a host that is slow has ten seconds in all, whatever it does meanwhile", async (t) => {
@@ -158,7 +158,7 @@ Deno.test("only the media types that were asked for are taken", () =>
       await exchange.head(200, type === undefined ? {} : { "content-type": type });
       if (taken === undefined) {
         const said = type ?? "application/octet-stream";
-        await refused(fetching, `the address holds '${said}'; expected ${accept.join(", ")}`);
+        await refused(fetching, `the URL returned '${said}'; expected ${accept.join(", ")}`);
         await exchange.closed;
       } else {
         await exchange.end();
@@ -172,7 +172,7 @@ Deno.test("what a foreign server calls its type is shown only as far as it is a 
     const fetching = fetch();
     await (await host.next()).head(200, { "content-type": `a/<b>"${"c".repeat(500)}` });
     const shown = `a/?b??${"c".repeat(74)}`;
-    await refused(fetching, `the address holds '${shown}'; expected image/*`);
+    await refused(fetching, `the URL returned '${shown}'; expected image/*`);
   }));
 
 Deno.test("other statuses and content encodings are refused by name", () =>
@@ -180,15 +180,15 @@ Deno.test("other statuses and content encodings are refused by name", () =>
     for (const status of [204, 206, 300, 304, 401, 404, 500]) {
       const fetching = fetch();
       await (await host.next()).answer(status, "", { ...png, location: "/b" });
-      await refused(fetching, `the address answered with status ${status}; expected 200`);
+      await refused(fetching, `the URL answered with status ${status}; expected 200`);
     }
     const bare = fetch();
     await (await host.next()).answer(302, "", png);
-    await refused(bare, "the address answered with status 302; expected 200");
+    await refused(bare, "the URL answered with status 302; expected 200");
     for (const encoding of ["gzip", "br", "identity, gzip", "x"]) {
       const fetching = fetch();
       await (await host.next()).answer(200, "", { ...png, "content-encoding": encoding });
-      await refused(fetching, "the address answers with a content encoding that was not asked for");
+      await refused(fetching, "the URL answered with an unrequested content encoding");
     }
     const plain = fetch();
     await (await host.next()).answer(200, "a", { ...png, "content-encoding": "Identity" });
@@ -204,7 +204,7 @@ Deno.test("a cut answer is an error, never half a picture", () =>
       await exchange.write("half");
       await turns();
       exchange[how]();
-      await refused(fetching, "the address ended before its answer was complete");
+      await refused(fetching, "the URL ended before its answer was complete");
     }
   }));
 

@@ -8,7 +8,7 @@ import { type Lookup, publicConnector } from "./public_agents.ts";
 import { createPublicFetch, type PublicFetch, type PublicPost } from "./public_fetch.ts";
 import type { Connector } from "./http1/connect.ts";
 
-const notFetched = "the address can't be fetched: it has to be a public https address that answers";
+const notFetched = "the URL can't be fetched: it must be a public https URL that responds";
 const publicAddress = "93.184.215.14";
 const { signal } = new AbortController();
 const options = { key: "1", maxBytes: 1000, accept: ["image/*"], signal };
@@ -198,7 +198,7 @@ Deno.test("three redirects are followed, a fourth is not", () =>
     await site.client.fetch("https://localhost/3", options);
     await refused(
       site.client.fetch("https://localhost/4", options),
-      "the address redirects more than 3 times",
+      "the URL redirects more than 3 times",
     );
     assert.deepEqual(site.requests.map(({ path }) => path).join(""), "/3/2/1/0/4/3/2/1");
   }));

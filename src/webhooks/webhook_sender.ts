@@ -80,7 +80,7 @@ async function deliver(
   const nextAt = nextAttempt(delivery, at);
   await store.finish(delivery, { kind: "failed", at, reason, nextAt });
   if (nextAt) return "failed";
-  log.warn("an event could not be sent to its webhook for a day and is lost", {
+  log.warn("an event could not be delivered to its webhook for a day and is dropped", {
     ...{ webhook: delivery.webhookId, event: delivery.type, reason },
   });
   return "lost";
@@ -104,7 +104,7 @@ async function failureOf(
         "webhook-signature": signWebhook(secret, { id, seconds, body }),
       },
     });
-    return status >= 200 && status < 300 ? undefined : `the address answered with status ${status}`;
+    return status >= 200 && status < 300 ? undefined : `the URL answered with status ${status}`;
   } catch (thrown) {
     return thrown instanceof Fault ? thrown.message : messageOf(thrown).slice(0, 200);
   }

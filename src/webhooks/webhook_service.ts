@@ -127,7 +127,7 @@ function checkUrl(url: string, permit: Permit): string {
   if (permit(url)) return url;
   throw new OptionError(
     "url",
-    "expected a public https address without credentials, or a host of FETCH_ALLOW_HOSTS",
+    "expected a public https URL without credentials, or a host of FETCH_ALLOW_HOSTS",
   );
 }
 
@@ -137,6 +137,6 @@ function read(events: readonly string[]): WebhookEventType[] {
   if (unknown === undefined) return [...new Set(events)] as WebhookEventType[];
   throw new OptionError(
     "events",
-    `'${unknown.slice(0, 100)}' is no event; expected one of ${webhookEvents.join(", ")}`,
+    `'${unknown.slice(0, 100)}' is not an event type; expected one of ${webhookEvents.join(", ")}`,
   );
 }

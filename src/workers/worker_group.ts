@@ -172,7 +172,7 @@ export class WorkerGroup {
     const { clock, log, setTimer } = this.#deps;
     const inMs = seat.pauses.after(clock.monotonicMs() - running.beganMs);
     const { code, signal } = how;
-    log.warn("a worker has ended and is started again", {
+    log.warn("a worker ended; restarting it", {
       ...{ worker: seat.index, pid: running.process.pid, code, signal, in_ms: inMs },
     });
     seat.cancelRestart = setTimer(inMs, () => {
@@ -234,7 +234,7 @@ export class WorkerGroup {
         if (running?.lastMessageMs === undefined) continue;
         running.lastMessageMs += pausedMs;
         if (nowMs - running.lastMessageMs < silenceMs) continue;
-        log.error("a worker says nothing and is killed", { worker: index });
+        log.error("a worker is silent; killing it", { worker: index });
         running.process.kill();
       }
       this.#deps.beat();

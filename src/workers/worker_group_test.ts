@@ -214,7 +214,7 @@ Deno.test("a worker that says nothing for 30 s is killed; a pause of the machine
   assert.deepEqual(spawned.map(({ isKilled }) => isKilled), [false, false]);
   timers.advance(10_000);
   assert.deepEqual(spawned.map(({ isKilled }) => isKilled), [false, true]);
-  assert.match(lines.join("\n"), /says nothing and is killed worker=2/);
+  assert.match(lines.join("\n"), /a worker is silent; killing it worker=2/);
   assert.equal(beats, 7);
   // No timer ran for an hour, and then the first that does is the parent's.
   timers.clock.advance(3_600_000);

@@ -44,7 +44,7 @@ Deno.test("a person claims the gateway, makes a key, calls with it and takes it 
   await page.goto(address("/dashboard/settings/vendor-keys"));
   await page.fill("#key-vendor-b", "sk-of-nobody-0123456789");
   await page.click("li:has(#key-vendor-b) button:has-text('Test and save')");
-  assert.match(await page.textContent("#key-vendor-b-e") ?? "", /refuses this key/);
+  assert.match(await page.textContent("#key-vendor-b-e") ?? "", /refused this key/);
   await page.fill("#key-vendor-b", service.simulators.vendors["vendor-b"].apiKey);
   await page.click("li:has(#key-vendor-b) button:has-text('Test and save')");
   await page.waitForSelector("text=is stored, and calls use it from now on");

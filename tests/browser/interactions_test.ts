@@ -50,7 +50,7 @@ Deno.test("a call with a key made just now appears by itself, and opens", async 
   await page.click(`tr[data-id="${first}"] .row-link`);
   await page.click(".title-row >> text=Delete");
   await page.click("text=Delete this interaction");
-  await page.waitForSelector("text=The interaction is deleted");
+  await page.waitForSelector("text=The interaction and everything derived from it were deleted");
   assert.deepEqual(await idsOf(page), [second]);
   assert.deepEqual(world.complaints, []);
 });

@@ -271,7 +271,7 @@ Deno.test("two cohorts that are checked in the list are compared", async () => {
   await page.goto(`${service.baseUrl}/dashboard/cohorts`);
   await page.getByLabel("Compare two", { exact: true }).check();
   await page.getByLabel("Compare one", { exact: true }).check();
-  await page.click("text=Compare the two checked");
+  await page.click("text=Compare selected");
   await page.waitForSelector("h1:has-text('one and two')");
   assert.ok(await page.isVisible("text=Conversions per call"));
   const names = await page.$$eval("#cohort-names option", (all) => all.map(({ value }) => value));

@@ -256,7 +256,7 @@ Deno.test("who sends a form after the session ended is told so, and comes back t
   browser.page = page;
   const { location = "" } = await browser.post("/dashboard/evals/new", { csrf, name: "lost" });
   const asked = await browser.get(location);
-  assert.match(asked.text, /session had ended when you sent the form: nothing was changed/);
+  assert.match(asked.text, /session had ended before you sent the form, so nothing was changed/);
   const query = new URL(location, world().baseUrl).searchParams;
   const arrived = await signIn(browser, new URLSearchParams(query).toString());
   assert.match(arrived.text, /<h1[^>]*>New evaluation/);

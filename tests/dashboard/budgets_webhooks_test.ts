@@ -37,7 +37,9 @@ Deno.test("an owner sets a budget, calls are refused by it at once, and removes 
   };
   assert.deepEqual(await call(), [402, true]);
   const id = await idOf("budget");
-  assert.equal((await owner.get(`${budgets}/remove?id=other`)).status, 404);
+  for (const none of ["other", "", "%00", "x".repeat(4000)]) {
+    assert.equal((await owner.get(`${budgets}/remove?id=${none}`)).status, 404, none);
+  }
   const remove = `${budgets}/remove?id=${id}`;
   assert.equal((await owner.submit(remove, remove, {})).location, budgets);
   assert.deepEqual(await list("budget"), []);
@@ -56,11 +58,11 @@ Deno.test("an owner adds a webhook, whose secret is shown once, tests and remove
   };
   const wrong = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, form);
   assert.equal(wrong.status, 400);
-  assert.match(wrong.text, /Expected a public https address/);
+  assert.match(wrong.text, /Expected a public https URL/);
   const unknown = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, {
     ...{ ...form, url: "https://hooks.invalid/x", events: "all" },
   });
-  assert.match(unknown.text, /is no event; expected one of/);
+  assert.match(unknown.text, /is not an event type; expected one of/);
   const added = await owner.submit(`${webhooks}/new`, `${webhooks}/new`, {
     ...{ ...form, url: "https://hooks.invalid/x", credit_low_usd: "2.5" },
   });
@@ -76,6 +78,7 @@ Deno.test("an owner adds a webhook, whose secret is shown once, tests and remove
   ]);
   const id = await idOf("webhook");
   assert.equal((await owner.submit(webhooks, `${webhooks}/test`, { id })).location, webhooks);
+  assert.equal((await owner.get(`${webhooks}/remove?id=%00`)).status, 404);
   const remove = `${webhooks}/remove?id=${id}`;
   assert.equal((await owner.submit(remove, remove, {})).location, webhooks);
   assert.deepEqual(await list("webhook"), []);

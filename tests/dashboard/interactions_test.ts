@@ -46,7 +46,7 @@ Deno.test("the page of a call without its content says that it was not recorded"
   const id = await call(secret, {}, { "x-record": "metadata" });
   const { text } = await owner.get(`${list}/${id}`);
   assert.match(text, /The content of this call was not recorded/);
-  assert.ok(!text.includes(secret) && !text.includes("its time is over"), text);
+  assert.ok(!text.includes(secret) && !text.includes("its retention time is over"), text);
   const recorded = await owner.get(`${list}/${await call(secret)}`);
   assert.ok(recorded.text.includes(secret));
   assert.doesNotMatch(recorded.text, /not recorded/);
@@ -96,7 +96,7 @@ Deno.test("filters and words narrow the list to what they say, and each can be t
   const { text } = await owner.get(`${list}?app=back+office&flow=tagging`);
   assert.match(text, /href="\/dashboard\/interactions\?flow=tagging"[^>]*title="Remove"/);
   const { text: none } = await owner.get(`${list}?model=none`);
-  assert.match(none, /No call meets all filters/);
+  assert.match(none, /No call matches all filters/);
 });
 
 Deno.test("calls of a user with a blank in front of the name aren't those of who is called so without", async () => {
@@ -197,7 +197,7 @@ Deno.test("a call's page shows the conversation of every dialect", async () => {
   const failed = await page("failed");
   assert.match(failed, /<code>invalid_request<\/code>/);
   assert.match(failed, /No answer was received/);
-  assert.match(await page("cut"), /stream broke off/);
+  assert.match(await page("cut"), /stream ended early/);
 });
 
 Deno.test("pictures come from our own address, small ones out of the payload", async () => {
@@ -350,7 +350,10 @@ Deno.test("an owner deletes one call with all that is known of it; nobody else c
   assert.deepEqual(idsIn((await owner.get(`${list}?q=archaeopteryx`)).text), [id]);
   const done = await owner.submit(`${list}/${id}/delete`, `${list}/${id}/delete`);
   assert.equal(done.location, list);
-  assert.match((await owner.get(list)).text, /The interaction is deleted/);
+  assert.match(
+    (await owner.get(list)).text,
+    /The interaction and everything derived from it were deleted/,
+  );
   assert.equal((await owner.get(`${list}/${id}`)).status, 404);
   assert.deepEqual(idsIn((await owner.get(`${list}?q=archaeopteryx`)).text), []);
   assert.deepEqual(idsIn((await owner.get(`${list}?q=quetzalcoatlus`)).text), [kept]);
@@ -392,10 +395,10 @@ Deno.test("an answer that broke off has no reason to have ended, whatever its di
     await answer.text();
     const { text } = await owner.get(`${list}/${answer.headers.get("x-transaction-id")}`);
     assert.match(text, /Cut off/, path);
-    assert.equal(/turn-end">([^<]*)/.exec(text)?.[1], "The answer broke off.", path);
+    assert.equal(/turn-end">([^<]*)/.exec(text)?.[1], "The answer was cut off.", path);
   }
   const run = await owner.get(`/dashboard/session?id=${session["x-session-id"]}`);
-  assert.equal(run.text.match(/The answer broke off\./g)?.length, 4);
+  assert.equal(run.text.match(/The answer was cut off\./g)?.length, 4);
   const whole = await owner.get(`${list}/${await call("Hello")}`);
   assert.match(whole.text, /Ended: stop/);
 });

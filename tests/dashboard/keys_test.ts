@@ -118,7 +118,7 @@ Deno.test("name and caps of a key are changed, the next call goes by it, the aud
   const wrong = await owner.submit(at, at, { name: "", cap_day: "much" });
   assert.equal(wrong.status, 400);
   assert.match(wrong.text, /Expected an amount/);
-  assert.match(wrong.text, /Say what the key is for/);
+  assert.match(wrong.text, /Enter a name/);
   const saved = await owner.submit(at, at, { name: "checkout", cap_day: "0.000000001" });
   assert.equal(saved.location, at);
   assert.match((await owner.get(list)).text, /of \$0\.000000001 a day/);

@@ -105,7 +105,7 @@ Deno.test("another site's form signs nobody in, with the link's token or without
 Deno.test("links are for people who are here; the command says who and until when", async () => {
   const unknown = await service().admin("sign-in", "--person", "eve@example.com");
   assert.equal(unknown.exitCode, 1);
-  assert.match(unknown.lines[0]!, /^Nobody here has the address eve@example\.com/);
+  assert.match(unknown.lines[0]!, /^Nobody has the address eve@example\.com/);
   const wrong = await service().admin("sign-in", "--person", "eve");
   assert.deepEqual([wrong.exitCode, wrong.lines[0]], [
     ...[2, "--person eve: expected an address such as ann@example.com"],
@@ -129,7 +129,7 @@ Deno.test("no link is made where it would lead nowhere, or where people sign in 
     ...{ OAUTH_ISSUER: "https://id.example", OAUTH_CLIENT_ID: "x", OAUTH_CLIENT_SECRET: "y" },
   };
   const cases: [Record<string, string>, RegExp][] = [
-    [oauth, /People sign in at the identity provider: set LOCAL_SIGN_IN=true/],
+    [oauth, /Sign-in is through the identity provider: set LOCAL_SIGN_IN=true/],
     [{ LOCAL_SIGN_IN: "false" }, /Sign-in by links is off \(LOCAL_SIGN_IN=false\)/],
     [{ HOST: "0.0.0.0", ALLOW_PLAIN_HTTP: "true" }, /HOST=0\.0\.0\.0 is beyond .* set BASE_URL/],
   ];

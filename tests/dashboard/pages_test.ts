@@ -54,7 +54,7 @@ Deno.test("an invitation is shown once, is for its address, and ends when it is 
   assert.ok(!(await owner.get(people)).text.includes(link), "the link is shown once");
   // The simulated person is Ada, whose address is another.
   const start = `invitation=${new URL(link).searchParams.get("token")}`;
-  assert.match((await signIn(world.browser(), start)).text, /for somebody else/);
+  assert.match((await signIn(world.browser(), start)).text, /for someone else/);
   const invitation = /invitations\/([^/"]+)\/withdraw/.exec(shown)?.[1];
   await owner.submit(people, `${people}/invitations/${invitation}/withdraw`);
   assert.match((await signIn(world.browser(), start)).text, /invitation doesn/);

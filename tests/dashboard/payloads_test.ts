@@ -47,7 +47,7 @@ Deno.test("a viewer sees figures and rows, and prompts only once an owner lets t
   }
   assert.ok((await owner.get("/dashboard/session?id=one-run")).text.includes(secret));
   const page = (await finn.get(`${list}/${id}`)).text;
-  assert.match(page, /Prompts and answers are for members and owners/);
+  assert.match(page, /Prompts and answers are visible to members and owners/);
   assert.match(page, /HTTP 200/);
   assert.equal((await finn.get(`${list}/${id}/raw/request`)).status, 403);
   assert.ok(!(await finn.get(list)).text.includes('name="q"'));

@@ -245,7 +245,7 @@ Deno.test("cohorts show what they cost and brought, alone and side by side", asy
   }
   assert.match(
     (await owner.get(`${path}&${query.toString().replace("id", "with")}`)).text,
-    /another cohort than/,
+    /a cohort other than/,
   );
   for (const page of [list, one, both]) assert.ok(!page.text.includes("<script>alert"));
   assert.match(

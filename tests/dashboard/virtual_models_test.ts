@@ -59,7 +59,7 @@ Deno.test("an owner makes, changes and removes one without a script, and calls g
   });
   assert.equal(made.location, models);
   const shown = (await owner.get(models)).text;
-  assert.match(shown, /Calls that name fast:1 go to its targets/);
+  assert.match(shown, /Calls to fast:1 go to its targets/);
   assert.match(shown, /gpt-4\.1<span class="muted"> 90 %<\/span>/);
   const { created_at: _, updated_at: __, ...json } = (await list()).find(({ name }) =>
     name === "fast:1"
@@ -153,7 +153,7 @@ Deno.test("a name that is there already is not made over again", async () => {
   assert.equal((await make("gpt-4.1")).status, 303);
   const again = await make("grok-4.3");
   assert.equal(again.status, 400);
-  assert.match(again.text, /There is a virtual model of this name already/);
+  assert.match(again.text, /A virtual model of this name already exists/);
   assert.deepEqual(await called("twice"), [200, "gpt-4.1"]);
 });
 

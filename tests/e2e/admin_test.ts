@@ -144,7 +144,7 @@ Deno.test("help needs neither settings that are right nor data", async () => {
   assert.deepEqual([code, stderr], [0, ""]);
   assert.match(
     stdout,
-    /^Makes an API key[^]*--cap-day-usd X[^]*Example:\n {2}deno task admin key create /,
+    /^Creates an API key[^]*--cap-day-usd X[^]*Example:\n {2}deno task admin key create /,
   );
   await assert.rejects(Deno.stat(`${directory}/none`), Deno.errors.NotFound);
 });

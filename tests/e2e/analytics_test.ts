@@ -117,7 +117,7 @@ Deno.test({
         await assert.rejects(service.rows(), /The export answered 503/);
         await call();
         assert.equal(await ready(), 200);
-        assert.match(service.log.join("\n"), /the store is unavailable: records wait/);
+        assert.match(service.log.join("\n"), /the database is unavailable: records are queued/);
         await server.query(`alter database ${name} reset default_transaction_read_only`);
         assert.equal((await rowsWhenBack(service)).length, 3);
       } finally {

@@ -116,7 +116,7 @@ eachSite(
     service = await startService({ env });
     const ended = await until(clientOf(service, key), secret.id);
     assert.equal(ended.status, "failed");
-    assert.match(ended.error!.message, /vendor key that came with it/);
+    assert.match(ended.error!.message, /vendor key sent with it/);
     assert.equal(vendor.count("of my own"), 1);
     const [row, ...more] = await rowsOf(service, key, 1);
     assert.deepEqual([row!.status, row!.mode, more.length], ["failed", "dual_key", 0]);

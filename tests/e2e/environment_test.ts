@@ -64,7 +64,7 @@ const wrongStarts: readonly WrongStart[] = [
   ...letters.map((letter) => ({
     env: { [`VENDOR_${letter}_BASE_URL`]: "not an address" },
     says: new RegExp(
-      `^error: VENDOR_${letter}_BASE_URL=not an address is not valid: expected an address such as`,
+      `^error: VENDOR_${letter}_BASE_URL=not an address is not valid: expected a URL such as`,
     ),
   })),
   ...letters.map((letter) => ({
@@ -72,10 +72,10 @@ const wrongStarts: readonly WrongStart[] = [
     says: new RegExp(`^error: VENDOR_${letter}_API_KEY=\\*\\*\\*\\* is not valid: expected a key`),
     hides: secret,
   })),
-  { env: { BASE_URL: "gateway" }, says: /^error: BASE_URL=gateway is not valid: expected an addr/ },
+  { env: { BASE_URL: "gateway" }, says: /^error: BASE_URL=gateway is not valid: expected a URL/ },
   {
     env: { BASE_URL: `https://me:${secret}@gateway.example` },
-    says: /^error: BASE_URL=\*\*\*\* is not valid: expected an address .*without credentials/,
+    says: /^error: BASE_URL=\*\*\*\* is not valid: expected a URL .*without credentials/,
     hides: secret,
   },
   { env: { HOST: "0.0.0.0" }, says: /^error: HOST=0\.0\.0\.0 would serve plain HTTP .*: set TLS_/ },
@@ -98,7 +98,7 @@ const wrongStarts: readonly WrongStart[] = [
   },
   {
     env: { DATABASE_URL: `mysql://root:${secret}@127.0.0.1/x` },
-    says: /^error: DATABASE_URL=\*\*\*\* is not valid: expected an address such as postgres:/,
+    says: /^error: DATABASE_URL=\*\*\*\* is not valid: expected a URL such as postgres:/,
     hides: secret,
   },
   {
@@ -144,7 +144,7 @@ const wrongStarts: readonly WrongStart[] = [
   },
   {
     env: { TLS_CERT_FILE: certificate },
-    says: /^error: TLS_KEY_FILE is missing: TLS takes a certificate and its key, set both\./,
+    says: /^error: TLS_KEY_FILE is missing: TLS needs a certificate and its key: set both\./,
   },
   {
     env: { TLS_CERT_FILE: "/no/such/file", TLS_KEY_FILE: key },
@@ -192,7 +192,7 @@ const wrongStarts: readonly WrongStart[] = [
   { env: { EXPORT_BUCKET_URL: "s3://bucket/x" }, says: /^error: AWS_ACCESS_KEY_ID is missing: / },
   {
     env: { S3_ENDPOINT: "localhost" },
-    says: /^error: S3_ENDPOINT=localhost is not valid: expected an address/,
+    says: /^error: S3_ENDPOINT=localhost is not valid: expected a URL/,
   },
   {
     env: { JOURNAL_SYNC: "never" },
@@ -292,7 +292,7 @@ Deno.test("a second process on the same data directory, or port, is told who hol
       {
         env: { DATA_DIR: data, PORT: port },
         says: new RegExp(
-          `^error: PORT=${port} is taken by another process: stop it, or set PORT to another port`,
+          `^error: PORT=${port} is in use by another process: stop it, or set PORT to another port`,
         ),
       },
       {
@@ -302,7 +302,7 @@ Deno.test("a second process on the same data directory, or port, is told who hol
           TLS_KEY_FILE: key,
           HTTP_PORT: port,
         },
-        says: new RegExp(`^error: HTTP_PORT=${port} is taken by another process: .*HTTP_PORT to`),
+        says: new RegExp(`^error: HTTP_PORT=${port} is in use by another process: .*HTTP_PORT to`),
       },
     ]
   ) await endsWith({ env, says }, 1000);

@@ -51,8 +51,8 @@ Deno.test("journal status tells of a running server, of files alone, and of noth
   const running = await status();
   assert.deepEqual([running.running, running.waiting, running.rejected], [true, 0, 1]);
   const lines = await runAdminHere({ args: ["journal", "status"], env });
-  assert.match(lines.stdout, /A server runs[^]*Waiting for the store: 0 records\./);
-  assert.match(lines.stdout, /Refused by the store: 1 records, in journal\/rejected\.jsonl\./);
+  assert.match(lines.stdout, /A server runs[^]*Waiting for the database: 0 records\./);
+  assert.match(lines.stdout, /Rejected by the database: 1 records, in journal\/rejected\.jsonl\./);
   assert.equal(await service.stop(), 0);
 });
 

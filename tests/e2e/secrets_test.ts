@@ -42,7 +42,7 @@ async function search(kind: "embedded" | "postgres"): Promise<void> {
     ...(database ? { DATABASE_URL: database.url } : {}),
   };
   const service = await startService({ env });
-  await service.printed(/shown only now[^]*Try it:[^]*curl[^\n]*\n/);
+  await service.printed(/shown only once[^]*Try it:[^]*curl[^\n]*\n/);
   const greeting = service.output().length;
   const key = service.firstKey;
   const calls = await provoke(service, key);

@@ -225,7 +225,7 @@ Deno.test({
     const again = await admin(env, "master-key rotate", secondMaster);
     assert.deepEqual(again, { resealed: 0, already: true, source: "environment" });
     for (const service of [first, second]) {
-      await service.printed(/ error MASTER_KEY of this process is not/);
+      await service.printed(/ error vendor keys are now sealed under another MASTER_KEY/);
       await usedWithin(service, vendor, key, stored);
     }
     const third = await startService({ env: { ...env, MASTER_KEY: secondMaster } });

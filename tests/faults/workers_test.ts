@@ -65,7 +65,7 @@ Deno.test("workers don't start on a database that takes no writes, and say why",
       env: { DATA_DIR, DATABASE_URL: database.url, PORT: "0", WORKERS: "2" },
     });
     assert.notEqual(code, 0);
-    assert.match(stdout + stderr, /DATABASE_URL: PostgreSQL takes no writes \(25006\)/);
+    assert.match(stdout + stderr, /DATABASE_URL: PostgreSQL accepts no writes \(25006\)/);
     assert.match(stderr, /^error: .*worker.*$/m);
   } finally {
     await database.drop();

@@ -23,7 +23,7 @@ export const budgetRows = {
         /^on: 'shop' is not valid/,
         (to) => sdk.setBudget({ ...to, body: { on: "shop", per: "day", usd: "1" } }),
       ],
-      ["invalid_value", /^raise_until: expected a time to come/, (to) =>
+      ["invalid_value", /^raise_until: expected a time in the future/, (to) =>
         sdk.setBudget({
           ...to,
           body: {

@@ -197,7 +197,7 @@ const keyRows = {
       ],
       [
         "invalid_value",
-        /^expires: expected a time to come/,
+        /^expires: expected a time in the future/,
         (to) => sdk.createApiKey({ ...to, body: { name: "x", expires: "2020-01-01T00:00:00Z" } }),
       ],
       [

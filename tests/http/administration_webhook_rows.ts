@@ -15,7 +15,7 @@ const noHook = /No webhook has the id/;
 const refusedUrl = (url: string) =>
   [
     "invalid_value",
-    /^url: expected a public https address/,
+    /^url: expected a public https URL/,
     (to: { client: sdk.Gateway }) => sdk.addWebhook({ ...to, body: { url } }),
   ] as const;
 
@@ -99,7 +99,7 @@ export const webhookRows = {
       ],
       [
         "invalid_value",
-        /^url: expected a public https address/,
+        /^url: expected a public https URL/,
         (to) => sdk.updateWebhook({ ...to, path: hook(), body: { url: "http://10.0.0.1/" } }),
       ],
       [

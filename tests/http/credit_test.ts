@@ -54,7 +54,7 @@ const noCredit: ErrorFields = {
   type: "billing_error",
   code: "insufficient_credits",
   message:
-    /^The credit balance does not cover this call: it needs up to \d+\.\d{9} USD, and 0\.000000000 USD are left\. Grant credit, set a lower limit of output/,
+    /^The credit balance does not cover this call: it needs up to \d+\.\d{9} USD, and 0\.000000000 USD is left\. Grant credit, set a lower output limit/,
 };
 
 Deno.test("without credit every dialect answers 402 in its own words, and nothing else happens", async () => {

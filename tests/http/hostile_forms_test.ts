@@ -133,13 +133,13 @@ const hostile: readonly Hostile[] = [
     name: "an SVG, which another model writes",
     body: form(...good, field("output_format", "svg")),
     param: "output_format",
-    says: /can't be told/,
+    says: /can't be determined/,
   },
   {
     name: "the model that writes an SVG",
     body: form(...good, field("svg[model]", "gpt-5.4-pro")),
     param: "svg[model]",
-    says: /can't be told/,
+    says: /can't be determined/,
   },
   {
     name: "a format twice",

@@ -197,7 +197,7 @@ Deno.test("a key that expects less than a call may cost keeps a cap", async () =
   assert.equal(refused.status, 400);
   assert.match(
     refused.json.error.message,
-    /^cap_day_usd: the key has expected_output_tokens, so it needs a daily or a monthly cap/,
+    /^cap_day_usd: the key has expected_output_tokens, so it needs a daily or monthly cap/,
   );
   const moved = await change({ cap_day_usd: null, cap_month_usd: "2" });
   assert.deepEqual([moved.status, moved.json.cap_day_usd], [200, null]);
@@ -240,12 +240,12 @@ Deno.test("wrong defaults are refused by their option", async () => {
     [["--for", "emacs"], /^--for emacs: expected one of codex, claude-code, /],
     [["--map", "x"], /^--map x: expected NAME=MODEL/],
     [["--map", "x=nowhere"], /^--map: 'x': no model has the name 'nowhere'/],
-    [["--map", "x=gpt-4.1", "x=gpt-5-mini"], /^--map x: it is there twice/],
+    [["--map", "x=gpt-4.1", "x=gpt-5-mini"], /^--map x: is set twice/],
     [["--default-model", "nowhere"], /^--default-model: no model has the name 'nowhere'/],
     [["--app", "a\nb"], /^--app: expected one line/],
     [
       ["--expected-output-tokens", "1000"],
-      /^--expected-output-tokens: needs a daily or a monthly cap/,
+      /^--expected-output-tokens: needs a daily or monthly cap/,
     ],
     [
       ["--expected-output-tokens", "0", "--cap-day-usd", "1"],

@@ -132,7 +132,10 @@ Deno.test("a collector that hangs is asked once at a time; back, it gets what it
       const found = service.log.filter(isAway);
       return found.length > 0 ? found : undefined;
     });
-    assert.match(line!, /a background job failed .*reason="the collector of metrics is away"/);
+    assert.match(
+      line!,
+      /a background job failed .*reason="the collector of metrics can't be reached"/,
+    );
     hangs = false;
     await until(() => collector.metrics.find(({ metrics }) => callsIn(metrics) === 5));
     assert.equal(service.log.filter(isAway).length, 1, "one line for one outage");

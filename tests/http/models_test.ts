@@ -278,7 +278,9 @@ Deno.test("where the service has no key, lists are those of the caller's own, fo
     "hf_wrong0123456789",
   );
   assert.equal(await ofVendor("/chat/v1/models", key), 0);
-  const warnings = service().log.filter((line) => line.includes("model list is left out"));
+  const warnings = service().log.filter((line) =>
+    line.includes("model list is unavailable and left out")
+  );
   assert.ok(
     !warnings.some((line) => line.includes("vendor-a")),
     "an account's key is its own matter",

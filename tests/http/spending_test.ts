@@ -88,7 +88,7 @@ Deno.test("a vendor that reports more than was set aside is paid, and the next c
   assert.deepEqual([next.status, next.code], [402, "insufficient_credits"]);
   assert.match(
     next.message,
-    /and 0\.000000000 USD are left\. Grant credit, set a lower limit of output/,
+    /and 0\.000000000 USD is left\. Grant credit, set a lower output limit/,
   );
 });
 

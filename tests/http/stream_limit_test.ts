@@ -27,7 +27,7 @@ Deno.test("beyond its streams an account is told when to come back, and its othe
   assert.deepEqual([refused.status, error.type, error.code, tries.length], [
     ...[429, "rate_limit_error", "rate_limit_exceeded", 0],
   ]);
-  assert.match(error.message, /2 streams under way/);
+  assert.match(error.message, /2 streams open/);
   assert.equal(refused.headers.get("retry-after"), "5");
   const { response: whole } = await service.call((exchange) => exchange.answer(200, wholeAnswer));
   assert.equal(whole.status, 200);

@@ -82,7 +82,7 @@ Deno.test("three keys, one refused, one limited: no call fails", async () => {
   assert.match(metrics, /gateway_vendor_key_resting\{vendor="vendor-b",key="#2"\} 1/);
   assert.match(metrics, /gateway_vendor_key_resting\{vendor="vendor-b",key="#3"\} 0/);
   const log = service.log.join("\n");
-  assert.match(log, /a vendor key rests.*#1.*refused/);
+  assert.match(log, /a vendor key is paused.*#1.*refused/);
   assert.doesNotMatch(log + metrics, /key-number/);
 });
 

@@ -307,7 +307,7 @@ Deno.test("a changed file counts within five seconds; a wrong one changes nothin
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   await Deno.writeTextFile(path, JSON.stringify({ fresh: { targets: ["gpt-4"] } }));
-  const said = () => service().log.find((line) => line.includes("MODELS_FILE is wrong"));
+  const said = () => service().log.find((line) => line.includes("MODELS_FILE is invalid"));
   while (!said()) {
     assert.ok(performance.now() - changedMs < 30_000, "the log says nothing");
     await new Promise((resolve) => setTimeout(resolve, 100));

@@ -102,7 +102,9 @@ Deno.test("a report beyond belief is charged as set aside, and the next call is 
     );
     assert.equal(next.billing_basis, "reported");
   }
-  const told = service().log.filter((line) => line.includes("a vendor's report was not believed"));
+  const told = service().log.filter((line) =>
+    line.includes("a vendor's reported usage or cost was implausible")
+  );
   assert.equal(told.length, dialectNames.length);
   const metrics = await (await service().fetch("/metrics")).text();
   assert.match(metrics, /gateway_disputed_charges_total\{vendor="x-chat"\} 1/);

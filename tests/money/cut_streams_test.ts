@@ -51,7 +51,7 @@ Deno.test("a stream that breaks off anywhere is one row and one charge, for call
     else if (charged === 0n && hasSaid(cut)) wrong.push(`charged nothing: ${what}`);
   }
   const sum = rows.reduce((all, row) => all + nanosOf(row.charged_usd), 0n);
-  const lost = service.log.filter((line) => line.includes("could not be noted"));
+  const lost = service.log.filter((line) => line.includes("could not be written to the journal"));
   console.log(`${calls.length} calls, ${rows.length} rows, ${wrong.length} wrong`);
   assert.deepEqual({ wrong: wrong.slice(0, 20), lost: lost.slice(0, 3) }, { wrong: [], lost: [] });
   assert.equal(rows.length, calls.length);

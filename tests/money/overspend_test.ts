@@ -35,7 +35,7 @@ function admitted(outcomes: readonly Outcome[]): number {
     assert.deepEqual([status, type, code], [402, "billing_error", "insufficient_credits"]);
     assert.match(
       message!,
-      /needs up to 0\.010000000 USD, and 0\.00\d{7} USD are left\. Grant credit, set a lower limit of output/,
+      /needs up to 0\.010000000 USD, and 0\.00\d{7} USD is left\. Grant credit, set a lower output limit/,
     );
   }
   return outcomes.filter(({ status }) => status === 200).length;

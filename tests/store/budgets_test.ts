@@ -108,7 +108,7 @@ eachDatabase(
     await assert.rejects(
       one.begin({ accountId, app: "shop", nanos: 5n }),
       isOver(
-        /^The budget on app:shop per day of 0\.000000010 USD does not cover this call, which may cost up to 0\.000000005 USD: 0\.000000004 USD are left of it\. It begins again with the next day \(UTC\)\.$/,
+        /^The budget on app:shop per day of 0\.000000010 USD does not cover this call, which may cost up to 0\.000000005 USD: 0\.000000004 USD is left\. The budget resets with the next day \(UTC\)\.$/,
       ),
     );
     await one.call({ accountId, app: "shop", userId: "ann", nanos: 4n });
@@ -217,7 +217,7 @@ eachDatabase("until a time the limit is the raised one, and never beyond it", as
   assert.deepEqual(await one.spent(), [10_000n]);
   await assert.rejects(
     one.budgets.set({ ...base, raised: { nanos: 1n, until } }, commandLine),
-    /^Fault: raise_until: expected a time to come/,
+    /^Fault: raise_until: expected a time in the future/,
   );
 });
 
@@ -388,7 +388,7 @@ onPostgres(
     // It dies with a call under way, whose charge its journal holds.
     const call = { accountId, nanos: 8_000n };
     const hold = await one.begin(call);
-    await assert.rejects(two.begin({ accountId, nanos: 3_000n }), isOver(/USD are left/));
+    await assert.rejects(two.begin({ accountId, nanos: 3_000n }), isOver(/USD is left/));
     const again = await processOf(await open(), new FakeClock(noon), "one");
     await again.end(call, { leaseIds: hold.leaseIds, settle() {} }, 2_000n);
     await again.takeBackBudgets("one");
@@ -539,7 +539,7 @@ eachDatabase("changes of one budget at the same time all hold, and none brings i
   }
   await assert.rejects(
     one.budgets.change(id, { raised: { nanos: 1n, until: noon } }, commandLine),
-    /raise_until: expected a time to come/,
+    /raise_until: expected a time in the future/,
   );
   await one.budgets.remove(id, commandLine);
   assert.equal(await one.budgets.change(id, { limitNanos: 1n }, commandLine), undefined);

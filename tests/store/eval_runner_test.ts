@@ -484,8 +484,8 @@ eachWorld("a judge's verdict counts; one that is none is an error", async (world
   assert.deepEqual(results.map(({ passed, score, detail }) => [passed, score, detail]), [
     [true, 0.8, "It fits."],
     [false, 0, "No."],
-    [null, null, "the judge's answer is no verdict"],
-    [null, null, "the judge's answer is no verdict"],
+    [null, null, "the judge's answer is not a valid verdict"],
+    [null, null, "the judge's answer is not a valid verdict"],
   ]);
   for (const { caller, bodyText, dialect, body } of judged) {
     assert.equal(caller.userId, "u", "the judge's call goes with its user's data");

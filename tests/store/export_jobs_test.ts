@@ -6,7 +6,7 @@ import { createExportChunks } from "../../src/exports/store/export_chunks.ts";
 import { createExportFiles } from "../../src/exports/store/export_files.ts";
 import { createExportJobs } from "../../src/exports/store/export_jobs.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
-import { fullDiskSql } from "../support/full_disk.ts";
+import { fillDisk } from "../support/full_disk.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { collect, newAccount } from "./samples.ts";
 
@@ -349,7 +349,7 @@ eachDatabase(
       await chunks.remove(job, "all");
       yield new Uint8Array(1024 * 1024);
     }
-    await assert.rejects(chunks.save(job, losing()), /taken away/);
+    await assert.rejects(chunks.save(job, losing()), /cancelled or claimed by another process/);
     assert.deepEqual(await database.query("select position from export_chunks"), []);
   },
 );
@@ -358,7 +358,7 @@ onPostgres("a file for which the database has no room is its job's failure", asy
   const { accountId, jobs } = await setup(database);
   await jobs.create(order(accountId));
   const { job } = (await jobs.claim())!;
-  await database.query(fullDiskSql(["export_chunks"]));
+  await fillDisk(database, ["export_chunks"]);
   const failed = createExportChunks(database).save(job, pieces([10]));
   await assert.rejects(
     failed,

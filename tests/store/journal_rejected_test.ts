@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { interaction } from "./samples.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
+import { moveAside } from "../../src/records/journal/rejected.ts";
 
 const day = (days: number) => new Date(Date.UTC(2026, 10, days));
 
@@ -45,6 +46,22 @@ Deno.test("rejected records go at the age of rows, what callers said at that of 
   // What is done is done.
   const again = await at.journal.expire({ rowsBefore: undefined, payloadsBefore: day(15) });
   assert.deepEqual(again, { rejected: 0, unreadableFiles: 0 });
+});
+
+Deno.test("a record behind an incomplete line is read, and the line goes", async () => {
+  await using at = await withRejected([20]);
+  const [whole] = await at.read();
+  // As a full disk or a crash leaves it, in this folder and in that of a worker that is no more.
+  const torn = whole!.slice(0, 100);
+  await using left = await withRejected([21]);
+  for (const { directory } of [at, left]) {
+    await Deno.writeTextFile(`${directory}/rejected.jsonl`, torn, { append: true });
+  }
+  await moveAside(left.directory, at.directory);
+  await at.journal.reject(interaction(1, "later", { createdAt: day(22) }), "no such column");
+  await at.journal.expire({ rowsBefore: day(1), payloadsBefore: day(1) });
+  const ids = (await at.read()).map((line) => JSON.parse(line).interaction.transactionId);
+  assert.deepEqual(ids, ["t20", "t21", "later"]);
 });
 
 Deno.test("unreadable bytes go at the age of payloads", async () => {

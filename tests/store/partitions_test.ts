@@ -51,6 +51,26 @@ onBothDatabases(
   },
 );
 
+onPostgres("whether calls are coming in is read from no month that is over", async (database) => {
+  const accountId = await newAccount(database);
+  const store = createAnalyticsStore(database);
+  await store.insert([interaction(accountId, "old", { createdAt: new Date("2020-05-05") })]);
+  let plan = "";
+  const watched: Database = {
+    ...database,
+    async query(text, values, options) {
+      const lines = await database.query(`explain ${text}`, values);
+      plan += lines.map((line) => String(line["QUERY PLAN"])).join("\n");
+      return await database.query(text, values, options);
+    },
+  };
+  assert.equal(await createAnalyticsStore(watched).isBusy(), false);
+  assert.match(plan, /on interactions_\d{4}_\d{2}|Subplans Removed/);
+  assert.doesNotMatch(plan, /interactions_2020_05/);
+  await store.insert([interaction(accountId, "new", { createdAt: new Date() })]);
+  assert.equal(await store.isBusy(), true);
+});
+
 onBothDatabases("a row that comes when its partition was dropped is taken", async (database) => {
   const accountId = await newAccount(database);
   const createdAt = new Date("2020-05-05T05:05:05.005Z");

@@ -176,7 +176,7 @@ Deno.test("a server does not start on a database that takes no writes", {
     await using stack = new AsyncDisposableStack();
     await assert.rejects(
       openStores(parseConfig({ DATABASE_URL: created.url, DATA_DIR: dataDir }), stack, {}),
-      /^Error: DATABASE_URL: PostgreSQL takes no writes \(25006\)[^\n]*\.$/,
+      /^Error: DATABASE_URL: PostgreSQL accepts no writes \(25006\)[^\n]*\.$/,
     );
     await stack.disposeAsync();
     // Commands can read it.

@@ -118,7 +118,7 @@ async function provoke(database: Database, dataDir: string): Promise<string> {
     "so nothing was changed",
     "last_four",
     "MASTER_KEY is not the master key",
-    "MASTER_KEY of this process",
+    "vendor keys are now sealed under another MASTER_KEY",
   );
 }
 

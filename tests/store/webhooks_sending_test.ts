@@ -19,7 +19,7 @@ import { testCertificate, testCertificateKey } from "../support/service_certific
 import { newAccount } from "./samples.ts";
 
 const publicAddress = "93.184.215.14";
-const notFetched = "the address can't be fetched: it has to be a public https address that answers";
+const notFetched = "the URL can't be fetched: it must be a public https URL that responds";
 const second = 1_000;
 
 interface Request {
@@ -185,7 +185,7 @@ eachDatabase(
       for (const [at, status] of [301, 302, 303, 307, 308].entries()) {
         Object.assign(answer, { status, headers: { location: `${here}/elsewhere` } });
         const { lastError, lastSentAt, waiting } = at === 0 ? await one.test() : await one.send();
-        assert.equal(lastError, `the address answered with status ${status}`);
+        assert.equal(lastError, `the URL answered with status ${status}`);
         assert.deepEqual([lastSentAt, waiting], [null, 1]);
         assert.equal(requests.length, at + 1);
         one.clock.advance(pauses[at]! * second);

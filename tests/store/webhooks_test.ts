@@ -199,7 +199,7 @@ eachDatabase(
     // 5 s, 30 s, 2 min, 10 min, 30 min: by the minute in which they are seen.
     assert.deepEqual(attemptsAt, [0, 1, 2, 4, 14, 44]);
     const [hook] = await one.webhooks.list();
-    assert.deepEqual([hook!.waiting, hook!.lastError], [5, "the address answered with status 503"]);
+    assert.deepEqual([hook!.waiting, hook!.lastError], [5, "the URL answered with status 503"]);
     one.state.status = 204;
     one.clock.advance(60 * minute);
     await one.send();
@@ -307,7 +307,7 @@ eachDatabase(
         events: ["export.done"],
         creditLowNanos: null,
       }, commandLine),
-      /^Fault: events: 'export\.done' is no event; expected one of budget\.reached, /,
+      /^Fault: events: 'export\.done' is not an event type; expected one of budget\.reached, /,
     );
   },
 );

@@ -62,7 +62,7 @@ export const createResponse = <ThrowOnError extends boolean = true>(options: Opt
 /**
  * Compact a conversation
  *
- * A call that is charged as any other. OpenAI sums the conversation up itself, so that OpenAI alone can read its `compaction` item; models of all other vendors are asked for a summary, which every vendor reads.
+ * Charged like any other call. OpenAI compacts the conversation itself, so only OpenAI can read its `compaction` item; models of all other vendors are asked for a summary, which every vendor can read.
  *
  * Also at `/v1/responses/compact`.
  *
@@ -81,7 +81,7 @@ export const compactResponse = <ThrowOnError extends boolean = true>(options: Op
 /**
  * Count a response's input tokens
  *
- * With the conversation that the request continues. The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
+ * Includes the conversation that the request continues. The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
  *
  * Also at `/v1/responses/input_tokens`.
  *
@@ -115,7 +115,7 @@ export const deleteResponse = <ThrowOnError extends boolean = true>(options: Opt
 /**
  * Retrieve a stored response
  *
- * Of a background response, where it is: `queued`, `in_progress`, or how it ended.
+ * For a background response, its state: `queued`, `in_progress`, or how it ended.
  *
  * Also at `/v1/responses/{response_id}`.
  *
@@ -130,7 +130,7 @@ export const getResponse = <ThrowOnError extends boolean = true>(options: Option
 /**
  * List a response's input items
  *
- * The whole conversation that it answered: what the responses before it were asked and answered, then its own input; not `instructions`. Of a background response once it is completed.
+ * The whole conversation: input and output of the preceding responses, then its own input, without `instructions`. For a background response, once it is completed.
  *
  * Also at `/v1/responses/{response_id}/input_items`.
  *
@@ -145,7 +145,7 @@ export const listResponseInputItems = <ThrowOnError extends boolean = true>(opti
 /**
  * Cancel a background response
  *
- * It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.
+ * What was used until then is charged. A response that has ended is returned unchanged, and so is one cancelled before.
  *
  * Also at `/v1/responses/{response_id}/cancel`.
  *
@@ -271,7 +271,7 @@ export const countTokens = <ThrowOnError extends boolean = true>(options: Option
 /**
  * Create embeddings
  *
- * Fields that are not named here go on to a chat-style vendor as they are. vendor-d and vendor-e are asked in their native form: texts only, tokens estimated.
+ * Fields not listed here are passed on unchanged to chat-style vendors. vendor-d and vendor-e are asked in their native form: texts only, tokens estimated.
  *
  * Also at `/v1/embeddings`.
  *
@@ -290,7 +290,7 @@ export const createEmbedding = <ThrowOnError extends boolean = true>(options: Op
 /**
  * Generate images with Imagen
  *
- * Goes on as it was written, and its answer comes back as it is.
+ * The request is forwarded unchanged, and so is the answer.
  *
  * Also at `/chat/v1beta/models/{model}:predict`, `/v1/models/{model}:predict`, `/v1beta/models/{model}:predict`.
  *
@@ -313,7 +313,7 @@ export const predict = <ThrowOnError extends boolean = true>(options: Options<Pr
 /**
  * Embed content
  *
- * Goes on as it was written, and its answer comes back as it is.
+ * The request is forwarded unchanged, and so is the answer.
  *
  * Also at `/chat/v1beta/models/{model}:embedContent`, `/v1/models/{model}:embedContent`, `/v1beta/models/{model}:embedContent`.
  *
@@ -336,7 +336,7 @@ export const embedContent = <ThrowOnError extends boolean = true>(options: Optio
 /**
  * Embed contents in a batch
  *
- * Goes on as it was written, and its answer comes back as it is.
+ * The request is forwarded unchanged, and so is the answer.
  *
  * Also at `/chat/v1beta/models/{model}:batchEmbedContents`, `/v1/models/{model}:batchEmbedContents`, `/v1beta/models/{model}:batchEmbedContents`.
  *
@@ -359,7 +359,7 @@ export const batchEmbedContents = <ThrowOnError extends boolean = true>(options:
 /**
  * List models
  *
- * The virtual models of the account and of the service come first. A vendor that does not answer is left out; the others are listed all the same. A vendor for which the service has no key is listed by the one that the account has stored. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.
+ * The virtual models of the account and of the service come first. A vendor that does not answer is left out. If the service has no key for a vendor, the account's stored key is used. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.
  *
  * Also at `/v1/models`.
  *
@@ -504,7 +504,7 @@ export const listExports = <ThrowOnError extends boolean = true>(options: Option
 /**
  * Export calls and evaluations
  *
- * What the store holds when the request arrives, oldest first; what is written later changes nothing. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured.
+ * Exports what is recorded when the request arrives, oldest first; later records are not included. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured.
  *
  * Scope: `exports`.
  */
@@ -545,9 +545,9 @@ export const deleteExport = <ThrowOnError extends boolean = true>(options: Optio
 });
 
 /**
- * Download an image or sound of a recorded call
+ * Download media of a recorded call
  *
- * Media above `MEDIA_INLINE_BYTES` stands in stored payloads as `{sha256, bytes, mime_type, url}`; `url` is this path. Any key of the account whose payload names it may read it, and, without a key, whoever holds a signed address (one hour). It goes with the last payload that names it. Types that a browser would run are sent as attachments.
+ * Media above `MEDIA_INLINE_BYTES` stands in stored payloads as `{sha256, bytes, mime_type, url}`; `url` is this path. Any key of the account whose payload names it may read it, and, without a key, whoever has a signed URL (valid for an hour). It is deleted with the last payload that names it. Types that a browser would execute are sent as attachments.
  */
 export const getMedia = <ThrowOnError extends boolean = true>(options: Options<GetMediaData, ThrowOnError>): RequestResult<GetMediaResponses, GetMediaErrors, ThrowOnError> => options.client.get<GetMediaResponses, GetMediaErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -558,7 +558,7 @@ export const getMedia = <ThrowOnError extends boolean = true>(options: Options<G
 /**
  * Delete recorded data
  *
- * At least one of `start_date`, `end_date`, `transaction_ids` and `session_ids` is needed; they narrow each other. Rows recorded before the request are meant, those of calls under way included. Erased with the rows: payloads, media, stored responses (later ones of the same conversation too), reasoning, stored replays, export files. Ledger entries stay; they hold no text. Later interactions whose callers sent the conversation again are rows of their own.
+ * At least one of `start_date`, `end_date`, `transaction_ids` and `session_ids` is required; a row must match all of them. Applies to rows recorded before the request, including those of calls in flight. Erased with the rows: payloads, media, stored responses (later ones of the same conversation too), reasoning, stored replays, export files. Ledger entries stay; they hold no text. Later interactions whose callers sent the conversation again are rows of their own.
  *
  * Scope: `data:delete`.
  */
@@ -575,7 +575,7 @@ export const deleteData = <ThrowOnError extends boolean = true>(options: Options
 /**
  * Request deletion of a user's data
  *
- * At least one of `user_id` and `transaction_ids` is needed; they narrow each other. The request is queued and retried until it is done; calls under way are not recorded any more from this answer on.
+ * At least one of `user_id` and `transaction_ids` is required; a row must match all of them. The request is queued and retried until it is done; calls in flight are no longer recorded once this is answered.
  *
  * Scope: `data:delete`.
  */
@@ -622,7 +622,7 @@ export const postCohortOutcome = <ThrowOnError extends boolean = true>(options: 
 /**
  * Get a cohort's figures
  *
- * What the cohort's calls cost and what became of them. A cohort that nobody has named yet has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER), of error rates by Newcombe's score.
+ * Cost and outcomes of the cohort's calls. An unknown cohort has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER), of error rates by Newcombe's score.
  *
  * Scope: `cohort`.
  */
@@ -648,7 +648,7 @@ export const listEvals = <ThrowOnError extends boolean = true>(options: Options<
 /**
  * Run an evaluation
  *
- * Asks a model again what stored interactions asked, and has graders judge its answers. Runs in the background with this key: its models, rate limit, credit and caps hold, and it needs the scope of the models (`chat`, or the vendor's) beside `evals`. Its calls are interactions without prompt tags.
+ * Sends the requests of stored interactions to a model and has graders judge its answers. Runs in the background with this key, whose models, rate limit, credit and caps apply; besides `evals` it needs the scope of the models (`chat`, or the vendor's). Its calls are interactions without prompt tags.
  *
  * Scope: `evals`.
  */
@@ -665,7 +665,7 @@ export const createEval = <ThrowOnError extends boolean = true>(options: Options
 /**
  * Cancel an evaluation
  *
- * A run that has not ended makes no further calls; its results stay, and so does a run that has ended. `DELETE /api/v1/data` erases them.
+ * A running evaluation makes no further calls. Its results stay; a run that has ended is left unchanged. `DELETE /api/v1/data` erases them.
  *
  * Scope: `evals`.
  */
@@ -691,7 +691,7 @@ export const getEval = <ThrowOnError extends boolean = true>(options: Options<Ge
 /**
  * List calls, newest first
  *
- * Cost, usage and labels of recorded calls, without what was said. Every plain column filters; a filter that is given several times matches any of its values, different filters narrow each other. Pages go by `next_cursor`: calls that come meanwhile change nothing about later pages. A search for words (`q`) may end a page early, even an empty one, as long as `next_cursor` is there.
+ * Cost, usage and labels of recorded calls, without prompts and answers. Every scalar column is a filter: repeat a filter to match any of several values; a call must match all filters. Page with `next_cursor`: new calls do not change later pages. With a text search (`q`) a page may be short or even empty although `next_cursor` says that there are more.
  *
  * Scope: `interactions`.
  */
@@ -704,7 +704,7 @@ export const listInteractions = <ThrowOnError extends boolean = true>(options: O
 /**
  * Get a call and its cost
  *
- * The whole record, request and answer included, and the lines that its cost adds up from, as soon as the call has ended: what a stream cost stands here at once after its last byte.
+ * The whole record, request and answer included, and the lines that make up its cost, as soon as the call has ended: a stream's cost is here right after its last byte.
  *
  * Scope: `interactions`.
  */
@@ -717,7 +717,7 @@ export const getInteraction = <ThrowOnError extends boolean = true>(options: Opt
 /**
  * Get usage, cost and spend
  *
- * What the account's calls used, cost and were charged, by one or several of model, vendor, app, flow, user, API key, cohort and day. A call counts on the day on which it arrived, in the cohort that its tag names, or in none (null). The sums are exact and agree with the ledger: erased calls stay in them, as rows of their own (`erased`) where what they are grouped by is gone. As CSV with `Accept: text/csv`: all groups, unless `limit` is given. Sums by model, vendor, app, key or day take milliseconds; by flow, user, cohort, or several labels, the calls themselves are read.
+ * What the account's calls used, cost and were charged, by one or several of model, vendor, app, flow, user, API key, cohort and day. A call counts on the day on which it arrived, in the cohort that its tag names, or in none (null). The sums are exact and agree with the ledger: erased calls stay in them, as rows of their own (`erased`) where their labels are gone. As CSV with `Accept: text/csv`: all groups, unless `limit` is given. Sums by model, vendor, app, key or day take milliseconds; by flow, user, cohort, or several labels, the calls themselves are read.
  *
  * Scope: `interactions`.
  */
@@ -756,7 +756,7 @@ export const listAccounts = <ThrowOnError extends boolean = true>(options: Optio
 /**
  * Create an account
  *
- * It starts as `free`, without credit and without keys.
+ * It starts in the tier `free`, without credit and keys.
  *
  * Scope: `admin`.
  */
@@ -786,7 +786,7 @@ export const getAccount = <ThrowOnError extends boolean = true>(options: Options
 /**
  * Change an account's limits
  *
- * New limits fill its rate bucket. `free` and `pro` have fixed numbers; `enterprise` needs both of its own, and keeps those that are absent.
+ * New limits refill its token bucket. `free` and `pro` have fixed limits; `enterprise` needs `rpm` and `burst`, and keeps those that are absent.
  *
  * Scope: `admin`.
  */
@@ -803,7 +803,7 @@ export const updateAccount = <ThrowOnError extends boolean = true>(options: Opti
 /**
  * List API keys
  *
- * Those that were revoked or have ended, too; never their values.
+ * Includes revoked and expired keys, but never their values.
  *
  * Scope: `admin`.
  */
@@ -816,7 +816,7 @@ export const listApiKeys = <ThrowOnError extends boolean = true>(options: Option
 /**
  * Create an API key
  *
- * Its value is shown this once and stored nowhere; so a repeat with the same `X-Request-ID` makes another key.
+ * Its value is shown only once and not stored; so a repeat with the same `X-Request-ID` creates another key.
  *
  * Scope: `admin`.
  */
@@ -833,7 +833,7 @@ export const createApiKey = <ThrowOnError extends boolean = true>(options: Optio
 /**
  * Revoke an API key
  *
- * Every process refuses it within a second; it stays in the list. A key that was revoked before stays as it is. It may be the key that asks.
+ * The key is refused within a second and stays in the list. Revoking a revoked key changes nothing. A key may revoke itself.
  *
  * Scope: `admin`.
  */
@@ -859,7 +859,7 @@ export const getApiKey = <ThrowOnError extends boolean = true>(options: Options<
 /**
  * Change an API key's name or caps
  *
- * Every process goes by it within a second. What a key without a cap has spent before doesn't count against one that it gets.
+ * Takes effect within a second. What a key without a cap has spent before doesn't count towards a new cap.
  *
  * Scope: `admin`.
  */
@@ -902,7 +902,7 @@ export const listCreditGrants = <ThrowOnError extends boolean = true>(options: O
 /**
  * Grant credit
  *
- * It is there for the next call. A repeat with the same `X-Request-ID` grants nothing more.
+ * Available to the next call. A repeat with the same `X-Request-ID` grants nothing more.
  *
  * Scope: `admin`.
  */
@@ -919,7 +919,7 @@ export const grantCredit = <ThrowOnError extends boolean = true>(options: Option
 /**
  * List vendor keys
  *
- * Which are stored, without their values.
+ * The stored vendor keys, without their values.
  *
  * Scope: `admin`.
  */
@@ -932,7 +932,7 @@ export const listVendorKeys = <ThrowOnError extends boolean = true>(options: Opt
 /**
  * Store or replace a vendor key
  *
- * Calls of the account to the vendor use it from now on and cost nothing here. It is sealed under `MASTER_KEY` and never shown again.
+ * The account's calls to the vendor use it from now on and are not charged here. It is encrypted with `MASTER_KEY` and never shown again.
  *
  * Scope: `admin`.
  */
@@ -949,7 +949,7 @@ export const setVendorKey = <ThrowOnError extends boolean = true>(options: Optio
 /**
  * Delete a vendor key
  *
- * Calls of the account to the vendor use the service's key and credit from now on.
+ * The account's calls to the vendor use the service's key and credit from now on.
  *
  * Scope: `admin`.
  */
@@ -962,7 +962,7 @@ export const deleteVendorKey = <ThrowOnError extends boolean = true>(options: Op
 /**
  * Get a vendor key
  *
- * What is known of it, never its value.
+ * Its details, but never its value.
  *
  * Scope: `admin`.
  */
@@ -975,7 +975,7 @@ export const getVendorKey = <ThrowOnError extends boolean = true>(options: Optio
 /**
  * List virtual models
  *
- * Those of accounts by account and name, and before them, without `account_id`, those of the service.
+ * By account and name; without `account_id`, those of the service come first.
  *
  * Scope: `admin`.
  */
@@ -988,7 +988,7 @@ export const listVirtualModels = <ThrowOnError extends boolean = true>(options: 
 /**
  * Create a virtual model
  *
- * Calls of the account go by it at once in this process, and within 5 s in others. An account has 500 at most.
+ * Takes effect at once in this process and within 5 s in others. An account can have at most 500.
  *
  * Scope: `admin`.
  */
@@ -1048,7 +1048,7 @@ export const updateVirtualModel = <ThrowOnError extends boolean = true>(options:
 /**
  * List budgets and what is spent
  *
- * With what is spent of each in its present day or month, UTC.
+ * With what is spent in the current day or month, UTC.
  *
  * Scope: `admin`.
  */
@@ -1061,7 +1061,7 @@ export const listBudgets = <ThrowOnError extends boolean = true>(options: Option
 /**
  * Set a budget
  *
- * Takes the place of the account's budget with the same `on` and `per`, whose spend stays. A call whose highest possible cost doesn't fit is 402 `spend_cap_exceeded`.
+ * Replaces the account's budget with the same `on` and `per`, and keeps its spend. A call whose maximum cost doesn't fit is refused with 402 `spend_cap_exceeded`.
  *
  * Scope: `admin`.
  */
@@ -1078,7 +1078,7 @@ export const setBudget = <ThrowOnError extends boolean = true>(options: Options<
 /**
  * Delete a budget
  *
- * Calls go on without its limit.
+ * Its limit no longer applies.
  *
  * Scope: `admin`.
  */
@@ -1104,7 +1104,7 @@ export const getBudget = <ThrowOnError extends boolean = true>(options: Options<
 /**
  * Change or raise a budget
  *
- * Sets its limit, or raises it until a time.
+ * Sets its limit, or raises it temporarily.
  *
  * Scope: `admin`.
  */
@@ -1121,7 +1121,7 @@ export const updateBudget = <ThrowOnError extends boolean = true>(options: Optio
 /**
  * List webhooks
  *
- * With how many events wait for each, and never their secrets.
+ * With the number of events waiting for each, but never their secrets.
  *
  * Scope: `admin`.
  */
@@ -1134,7 +1134,7 @@ export const listWebhooks = <ThrowOnError extends boolean = true>(options: Optio
 /**
  * Create a webhook
  *
- * Events are sent to its address from now on. The secret that signs them is shown this once; so a repeat with the same `X-Request-ID` makes another webhook. An account has 50 at most.
+ * Events are sent to its URL from now on. The secret that signs them is shown only once; so a repeat with the same `X-Request-ID` creates another webhook. An account can have at most 50.
  *
  * Scope: `admin`.
  */
@@ -1151,7 +1151,7 @@ export const addWebhook = <ThrowOnError extends boolean = true>(options: Options
 /**
  * Delete a webhook
  *
- * Events that wait for it are not sent any more.
+ * Events waiting for it are discarded.
  *
  * Scope: `admin`.
  */
@@ -1175,9 +1175,9 @@ export const getWebhook = <ThrowOnError extends boolean = true>(options: Options
 });
 
 /**
- * Change a webhook's address or events
+ * Change a webhook's URL or events
  *
- * What waits is sent to the new address, signed with the same secret. For another secret add another webhook.
+ * Waiting events are sent to the new URL, signed with the same secret. To get a new secret, create another webhook.
  *
  * Scope: `admin`.
  */
@@ -1194,7 +1194,7 @@ export const updateWebhook = <ThrowOnError extends boolean = true>(options: Opti
 /**
  * Test a webhook
  *
- * Sends `webhook.test` as any event is sent, whichever the webhook takes; `last_sent_at` and `last_error` say what came of it.
+ * Sends `webhook.test`, whatever events the webhook takes; see `last_sent_at` and `last_error` for the result.
  *
  * Scope: `admin`.
  */
@@ -1207,7 +1207,7 @@ export const testWebhook = <ThrowOnError extends boolean = true>(options: Option
 /**
  * List prices
  *
- * Those of the bundled table, of `PRICES_FILE` and learned from vendors' lists.
+ * From the bundled table, from `PRICES_FILE` and from vendors' lists.
  *
  * Scope: `admin`.
  */
@@ -1231,9 +1231,9 @@ export const getPrice = <ThrowOnError extends boolean = true>(options: Options<G
 });
 
 /**
- * Look for prices that are missing, or differ from what vendors publish
+ * Find missing and differing prices
  *
- * Asks each vendor that has a key for its models, so it takes seconds. Compares the prices as the files are now with a table by others, and what vendors reported with what their prices give. Changes nothing.
+ * Asks each vendor that has a key for its models, so it takes seconds. Compares the current prices with a third-party table, and costs that vendors reported with costs by our prices. Changes nothing.
  *
  * Scope: `admin`.
  */
@@ -1250,7 +1250,7 @@ export const checkPrices = <ThrowOnError extends boolean = true>(options: Option
 /**
  * Reprice recorded calls
  *
- * Each at the row of its own time in the files as they are now; costs and charges are corrected. Answers when it is done.
+ * Each at the price of its own time, by the current price files; costs and charges are corrected. Answers when done.
  *
  * Scope: `admin`.
  */
@@ -1294,28 +1294,28 @@ export const getReadyz = <ThrowOnError extends boolean = true>(options: Options<
 /**
  * Get metrics in the Prometheus text format
  *
- * With `Authorization: Bearer <METRICS_TOKEN>`; from loopback without, where neither `METRICS_TOKEN` nor `TRUST_PROXY` is set.
+ * Send `Authorization: Bearer <METRICS_TOKEN>`. From loopback no token is needed if neither `METRICS_TOKEN` nor `TRUST_PROXY` is set.
  */
 export const getMetrics = <ThrowOnError extends boolean = true>(options: Options<GetMetricsData, ThrowOnError>): RequestResult<GetMetricsResponses, GetMetricsErrors, ThrowOnError> => options.client.get<GetMetricsResponses, GetMetricsErrors, ThrowOnError>({ url: '/metrics', ...options });
 
 /**
  * Get this reference as OpenAPI 3.1
  *
- * `servers` names the address of the service that answers.
+ * `servers` has the URL of the answering service.
  */
 export const getOpenApi = <ThrowOnError extends boolean = true>(options: Options<GetOpenApiData, ThrowOnError>): RequestResult<GetOpenApiResponses, GetOpenApiErrors, ThrowOnError> => options.client.get<GetOpenApiResponses, GetOpenApiErrors, ThrowOnError>({ url: '/openapi.json', ...options });
 
 /**
  * Get this reference as OpenAPI 3.0.3
  *
- * For generators that don't take 3.1.
+ * For generators that don't support 3.1.
  */
 export const getOpenApi30 = <ThrowOnError extends boolean = true>(options: Options<GetOpenApi30Data, ThrowOnError>): RequestResult<GetOpenApi30Responses, GetOpenApi30Errors, ThrowOnError> => options.client.get<GetOpenApi30Responses, GetOpenApi30Errors, ThrowOnError>({ url: '/openapi-3.0.json', ...options });
 
 /**
  * Get this reference
  *
- * Every operation can be tried against this service with a key that is typed in.
+ * Enter a key to try every operation against this service.
  */
 export const getReference = <ThrowOnError extends boolean = true>(options: Options<GetReferenceData, ThrowOnError>): RequestResult<GetReferenceResponses, GetReferenceErrors, ThrowOnError> => options.client.get<GetReferenceResponses, GetReferenceErrors, ThrowOnError>({ url: '/reference', ...options });
 
@@ -1364,7 +1364,7 @@ export const createResponseVendorA = <ThrowOnError extends boolean = true>(optio
 /**
  * Compact a conversation (Hugging Face)
  *
- * A call that is charged as any other. OpenAI sums the conversation up itself, so that OpenAI alone can read its `compaction` item; models of all other vendors are asked for a summary, which every vendor reads.
+ * Charged like any other call. OpenAI compacts the conversation itself, so only OpenAI can read its `compaction` item; models of all other vendors are asked for a summary, which every vendor can read.
  *
  * Also at `/huggingface/v1/responses/compact`.
  *
@@ -1383,7 +1383,7 @@ export const compactResponseVendorA = <ThrowOnError extends boolean = true>(opti
 /**
  * Count a response's input tokens (Hugging Face)
  *
- * With the conversation that the request continues. The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
+ * Includes the conversation that the request continues. The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
  *
  * Also at `/huggingface/v1/responses/input_tokens`.
  *
@@ -1417,7 +1417,7 @@ export const deleteResponseVendorA = <ThrowOnError extends boolean = true>(optio
 /**
  * Retrieve a stored response (Hugging Face)
  *
- * Of a background response, where it is: `queued`, `in_progress`, or how it ended.
+ * For a background response, its state: `queued`, `in_progress`, or how it ended.
  *
  * Also at `/huggingface/v1/responses/{response_id}`.
  *
@@ -1432,7 +1432,7 @@ export const getResponseVendorA = <ThrowOnError extends boolean = true>(options:
 /**
  * List a response's input items (Hugging Face)
  *
- * The whole conversation that it answered: what the responses before it were asked and answered, then its own input; not `instructions`. Of a background response once it is completed.
+ * The whole conversation: input and output of the preceding responses, then its own input, without `instructions`. For a background response, once it is completed.
  *
  * Also at `/huggingface/v1/responses/{response_id}/input_items`.
  *
@@ -1447,7 +1447,7 @@ export const listResponseInputItemsVendorA = <ThrowOnError extends boolean = tru
 /**
  * Cancel a background response (Hugging Face)
  *
- * It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.
+ * What was used until then is charged. A response that has ended is returned unchanged, and so is one cancelled before.
  *
  * Also at `/huggingface/v1/responses/{response_id}/cancel`.
  *
@@ -1462,7 +1462,7 @@ export const cancelResponseVendorA = <ThrowOnError extends boolean = true>(optio
 /**
  * Generate images (Hugging Face)
  *
- * As the vendor takes it; fields that are not named here go on as they are.
+ * As the vendor takes it; fields not listed here are passed on unchanged.
  *
  * Also at `/huggingface/v1/images/generations`.
  *
@@ -1483,7 +1483,7 @@ export const createImageVendorA = <ThrowOnError extends boolean = true>(options:
 /**
  * Create embeddings (Hugging Face)
  *
- * Fields that are not named here go on to a chat-style vendor as they are.
+ * Fields not listed here are passed on unchanged to chat-style vendors.
  *
  * Also at `/huggingface/v1/embeddings`.
  *
@@ -1589,7 +1589,7 @@ export const createResponseVendorB = <ThrowOnError extends boolean = true>(optio
 /**
  * Compact a conversation (OpenAI)
  *
- * A call that is charged as any other. OpenAI sums the conversation up itself, so that OpenAI alone can read its `compaction` item; models of all other vendors are asked for a summary, which every vendor reads.
+ * Charged like any other call. OpenAI compacts the conversation itself, so only OpenAI can read its `compaction` item; models of all other vendors are asked for a summary, which every vendor can read.
  *
  * Also at `/openai/v1/responses/compact`.
  *
@@ -1608,7 +1608,7 @@ export const compactResponseVendorB = <ThrowOnError extends boolean = true>(opti
 /**
  * Count a response's input tokens (OpenAI)
  *
- * With the conversation that the request continues. The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
+ * Includes the conversation that the request continues. The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
  *
  * Also at `/openai/v1/responses/input_tokens`.
  *
@@ -1642,7 +1642,7 @@ export const deleteResponseVendorB = <ThrowOnError extends boolean = true>(optio
 /**
  * Retrieve a stored response (OpenAI)
  *
- * Of a background response, where it is: `queued`, `in_progress`, or how it ended.
+ * For a background response, its state: `queued`, `in_progress`, or how it ended.
  *
  * Also at `/openai/v1/responses/{response_id}`.
  *
@@ -1657,7 +1657,7 @@ export const getResponseVendorB = <ThrowOnError extends boolean = true>(options:
 /**
  * List a response's input items (OpenAI)
  *
- * The whole conversation that it answered: what the responses before it were asked and answered, then its own input; not `instructions`. Of a background response once it is completed.
+ * The whole conversation: input and output of the preceding responses, then its own input, without `instructions`. For a background response, once it is completed.
  *
  * Also at `/openai/v1/responses/{response_id}/input_items`.
  *
@@ -1672,7 +1672,7 @@ export const listResponseInputItemsVendorB = <ThrowOnError extends boolean = tru
 /**
  * Cancel a background response (OpenAI)
  *
- * It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.
+ * What was used until then is charged. A response that has ended is returned unchanged, and so is one cancelled before.
  *
  * Also at `/openai/v1/responses/{response_id}/cancel`.
  *
@@ -1687,7 +1687,7 @@ export const cancelResponseVendorB = <ThrowOnError extends boolean = true>(optio
 /**
  * Generate images (OpenAI)
  *
- * As the vendor takes it; fields that are not named here go on as they are.
+ * As the vendor takes it; fields not listed here are passed on unchanged.
  *
  * Also at `/openai/v1/images/generations`.
  *
@@ -1708,7 +1708,7 @@ export const createImageVendorB = <ThrowOnError extends boolean = true>(options:
 /**
  * Edit images (OpenAI)
  *
- * As the vendor takes it; fields that are not named here go on as they are.
+ * As the vendor takes it; fields not listed here are passed on unchanged.
  *
  * Also at `/openai/v1/images/edits`.
  *
@@ -1729,7 +1729,7 @@ export const createImageEditVendorB = <ThrowOnError extends boolean = true>(opti
 /**
  * Create speech (OpenAI)
  *
- * Text to speech, as the vendor takes it; fields that are not named here go on as they are. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.
+ * Text to speech, as the vendor takes it; fields not listed here are passed on unchanged. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.
  *
  * Also at `/openai/v1/audio/speech`.
  *
@@ -1750,7 +1750,7 @@ export const createSpeechVendorB = <ThrowOnError extends boolean = true>(options
 /**
  * Transcribe speech to text (OpenAI)
  *
- * As the vendor takes it; fields that are not named here go on as they are.
+ * As the vendor takes it; fields not listed here are passed on unchanged.
  *
  * Also at `/openai/v1/audio/transcriptions`.
  *
@@ -1772,7 +1772,7 @@ export const createTranscriptionVendorB = <ThrowOnError extends boolean = true>(
 /**
  * Create embeddings (OpenAI)
  *
- * Fields that are not named here go on to a chat-style vendor as they are.
+ * Fields not listed here are passed on unchanged to chat-style vendors.
  *
  * Also at `/openai/v1/embeddings`.
  *
@@ -1992,7 +1992,7 @@ export const countTokensVendorD = <ThrowOnError extends boolean = true>(options:
 /**
  * Generate images with Imagen (Google)
  *
- * Goes on as it was written, and its answer comes back as it is.
+ * The request is forwarded unchanged, and so is the answer.
  *
  * Also at `/vendor-d/v1beta/models/{model}:predict`, `/google/v1/models/{model}:predict`, `/google/v1beta/models/{model}:predict`.
  *
@@ -2015,7 +2015,7 @@ export const predictVendorD = <ThrowOnError extends boolean = true>(options: Opt
 /**
  * Embed content (Google)
  *
- * Goes on as it was written, and its answer comes back as it is.
+ * The request is forwarded unchanged, and so is the answer.
  *
  * Also at `/vendor-d/v1beta/models/{model}:embedContent`, `/google/v1/models/{model}:embedContent`, `/google/v1beta/models/{model}:embedContent`.
  *
@@ -2038,7 +2038,7 @@ export const embedContentVendorD = <ThrowOnError extends boolean = true>(options
 /**
  * Embed contents in a batch (Google)
  *
- * Goes on as it was written, and its answer comes back as it is.
+ * The request is forwarded unchanged, and so is the answer.
  *
  * Also at `/vendor-d/v1beta/models/{model}:batchEmbedContents`, `/google/v1/models/{model}:batchEmbedContents`, `/google/v1beta/models/{model}:batchEmbedContents`.
  *
@@ -2160,7 +2160,7 @@ export const createResponseVendorE = <ThrowOnError extends boolean = true>(optio
 /**
  * Compact a conversation (Google, OpenAI-compatible)
  *
- * A call that is charged as any other. OpenAI sums the conversation up itself, so that OpenAI alone can read its `compaction` item; models of all other vendors are asked for a summary, which every vendor reads.
+ * Charged like any other call. OpenAI compacts the conversation itself, so only OpenAI can read its `compaction` item; models of all other vendors are asked for a summary, which every vendor can read.
  *
  * Also at `/gemini/v1/responses/compact`.
  *
@@ -2179,7 +2179,7 @@ export const compactResponseVendorE = <ThrowOnError extends boolean = true>(opti
 /**
  * Count a response's input tokens (Google, OpenAI-compatible)
  *
- * With the conversation that the request continues. The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
+ * Includes the conversation that the request continues. The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.
  *
  * Also at `/gemini/v1/responses/input_tokens`.
  *
@@ -2213,7 +2213,7 @@ export const deleteResponseVendorE = <ThrowOnError extends boolean = true>(optio
 /**
  * Retrieve a stored response (Google, OpenAI-compatible)
  *
- * Of a background response, where it is: `queued`, `in_progress`, or how it ended.
+ * For a background response, its state: `queued`, `in_progress`, or how it ended.
  *
  * Also at `/gemini/v1/responses/{response_id}`.
  *
@@ -2228,7 +2228,7 @@ export const getResponseVendorE = <ThrowOnError extends boolean = true>(options:
 /**
  * List a response's input items (Google, OpenAI-compatible)
  *
- * The whole conversation that it answered: what the responses before it were asked and answered, then its own input; not `instructions`. Of a background response once it is completed.
+ * The whole conversation: input and output of the preceding responses, then its own input, without `instructions`. For a background response, once it is completed.
  *
  * Also at `/gemini/v1/responses/{response_id}/input_items`.
  *
@@ -2243,7 +2243,7 @@ export const listResponseInputItemsVendorE = <ThrowOnError extends boolean = tru
 /**
  * Cancel a background response (Google, OpenAI-compatible)
  *
- * It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.
+ * What was used until then is charged. A response that has ended is returned unchanged, and so is one cancelled before.
  *
  * Also at `/gemini/v1/responses/{response_id}/cancel`.
  *
@@ -2258,7 +2258,7 @@ export const cancelResponseVendorE = <ThrowOnError extends boolean = true>(optio
 /**
  * Create embeddings (Google, OpenAI-compatible)
  *
- * Fields that are not named here go on to a chat-style vendor as they are.
+ * Fields not listed here are passed on unchanged to chat-style vendors.
  *
  * Also at `/gemini/v1/embeddings`.
  *
@@ -2343,7 +2343,7 @@ export const createChatCompletionVendorF = <ThrowOnError extends boolean = true>
 /**
  * Generate images (OpenRouter)
  *
- * As the vendor takes it; fields that are not named here go on as they are.
+ * As the vendor takes it; fields not listed here are passed on unchanged.
  *
  * Also at `/openrouter/v1/images/generations`.
  *
@@ -2364,7 +2364,7 @@ export const createImageVendorF = <ThrowOnError extends boolean = true>(options:
 /**
  * Create speech (OpenRouter)
  *
- * Text to speech, as the vendor takes it; fields that are not named here go on as they are. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.
+ * Text to speech, as the vendor takes it; fields not listed here are passed on unchanged. Audio is streamed as it arrives; if the vendor's answer is cut off, the connection is closed.
  *
  * Also at `/openrouter/v1/audio/speech`.
  *
@@ -2385,7 +2385,7 @@ export const createSpeechVendorF = <ThrowOnError extends boolean = true>(options
 /**
  * Create embeddings (OpenRouter)
  *
- * Fields that are not named here go on to a chat-style vendor as they are.
+ * Fields not listed here are passed on unchanged to chat-style vendors.
  *
  * Also at `/openrouter/v1/embeddings`.
  *
@@ -2470,7 +2470,7 @@ export const createChatCompletionVendorG = <ThrowOnError extends boolean = true>
 /**
  * Generate images (xAI)
  *
- * As the vendor takes it; fields that are not named here go on as they are.
+ * As the vendor takes it; fields not listed here are passed on unchanged.
  *
  * Also at `/xai/v1/images/generations`.
  *
@@ -2491,7 +2491,7 @@ export const createImageVendorG = <ThrowOnError extends boolean = true>(options:
 /**
  * Edit images (xAI)
  *
- * As the vendor takes it; fields that are not named here go on as they are.
+ * As the vendor takes it; fields not listed here are passed on unchanged.
  *
  * Also at `/xai/v1/images/edits`.
  *

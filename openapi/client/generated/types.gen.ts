@@ -10,11 +10,11 @@ export type CohortMean = {
      */
     mean: number | null;
     /**
-     * Lower end of the interval at 95 %; null where there is none.
+     * Lower end of the interval at 95 %; null if there is none.
      */
     low95: number | null;
     /**
-     * Upper end of the interval at 95 %; null where there is none.
+     * Upper end of the interval at 95 %; null if there is none.
      */
     high95: number | null;
 };
@@ -25,11 +25,11 @@ export type CohortMeanUsd = {
      */
     mean: string | null;
     /**
-     * Lower end of the interval at 95 %; null where there is none.
+     * Lower end of the interval at 95 %; null if there is none.
      */
     low95: string | null;
     /**
-     * Upper end of the interval at 95 %; null where there is none.
+     * Upper end of the interval at 95 %; null if there is none.
      */
     high95: string | null;
 };
@@ -62,11 +62,11 @@ export type CohortRate = {
      */
     rate: number;
     /**
-     * Lower end of the interval at 95 %; null where there is none.
+     * Lower end of the interval at 95 %; null if there is none.
      */
     low95: number | null;
     /**
-     * Upper end of the interval at 95 %; null where there is none.
+     * Upper end of the interval at 95 %; null if there is none.
      */
     high95: number | null;
 };
@@ -84,59 +84,59 @@ export type CohortLatency = {
 
 export type CohortDifference = {
     /**
-     * Null where one of the two is.
+     * Null if either is null.
      */
     difference: number | null;
 };
 
 export type CohortDifferenceUsd = {
     /**
-     * Null where one of the two is.
+     * Null if either is null.
      */
     difference: string | null;
 };
 
 export type CohortTestedDifference = {
     /**
-     * Null where one of the two is.
+     * Null if either is null.
      */
     difference: number | null;
     /**
-     * Lower end of the interval at 95 %; null where there is none.
+     * Lower end of the interval at 95 %; null if there is none.
      */
     low95: number | null;
     /**
-     * Upper end of the interval at 95 %; null where there is none.
+     * Upper end of the interval at 95 %; null if there is none.
      */
     high95: number | null;
     /**
-     * Whether the interval leaves zero out; null where there is none.
+     * Whether the interval excludes zero; null if there is none.
      */
     distinguishable: boolean | null;
 };
 
 export type CohortTestedDifferenceUsd = {
     /**
-     * Null where one of the two is.
+     * Null if either is null.
      */
     difference: string | null;
     /**
-     * Lower end of the interval at 95 %; null where there is none.
+     * Lower end of the interval at 95 %; null if there is none.
      */
     low95: string | null;
     /**
-     * Upper end of the interval at 95 %; null where there is none.
+     * Upper end of the interval at 95 %; null if there is none.
      */
     high95: string | null;
     /**
-     * Whether the interval leaves zero out; null where there is none.
+     * Whether the interval excludes zero; null if there is none.
      */
     distinguishable: boolean | null;
 };
 
 export type ChatCompletion = {
     /**
-     * The vendor's id of the answer, or ours where it gave none.
+     * The vendor's id of the answer, or ours if it has none.
      */
     id: string;
     /**
@@ -148,7 +148,7 @@ export type ChatCompletion = {
      */
     created: number;
     /**
-     * The model that the vendor says it used.
+     * The model that the vendor reports it used.
      */
     model: string;
     /**
@@ -160,7 +160,7 @@ export type ChatCompletion = {
          */
         index: number;
         /**
-         * The answer; `refusal` and the like stand beside the text.
+         * The answer; has further fields beside the text, such as `refusal`.
          */
         message: {
             /**
@@ -172,7 +172,7 @@ export type ChatCompletion = {
              */
             content: string | null;
             /**
-             * Tools that the model wants called.
+             * Tool calls that the model requests.
              */
             tool_calls?: Array<ChatToolCall> | null;
             [key: string]: unknown;
@@ -199,7 +199,7 @@ export type ChatFunctionCall = {
      */
     type: 'function';
     /**
-     * What is to be called.
+     * The function to call.
      */
     function: {
         /**
@@ -225,7 +225,7 @@ export type ChatCustomCall = {
      */
     type: 'custom';
     /**
-     * What is to be called.
+     * The function to call.
      */
     custom: {
         /**
@@ -233,7 +233,7 @@ export type ChatCustomCall = {
          */
         name: string;
         /**
-         * What it is given, as plain text.
+         * The input, as plain text.
          */
         input: string;
         [key: string]: unknown;
@@ -276,11 +276,11 @@ export type ChatCompletionChunk = {
      */
     created: number;
     /**
-     * The model that the vendor says it used.
+     * The model that the vendor reports it used.
      */
     model: string;
     /**
-     * What is new of each answer; empty in the chunk that carries the usage.
+     * The new part of each answer; empty in the chunk with the usage.
      */
     choices: Array<{
         /**
@@ -302,7 +302,7 @@ export type ChatCompletionChunk = {
 };
 
 /**
- * What is new: a piece of `content`, of `tool_calls`, …
+ * The new part: a piece of `content`, of `tool_calls`, …
  */
 export type ChatDelta = {
     /**
@@ -318,7 +318,7 @@ export type ChatDelta = {
      */
     refusal?: string | null;
     /**
-     * The next pieces of calls.
+     * The next pieces of tool calls.
      */
     tool_calls?: Array<ChatToolCallDelta> | null;
     [key: string]: unknown;
@@ -338,7 +338,7 @@ export type ChatToolCallDelta = {
      */
     type?: string | null;
     /**
-     * What is new of the call.
+     * The new part of the call.
      */
     function?: {
         /**
@@ -363,7 +363,7 @@ export type ChatError = {
  */
 export type ChatErrorBody = {
     /**
-     * What went wrong, for people. Names the field by its path.
+     * What went wrong, for humans. Names the field by its path.
      */
     message: string;
     /**
@@ -375,7 +375,7 @@ export type ChatErrorBody = {
      */
     code: string;
     /**
-     * Path of the wrong field; null where there is none.
+     * Path of the invalid field; null if there is none.
      */
     param: string | null;
 };
@@ -386,7 +386,7 @@ export type ChatRequest = {
      */
     model: string;
     /**
-     * On the unified endpoint: at most 10 names of models that are asked, in this order, if `model` fails before the first byte of its answer. They are never sent to a vendor. On a vendor's family it is that vendor's own field. Default none.
+     * On the unified endpoint: at most 10 models to try, in this order, if `model` fails before the first byte of its answer. Never sent to a vendor. On a vendor's family this is that vendor's own field. Default none.
      */
     models?: string | Array<unknown> | {
         [key: string]: unknown;
@@ -426,7 +426,7 @@ export type ChatRequest = {
      */
     stream?: boolean | null;
     /**
-     * How to stream; looked at with `stream` only.
+     * Options of the stream; ignored without `stream`.
      */
     stream_options?: {
         /**
@@ -436,17 +436,17 @@ export type ChatRequest = {
         [key: string]: unknown;
     } | null;
     /**
-     * Upper bound of the answer in tokens, reasoning included. Default: the model's limit.
+     * Maximum tokens of the answer, reasoning included. Default: the model's limit.
      */
     max_completion_tokens?: number | null;
     /**
-     * Older name of the same bound.
+     * Older name of `max_completion_tokens`.
      *
      * @deprecated
      */
     max_tokens?: number | null;
     /**
-     * How many answers. Default 1.
+     * Number of answers. Default 1.
      */
     n?: number | null;
     /**
@@ -464,7 +464,7 @@ export type ChatRequest = {
 
 export type ChatMessage = {
     /**
-     * Who speaks.
+     * Author of the message.
      */
     role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function';
     /**
@@ -484,7 +484,7 @@ export type ChatMessage = {
 
 export type ResponseObject = {
     /**
-     * Id of the response; continues it as `previous_response_id`.
+     * Id of the response; send it as `previous_response_id` to continue.
      */
     id: string;
     /**
@@ -500,11 +500,11 @@ export type ResponseObject = {
      */
     status: string;
     /**
-     * The model that the vendor says it used.
+     * The model that the vendor reports it used.
      */
     model: string;
     /**
-     * What the model made, in order: messages, reasoning, function calls.
+     * What the model produced, in order: messages, reasoning, function calls.
      */
     output: Array<TypedPart>;
     [key: string]: unknown;
@@ -522,7 +522,7 @@ export type ResponseStreamEvent = ResponseStateEvent | ResponseItemEvent | Respo
 
 export type ResponseStateEvent = {
     /**
-     * Where the response as a whole is; one of the last three ends the stream.
+     * State of the whole response; one of the last three ends the stream.
      */
     type: 'response.created' | 'response.queued' | 'response.in_progress' | 'response.completed' | 'response.incomplete' | 'response.failed';
     /**
@@ -535,7 +535,7 @@ export type ResponseStateEvent = {
 
 export type ResponseItemEvent = {
     /**
-     * An item begins or is whole.
+     * An item begins or is complete.
      */
     type: 'response.output_item.added' | 'response.output_item.done';
     /**
@@ -552,7 +552,7 @@ export type ResponseItemEvent = {
 
 export type ResponsePartEvent = {
     /**
-     * A part of an item begins or is whole.
+     * A part of an item begins or is complete.
      */
     type: 'response.content_part.added' | 'response.content_part.done';
     /**
@@ -577,7 +577,7 @@ export type ResponsePartEvent = {
 
 export type ResponseTextDeltaEvent = {
     /**
-     * A part goes on.
+     * The next piece of a part.
      */
     type: 'response.output_text.delta' | 'response.refusal.delta' | 'response.reasoning_text.delta';
     /**
@@ -605,7 +605,7 @@ export type ResponseTextDeltaEvent = {
 
 export type ResponseCallDeltaEvent = {
     /**
-     * A call goes on.
+     * The next piece of a call.
      */
     type: 'response.function_call_arguments.delta' | 'response.custom_tool_call_input.delta';
     /**
@@ -629,7 +629,7 @@ export type ResponseCallDeltaEvent = {
 
 export type ResponseSummaryDeltaEvent = {
     /**
-     * A summary goes on.
+     * The next piece of a summary.
      */
     type: 'response.reasoning_summary_text.delta';
     /**
@@ -657,7 +657,7 @@ export type ResponseSummaryDeltaEvent = {
 
 export type ResponseErrorEvent = {
     /**
-     * The stream failed, and ends here.
+     * The stream failed and ends here.
      */
     type: 'error';
     /**
@@ -673,7 +673,7 @@ export type ResponseErrorEvent = {
      */
     message: string;
     /**
-     * Path of the wrong field.
+     * Path of the invalid field.
      */
     param?: string | null;
     [key: string]: unknown;
@@ -681,7 +681,7 @@ export type ResponseErrorEvent = {
 
 export type ResponseOtherEvent = {
     /**
-     * Name of a further event, such as `response.output_text.done`, or of one that a vendor has added since.
+     * Name of another event, such as `response.output_text.done` or one that a vendor has added since.
      */
     type: string;
     [key: string]: unknown;
@@ -697,7 +697,7 @@ export type ResponsesRequest = {
      */
     input?: string | Array<ResponsesInputItem> | null;
     /**
-     * Put before the input; not kept for the next turn. Default none.
+     * System instructions before the input; not carried over to the next turn. Default none.
      */
     instructions?: string | null;
     /**
@@ -707,7 +707,7 @@ export type ResponsesRequest = {
         [key: string]: unknown;
     } | number | boolean | null;
     /**
-     * What else the answer is to hold.
+     * What else to include in the answer.
      */
     include?: string | Array<unknown> | {
         [key: string]: unknown;
@@ -717,11 +717,11 @@ export type ResponsesRequest = {
      */
     stream?: boolean | null;
     /**
-     * Answer at once with a queued response, and go on without the caller: `GET …/responses/{response_id}` shows where it is. Not with `store: false`; with `stream` the call is an ordinary one that a caller who leaves does not end. Default false.
+     * Answer at once with a queued response and run the call in the background: `GET …/responses/{response_id}` shows its state. Not with `store: false`. With `stream` it is an ordinary call that goes on if the caller disconnects. Default false.
      */
     background?: boolean | null;
     /**
-     * Of a background call; changes nothing. Default none.
+     * Options of a background call; has no effect. Default none.
      */
     background_options?: {
         /**
@@ -731,7 +731,7 @@ export type ResponsesRequest = {
         [key: string]: unknown;
     } | null;
     /**
-     * Keep the response, so that it can be read and continued. Default true.
+     * Store the response, so that it can be retrieved and continued. Default true.
      */
     store?: boolean | null;
     /**
@@ -739,7 +739,7 @@ export type ResponsesRequest = {
      */
     previous_response_id?: string | null;
     /**
-     * Upper bound of the answer in tokens, reasoning included. Default: the model's limit.
+     * Maximum tokens of the answer, reasoning included. Default: the model's limit.
      */
     max_output_tokens?: number | null;
     /**
@@ -779,7 +779,7 @@ export type ResponsesInputItem = {
 
 export type CompactedResponse = {
     /**
-     * Id of the answer. It can't be continued: `output` can.
+     * Id of the answer. Not valid as `previous_response_id`: send `output` instead.
      */
     id: string;
     /**
@@ -795,7 +795,7 @@ export type CompactedResponse = {
      */
     output: Array<TypedPart>;
     /**
-     * What writing the summary took.
+     * Tokens used to write the summary.
      */
     usage: {
         /**
@@ -807,7 +807,7 @@ export type CompactedResponse = {
          */
         output_tokens: number;
         /**
-         * Both together.
+         * Sum of both.
          */
         total_tokens: number;
         [key: string]: unknown;
@@ -825,7 +825,7 @@ export type ResponsesCompactRequest = {
      */
     input?: string | Array<ResponsesInputItem> | null;
     /**
-     * Put before the input; not kept for the next turn. Default none.
+     * System instructions before the input; not carried over to the next turn. Default none.
      */
     instructions?: string | null;
     /**
@@ -833,7 +833,7 @@ export type ResponsesCompactRequest = {
      */
     previous_response_id?: string | null;
     /**
-     * The answer comes whole. Default false.
+     * Streaming is not supported here. Default false.
      */
     stream?: false;
     /**
@@ -864,7 +864,7 @@ export type ResponsesCountRequest = {
      */
     input?: string | Array<ResponsesInputItem> | null;
     /**
-     * Put before the input; not kept for the next turn. Default none.
+     * System instructions before the input; not carried over to the next turn. Default none.
      */
     instructions?: string | null;
     /**
@@ -898,14 +898,14 @@ export type ResponseInputItemList = {
      */
     last_id: string | null;
     /**
-     * Whether there are items behind it.
+     * Whether there are more items after it.
      */
     has_more: boolean;
 };
 
 export type ResponseListedItem = {
     /**
-     * Id of the item: its own, or one that it has in this list alone.
+     * Id of the item: its own, or one that is valid only in this list.
      */
     id: string;
     /**
@@ -917,7 +917,7 @@ export type ResponseListedItem = {
 
 export type DeletedResponse = {
     /**
-     * Id of the response that was forgotten.
+     * Id of the deleted response.
      */
     id: string;
     /**
@@ -932,7 +932,7 @@ export type DeletedResponse = {
 
 export type Message = {
     /**
-     * The vendor's id of the answer, or ours where it gave none.
+     * The vendor's id of the answer, or ours if it has none.
      */
     id: string;
     /**
@@ -944,7 +944,7 @@ export type Message = {
      */
     role: 'assistant';
     /**
-     * The model that the vendor says it used.
+     * The model that the vendor reports it used.
      */
     model: string;
     /**
@@ -956,7 +956,7 @@ export type Message = {
      */
     stop_reason: string | null;
     /**
-     * Tokens of the call; cached parts of the prompt stand in fields of their own.
+     * Tokens of the call; cached parts of the prompt are in separate fields.
      */
     usage: {
         /**
@@ -998,7 +998,7 @@ export type MessageBlockStartEvent = {
 
 export type MessageBlockDeltaEvent = {
     /**
-     * A block goes on.
+     * The next piece of a block.
      */
     type: 'content_block_delta';
     /**
@@ -1010,7 +1010,7 @@ export type MessageBlockDeltaEvent = {
 };
 
 /**
- * What is new.
+ * The new part.
  */
 export type MessageBlockDelta = {
     /**
@@ -1084,15 +1084,15 @@ export type MessageDeltaEvent = {
      */
     type: 'message_delta';
     /**
-     * What is new of the answer as a whole.
+     * Changes to the answer as a whole.
      */
     delta: {
         /**
-         * Why it ended.
+         * Why the answer ended.
          */
         stop_reason?: string | null;
         /**
-         * The stop sequence that it ended at.
+         * The stop sequence that ended it.
          */
         stop_sequence?: string | null;
         [key: string]: unknown;
@@ -1124,7 +1124,7 @@ export type MessageStopEvent = {
 
 export type MessagePingEvent = {
     /**
-     * Nothing is new; the connection is alive.
+     * Keeps the connection alive.
      */
     type: 'ping';
     [key: string]: unknown;
@@ -1132,7 +1132,7 @@ export type MessagePingEvent = {
 
 export type MessageErrorEvent = {
     /**
-     * The stream failed, and ends here.
+     * The stream failed and ends here.
      */
     type: 'error';
     /**
@@ -1140,7 +1140,7 @@ export type MessageErrorEvent = {
      */
     error: {
         /**
-         * Class of the error, of this dialect's list.
+         * Class of the error, from this dialect's list.
          */
         type: string;
         /**
@@ -1158,7 +1158,7 @@ export type MessageErrorEvent = {
 
 export type MessageOtherEvent = {
     /**
-     * Name of an event that a vendor has added since: skip it.
+     * Name of an event that a vendor has added since: ignore it.
      */
     type: string;
     [key: string]: unknown;
@@ -1177,11 +1177,11 @@ export type MessagesError = {
 };
 
 /**
- * The error; its `type` is of the closed list of this dialect.
+ * The error; its `type` is one of this dialect's fixed list.
  */
 export type MessagesErrorBody = {
     /**
-     * What went wrong, for people. Names the field by its path.
+     * What went wrong, for humans. Names the field by its path.
      */
     message: string;
     /**
@@ -1193,7 +1193,7 @@ export type MessagesErrorBody = {
      */
     code: string;
     /**
-     * What this dialect's clients recover by, such as `error_code`; absent where there is none.
+     * What clients of this dialect use to recover, such as `error_code`; absent if there is nothing.
      */
     details?: {
         [key: string]: unknown;
@@ -1206,7 +1206,7 @@ export type MessagesRequest = {
      */
     model: string;
     /**
-     * Upper bound of the answer in tokens, thinking included. Required; no default.
+     * Maximum tokens of the answer, thinking included. Required; no default.
      */
     max_tokens: number;
     /**
@@ -1214,7 +1214,7 @@ export type MessagesRequest = {
      */
     messages: Array<MessagesMessage>;
     /**
-     * `{"type": "create"}` has the service keep the conversation; `{"type": "continue", "previous_message_id": "…"}` continues it with new messages only, with its `system` and `tools`. An id that is not kept is 400 with `details.error_code: "thread_not_found"`. Default none.
+     * `{"type": "create"}` makes the service store the conversation; `{"type": "continue", "previous_message_id": "…"}` continues it with new messages only, with its `system` and `tools`. An unknown id is a 400 with `details.error_code: "thread_not_found"`. Default none.
      */
     thread?: {
         [key: string]: unknown;
@@ -1238,7 +1238,7 @@ export type MessagesRequest = {
         [key: string]: unknown;
     } | number | boolean | null;
     /**
-     * Servers of tools. Default none.
+     * MCP servers with tools. Default none.
      */
     mcp_servers?: string | Array<unknown> | {
         [key: string]: unknown;
@@ -1262,11 +1262,11 @@ export type MessagesRequest = {
 
 export type MessagesMessage = {
     /**
-     * Who speaks.
+     * Author of the message.
      */
     role: 'user' | 'assistant' | 'system';
     /**
-     * Text, or an array of blocks. Required, unless a message of the role `system` only changes the `output_config` of the turns behind it.
+     * Text, or an array of blocks. Required, unless a message of the role `system` only changes the `output_config` of the turns after it.
      */
     content?: string | Array<MessagesBlock> | null;
     [key: string]: unknown;
@@ -1300,7 +1300,7 @@ export type MessagesCountRequest = {
      */
     model: string;
     /**
-     * The conversation that is counted.
+     * The conversation to count.
      */
     messages: Array<MessagesMessage>;
     /**
@@ -1346,7 +1346,7 @@ export type GenerateAnswer = {
         [key: string]: unknown;
     };
     /**
-     * The model that the vendor says it used.
+     * The model that the vendor reports it used.
      */
     modelVersion?: string;
     [key: string]: unknown;
@@ -1372,7 +1372,7 @@ export type GenerateCandidate = {
         [key: string]: unknown;
     } | null;
     /**
-     * Why it ended: `STOP`, `MAX_TOKENS`, `SAFETY`, …; absent while it goes on.
+     * Why it ended: `STOP`, `MAX_TOKENS`, `SAFETY`, …; absent until it ends.
      */
     finishReason?: string | null;
     [key: string]: unknown;
@@ -1388,7 +1388,7 @@ export type GeneratePart = {
      */
     thought?: boolean | null;
     /**
-     * A function that the model wants called.
+     * A function call that the model requests.
      */
     functionCall?: {
         /**
@@ -1415,7 +1415,7 @@ export type GenerateError = {
  */
 export type GenerateErrorBody = {
     /**
-     * What went wrong, for people. Names the field by its path.
+     * What went wrong, for humans. Names the field by its path.
      */
     message: string;
     /**
@@ -1434,7 +1434,7 @@ export type GenerateErrorBody = {
 
 export type GenerateRequest = {
     /**
-     * The conversation so far, oldest first; a single turn may stand without an array.
+     * The conversation so far, oldest first; a single turn needs no array.
      */
     contents: Array<GenerateContent> | GenerateContent;
     /**
@@ -1444,7 +1444,7 @@ export type GenerateRequest = {
         [key: string]: unknown;
     } | number | boolean | null;
     /**
-     * What is to be refused.
+     * Which content to block.
      */
     safetySettings?: string | Array<unknown> | {
         [key: string]: unknown;
@@ -1458,7 +1458,7 @@ export type GenerateContent = {
      */
     role?: string | null;
     /**
-     * Text, inline data, function calls and their answers; a single one may stand without an array.
+     * Text, inline data, function calls and their answers; a single one needs no array.
      */
     parts?: Array<{
         [key: string]: unknown;
@@ -1506,7 +1506,7 @@ export type GenerateTokenCount = {
 
 export type GenerateCountRequest = {
     /**
-     * The conversation that is counted. Either this or `generateContentRequest`.
+     * The conversation to count. Either this or `generateContentRequest`.
      */
     contents?: Array<GenerateContent> | GenerateContent;
     /**
@@ -1536,7 +1536,7 @@ export type EmbeddingList = {
      */
     object: 'list';
     /**
-     * One vector a text.
+     * One vector per text.
      */
     data: Array<{
         /**
@@ -1548,17 +1548,17 @@ export type EmbeddingList = {
          */
         index: number;
         /**
-         * The vector: numbers, or base64 where that was asked for.
+         * The vector: numbers, or base64 if requested.
          */
         embedding: Array<number> | string;
         [key: string]: unknown;
     }>;
     /**
-     * The model that the vendor says it used.
+     * The model that the vendor reports it used.
      */
     model: string;
     /**
-     * What was counted; an estimate where the vendor counts nothing.
+     * Tokens used; estimated if the vendor reports none.
      */
     usage?: {
         /**
@@ -1580,7 +1580,7 @@ export type EmbeddingRequest = {
      */
     model: string;
     /**
-     * One text, several, or token numbers in their place. At most what the vendor takes.
+     * One text, several, or token arrays. The vendor's limits apply.
      */
     input: string | Array<string> | Array<number> | Array<Array<number>>;
     /**
@@ -1600,19 +1600,19 @@ export type EmbeddingRequest = {
 
 export type PredictAnswer = {
     /**
-     * A picture each; missing where all were withheld.
+     * One entry per image; absent if all were withheld.
      */
     predictions?: Array<{
         /**
-         * The picture.
+         * The image.
          */
         bytesBase64Encoded?: string;
         /**
-         * What it is, such as `image/png`.
+         * Media type, such as `image/png`.
          */
         mimeType?: string;
         /**
-         * Why a picture was withheld.
+         * Why an image was withheld.
          */
         raiFilteredReason?: string;
         [key: string]: unknown;
@@ -1622,21 +1622,21 @@ export type PredictAnswer = {
 
 export type PredictRequest = {
     /**
-     * One prompt is what the vendor's models take.
+     * The prompt; the vendor's models take exactly one.
      */
     instances: Array<{
         /**
-         * What the picture is to show.
+         * What the image should show.
          */
         prompt?: string | null;
         [key: string]: unknown;
     }>;
     /**
-     * How it is to be drawn; every field goes on as it is.
+     * Image settings; every field is passed on unchanged.
      */
     parameters?: {
         /**
-         * How many pictures. Default what the model makes unasked.
+         * How many images. Default: the model's.
          */
         sampleCount?: number | string | null;
         /**
@@ -1646,7 +1646,7 @@ export type PredictRequest = {
         [key: string]: unknown;
     } | null;
     /**
-     * Labels of the vendor's own accounting.
+     * Labels for the vendor's own billing reports.
      */
     labels?: string | Array<unknown> | {
         [key: string]: unknown;
@@ -1657,7 +1657,7 @@ export type PredictRequest = {
 export type EmbedContentAnswer = {
     embedding: ContentEmbedding;
     /**
-     * What was counted, where the model counts.
+     * Tokens used, if the model reports them.
      */
     usageMetadata?: {
         /**
@@ -1682,7 +1682,7 @@ export type ContentEmbedding = {
 
 export type EmbedContentRequest = {
     /**
-     * The model once more, as `models/<name>`; the one of the path.
+     * The model again, as `models/<name>`; must be the one in the path.
      */
     model?: string | null;
     content: EmbedContent;
@@ -1694,7 +1694,7 @@ export type EmbedContentRequest = {
 };
 
 /**
- * What the vector is made of.
+ * What to embed.
  */
 export type EmbedContent = {
     /**
@@ -1712,7 +1712,7 @@ export type BatchEmbedContentsAnswer = {
      */
     embeddings: Array<ContentEmbedding>;
     /**
-     * What was counted, where the model counts.
+     * Tokens used, if the model reports them.
      */
     usageMetadata?: {
         /**
@@ -1726,7 +1726,7 @@ export type BatchEmbedContentsAnswer = {
 
 export type BatchEmbedContentsRequest = {
     /**
-     * At most 100, which is what the vendor takes.
+     * At most 100, the vendor's limit.
      */
     requests: Array<EmbedContentRequest>;
     [key: string]: unknown;
@@ -1758,7 +1758,7 @@ export type Model = {
      */
     owned_by: string;
     /**
-     * Unix time in seconds, 0 when that is not known.
+     * Unix time in seconds; 0 if unknown.
      */
     created: number;
     [key: string]: unknown;
@@ -1786,7 +1786,7 @@ export type NativeModelFields = {
      */
     name: string;
     /**
-     * The model as people know it.
+     * The model's name for humans.
      */
     displayName: string;
     [key: string]: unknown;
@@ -1806,7 +1806,7 @@ export type NativeModel = {
      */
     owned_by: string;
     /**
-     * Unix time in seconds, 0 when that is not known.
+     * Unix time in seconds; 0 if unknown.
      */
     created: number;
     /**
@@ -1814,7 +1814,7 @@ export type NativeModel = {
      */
     name: string;
     /**
-     * The model as people know it.
+     * The model's name for humans.
      */
     displayName: string;
     [key: string]: unknown;
@@ -1822,11 +1822,11 @@ export type NativeModel = {
 
 export type Health = {
     /**
-     * `ok` when every configured vendor is, `down` when all are down.
+     * `ok` if every configured vendor is, `down` if all are down.
      */
     status: 'ok' | 'degraded' | 'down';
     /**
-     * When the vendor was asked.
+     * When the vendor was checked.
      */
     checked_at: string;
     /**
@@ -1837,7 +1837,7 @@ export type Health = {
 
 export type VendorHealth = {
     /**
-     * `degraded`: it answers, though not as it should.
+     * `degraded`: it answers, but not as it should.
      */
     status: 'ok' | 'degraded' | 'down';
     /**
@@ -1845,7 +1845,7 @@ export type VendorHealth = {
      */
     vendor: string;
     /**
-     * When the vendor was asked.
+     * When the vendor was checked.
      */
     checked_at: string;
     /**
@@ -1872,11 +1872,11 @@ export type ImageAnswer = {
      */
     model: string;
     /**
-     * The pictures; at least one.
+     * The images; at least one.
      */
     data: Array<MadeImage>;
     /**
-     * Pictures asked for and not made: withheld by the vendor's safety rules, or failed.
+     * Requested images that are missing: withheld by the vendor's safety rules, or failed.
      */
     filtered_count: number;
     usage: ImageUsage;
@@ -1892,23 +1892,23 @@ export type MadeImage = {
      */
     b64_json?: string;
     /**
-     * Where to read it, for `url`.
+     * URL of the image, for `url`.
      */
     url?: string;
     /**
-     * As the file's first bytes tell.
+     * Media type, detected from the file.
      */
     mime_type?: string;
     /**
-     * In pixels, as the file says.
+     * In pixels, read from the file.
      */
     width?: number;
     /**
-     * In pixels, as the file says.
+     * In pixels, read from the file.
      */
     height?: number;
     /**
-     * What the vendor made of the prompt.
+     * The prompt as the vendor rewrote it.
      */
     revised_prompt?: string;
     /**
@@ -1918,19 +1918,19 @@ export type MadeImage = {
 };
 
 /**
- * What was used.
+ * Usage of the call.
  */
 export type ImageUsage = {
     /**
-     * Pictures made.
+     * Images generated.
      */
     images: number;
     /**
-     * Of prompt and given pictures; 0 where not counted.
+     * Tokens of prompt and input images; 0 if not reported.
      */
     input_tokens: number;
     /**
-     * Of the pictures; 0 where not counted.
+     * Tokens of the generated images; 0 if not reported.
      */
     output_tokens: number;
     /**
@@ -1938,7 +1938,7 @@ export type ImageUsage = {
      */
     total_tokens: number;
     /**
-     * Of `input_tokens`, where the vendor tells.
+     * Breakdown of `input_tokens`, if the vendor reports it.
      */
     input_tokens_details?: {
         /**
@@ -1946,20 +1946,20 @@ export type ImageUsage = {
          */
         text_tokens: number;
         /**
-         * Of the given pictures.
+         * Of the input images.
          */
         image_tokens: number;
     };
     /**
-     * Of `output_tokens`, where the vendor tells.
+     * Breakdown of `output_tokens`, if the vendor reports it.
      */
     output_tokens_details?: {
         /**
-         * Of text beside the pictures, reasoning included.
+         * Tokens of text beside the images, reasoning included.
          */
         text_tokens: number;
         /**
-         * Of the pictures.
+         * Of the images.
          */
         image_tokens: number;
     };
@@ -1969,11 +1969,11 @@ export type ImageStreamEvent = ImagePartialEvent | ImageCompletedEvent | MediaEr
 
 export type ImagePartialEvent = {
     /**
-     * An unfinished picture.
+     * A partial image.
      */
     type: 'image_generation.partial_image' | 'image_edit.partial_image';
     /**
-     * The picture as base64.
+     * The image as base64.
      */
     b64_json: string;
     /**
@@ -1985,7 +1985,7 @@ export type ImagePartialEvent = {
      */
     size?: string | null;
     /**
-     * As it was drawn.
+     * Quality of the image.
      */
     quality?: string | null;
     /**
@@ -1997,7 +1997,7 @@ export type ImagePartialEvent = {
      */
     output_format?: string | null;
     /**
-     * Which of the unfinished ones, from 0.
+     * Index of the partial image, from 0.
      */
     partial_image_index: number;
     [key: string]: unknown;
@@ -2005,11 +2005,11 @@ export type ImagePartialEvent = {
 
 export type ImageCompletedEvent = {
     /**
-     * A finished picture.
+     * A finished image.
      */
     type: 'image_generation.completed' | 'image_edit.completed';
     /**
-     * The picture as base64.
+     * The image as base64.
      */
     b64_json: string;
     /**
@@ -2021,7 +2021,7 @@ export type ImageCompletedEvent = {
      */
     size?: string | null;
     /**
-     * As it was drawn.
+     * Quality of the image.
      */
     quality?: string | null;
     /**
@@ -2041,11 +2041,11 @@ export type ImageCompletedEvent = {
  */
 export type MediaUsage = {
     /**
-     * Tokens of what was given.
+     * Tokens of the input.
      */
     input_tokens?: number | null;
     /**
-     * Tokens of what was made.
+     * Tokens of the output.
      */
     output_tokens?: number | null;
     /**
@@ -2057,7 +2057,7 @@ export type MediaUsage = {
 
 export type MediaErrorEvent = {
     /**
-     * The stream failed, and ends here.
+     * The stream failed and ends here.
      */
     type: 'error';
     error: MediaErrorBody;
@@ -2085,7 +2085,7 @@ export type MediaErrorBody = {
 
 export type MediaOtherEvent = {
     /**
-     * Name of an event that a vendor has added since: skip it.
+     * Name of an event that a vendor has added since: ignore it.
      */
     type: string;
     [key: string]: unknown;
@@ -2101,11 +2101,11 @@ export type GenerateImageRequest = {
      */
     model?: string | null;
     /**
-     * What to draw; how long it may be depends on the model, 32,000 characters at most.
+     * What the image should show; at most 32,000 characters, fewer for some models.
      */
     prompt: string;
     /**
-     * How many pictures, 1 to 10. Default 1.
+     * How many images, 1 to 10. Default 1.
      */
     n?: number | null;
     /**
@@ -2117,19 +2117,19 @@ export type GenerateImageRequest = {
      */
     aspect_ratio?: string | null;
     /**
-     * About one, four or sixteen million pixels. Default: the vendor's.
+     * About 1, 4 or 16 megapixels. Default: the vendor's.
      */
     resolution?: '1K' | '2K' | '4K' | null;
     /**
-     * Where the vendor has qualities, else reported in `X-Translation-Loss`. Default `auto`.
+     * Dropped and reported in `X-Translation-Loss` where the vendor has no such setting. Default `auto`.
      */
     quality?: 'auto' | 'low' | 'medium' | 'high' | null;
     /**
-     * `url`: an address that needs no key and holds for an hour. Default `b64_json`.
+     * `url`: a signed URL that needs no key and is valid for an hour. Default `b64_json`.
      */
     response_format?: 'b64_json' | 'url' | null;
     /**
-     * File format; one that the vendor doesn't have is 400. Default: the vendor's, `png` mostly.
+     * File format; one that the vendor doesn't offer is a 400. Default: the vendor's, usually `png`.
      */
     output_format?: 'png' | 'jpeg' | 'webp' | null;
     /**
@@ -2149,27 +2149,27 @@ export type GenerateImageRequest = {
      */
     moderation?: 'auto' | 'low' | null;
     /**
-     * The same seed gives much the same picture. Default: random.
+     * The same seed gives a similar image. Default: random.
      */
     seed?: number | null;
     /**
-     * What should not be in the picture. No default.
+     * What should not appear in the image. No default.
      */
     negative_prompt?: string | null;
     /**
-     * Whether people may be drawn. Default: the vendor's.
+     * Whether people may appear. Default: the vendor's.
      */
     person_generation?: 'dont_allow' | 'allow_adult' | 'allow_all' | null;
     /**
-     * Pictures to change, as `data:` or `https:` addresses; then the prompt says how. No default.
+     * Images to edit as the prompt says, as `data:` or `https:` URLs. No default.
      */
     images?: Array<string> | null;
     /**
-     * Server-sent events with unfinished pictures; only models of vendor-b that have it. Default false.
+     * Server-sent events with partial images; only for models of vendor-b that support it. Default false.
      */
     stream?: boolean | null;
     /**
-     * Unfinished pictures that a stream shows, 0 to 3. Default 0.
+     * Partial images that a stream sends, 0 to 3. Default 0.
      */
     partial_images?: number | null;
     /**
@@ -2177,7 +2177,7 @@ export type GenerateImageRequest = {
      */
     user?: string | null;
     /**
-     * Fields of a vendor's own, by label or alias, put into its request as they are; those of other vendors are not looked at. What decides the price has fields here and is refused in them.
+     * Vendor-specific fields by the vendor's label or alias, passed on unchanged; those of other vendors are ignored. Fields that decide the price are refused here: use this body's own.
      */
     provider_options?: {
         [key: string]: {
@@ -2188,7 +2188,7 @@ export type GenerateImageRequest = {
 
 export type SpeechAnswer = {
     /**
-     * Label of the vendor that spoke.
+     * Label of the vendor that generated the speech.
      */
     provider: string;
     /**
@@ -2204,7 +2204,7 @@ export type SpeechAnswer = {
 };
 
 /**
- * What was said.
+ * The generated speech.
  */
 export type SpeechAudio = {
     /**
@@ -2220,13 +2220,13 @@ export type SpeechAudio = {
      */
     mime_type: string;
     /**
-     * In hertz, where it is known.
+     * In hertz, if known.
      */
     sample_rate?: number;
 };
 
 /**
- * What was used.
+ * Usage of the call.
  */
 export type SpeechUsage = {
     /**
@@ -2234,11 +2234,11 @@ export type SpeechUsage = {
      */
     characters: number;
     /**
-     * Where the vendor counts tokens.
+     * Present if the vendor counts tokens.
      */
     input_tokens?: number;
     /**
-     * Where the vendor counts tokens.
+     * Present if the vendor counts tokens.
      */
     output_tokens?: number;
 };
@@ -2253,28 +2253,28 @@ export type GenerateSpeechRequest = {
      */
     model?: string | null;
     /**
-     * What to say; how long it may be depends on the model (4,096 characters for vendor-b). Required, under this name or as `text`.
+     * Text to speak; the maximum length depends on the model (4,096 characters for vendor-b). Required, under this name or as `text`.
      */
     input?: string | null;
     /**
-     * Another name of `input`; both must be the same.
+     * Alias of `input`; if both are set, they must be equal.
      */
     text?: string | null;
     /**
-     * A voice of the vendor, or `{id}`. Default: `alloy`, `Kore` or `eve`, as the vendor has it.
+     * A voice of the vendor, or `{id}` of a custom one. Default: `alloy`, `Kore` or `eve`, depending on the vendor.
      */
     voice?: string | {
         /**
-         * Id of a voice of your own.
+         * Id of a custom voice.
          */
         id: string;
     } | null;
     /**
-     * How to say it, at most 4,096 characters. No default.
+     * How to speak the text, at most 4,096 characters. No default.
      */
     instructions?: string | null;
     /**
-     * Default `mp3` where the vendor has it, else `wav`.
+     * Default `mp3` if the vendor offers it, else `wav`.
      */
     response_format?: 'mp3' | 'opus' | 'aac' | 'flac' | 'wav' | 'pcm' | null;
     /**
@@ -2282,11 +2282,11 @@ export type GenerateSpeechRequest = {
      */
     speed?: number | null;
     /**
-     * BCP-47 tag, where the vendor takes one. Default: told from the text.
+     * BCP-47 tag, if the vendor takes one. Default: detected from the text.
      */
     language?: string | null;
     /**
-     * In hertz, where the vendor takes one. Default: the vendor's, 24,000 mostly.
+     * In hertz, if the vendor takes one. Default: the vendor's, usually 24,000.
      */
     sample_rate?: number | null;
     /**
@@ -2294,11 +2294,11 @@ export type GenerateSpeechRequest = {
      */
     speakers?: Array<{
         /**
-         * Name by which the text calls the speaker.
+         * Name of the speaker in the text.
          */
         speaker: string;
         /**
-         * The voice that this speaker has.
+         * Voice of this speaker.
          */
         voice: string;
     }> | null;
@@ -2315,7 +2315,7 @@ export type GenerateSpeechRequest = {
      */
     user?: string | null;
     /**
-     * Fields of a vendor's own, by label or alias, put into its request as they are; those of other vendors are not looked at. What decides the price has fields here and is refused in them.
+     * Vendor-specific fields by the vendor's label or alias, passed on unchanged; those of other vendors are ignored. Fields that decide the price are refused here: use this body's own.
      */
     provider_options?: {
         [key: string]: {
@@ -2342,23 +2342,23 @@ export type Status = {
      */
     version: string;
     /**
-     * The service's time.
+     * Current time of the service.
      */
     timestamp: string;
     /**
-     * Id of the account that the key belongs to.
+     * Id of the key's account.
      */
     user_id: number;
     /**
-     * Always true: without a valid key it is a 401.
+     * Always true: without a valid key the answer is a 401.
      */
     authenticated: true;
     /**
-     * The account's credit in US dollars, at most a second old; null while the store can't be reached. `GET /api/v1/credits` says more.
+     * The account's credit in US dollars, at most a second old; null if the store can't be reached. `GET /api/v1/credits` says more.
      */
     balance_usd: string | null;
     /**
-     * What the key may do: its scopes, or for a key made without any all that this implies.
+     * What the key may do: its scopes, or, for a key without any, all scopes that it implies.
      */
     scopes: Array<string>;
     caps: SpendCaps;
@@ -2381,11 +2381,11 @@ export type SpendCaps = {
 
 export type SpendCap = {
     /**
-     * The most that calls with this key may be charged.
+     * Maximum that calls with this key may be charged.
      */
     limit_usd: string;
     /**
-     * What they were charged; null while that isn't known.
+     * What they were charged; null if unknown.
      */
     charged_usd: string | null;
 };
@@ -2395,11 +2395,11 @@ export type SpendCap = {
  */
 export type AccountRateLimit = {
     /**
-     * Requests a minute by which the account's burst refills.
+     * Requests per minute at which the burst refills.
      */
     requests_per_minute: number;
     /**
-     * How many requests it may make at once.
+     * Maximum requests at once.
      */
     burst: number;
 };
@@ -2413,7 +2413,7 @@ export type ServiceError = {
  */
 export type ServiceErrorBody = {
     /**
-     * What went wrong, for people. Names the field by its path.
+     * What went wrong, for humans. Names the field by its path.
      */
     message: string;
     /**
@@ -2440,7 +2440,7 @@ export type ExportJob = {
      */
     bytes_size: number;
     /**
-     * What to do next, for people.
+     * What to do next, for humans.
      */
     message: string;
 };
@@ -2462,7 +2462,7 @@ export type Interaction = {
      */
     created_at: string;
     /**
-     * `X-Request-ID`, the caller's or ours.
+     * `X-Request-ID`, yours or ours.
      */
     request_id: string;
     /**
@@ -2526,7 +2526,7 @@ export type Interaction = {
      */
     status: 'completed' | 'failed' | 'truncated' | 'cancelled' | 'interrupted';
     /**
-     * Status that the caller received; null when it left before.
+     * HTTP status that the caller received; null if it disconnected before.
      */
     http_status: number | null;
     /**
@@ -2562,15 +2562,15 @@ export type Interaction = {
      */
     total_tokens: number | null;
     /**
-     * What the call costs in US dollars; null when no price is known.
+     * What the call costs in US dollars; null if no price is known.
      */
     cost_usd: string | null;
     /**
-     * What the balance lost, in US dollars.
+     * Amount charged to the balance, in US dollars.
      */
     charged_usd: string;
     /**
-     * Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside.
+     * Where the cost comes from: `reported`: the vendor's token counts; `vendor_cost`: the vendor's own cost; `estimated`: our counts; `disputed`: the vendor reported more than ten times the reserved amount, so the reserved amount is the cost.
      */
     billing_basis: 'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none';
     /**
@@ -2582,15 +2582,15 @@ export type Interaction = {
      */
     usage_raw?: unknown;
     /**
-     * Fields that the vendor could not be given.
+     * Fields that were dropped because the vendor doesn't support them.
      */
     translation_loss: Array<string>;
     /**
-     * From the request's arrival to its end, milliseconds.
+     * From the request's arrival to its end, in milliseconds.
      */
     latency_ms: number;
     /**
-     * To the first words of the answer, milliseconds.
+     * From the request's arrival to the first text of the answer, in milliseconds.
      */
     time_to_first_token_ms: number | null;
     /**
@@ -2598,19 +2598,19 @@ export type Interaction = {
      */
     request?: unknown;
     /**
-     * The answer as the caller received it; a stream as its whole, a compacted conversation without what its repeated messages say.
+     * The answer as the caller received it; a stream as one complete answer, a compacted conversation without the text of the messages it repeats.
      */
     response?: unknown;
     /**
-     * Whether a payload was too large to keep whole.
+     * Whether a payload was too large and was truncated.
      */
     payload_truncated: boolean;
     /**
-     * All requests to vendors, the last one answered; null for a single one.
+     * All requests to vendors, the one that answered last; null for a single one.
      */
     attempts: Array<VendorAttempt> | null;
     /**
-     * Whether the response cache had the answer; null where it was not asked.
+     * Whether the response cache had the answer; null if it was not used.
      */
     cache: 'hit' | 'miss' | null;
     /**
@@ -2637,11 +2637,11 @@ export type VendorAttempt = {
      */
     http_status: number | null;
     /**
-     * What that was to the caller; null for a good answer.
+     * The error code that it maps to; null if it succeeded.
      */
     error_code: string | null;
     /**
-     * Until the answer began, milliseconds.
+     * Milliseconds until the answer began.
      */
     ms: number;
 };
@@ -2652,7 +2652,7 @@ export type ExportedEvalRun = {
      */
     eval_run_id: string;
     /**
-     * When it was asked for, UTC.
+     * When it was requested, UTC.
      */
     created_at: string;
     /**
@@ -2668,7 +2668,7 @@ export type ExportedEvalRun = {
      */
     name: string | null;
     /**
-     * The model that is evaluated.
+     * The evaluated model.
      */
     model: string;
     /**
@@ -2676,11 +2676,11 @@ export type ExportedEvalRun = {
      */
     filters?: unknown;
     /**
-     * What judges the answers.
+     * Graders that judge the answers.
      */
     graders?: unknown;
     /**
-     * How far it is.
+     * State of the run.
      */
     state: 'queued' | 'running' | 'done' | 'failed' | 'cancelled';
     /**
@@ -2707,7 +2707,7 @@ export type ExportedEvalResult = {
      */
     transaction_id: string;
     /**
-     * The call that was made for it.
+     * The evaluation's own call.
      */
     answer_transaction_id: string | null;
     /**
@@ -2719,7 +2719,7 @@ export type ExportedEvalResult = {
      */
     user_id: string | null;
     /**
-     * What judged the answer.
+     * Grader that judged the answer.
      */
     grader?: unknown;
     /**
@@ -2727,17 +2727,17 @@ export type ExportedEvalResult = {
      */
     passed: boolean | null;
     /**
-     * Score, where the grader gives one.
+     * Score, if the grader gives one.
      */
     score: number | null;
     /**
-     * What the grader said.
+     * The grader's explanation.
      */
     detail: string | null;
 };
 
 /**
- * A row of an export with `columns` or `payloads`: the columns that were asked for.
+ * A row of an export with `columns` or `payloads`: the requested columns.
  */
 export type ChosenColumns = {
     [key: string]: unknown;
@@ -2745,15 +2745,15 @@ export type ChosenColumns = {
 
 export type ExportedTables = {
     /**
-     * Rows of `interactions`, where it was asked for.
+     * Rows of `interactions`, if requested.
      */
     interactions?: Array<Interaction> | Array<ChosenColumns>;
     /**
-     * Rows of `eval_runs`, where it was asked for.
+     * Rows of `eval_runs`, if requested.
      */
     eval_runs?: Array<ExportedEvalRun> | Array<ChosenColumns>;
     /**
-     * Rows of `eval_results`, where it was asked for.
+     * Rows of `eval_results`, if requested.
      */
     eval_results?: Array<ExportedEvalResult> | Array<ChosenColumns>;
 };
@@ -2789,11 +2789,11 @@ export type ExportRequest = {
      */
     tables?: Array<'interactions' | 'eval_runs' | 'eval_results'>;
     /**
-     * Only these columns, in this order; of several tables each gives those that it has. Default: all.
+     * Only these columns, in this order; of several tables, each exports those it has. Default: all.
      */
     columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'client' | 'trace_id' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
     /**
-     * `false` leaves out `request` and `response`, what was said: figures alone are a small part of an export. Default true; with `columns` these decide.
+     * `false` leaves out `request` and `response`, which are most of an export's size. Default true; ignored with `columns`.
      */
     payloads?: boolean;
     filters?: ExportFilters;
@@ -2820,7 +2820,7 @@ export type ExportFilters = {
      */
     created_at?: string | Array<string>;
     /**
-     * `X-Request-ID`, the caller's or ours. A value, or an array.
+     * `X-Request-ID`, yours or ours. A value, or an array.
      */
     request_id?: string | Array<string>;
     /**
@@ -2884,7 +2884,7 @@ export type ExportFilters = {
      */
     status?: 'completed' | 'failed' | 'truncated' | 'cancelled' | 'interrupted' | Array<'completed' | 'failed' | 'truncated' | 'cancelled' | 'interrupted'>;
     /**
-     * Status that the caller received; null when it left before. A value, or an array.
+     * HTTP status that the caller received; null if it disconnected before. A value, or an array.
      */
     http_status?: number | Array<number>;
     /**
@@ -2920,15 +2920,15 @@ export type ExportFilters = {
      */
     total_tokens?: number | Array<number>;
     /**
-     * cost_usd A value, or an array.
+     * What the call costs in US dollars; null if no price is known. A value, or an array.
      */
     cost_usd?: string | Array<string>;
     /**
-     * What the balance lost, in US dollars. A value, or an array.
+     * Amount charged to the balance, in US dollars. A value, or an array.
      */
     charged_usd?: string | Array<string>;
     /**
-     * Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside. A value, or an array.
+     * Where the cost comes from: `reported`: the vendor's token counts; `vendor_cost`: the vendor's own cost; `estimated`: our counts; `disputed`: the vendor reported more than ten times the reserved amount, so the reserved amount is the cost. A value, or an array.
      */
     billing_basis?: 'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none' | Array<'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none'>;
     /**
@@ -2936,19 +2936,19 @@ export type ExportFilters = {
      */
     price_version?: string | Array<string>;
     /**
-     * From the request's arrival to its end, milliseconds. A value, or an array.
+     * From the request's arrival to its end, in milliseconds. A value, or an array.
      */
     latency_ms?: number | Array<number>;
     /**
-     * To the first words of the answer, milliseconds. A value, or an array.
+     * From the request's arrival to the first text of the answer, in milliseconds. A value, or an array.
      */
     time_to_first_token_ms?: number | Array<number>;
     /**
-     * Whether a payload was too large to keep whole. A value, or an array.
+     * Whether a payload was too large and was truncated. A value, or an array.
      */
     payload_truncated?: boolean | Array<boolean>;
     /**
-     * Whether the response cache had the answer; null where it was not asked. A value, or an array.
+     * Whether the response cache had the answer; null if it was not used. A value, or an array.
      */
     cache?: 'hit' | 'miss' | Array<'hit' | 'miss'>;
     /**
@@ -2968,11 +2968,11 @@ export type ExportFilters = {
      */
     name?: string | Array<string>;
     /**
-     * How far it is. A value, or an array.
+     * State of the run. A value, or an array.
      */
     state?: 'queued' | 'running' | 'done' | 'failed' | 'cancelled' | Array<'queued' | 'running' | 'done' | 'failed' | 'cancelled'>;
     /**
-     * The call that was made for it. A value, or an array.
+     * The evaluation's own call. A value, or an array.
      */
     answer_transaction_id?: string | Array<string>;
     /**
@@ -2980,11 +2980,11 @@ export type ExportFilters = {
      */
     passed?: boolean | Array<boolean>;
     /**
-     * Score, where the grader gives one. A value, or an array.
+     * Score, if the grader gives one. A value, or an array.
      */
     score?: number | Array<number>;
     /**
-     * What the grader said. A value, or an array.
+     * The grader's explanation. A value, or an array.
      */
     detail?: string | Array<string>;
 };
@@ -2993,7 +2993,7 @@ export type ExportFile = Array<Interaction> | Array<ExportedEvalRun> | Array<Exp
 
 export type ExportList = {
     /**
-     * At most as many as an account may keep.
+     * The exports; an account can keep a limited number.
      */
     data: Array<{
         /**
@@ -3001,7 +3001,7 @@ export type ExportList = {
          */
         request_id: string;
         /**
-         * `deleted`: its file held data that was erased since.
+         * `deleted`: its file contained data that has been erased since.
          */
         state: 'queued' | 'running' | 'ready' | 'failed' | 'deleted';
         /**
@@ -3013,11 +3013,11 @@ export type ExportList = {
          */
         bytes_size: number;
         /**
-         * When it was asked for.
+         * When it was requested.
          */
         created_at: string;
         /**
-         * When it goes by itself.
+         * When it is deleted automatically.
          */
         expires_at: string;
     }>;
@@ -3033,7 +3033,7 @@ export type ExportDeleted = {
      */
     request_id: string;
     /**
-     * What was done, for people.
+     * What was done, for humans.
      */
     message: string;
 };
@@ -3048,18 +3048,18 @@ export type DeletionAnswer = {
      */
     deleted_count: number;
     /**
-     * What was done, for people.
+     * What was done, for humans.
      */
     message: string;
     /**
-     * Names the receipt, see `GET /api/v1/data/requests/{request_id}`. Absent after a dry run.
+     * Id of the receipt, see `GET /api/v1/data/requests/{request_id}`. Absent after a dry run.
      */
     deletion_id?: string;
 };
 
 export type DeletionRequest = {
     /**
-     * Tables to delete from; default: all three. Erasing an interaction erases the evaluation results drawn from it, whether their table is named or not. A table that lacks a column that is asked for has no match.
+     * Tables to delete from; default: all three. Erasing an interaction erases the evaluation results drawn from it, whether or not their table is named. Tables without a filtered column match nothing.
      */
     tables?: Array<'interactions' | 'eval_runs' | 'eval_results'>;
     /**
@@ -3071,15 +3071,15 @@ export type DeletionRequest = {
      */
     end_date?: string;
     /**
-     * Transactions, as `X-Transaction-ID` named them; any of them matches. At most 10000; an empty list is as if it were not given.
+     * Transactions, as `X-Transaction-ID` named them; any of them matches. At most 10000; an empty list is ignored.
      */
     transaction_ids?: Array<string>;
     /**
-     * Sessions, as `X-Session-ID` named them; any of them matches. At most 10000; an empty list is as if it were not given.
+     * Sessions, as `X-Session-ID` named them; any of them matches. At most 10000; an empty list is ignored.
      */
     session_ids?: Array<string>;
     /**
-     * Must be `true`, unless `dry_run` is: otherwise nothing is deleted and the answer is a 400.
+     * Must be `true` unless `dry_run` is; otherwise the answer is a 400 and nothing is deleted.
      */
     confirm?: boolean;
     /**
@@ -3094,7 +3094,7 @@ export type ErasureAnswer = {
      */
     status: 'ok';
     /**
-     * What was done, for people.
+     * What was done, for humans.
      */
     message: string;
     /**
@@ -3109,11 +3109,11 @@ export type ErasureRequest = {
      */
     user_id?: string;
     /**
-     * Transactions, as `X-Transaction-ID` named them; any of them matches. At most 10000; an empty list is as if it were not given.
+     * Transactions, as `X-Transaction-ID` named them; any of them matches. At most 10000; an empty list is ignored.
      */
     transaction_ids?: Array<string>;
     /**
-     * Why, for the receipt, where it stays: name no person here.
+     * Reason, kept in the receipt: do not name a person here.
      */
     reason: string;
 };
@@ -3124,7 +3124,7 @@ export type Deletion = {
      */
     request_id: string;
     /**
-     * `queued`: it waits, or waits to be tried again. `failed` is for deletions that are given up, which none is at present.
+     * `queued`: waiting for its first try or a retry. `failed` is reserved: at present no deletion is given up.
      */
     state: 'queued' | 'running' | 'done' | 'failed';
     /**
@@ -3132,16 +3132,16 @@ export type Deletion = {
      */
     deleted_count: number;
     /**
-     * Rows that were there when it began; null before that.
+     * Matching rows when it began; null before that.
      */
     expected_count: number | null;
     counts: DeletionCounts;
     /**
-     * How often it was begun.
+     * How many times it was started.
      */
     attempts: number;
     /**
-     * When it was asked for.
+     * When it was requested.
      */
     requested_at: string;
     /**
@@ -3171,15 +3171,15 @@ export type DeletionCounts = {
 export type DeletionReceipt = {
     counts: DeletionCounts & unknown;
     /**
-     * SHA-256 of what was asked for: of the JSON text of `account_id`, `tables`, `start_date`, `end_date`, `transaction_ids`, `session_ids`, `user_ids` in this order, lists sorted, what was not given left out.
+     * SHA-256 of the selectors: of the JSON text of `account_id`, `tables`, `start_date`, `end_date`, `transaction_ids`, `session_ids`, `user_ids` in this order, lists sorted, absent ones left out.
      */
     selectors_hash: string;
     /**
-     * As it was given; null for `DELETE /api/v1/data`.
+     * The reason in the request; null for `DELETE /api/v1/data`.
      */
     reason: string | null;
     /**
-     * When the last row was gone.
+     * When the last row was deleted.
      */
     completed_at: string;
 };
@@ -3198,7 +3198,7 @@ export type CohortOutcomeAccepted = {
      */
     accepted: number;
     /**
-     * What was done, for people.
+     * What was done, for humans.
      */
     message: string;
 };
@@ -3220,23 +3220,23 @@ export type CohortOutcomeItem = {
      */
     type: string;
     /**
-     * How much or how many. Kept to nine decimals; further digits are rounded, half away from zero. Negative values correct earlier ones.
+     * Amount or number. Stored with nine decimals; further digits are rounded, half away from zero. Negative values correct earlier ones.
      */
     value: number;
     /**
-     * Tells items of one type apart. Default null.
+     * Distinguishes items of one type. Default null.
      */
     label?: string | null;
     /**
-     * The caller's own id of this item, such as an order number: under it the item counts once in its cohort, however often it is posted. Default null: posted twice counts twice.
+     * Your own id of this item, such as an order number: the item counts once in its cohort, however often it is posted. Default null: an item posted twice counts twice.
      */
     id?: string | null;
     /**
-     * The call that it came of, as `X-Transaction-ID` named it: its model is credited in `by=model`. Goes before `session_id`. Not looked up when it is posted, so an outcome may come before its call is stored. Erased with the call. Default null.
+     * The call that led to it, as in `X-Transaction-ID`: its model is credited in `by=model`. Takes precedence over `session_id`. Not checked when posted, so an outcome may arrive before its call is stored. Erased with the call. Default null.
      */
     transaction_id?: string | null;
     /**
-     * The session that it came of, as `X-Session-ID` named it: credited is the model of the session's last call in the cohort that was begun before the outcome came, else of the first one after. Erased with the session's last call, or by naming the session. Default null.
+     * The session that led to it, as in `X-Session-ID`: the model of the session's last call in the cohort before the outcome is credited, else that of the first call after it. Erased with the session's last call, or by naming the session. Default null.
      */
     session_id?: string | null;
 };
@@ -3251,7 +3251,7 @@ export type CohortReport = {
      */
     interactions: number;
     /**
-     * Those that ended well.
+     * Calls that completed.
      */
     completed: number;
     /**
@@ -3287,11 +3287,11 @@ export type CohortReport = {
      */
     cost_per_conversion_usd: string | null;
     /**
-     * Its interval at 95 %; null where there is none.
+     * Its interval at 95 %; null if there is none.
      */
     cost_per_conversion_95_usd: CohortIntervalUsd | null;
     /**
-     * Sum of the values of type `revenue`; null if none came.
+     * Sum of the values of type `revenue`; null if there are none.
      */
     revenue_usd: string | null;
     /**
@@ -3299,7 +3299,7 @@ export type CohortReport = {
      */
     revenue_per_dollar: number | null;
     /**
-     * Its interval at 95 %; null where there is none.
+     * Its interval at 95 %; null if there is none.
      */
     revenue_per_dollar_95: CohortInterval | null;
     cost_per_interaction_usd: CohortMeanUsd & unknown;
@@ -3308,7 +3308,7 @@ export type CohortReport = {
     latency_ms: CohortLatency & unknown;
     latency_per_interaction_ms: CohortMean & unknown;
     /**
-     * What to mind when reading the figures.
+     * Caveats about the figures.
      */
     warnings: Array<string>;
     comparison?: CohortComparison;
@@ -3352,7 +3352,7 @@ export type CohortComparison = {
     cohort: CohortFigures;
     compared_with: CohortFigures & unknown;
     /**
-     * `cohort` less `compared_with`; sums and percentiles have no interval.
+     * `cohort` minus `compared_with`; sums and percentiles have no interval.
      */
     differences: {
         interactions: CohortDifference & unknown;
@@ -3392,7 +3392,7 @@ export type CohortFigures = {
      */
     interactions: number;
     /**
-     * Those that ended well.
+     * Calls that completed.
      */
     completed: number;
     /**
@@ -3428,11 +3428,11 @@ export type CohortFigures = {
      */
     cost_per_conversion_usd: string | null;
     /**
-     * Its interval at 95 %; null where there is none.
+     * Its interval at 95 %; null if there is none.
      */
     cost_per_conversion_95_usd: CohortIntervalUsd | null;
     /**
-     * Sum of the values of type `revenue`; null if none came.
+     * Sum of the values of type `revenue`; null if there are none.
      */
     revenue_usd: string | null;
     /**
@@ -3440,7 +3440,7 @@ export type CohortFigures = {
      */
     revenue_per_dollar: number | null;
     /**
-     * Its interval at 95 %; null where there is none.
+     * Its interval at 95 %; null if there is none.
      */
     revenue_per_dollar_95: CohortInterval | null;
     cost_per_interaction_usd: CohortMeanUsd & unknown;
@@ -3449,7 +3449,7 @@ export type CohortFigures = {
     latency_ms: CohortLatency & unknown;
     latency_per_interaction_ms: CohortMean & unknown;
     /**
-     * What to mind when reading the figures.
+     * Caveats about the figures.
      */
     warnings: Array<string>;
 };
@@ -3464,7 +3464,7 @@ export type CohortModelFigures = {
      */
     interactions: number;
     /**
-     * Those that ended well.
+     * Calls that completed.
      */
     completed: number;
     /**
@@ -3500,11 +3500,11 @@ export type CohortModelFigures = {
      */
     cost_per_conversion_usd: string | null;
     /**
-     * Its interval at 95 %; null where there is none.
+     * Its interval at 95 %; null if there is none.
      */
     cost_per_conversion_95_usd: CohortIntervalUsd | null;
     /**
-     * Sum of the values of type `revenue`; null if none came.
+     * Sum of the values of type `revenue`; null if there are none.
      */
     revenue_usd: string | null;
     /**
@@ -3512,7 +3512,7 @@ export type CohortModelFigures = {
      */
     revenue_per_dollar: number | null;
     /**
-     * Its interval at 95 %; null where there is none.
+     * Its interval at 95 %; null if there is none.
      */
     revenue_per_dollar_95: CohortInterval | null;
     cost_per_interaction_usd: CohortMeanUsd & unknown;
@@ -3521,7 +3521,7 @@ export type CohortModelFigures = {
     latency_ms: CohortLatency & unknown;
     latency_per_interaction_ms: CohortMean & unknown;
     /**
-     * What to mind when reading the figures.
+     * Caveats about the figures.
      */
     warnings: Array<string>;
     /**
@@ -3534,7 +3534,7 @@ export type CohortModelFigures = {
     error_rate: number;
     error_rate_95: CohortInterval & unknown;
     /**
-     * This model's figures less those of the first one in the list; null for the first.
+     * This model's figures minus those of the first one in the list; null for the first.
      */
     versus_first: CohortModelDifferences | null;
 };
@@ -3558,22 +3558,22 @@ export type EvalAccepted = {
      */
     eval_run_id: string;
     /**
-     * Stored interactions that the run is about.
+     * Stored interactions in the run.
      */
     total: number;
     /**
-     * What happens next, for people.
+     * What happens next, for humans.
      */
     message: string;
 };
 
 export type EvalRequest = {
     /**
-     * For people; no default.
+     * Name, for humans; no default.
      */
     name?: string;
     /**
-     * Model that is asked again, named as in calls to the unified endpoint.
+     * Model to evaluate, named as in calls to the unified endpoint.
      */
     model: string;
     filters: EvalFilters;
@@ -3590,7 +3590,7 @@ export type EvalRequest = {
      */
     limit?: number;
     /**
-     * Which interactions are taken where more match. Default `newest`.
+     * Which interactions to take if more match. Default `newest`.
      */
     sample?: 'newest' | 'random';
     /**
@@ -3600,7 +3600,7 @@ export type EvalRequest = {
 };
 
 /**
- * Which stored interactions, as for exports: column to a value, or to an array of values of which any matches. `{}`: all of them.
+ * Which stored interactions to evaluate, as for exports: column to a value, or to an array of values of which any matches. `{}`: all of them.
  */
 export type EvalFilters = {
     /**
@@ -3687,7 +3687,7 @@ export type EvalFilters = {
 
 export type EvalGrader = {
     /**
-     * The answer's text is this one, character by character.
+     * The answer's text equals `value` exactly.
      */
     type: 'exact';
     /**
@@ -3696,7 +3696,7 @@ export type EvalGrader = {
     value?: string;
 } | {
     /**
-     * The answer's text has this one in it.
+     * The answer's text contains `value`.
      */
     type: 'contains';
     /**
@@ -3729,7 +3729,7 @@ export type EvalGrader = {
     flags?: string;
 } | {
     /**
-     * Another model decides.
+     * Another model judges the answer.
      */
     type: 'judge';
     /**
@@ -3737,7 +3737,7 @@ export type EvalGrader = {
      */
     model: string;
     /**
-     * What the judge is to look at. `{{input}}`, `{{answer}}` and `{{expected}}` stand for the stored request, the new answer and the stored one; without any of them all three are put behind it.
+     * Instructions for the judge. `{{input}}`, `{{answer}}` and `{{expected}}` stand for the stored request, the new answer and the stored one; without any of them, all three are appended.
      */
     prompt: string;
 };
@@ -3759,7 +3759,7 @@ export type EvalRun = {
      */
     eval_run_id: string;
     /**
-     * When it was asked for.
+     * When it was requested.
      */
     created_at: string;
     /**
@@ -3767,19 +3767,19 @@ export type EvalRun = {
      */
     finished_at: string | null;
     /**
-     * As it was given.
+     * Name in the request.
      */
     name: string | null;
     /**
-     * Model that is asked again.
+     * The evaluated model.
      */
     model: string;
     /**
-     * How far it is.
+     * State of the run.
      */
     state: 'queued' | 'running' | 'done' | 'failed' | 'cancelled';
     /**
-     * Why the run stands still, and when it tries again.
+     * Why the run is paused, and when it retries.
      */
     waiting: EvalWaiting | null;
     /**
@@ -3795,7 +3795,7 @@ export type EvalWaiting = {
      */
     for: string;
     /**
-     * When it tries again.
+     * When it retries.
      */
     until: string;
 };
@@ -3816,23 +3816,23 @@ export type EvalFailure = {
  */
 export type EvalCounts = {
     /**
-     * Stored interactions that the run is about.
+     * Stored interactions in the run.
      */
     total: number;
     /**
-     * Of those, how many are finished, in whichever way.
+     * How many of them are finished, with any result.
      */
     done: number;
     /**
-     * Every grader said yes.
+     * Passed by every grader.
      */
     passed: number;
     /**
-     * A grader said no.
+     * Failed by at least one grader.
      */
     failed: number;
     /**
-     * Not asked again, or nothing to compare with: payload erased or cut, no stored answer.
+     * Not evaluated, or nothing to compare with: payload erased or truncated, no stored answer.
      */
     skipped: number;
     /**
@@ -3840,11 +3840,11 @@ export type EvalCounts = {
      */
     errors: number;
     /**
-     * What the run's calls cost, as far as it is known.
+     * Known cost of the run's calls.
      */
     cost_usd: string;
     /**
-     * Calls whose cost is not known.
+     * Calls of unknown cost.
      */
     unpriced_calls: number;
 };
@@ -3855,7 +3855,7 @@ export type EvalRunWithResults = {
      */
     eval_run_id: string;
     /**
-     * When it was asked for.
+     * When it was requested.
      */
     created_at: string;
     /**
@@ -3863,19 +3863,19 @@ export type EvalRunWithResults = {
      */
     finished_at: string | null;
     /**
-     * As it was given.
+     * Name in the request.
      */
     name: string | null;
     /**
-     * Model that is asked again.
+     * The evaluated model.
      */
     model: string;
     /**
-     * How far it is.
+     * State of the run.
      */
     state: 'queued' | 'running' | 'done' | 'failed' | 'cancelled';
     /**
-     * Why the run stands still, and when it tries again.
+     * Why the run is paused, and when it retries.
      */
     waiting: EvalWaiting | null;
     /**
@@ -3884,11 +3884,11 @@ export type EvalRunWithResults = {
     error: EvalFailure | null;
     counts: EvalCounts;
     /**
-     * As they were given.
+     * Filters of the request.
      */
     filters?: unknown;
     /**
-     * As they were given.
+     * Filters of the request.
      */
     graders?: unknown;
     /**
@@ -3907,7 +3907,7 @@ export type EvalResult = {
      */
     transaction_id: string;
     /**
-     * The call that was made for it.
+     * The evaluation's own call.
      */
     answer_transaction_id: string | null;
     /**
@@ -3935,7 +3935,7 @@ export type EvalResult = {
      */
     grader?: unknown;
     /**
-     * Null: it could not say; `detail` has the reason.
+     * Null: it could not judge; `detail` has the reason.
      */
     passed: boolean | null;
     /**
@@ -3943,7 +3943,7 @@ export type EvalResult = {
      */
     score: number | null;
     /**
-     * What the grader said.
+     * The grader's explanation.
      */
     detail: string | null;
 };
@@ -3954,7 +3954,7 @@ export type InteractionList = {
      */
     data: Array<InteractionSummary>;
     /**
-     * Where the next page begins; null after the last.
+     * `cursor` of the next page; null on the last one.
      */
     next_cursor: string | null;
 };
@@ -3969,7 +3969,7 @@ export type InteractionSummary = {
      */
     created_at: string;
     /**
-     * `X-Request-ID`, the caller's or ours.
+     * `X-Request-ID`, yours or ours.
      */
     request_id: string;
     /**
@@ -4033,7 +4033,7 @@ export type InteractionSummary = {
      */
     status: 'completed' | 'failed' | 'truncated' | 'cancelled' | 'interrupted';
     /**
-     * Status that the caller received; null when it left before.
+     * HTTP status that the caller received; null if it disconnected before.
      */
     http_status: number | null;
     /**
@@ -4069,15 +4069,15 @@ export type InteractionSummary = {
      */
     total_tokens: number | null;
     /**
-     * What the call costs in US dollars; null when no price is known.
+     * What the call costs in US dollars; null if no price is known.
      */
     cost_usd: string | null;
     /**
-     * What the balance lost, in US dollars.
+     * Amount charged to the balance, in US dollars.
      */
     charged_usd: string;
     /**
-     * Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside.
+     * Where the cost comes from: `reported`: the vendor's token counts; `vendor_cost`: the vendor's own cost; `estimated`: our counts; `disputed`: the vendor reported more than ten times the reserved amount, so the reserved amount is the cost.
      */
     billing_basis: 'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none';
     /**
@@ -4089,27 +4089,27 @@ export type InteractionSummary = {
      */
     usage_raw?: unknown;
     /**
-     * Fields that the vendor could not be given.
+     * Fields that were dropped because the vendor doesn't support them.
      */
     translation_loss: Array<string>;
     /**
-     * From the request's arrival to its end, milliseconds.
+     * From the request's arrival to its end, in milliseconds.
      */
     latency_ms: number;
     /**
-     * To the first words of the answer, milliseconds.
+     * From the request's arrival to the first text of the answer, in milliseconds.
      */
     time_to_first_token_ms: number | null;
     /**
-     * Whether a payload was too large to keep whole.
+     * Whether a payload was too large and was truncated.
      */
     payload_truncated: boolean;
     /**
-     * All requests to vendors, the last one answered; null for a single one.
+     * All requests to vendors, the one that answered last; null for a single one.
      */
     attempts: Array<VendorAttempt> | null;
     /**
-     * Whether the response cache had the answer; null where it was not asked.
+     * Whether the response cache had the answer; null if it was not used.
      */
     cache: 'hit' | 'miss' | null;
     /**
@@ -4132,7 +4132,7 @@ export type InteractionDetail = {
      */
     created_at: string;
     /**
-     * `X-Request-ID`, the caller's or ours.
+     * `X-Request-ID`, yours or ours.
      */
     request_id: string;
     /**
@@ -4196,7 +4196,7 @@ export type InteractionDetail = {
      */
     status: 'completed' | 'failed' | 'truncated' | 'cancelled' | 'interrupted';
     /**
-     * Status that the caller received; null when it left before.
+     * HTTP status that the caller received; null if it disconnected before.
      */
     http_status: number | null;
     /**
@@ -4232,15 +4232,15 @@ export type InteractionDetail = {
      */
     total_tokens: number | null;
     /**
-     * What the call costs in US dollars; null when no price is known.
+     * What the call costs in US dollars; null if no price is known.
      */
     cost_usd: string | null;
     /**
-     * What the balance lost, in US dollars.
+     * Amount charged to the balance, in US dollars.
      */
     charged_usd: string;
     /**
-     * Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside.
+     * Where the cost comes from: `reported`: the vendor's token counts; `vendor_cost`: the vendor's own cost; `estimated`: our counts; `disputed`: the vendor reported more than ten times the reserved amount, so the reserved amount is the cost.
      */
     billing_basis: 'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none';
     /**
@@ -4252,15 +4252,15 @@ export type InteractionDetail = {
      */
     usage_raw?: unknown;
     /**
-     * Fields that the vendor could not be given.
+     * Fields that were dropped because the vendor doesn't support them.
      */
     translation_loss: Array<string>;
     /**
-     * From the request's arrival to its end, milliseconds.
+     * From the request's arrival to its end, in milliseconds.
      */
     latency_ms: number;
     /**
-     * To the first words of the answer, milliseconds.
+     * From the request's arrival to the first text of the answer, in milliseconds.
      */
     time_to_first_token_ms: number | null;
     /**
@@ -4268,19 +4268,19 @@ export type InteractionDetail = {
      */
     request?: unknown;
     /**
-     * The answer as the caller received it; a stream as its whole, a compacted conversation without what its repeated messages say.
+     * The answer as the caller received it; a stream as one complete answer, a compacted conversation without the text of the messages it repeats.
      */
     response?: unknown;
     /**
-     * Whether a payload was too large to keep whole.
+     * Whether a payload was too large and was truncated.
      */
     payload_truncated: boolean;
     /**
-     * All requests to vendors, the last one answered; null for a single one.
+     * All requests to vendors, the one that answered last; null for a single one.
      */
     attempts: Array<VendorAttempt> | null;
     /**
-     * Whether the response cache had the answer; null where it was not asked.
+     * Whether the response cache had the answer; null if it was not used.
      */
     cache: 'hit' | 'miss' | null;
     /**
@@ -4292,14 +4292,14 @@ export type InteractionDetail = {
      */
     trace_id: string | null;
     /**
-     * What the cost is made of; empty where it is 0 or no price is known.
+     * Lines that make up the cost; empty if it is 0 or no price is known.
      */
     lines: Array<CostLine>;
 };
 
 export type CostLine = {
     /**
-     * What is paid for, by its name in a price row, such as `input`, `cache_read`, `output` or `per_image`. `vendor_cost`: what the vendor says it charged. `set_aside`: of a disputed report. `recorded`: the cost as recorded, where what it was made of isn't known any more.
+     * What is charged for, as named in a price row, such as `input`, `cache_read`, `output` or `per_image`. `vendor_cost`: what the vendor reports it charged. `set_aside`: the reserved amount, for a disputed report. `recorded`: the recorded cost, if its parts are no longer known.
      */
     dimension: string;
     /**
@@ -4307,7 +4307,7 @@ export type CostLine = {
      */
     quantity: number;
     /**
-     * US dollars for one of them, with twelve decimals; a service tier is in it.
+     * US dollars per unit, with twelve decimals; includes the service tier.
      */
     unit_price_usd: string;
     /**
@@ -4318,7 +4318,7 @@ export type CostLine = {
 
 export type UsageReport = {
     /**
-     * The dearest groups, by day where `day` is among them.
+     * The most expensive groups; ordered by day if grouped by `day`.
      */
     data: Array<UsageRow>;
     total: UsageTotal;
@@ -4366,7 +4366,7 @@ export type UsageRow = {
      */
     calls: number;
     /**
-     * Of these, how many ended in an error: failed, truncated or interrupted.
+     * How many of them ended in an error: failed, truncated or interrupted.
      */
     failed: number;
     /**
@@ -4378,15 +4378,15 @@ export type UsageRow = {
      */
     output_tokens: number;
     /**
-     * What the calls cost, in US dollars, those with vendor keys of your own included.
+     * Cost of the calls in US dollars, including those with your own vendor keys.
      */
     cost_usd: string;
     /**
-     * What the balance lost, in US dollars.
+     * Amount charged to the balance, in US dollars.
      */
     charged_usd: string;
     /**
-     * True for calls whose records were erased: their sums stay, what they were labelled with doesn't.
+     * True for calls whose records were erased: their sums stay, their labels don't.
      */
     erased: boolean;
 };
@@ -4400,7 +4400,7 @@ export type UsageTotal = {
      */
     calls: number;
     /**
-     * Of these, how many ended in an error: failed, truncated or interrupted.
+     * How many of them ended in an error: failed, truncated or interrupted.
      */
     failed: number;
     /**
@@ -4412,22 +4412,22 @@ export type UsageTotal = {
      */
     output_tokens: number;
     /**
-     * What the calls cost, in US dollars, those with vendor keys of your own included.
+     * Cost of the calls in US dollars, including those with your own vendor keys.
      */
     cost_usd: string;
     /**
-     * What the balance lost, in US dollars.
+     * Amount charged to the balance, in US dollars.
      */
     charged_usd: string;
 };
 
 export type Credits = {
     /**
-     * Grants less charges, in US dollars; can be below zero.
+     * Grants minus charges, in US dollars; can be below zero.
      */
     balance_usd: string;
     /**
-     * What calls under way have set aside of it, in US dollars.
+     * Reserved for calls in flight, in US dollars; part of the balance.
      */
     reserved_usd: string;
     /**
@@ -4461,41 +4461,41 @@ export type Account = {
      */
     name: string;
     /**
-     * Which limits it has.
+     * Tier, which sets its limits.
      */
     tier: 'free' | 'pro' | 'enterprise';
     /**
-     * Requests a minute of all its keys together.
+     * Requests per minute of all its keys together.
      */
     rpm: number;
     /**
-     * Requests at once, after a pause.
+     * Maximum requests at once.
      */
     burst: number;
     /**
-     * When it was made.
+     * When it was created.
      */
     created_at: string;
 };
 
 export type NewAccount = {
     /**
-     * What it is called: 1 to 200 characters, not digits alone; no other account has the name.
+     * Unique name: 1 to 200 characters, not only digits.
      */
     name: string;
 };
 
 export type AccountChange = {
     /**
-     * Which limits it has. Default: as it is.
+     * Tier, which sets its limits. Default: unchanged.
      */
     tier?: 'free' | 'pro' | 'enterprise';
     /**
-     * Requests a minute, 1 to 100,000,000; for `enterprise` alone. Default: as it is.
+     * Requests per minute, 1 to 100,000,000; only for `enterprise`. Default: unchanged.
      */
     rpm?: number;
     /**
-     * Requests at once, 1 to 100,000,000; for `enterprise` alone. Default: as it is.
+     * Maximum requests at once, 1 to 100,000,000; only for `enterprise`. Default: unchanged.
      */
     burst?: number;
 };
@@ -4517,11 +4517,11 @@ export type ApiKey = {
      */
     id: string;
     /**
-     * First characters of its value, for people to recognise it by.
+     * First characters of its value, to recognise it by.
      */
     prefix: string;
     /**
-     * What it is for.
+     * Name of the key.
      */
     name: string;
     /**
@@ -4537,11 +4537,11 @@ export type ApiKey = {
      */
     models: Array<string>;
     /**
-     * What becomes of the vendor's call if the caller disconnects.
+     * What happens to the vendor's call if the caller disconnects.
      */
     on_disconnect: 'cancel' | 'drain';
     /**
-     * What becomes of fields that a vendor can't carry.
+     * What to do with fields that a vendor doesn't support.
      */
     translation_mode: 'default' | 'strict' | 'lenient';
     /**
@@ -4549,7 +4549,7 @@ export type ApiKey = {
      */
     prompt_cache: boolean;
     /**
-     * How long answers are given again; null: where a call asks for it.
+     * How long answers are reused; null: only if a call asks for it.
      */
     cache_ttl_seconds: number | null;
     /**
@@ -4557,45 +4557,45 @@ export type ApiKey = {
      */
     record: 'full' | 'metadata';
     /**
-     * The agent that it is for; null: none.
+     * Coding agent that it is for; null: none.
      */
     for: string | null;
     /**
-     * App tag of calls that name none; null: none.
+     * App tag of calls without one; null: none.
      */
     app: string | null;
     /**
-     * Asked where a call's model leads nowhere; null: none.
+     * Model to use if the requested one is unknown; null: none.
      */
     default_model: string | null;
     /**
-     * What names of models mean for this key.
+     * Model names and the models that they stand for, for this key.
      */
     map: {
         [key: string]: string;
     };
     /**
-     * Output tokens that credit is held for; null: the most that a call may have.
+     * Output tokens to reserve credit for; null: the call's maximum.
      */
     expected_output_tokens: number | null;
     /**
-     * When it was made.
+     * When it was created.
      */
     created_at: string;
     /**
-     * When it ends; null: never.
+     * When it expires; null: never.
      */
     expires_at: string | null;
     /**
-     * When it was revoked; null: it is in use.
+     * When it was revoked; null: not revoked.
      */
     revoked_at: string | null;
     /**
-     * The most that it may spend in a day of UTC, in USD.
+     * Maximum spend in a day of UTC, in USD.
      */
     cap_day_usd: string | null;
     /**
-     * The most that it may spend in a month of UTC, in USD.
+     * Maximum spend in a month of UTC, in USD.
      */
     cap_month_usd: string | null;
 };
@@ -4606,11 +4606,11 @@ export type CreatedApiKey = {
      */
     id: string;
     /**
-     * First characters of its value, for people to recognise it by.
+     * First characters of its value, to recognise it by.
      */
     prefix: string;
     /**
-     * What it is for.
+     * Name of the key.
      */
     name: string;
     /**
@@ -4626,11 +4626,11 @@ export type CreatedApiKey = {
      */
     models: Array<string>;
     /**
-     * What becomes of the vendor's call if the caller disconnects.
+     * What happens to the vendor's call if the caller disconnects.
      */
     on_disconnect: 'cancel' | 'drain';
     /**
-     * What becomes of fields that a vendor can't carry.
+     * What to do with fields that a vendor doesn't support.
      */
     translation_mode: 'default' | 'strict' | 'lenient';
     /**
@@ -4638,7 +4638,7 @@ export type CreatedApiKey = {
      */
     prompt_cache: boolean;
     /**
-     * How long answers are given again; null: where a call asks for it.
+     * How long answers are reused; null: only if a call asks for it.
      */
     cache_ttl_seconds: number | null;
     /**
@@ -4646,60 +4646,60 @@ export type CreatedApiKey = {
      */
     record: 'full' | 'metadata';
     /**
-     * The agent that it is for; null: none.
+     * Coding agent that it is for; null: none.
      */
     for: string | null;
     /**
-     * App tag of calls that name none; null: none.
+     * App tag of calls without one; null: none.
      */
     app: string | null;
     /**
-     * Asked where a call's model leads nowhere; null: none.
+     * Model to use if the requested one is unknown; null: none.
      */
     default_model: string | null;
     /**
-     * What names of models mean for this key.
+     * Model names and the models that they stand for, for this key.
      */
     map: {
         [key: string]: string;
     };
     /**
-     * Output tokens that credit is held for; null: the most that a call may have.
+     * Output tokens to reserve credit for; null: the call's maximum.
      */
     expected_output_tokens: number | null;
     /**
-     * When it was made.
+     * When it was created.
      */
     created_at: string;
     /**
-     * When it ends; null: never.
+     * When it expires; null: never.
      */
     expires_at: string | null;
     /**
-     * When it was revoked; null: it is in use.
+     * When it was revoked; null: not revoked.
      */
     revoked_at: string | null;
     /**
-     * The most that it may spend in a day of UTC, in USD.
+     * Maximum spend in a day of UTC, in USD.
      */
     cap_day_usd: string | null;
     /**
-     * The most that it may spend in a month of UTC, in USD.
+     * Maximum spend in a month of UTC, in USD.
      */
     cap_month_usd: string | null;
     /**
-     * The key itself, shown this once.
+     * The key itself, shown only once.
      */
     key: string;
 };
 
 export type NewApiKey = {
     /**
-     * What it is for: 1 to 200 characters.
+     * Name: 1 to 200 characters.
      */
     name: string;
     /**
-     * Id of the account that is meant. Default: the first account.
+     * Id of the account. Default: the first account.
      */
     account_id?: number;
     /**
@@ -4707,7 +4707,7 @@ export type NewApiKey = {
      */
     scopes?: Array<string>;
     /**
-     * When it ends, RFC 3339. Default: never.
+     * When it expires, RFC 3339. Default: never.
      */
     expires?: string;
     /**
@@ -4715,35 +4715,35 @@ export type NewApiKey = {
      */
     models?: Array<string>;
     /**
-     * The most that it may spend in a day of UTC, in USD, as a decimal string such as "2.50". Default: no cap.
+     * Maximum spend in a day of UTC, in USD, as a decimal string such as "2.50". Default: no cap.
      */
     cap_day_usd?: string;
     /**
-     * The most that it may spend in a month of UTC, in USD, as a decimal string such as "2.50". Default: no cap.
+     * Maximum spend in a month of UTC, in USD, as a decimal string such as "2.50". Default: no cap.
      */
     cap_month_usd?: string;
     /**
-     * What becomes of the vendor's call if the caller disconnects: `cancel` ends it, `drain` lets it end by itself. Default `cancel`.
+     * What happens to the vendor's call if the caller disconnects: `cancel` ends it, `drain` lets it finish. Default `cancel`.
      */
     on_disconnect?: 'cancel' | 'drain';
     /**
-     * What becomes of fields that a vendor can't carry: `strict` refuses, `lenient` drops and names them. Default: hints are dropped, the rest is refused.
+     * What to do with fields that a vendor doesn't support: `strict` refuses, `lenient` drops and names them. Default: hints are dropped, the rest is refused.
      */
     translation_mode?: 'strict' | 'lenient';
     /**
-     * Whether translated calls without cache marks get some where the vendor wants them. Default true.
+     * Whether translated calls without cache marks get some if the vendor needs them. Default true.
      */
     prompt_cache?: boolean;
     /**
-     * For how many seconds answers are given again, 1 to 86,400. Default: where a call asks for it.
+     * For how many seconds answers are reused, 1 to 86,400. Default: only if a call asks for it.
      */
     cache_ttl?: number;
     /**
-     * What is recorded of its calls: `metadata` is usage and money without any content. Default `full`.
+     * What is recorded of its calls: `metadata` is usage and cost without any content. Default `full`.
      */
     record?: 'full' | 'metadata';
     /**
-     * A coding agent that it is for, whose name is the app tag unless another is given. Default: none.
+     * Coding agent that it is for; its name is the default app tag. Default: none.
      */
     for?: 'codex' | 'claude-code' | 'gemini-cli' | 'opencode' | 'aider' | 'cline' | 'cursor';
     /**
@@ -4751,7 +4751,7 @@ export type NewApiKey = {
      */
     app?: string;
     /**
-     * Asked on `/chat/v1` where a call's model leads nowhere. Default: the call is refused.
+     * On `/chat/v1`: model to use if the requested one is unknown. Default: the call is refused.
      */
     default_model?: string;
     /**
@@ -4761,22 +4761,22 @@ export type NewApiKey = {
         [key: string]: string;
     };
     /**
-     * Output tokens that credit is held for, in place of the most that a call may have; needs a cap. Default: the most.
+     * Output tokens to reserve credit for, instead of the call's maximum; needs a cap. Default: the maximum.
      */
     expected_output_tokens?: number;
 };
 
 export type ApiKeyChange = {
     /**
-     * What it is for: 1 to 200 characters.
+     * Name: 1 to 200 characters.
      */
     name?: string;
     /**
-     * The most that it may spend in a day of UTC, in USD, as a decimal string such as "2.50"; null: no cap.
+     * Maximum spend in a day of UTC, in USD, as a decimal string such as "2.50"; null: no cap.
      */
     cap_day_usd?: string | null;
     /**
-     * The most that it may spend in a month of UTC, in USD, as a decimal string such as "2.50"; null: no cap.
+     * Maximum spend in a month of UTC, in USD, as a decimal string such as "2.50"; null: no cap.
      */
     cap_month_usd?: string | null;
 };
@@ -4798,11 +4798,11 @@ export type AccountCredit = {
      */
     account_id: number;
     /**
-     * Granted, less what calls have cost, in USD.
+     * Grants minus charges, in USD.
      */
     balance_usd: string;
     /**
-     * Of that, set aside for calls under way, in USD.
+     * Reserved for calls in flight, in USD; part of the balance.
      */
     reserved_usd: string;
 };
@@ -4813,11 +4813,11 @@ export type GrantedCredit = {
      */
     account_id: number;
     /**
-     * Granted, less what calls have cost, in USD.
+     * Grants minus charges, in USD.
      */
     balance_usd: string;
     /**
-     * Of that, set aside for calls under way, in USD.
+     * Reserved for calls in flight, in USD; part of the balance.
      */
     reserved_usd: string;
     /**
@@ -4832,7 +4832,7 @@ export type NewCreditGrant = {
      */
     usd: string;
     /**
-     * Id of the account that is meant. Default: the first account.
+     * Id of the account. Default: the first account.
      */
     account_id?: number;
     /**
@@ -4858,7 +4858,7 @@ export type CreditGrant = {
      */
     account_id: number;
     /**
-     * `adjust`: a correction, below zero where it took.
+     * `adjust`: a correction; negative if it reduced the balance.
      */
     kind: 'grant' | 'adjust';
     /**
@@ -4866,7 +4866,7 @@ export type CreditGrant = {
      */
     usd: string;
     /**
-     * As it was given; null: none.
+     * Note of the grant; null: none.
      */
     note: string | null;
     /**
@@ -4877,7 +4877,7 @@ export type CreditGrant = {
 
 export type VendorKeyList = {
     /**
-     * By account and vendor.
+     * The vendor keys, by account and vendor.
      */
     data: Array<VendorKey>;
 };
@@ -4896,11 +4896,11 @@ export type VendorKey = {
      */
     last_four: string;
     /**
-     * When it was made.
+     * When it was created.
      */
     created_at: string;
     /**
-     * When it was set last.
+     * When it was last set.
      */
     changed_at: string;
 };
@@ -4915,7 +4915,7 @@ export type NewVendorKey = {
      */
     value: string;
     /**
-     * Id of the account that is meant. Default: the first account.
+     * Id of the account. Default: the first account.
      */
     account_id?: number;
 };
@@ -4944,11 +4944,11 @@ export type VirtualModelList = {
 
 export type VirtualModel = {
     /**
-     * Id of the account; null for models of the service, which stand in `MODELS_FILE`.
+     * Id of the account; null for models of the service (`MODELS_FILE`).
      */
     account_id: number | null;
     /**
-     * What calls name.
+     * Name to use in calls.
      */
     name: string;
     /**
@@ -4965,42 +4965,42 @@ export type VirtualModel = {
         weight: number;
     }>;
     /**
-     * What is asked after all targets failed, in order.
+     * Models to try after all targets failed, in order.
      */
     fallbacks: Array<string>;
     /**
-     * What keeps its target; absent: each call is decided by itself.
+     * Calls that keep going to the same target; absent: each call is decided separately.
      */
     stick_by?: 'session' | 'user';
     /**
-     * When it was made; null for the service's.
+     * When it was created; null for the service's.
      */
     created_at: string | null;
     /**
-     * When it was set last; null for the service's.
+     * When it was last changed; null for the service's.
      */
     updated_at: string | null;
 };
 
 export type NewVirtualModel = {
     /**
-     * What calls name: 1 to 100 letters, digits and `.` `_` `:` `-`.
+     * Name to use in calls: 1 to 100 letters, digits and `.` `_` `:` `-`.
      */
     name: string;
     /**
-     * Where calls go, 1 to 20 models by weight; a name alone has the weight 1.
+     * Models that calls go to, 1 to 20, by weight; a plain name has the weight 1.
      */
     targets: Array<string | VirtualModelTarget>;
     /**
-     * Models that are asked after all targets failed, in this order; at most 20. Default none.
+     * Models to try after all targets failed, in this order; at most 20. Default none.
      */
     fallbacks?: Array<string>;
     /**
-     * `session`, `user`: calls of the same session or end user go to the same target. Default: each call is decided by itself.
+     * `session`, `user`: calls of the same session or end user go to the same target. Default: each call is decided separately.
      */
     stick_by?: 'session' | 'user';
     /**
-     * Id of the account that is meant. Default: the first account.
+     * Id of the account. Default: the first account.
      */
     account_id?: number;
 };
@@ -5018,15 +5018,15 @@ export type VirtualModelTarget = {
 
 export type VirtualModelChange = {
     /**
-     * Where calls go, 1 to 20 models by weight; a name alone has the weight 1.
+     * Models that calls go to, 1 to 20, by weight; a plain name has the weight 1.
      */
     targets?: Array<string | VirtualModelTarget>;
     /**
-     * Models that are asked after all targets failed, in this order; at most 20. Default none.
+     * Models to try after all targets failed, in this order; at most 20. Default none.
      */
     fallbacks?: Array<string>;
     /**
-     * `session`, `user`; null: each call is decided by itself.
+     * `session`, `user`; null: each call is decided separately.
      */
     stick_by?: 'session' | 'user' | null;
 };
@@ -5048,7 +5048,7 @@ export type RemovedVirtualModel = {
 
 export type BudgetList = {
     /**
-     * By account, scope and name.
+     * The budgets, by account, scope and name.
      */
     data: Array<Budget>;
 };
@@ -5063,11 +5063,11 @@ export type Budget = {
      */
     account_id: number;
     /**
-     * What it is on: `account`, `app:NAME` or `user:ID`.
+     * What it limits: `account`, `app:NAME` or `user:ID`.
      */
     on: string;
     /**
-     * The period, of UTC.
+     * The period, in UTC.
      */
     per: 'day' | 'month';
     /**
@@ -5083,26 +5083,26 @@ export type Budget = {
      */
     raised_limit_usd: string | null;
     /**
-     * Charged in the present period, in USD.
+     * Charged in the current period, in USD.
      */
     spent_usd: string;
     /**
-     * When it was made.
+     * When it was created.
      */
     created_at: string;
 };
 
 export type NewBudget = {
     /**
-     * What it is on: `account`, `app:NAME` or `user:ID`.
+     * What it limits: `account`, `app:NAME` or `user:ID`.
      */
     on: string;
     /**
-     * The period, of UTC.
+     * The period, in UTC.
      */
     per: 'day' | 'month';
     /**
-     * What may be spent in a period, in USD. Default: as it is, where a budget is raised that is there.
+     * What may be spent in a period, in USD. Default: unchanged, if the budget exists.
      */
     usd?: string;
     /**
@@ -5110,26 +5110,26 @@ export type NewBudget = {
      */
     raise_until?: string;
     /**
-     * The limit until `raise_until`, in USD; one isn't given without the other. Default: none.
+     * The limit until `raise_until`, in USD; both or neither must be set. Default: none.
      */
     raised_usd?: string;
     /**
-     * Id of the account that is meant. Default: the first account.
+     * Id of the account. Default: the first account.
      */
     account_id?: number;
 };
 
 export type BudgetChange = {
     /**
-     * What may be spent in a period, in USD. Default: as it is.
+     * What may be spent in a period, in USD. Default: unchanged.
      */
     usd?: string;
     /**
-     * Until then the limit is `raised_usd`; null: it isn't raised any more. Default: as it is.
+     * Until then the limit is `raised_usd`; null: no longer raised. Default: unchanged.
      */
     raise_until?: string | null;
     /**
-     * The limit until `raise_until`, in USD; one isn't given without the other. Default: none.
+     * The limit until `raise_until`, in USD; both or neither must be set. Default: none.
      */
     raised_usd?: string;
 };
@@ -5147,7 +5147,7 @@ export type RemovedBudget = {
 
 export type WebhookList = {
     /**
-     * By account and age.
+     * The webhooks, by account and age.
      */
     data: Array<Webhook>;
 };
@@ -5162,7 +5162,7 @@ export type Webhook = {
      */
     account_id: number;
     /**
-     * Where events are sent to.
+     * URL that events are sent to.
      */
     url: string;
     /**
@@ -5170,11 +5170,11 @@ export type Webhook = {
      */
     events: Array<'budget.reached' | 'credit.low' | 'vendor.down' | 'vendor.up' | 'model.unpriced' | 'export.ready' | 'deletion.done' | 'webhook.test'>;
     /**
-     * `credit.low` comes under this balance, in USD; null: under a tenth of the last grant.
+     * `credit.low` is sent below this balance, in USD; null: below a tenth of the last grant.
      */
     credit_low_usd: string | null;
     /**
-     * When it was made.
+     * When it was created.
      */
     created_at: string;
     /**
@@ -5186,11 +5186,11 @@ export type Webhook = {
      */
     last_failed_at: string | null;
     /**
-     * Why that attempt failed; null: none has.
+     * Why that attempt failed; null: none failed.
      */
     last_error: string | null;
     /**
-     * Events that wait to be sent.
+     * Events waiting to be sent.
      */
     waiting: number;
     /**
@@ -5205,41 +5205,41 @@ export type AddedWebhook = {
      */
     id: string;
     /**
-     * What events are signed with, shown this once.
+     * Secret that signs the events, shown only once.
      */
     secret: string;
 };
 
 export type NewWebhook = {
     /**
-     * Where events are sent to: a public https address without credentials, or a host of `FETCH_ALLOW_HOSTS`.
+     * URL that events are sent to: public, https, without credentials, or a host of `FETCH_ALLOW_HOSTS`.
      */
     url: string;
     /**
-     * Which are sent. Default: all.
+     * Events to send. Default: all.
      */
     events?: Array<'budget.reached' | 'credit.low' | 'vendor.down' | 'vendor.up' | 'model.unpriced' | 'export.ready' | 'deletion.done' | 'webhook.test'>;
     /**
-     * `credit.low` comes under this balance, in USD. Default: under a tenth of the last grant.
+     * `credit.low` is sent below this balance, in USD. Default: below a tenth of the last grant.
      */
     credit_low_usd?: string;
     /**
-     * Id of the account that is meant. Default: the first account.
+     * Id of the account. Default: the first account.
      */
     account_id?: number;
 };
 
 export type WebhookChange = {
     /**
-     * Where events are sent to: a public https address without credentials, or a host of `FETCH_ALLOW_HOSTS`.
+     * URL that events are sent to: public, https, without credentials, or a host of `FETCH_ALLOW_HOSTS`.
      */
     url?: string;
     /**
-     * Which are sent; empty: all. Default: as it is.
+     * Events to send; empty: all. Default: unchanged.
      */
     events?: Array<'budget.reached' | 'credit.low' | 'vendor.down' | 'vendor.up' | 'model.unpriced' | 'export.ready' | 'deletion.done' | 'webhook.test'>;
     /**
-     * `credit.low` comes under this balance, in USD; null: under a tenth of the last grant. Default: as it is.
+     * `credit.low` is sent below this balance, in USD; null: below a tenth of the last grant. Default: unchanged.
      */
     credit_low_usd?: string | null;
 };
@@ -5268,14 +5268,14 @@ export type QueuedWebhookTest = {
 
 export type PriceList = {
     /**
-     * By vendor and model.
+     * The prices, by vendor and model.
      */
     data: Array<Price>;
 };
 
 export type Price = {
     /**
-     * What records name as `price_version`.
+     * Version, as in `price_version` of records.
      */
     version: string;
     /**
@@ -5293,18 +5293,18 @@ export type Price = {
         [key: string]: unknown;
     };
     /**
-     * Where it stands.
+     * Where it is defined.
      */
     source: string;
     /**
-     * Day on which it was checked; null: not known.
+     * Day on which it was checked; null: unknown.
      */
     checked_on: string | null;
 };
 
 export type PriceVersion = {
     /**
-     * What records name as `price_version`.
+     * Version, as in `price_version` of records.
      */
     version: string;
     /**
@@ -5322,15 +5322,15 @@ export type PriceVersion = {
         [key: string]: unknown;
     };
     /**
-     * Where it stands.
+     * Where it is defined.
      */
     source: string;
     /**
-     * Day on which it was checked; null: not known.
+     * Day on which it was checked; null: unknown.
      */
     checked_on: string | null;
     /**
-     * When a record or a start first had it.
+     * When it was first seen, in a record or at a start.
      */
     first_seen_at: string;
 };
@@ -5341,17 +5341,17 @@ export type PriceCheck = {
      */
     checked_at: string;
     /**
-     * The table by others.
+     * The third-party price table.
      */
     package: string;
     /**
-     * How many of each kind.
+     * Number of findings of each kind.
      */
     summary: {
         [key: string]: number;
     };
     /**
-     * What each vendor lists that has no price of its own.
+     * Models in each vendor's list that have no price.
      */
     vendors: Array<{
         /**
@@ -5371,13 +5371,13 @@ export type PriceCheck = {
         [key: string]: unknown;
     }>;
     /**
-     * Those that are known, and why.
+     * Known differences, and why.
      */
     explained_differences: Array<{
         [key: string]: unknown;
     }>;
     /**
-     * By vendor and model: what was reported beside what the price gives.
+     * By vendor and model: reported cost and cost by our price.
      */
     vendor_reported_costs: Array<{
         [key: string]: unknown;
@@ -5413,7 +5413,7 @@ export type Repriced = {
 
 export type RepriceRequest = {
     /**
-     * `true` only says what would change. Default `true`.
+     * `true` only reports what would change. Default `true`.
      */
     dry_run?: boolean;
     /**
@@ -5433,7 +5433,7 @@ export type RepriceRequest = {
      */
     model?: string;
     /**
-     * Calls of the account of this id. Default: all accounts.
+     * Only calls of this account. Default: all accounts.
      */
     account_id?: number;
 };
@@ -5451,11 +5451,11 @@ export type AuditEntryList = {
 
 export type AuditEntry = {
     /**
-     * When it was done.
+     * When it happened.
      */
     at: string;
     /**
-     * Who did it: a person, `command line`, or an API key by its name.
+     * Who did it: a user, `command line`, or the name of an API key.
      */
     actor: string;
     /**
@@ -5467,7 +5467,7 @@ export type AuditEntry = {
      */
     subject: string;
     /**
-     * More about it; may be empty. Never a secret.
+     * Details; may be empty. Never a secret.
      */
     detail: string;
     /**
@@ -5493,15 +5493,15 @@ export type ImageList = {
      */
     created?: number;
     /**
-     * The pictures.
+     * The images.
      */
     data: Array<{
         /**
-         * The picture as base64.
+         * The image as base64.
          */
         b64_json?: string;
         /**
-         * Where the vendor keeps the picture for a while.
+         * The vendor's temporary URL of the image.
          */
         url?: string;
         /**
@@ -5511,15 +5511,15 @@ export type ImageList = {
         [key: string]: unknown;
     }>;
     /**
-     * Tokens; absent where the vendor bills by picture.
+     * Tokens; absent if the vendor bills per image.
      */
     usage?: {
         /**
-         * Tokens of prompt and given pictures.
+         * Tokens of prompt and input images.
          */
         input_tokens?: number;
         /**
-         * Tokens of the pictures made.
+         * Tokens of the generated images.
          */
         output_tokens?: number;
         [key: string]: unknown;
@@ -5533,11 +5533,11 @@ export type ImageRequest = {
      */
     model: string;
     /**
-     * What is to be seen. Tag lines at its start are recorded and cut.
+     * What the image should show. Tag lines at its start are recorded and removed.
      */
     prompt: string;
     /**
-     * How many pictures. Default 1.
+     * How many images. Default 1.
      */
     n?: number | null;
     /**
@@ -5553,7 +5553,7 @@ export type ImageRequest = {
      */
     stream?: boolean | null;
     /**
-     * Unfinished pictures that a stream shows on the way. Default 0.
+     * Partial images that a stream sends before the final one. Default 0.
      */
     partial_images?: number | null;
     /**
@@ -5569,23 +5569,23 @@ export type ImageEditForm = {
      */
     model: string;
     /**
-     * What is to be seen. Tag lines at its start are recorded and cut.
+     * What the image should show. Tag lines at its start are recorded and removed.
      */
     prompt: string;
     /**
-     * The picture to start from; several as `image[]`.
+     * The image to start from; several as `image[]`.
      */
     image?: Blob | File | Array<Blob | File>;
     /**
-     * The pictures to start from.
+     * The images to start from.
      */
     'image[]'?: Blob | File | Array<Blob | File>;
     /**
-     * Picture whose transparent places are to be drawn anew.
+     * Image whose transparent areas are to be replaced.
      */
     mask?: Blob | File;
     /**
-     * How many pictures. Default 1.
+     * How many images. Default 1.
      */
     n?: string | null;
     /**
@@ -5601,7 +5601,7 @@ export type ImageEditForm = {
      */
     stream?: 'true' | 'false' | null;
     /**
-     * Unfinished pictures that a stream shows on the way. Default 0.
+     * Partial images that a stream sends before the final one. Default 0.
      */
     partial_images?: string | null;
     /**
@@ -5613,19 +5613,19 @@ export type ImageEditForm = {
 
 export type ImageEditRequest = ImageRequest & {
     /**
-     * The picture to start from; vendor-g takes `{type: "image_url", url}`.
+     * The image to start from; vendor-g takes `{type: "image_url", url}`.
      */
     image?: string | Array<unknown> | {
         [key: string]: unknown;
     } | number | boolean | null;
     /**
-     * The pictures to start from; vendor-b takes `{image_url}`, vendor-g the same as in `image`.
+     * The images to start from; vendor-b takes `{image_url}`, vendor-g the same as in `image`.
      */
     images?: string | Array<unknown> | {
         [key: string]: unknown;
     } | number | boolean | null;
     /**
-     * Picture whose transparent places are to be drawn anew, as vendor-b's.
+     * Image whose transparent areas are to be replaced, as vendor-b's.
      */
     mask?: string | Array<unknown> | {
         [key: string]: unknown;
@@ -5637,7 +5637,7 @@ export type SpeechStreamEvent = SpeechDeltaEvent | SpeechDoneEvent | MediaErrorE
 
 export type SpeechDeltaEvent = {
     /**
-     * The sound goes on.
+     * A piece of the audio.
      */
     type: 'speech.audio.delta';
     /**
@@ -5682,7 +5682,7 @@ export type VendorSpeechRequest = {
      */
     speed?: number | null;
     /**
-     * `sse`: server-sent events with the sound as base64. Default `audio`.
+     * `sse`: server-sent events with the audio as base64. Default `audio`.
      */
     stream_format?: 'audio' | 'sse' | null;
     /**
@@ -5714,7 +5714,7 @@ export type TranscriptStreamEvent = TranscriptDeltaEvent | TranscriptDoneEvent |
 
 export type TranscriptDeltaEvent = {
     /**
-     * More was understood.
+     * A piece of the transcript.
      */
     type: 'transcript.text.delta';
     /**
@@ -5743,7 +5743,7 @@ export type TranscriptionForm = {
      */
     model: string;
     /**
-     * Audio file in a format that the vendor reads.
+     * Audio file in a format that the vendor supports.
      */
     file: Blob | File;
     /**
@@ -5751,7 +5751,7 @@ export type TranscriptionForm = {
      */
     language?: string | null;
     /**
-     * Text that goes before, to guide the spelling.
+     * Preceding text, to guide style and spelling.
      */
     prompt?: string | null;
     /**
@@ -5781,27 +5781,27 @@ export type SessionId = string;
 export type UserId = string;
 
 /**
- * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+ * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
  */
 export type TranslationMode = ('strict' | 'lenient') & unknown;
 
 /**
- * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+ * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
  */
 export type PromptCache = ('on' | 'off') & unknown;
 
 /**
- * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+ * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
  */
 export type CacheTtl = number;
 
 /**
- * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+ * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
  */
 export type Record = ('full' | 'metadata') & unknown;
 
 /**
- * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+ * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
  */
 export type FallbackModels = string;
 
@@ -5821,23 +5821,23 @@ export type CreateChatCompletionData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
         /**
-         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
     };
@@ -5856,7 +5856,7 @@ export type CreateChatCompletionErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -5864,7 +5864,7 @@ export type CreateChatCompletionErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -5902,19 +5902,19 @@ export type CreateChatCompletionErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -5922,7 +5922,7 @@ export type CreateChatCompletionErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -5930,9 +5930,9 @@ export type CreateChatCompletionErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -5970,23 +5970,23 @@ export type CreateResponseData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
         /**
-         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
     };
@@ -6005,19 +6005,19 @@ export type CreateResponseErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
-     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     * `previous_response_not_found`: No stored response has the id in previous_response_id.
      *
-     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     * `previous_response_unfinished`: The background response named by previous_response_id has not ended.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -6055,19 +6055,19 @@ export type CreateResponseErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -6075,7 +6075,7 @@ export type CreateResponseErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -6083,9 +6083,9 @@ export type CreateResponseErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -6123,23 +6123,23 @@ export type CompactResponseData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
         /**
-         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
     };
@@ -6158,19 +6158,19 @@ export type CompactResponseErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
-     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     * `previous_response_not_found`: No stored response has the id in previous_response_id.
      *
-     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     * `previous_response_unfinished`: The background response named by previous_response_id has not ended.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -6208,19 +6208,19 @@ export type CompactResponseErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -6228,7 +6228,7 @@ export type CompactResponseErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -6236,9 +6236,9 @@ export type CompactResponseErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -6268,7 +6268,7 @@ export type CountResponseTokensData = {
          */
         'X-Request-ID'?: string;
         /**
-         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
     };
@@ -6287,19 +6287,19 @@ export type CountResponseTokensErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
-     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     * `previous_response_not_found`: No stored response has the id in previous_response_id.
      *
-     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     * `previous_response_unfinished`: The background response named by previous_response_id has not ended.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -6337,19 +6337,19 @@ export type CountResponseTokensErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -6357,7 +6357,7 @@ export type CountResponseTokensErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -6365,9 +6365,9 @@ export type CountResponseTokensErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -6399,7 +6399,7 @@ export type DeleteResponseData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
@@ -6413,7 +6413,7 @@ export type DeleteResponseErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -6431,17 +6431,17 @@ export type DeleteResponseErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -6467,17 +6467,17 @@ export type GetResponseData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
     query?: {
         /**
-         * Events of a stored response can't be had again: `true` is refused.
+         * Events of a stored response can't be replayed: `true` is refused.
          */
         stream?: 'true' | 'false';
         /**
-         * Parts that the response must have. It has those that its own request named in `include`; it is refused where others are missing. Default: none.
+         * Parts that the response must include. Only those named in `include` of its own request are stored; others are refused. Default: none.
          */
         include?: Array<string>;
     };
@@ -6490,11 +6490,11 @@ export type GetResponseErrors = {
      *
      * `missing_required_field`: A required field is missing.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -6512,17 +6512,17 @@ export type GetResponseErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -6548,25 +6548,25 @@ export type ListResponseInputItemsData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
     query?: {
         /**
-         * `asc`: as the model read them, `desc`: the latest first. Default `desc`.
+         * `asc`: in the order the model read them; `desc`: latest first. Default `desc`.
          */
         order?: 'asc' | 'desc';
         /**
-         * Id of the item that the page begins behind, in this order. Default: from the first.
+         * Id of the item after which the page begins. Default: the first page.
          */
         after?: string;
         /**
-         * Most items of the page. Default 20.
+         * Maximum items per page. Default 20.
          */
         limit?: number;
         /**
-         * `reasoning.encrypted_content`: reasoning with what its vendor sealed. Everything else is there anyway. Default none.
+         * `reasoning.encrypted_content`: reasoning with its encrypted content. Everything else is always included. Default none.
          */
         include?: Array<string>;
     };
@@ -6581,7 +6581,7 @@ export type ListResponseInputItemsErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -6599,17 +6599,17 @@ export type ListResponseInputItemsErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -6635,7 +6635,7 @@ export type CancelResponseData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
@@ -6649,7 +6649,7 @@ export type CancelResponseErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -6667,17 +6667,17 @@ export type CancelResponseErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -6709,23 +6709,23 @@ export type CreateMessageData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
         /**
-         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
     };
@@ -6744,7 +6744,7 @@ export type CreateMessageErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -6752,7 +6752,7 @@ export type CreateMessageErrors = {
      */
     400: MessagesError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -6790,19 +6790,19 @@ export type CreateMessageErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: MessagesError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -6810,7 +6810,7 @@ export type CreateMessageErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -6818,9 +6818,9 @@ export type CreateMessageErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -6850,7 +6850,7 @@ export type CountMessageTokensData = {
          */
         'X-Request-ID'?: string;
         /**
-         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
     };
@@ -6869,7 +6869,7 @@ export type CountMessageTokensErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -6877,7 +6877,7 @@ export type CountMessageTokensErrors = {
      */
     400: MessagesError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -6915,19 +6915,19 @@ export type CountMessageTokensErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: MessagesError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -6935,7 +6935,7 @@ export type CountMessageTokensErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -6943,9 +6943,9 @@ export type CountMessageTokensErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -6983,23 +6983,23 @@ export type GenerateContentData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
         /**
-         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
     };
@@ -7023,7 +7023,7 @@ export type GenerateContentErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -7031,7 +7031,7 @@ export type GenerateContentErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -7069,19 +7069,19 @@ export type GenerateContentErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -7089,7 +7089,7 @@ export type GenerateContentErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -7097,9 +7097,9 @@ export type GenerateContentErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -7137,23 +7137,23 @@ export type StreamGenerateContentData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
         /**
-         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
     };
@@ -7186,7 +7186,7 @@ export type StreamGenerateContentErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -7194,7 +7194,7 @@ export type StreamGenerateContentErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -7232,19 +7232,19 @@ export type StreamGenerateContentErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -7252,7 +7252,7 @@ export type StreamGenerateContentErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -7260,9 +7260,9 @@ export type StreamGenerateContentErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -7292,7 +7292,7 @@ export type CountTokensData = {
          */
         'X-Request-ID'?: string;
         /**
-         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
     };
@@ -7316,7 +7316,7 @@ export type CountTokensErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -7324,7 +7324,7 @@ export type CountTokensErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -7362,19 +7362,19 @@ export type CountTokensErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -7382,7 +7382,7 @@ export type CountTokensErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -7390,9 +7390,9 @@ export type CountTokensErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -7430,23 +7430,23 @@ export type CreateEmbeddingData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
         /**
-         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
     };
@@ -7465,7 +7465,7 @@ export type CreateEmbeddingErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -7473,7 +7473,7 @@ export type CreateEmbeddingErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -7511,19 +7511,19 @@ export type CreateEmbeddingErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -7531,7 +7531,7 @@ export type CreateEmbeddingErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -7539,9 +7539,9 @@ export type CreateEmbeddingErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -7579,23 +7579,23 @@ export type PredictData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
         /**
-         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
     };
@@ -7619,7 +7619,7 @@ export type PredictErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -7627,7 +7627,7 @@ export type PredictErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -7665,19 +7665,19 @@ export type PredictErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -7685,7 +7685,7 @@ export type PredictErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -7693,9 +7693,9 @@ export type PredictErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -7733,23 +7733,23 @@ export type EmbedContentData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
         /**
-         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
     };
@@ -7773,7 +7773,7 @@ export type EmbedContentErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -7781,7 +7781,7 @@ export type EmbedContentErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -7819,19 +7819,19 @@ export type EmbedContentErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -7839,7 +7839,7 @@ export type EmbedContentErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -7847,9 +7847,9 @@ export type EmbedContentErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -7887,23 +7887,23 @@ export type BatchEmbedContentsData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
         /**
-         * Models that are asked, in this order, if the one of the request fails before the first byte of its answer; separated by commas, at most 10. Default none.
+         * Models to try, in this order, if the requested one fails before the first byte of its answer; separated by commas, at most 10. Default none.
          */
         'X-Fallback-Models'?: string;
     };
@@ -7927,7 +7927,7 @@ export type BatchEmbedContentsErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -7935,7 +7935,7 @@ export type BatchEmbedContentsErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -7973,19 +7973,19 @@ export type BatchEmbedContentsErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -7993,7 +7993,7 @@ export type BatchEmbedContentsErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -8001,9 +8001,9 @@ export type BatchEmbedContentsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -8040,7 +8040,7 @@ export type ListModelsData = {
 
 export type ListModelsErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -8054,17 +8054,17 @@ export type ListModelsErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -8090,7 +8090,7 @@ export type GetModelData = {
     };
     path: {
         /**
-         * Name of the model, as the list has it.
+         * Name of the model, as listed.
          */
         model: string;
     };
@@ -8104,7 +8104,7 @@ export type GetModelErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -8126,11 +8126,11 @@ export type GetModelErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
@@ -8142,7 +8142,7 @@ export type GetModelErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
     /**
@@ -8177,7 +8177,7 @@ export type ListNativeModelsData = {
 
 export type ListNativeModelsErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -8191,17 +8191,17 @@ export type ListNativeModelsErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: GenerateError;
 };
@@ -8227,7 +8227,7 @@ export type GetNativeModelData = {
     };
     path: {
         /**
-         * Name of the model, as the list has it.
+         * Name of the model, as listed.
          */
         model: string;
     };
@@ -8241,7 +8241,7 @@ export type GetNativeModelErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -8263,11 +8263,11 @@ export type GetNativeModelErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
@@ -8279,7 +8279,7 @@ export type GetNativeModelErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: GenerateError;
     /**
@@ -8314,7 +8314,7 @@ export type GetHealthData = {
 
 export type GetHealthErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -8328,17 +8328,17 @@ export type GetHealthErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -8370,19 +8370,19 @@ export type GenerateImageData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -8401,7 +8401,7 @@ export type GenerateImageErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -8409,7 +8409,7 @@ export type GenerateImageErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -8447,19 +8447,19 @@ export type GenerateImageErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -8467,7 +8467,7 @@ export type GenerateImageErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -8475,9 +8475,9 @@ export type GenerateImageErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -8515,19 +8515,19 @@ export type GenerateSpeechData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -8546,7 +8546,7 @@ export type GenerateSpeechErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -8554,7 +8554,7 @@ export type GenerateSpeechErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -8592,19 +8592,19 @@ export type GenerateSpeechErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -8612,7 +8612,7 @@ export type GenerateSpeechErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -8620,9 +8620,9 @@ export type GenerateSpeechErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -8659,7 +8659,7 @@ export type GetStatusData = {
 
 export type GetStatusErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -8673,17 +8673,17 @@ export type GetStatusErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -8714,7 +8714,7 @@ export type ListExportsData = {
 
 export type ListExportsErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -8728,17 +8728,17 @@ export type ListExportsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -8781,7 +8781,7 @@ export type CreateExportErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -8799,17 +8799,17 @@ export type CreateExportErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -8861,7 +8861,7 @@ export type StreamExportErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -8887,17 +8887,17 @@ export type StreamExportErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -8910,7 +8910,7 @@ export type StreamExportResponses = {
      */
     200: ExportFile;
     /**
-     * The asked-for bytes of the file.
+     * The requested bytes of the file.
      */
     206: unknown;
 };
@@ -8941,7 +8941,7 @@ export type DeleteExportErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -8959,17 +8959,17 @@ export type DeleteExportErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -9001,11 +9001,11 @@ export type GetMediaData = {
     };
     query?: {
         /**
-         * Of a signed address: Unix second until which it holds.
+         * Of a signed URL: Unix time at which it expires.
          */
         expires?: string;
         /**
-         * Of a signed address: what the service signed.
+         * Of a signed URL: its signature.
          */
         signature?: string;
     };
@@ -9020,7 +9020,7 @@ export type GetMediaErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -9038,17 +9038,17 @@ export type GetMediaErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -9087,7 +9087,7 @@ export type DeleteDataErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -9109,17 +9109,17 @@ export type DeleteDataErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -9158,7 +9158,7 @@ export type RequestErasureErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -9180,17 +9180,17 @@ export type RequestErasureErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -9230,7 +9230,7 @@ export type GetDeletionErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -9248,17 +9248,17 @@ export type GetDeletionErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -9297,7 +9297,7 @@ export type PostCohortOutcomeErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -9319,17 +9319,17 @@ export type PostCohortOutcomeErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -9365,7 +9365,7 @@ export type GetCohortData = {
          */
         compare?: string;
         /**
-         * `model`: also the figures of each model, and what they differ by from the first.
+         * `model`: also the figures of each model, and their differences from the first.
          */
         by?: 'model';
     };
@@ -9380,7 +9380,7 @@ export type GetCohortErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -9394,17 +9394,17 @@ export type GetCohortErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -9431,11 +9431,11 @@ export type ListEvalsData = {
     path?: never;
     query?: {
         /**
-         * Rows of a page, 1 to 1,000. Default 100.
+         * Rows per page, 1 to 1,000. Default 100.
          */
         limit?: number;
         /**
-         * `next` of the page before.
+         * `next` of the previous page.
          */
         after?: string;
     };
@@ -9450,7 +9450,7 @@ export type ListEvalsErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -9464,17 +9464,17 @@ export type ListEvalsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -9513,7 +9513,7 @@ export type CreateEvalErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -9541,17 +9541,17 @@ export type CreateEvalErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -9591,7 +9591,7 @@ export type CancelEvalErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -9609,17 +9609,17 @@ export type CancelEvalErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -9651,11 +9651,11 @@ export type GetEvalData = {
     };
     query?: {
         /**
-         * Rows of a page, 1 to 1,000. Default 100.
+         * Rows per page, 1 to 1,000. Default 100.
          */
         limit?: number;
         /**
-         * `next` of the page before.
+         * `next` of the previous page.
          */
         after?: string;
     };
@@ -9670,7 +9670,7 @@ export type GetEvalErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -9688,17 +9688,17 @@ export type GetEvalErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -9733,15 +9733,15 @@ export type ListInteractionsData = {
          */
         end_date?: string;
         /**
-         * Words that request or answer must contain, all of them; `"a phrase"` in quotes as it is written.
+         * Words that request or answer must all contain; a `"quoted phrase"` must match exactly.
          */
         q?: string;
         /**
-         * Most calls of the page. Default 50.
+         * Maximum calls per page. Default 50.
          */
         limit?: number;
         /**
-         * `next_cursor` of the page before, with the same filters. Default: the newest calls.
+         * `next_cursor` of the previous page, with the same filters. Default: the newest calls.
          */
         cursor?: string;
         /**
@@ -9753,7 +9753,7 @@ export type ListInteractionsData = {
          */
         created_at?: Array<string>;
         /**
-         * `X-Request-ID`, the caller's or ours. Several: any of them.
+         * `X-Request-ID`, yours or ours. Several: any of them.
          */
         request_id?: Array<string>;
         /**
@@ -9813,7 +9813,7 @@ export type ListInteractionsData = {
          */
         status?: Array<'completed' | 'failed' | 'truncated' | 'cancelled' | 'interrupted'>;
         /**
-         * Status that the caller received; null when it left before. Several: any of them.
+         * HTTP status that the caller received; null if it disconnected before. Several: any of them.
          */
         http_status?: Array<number>;
         /**
@@ -9849,15 +9849,15 @@ export type ListInteractionsData = {
          */
         total_tokens?: Array<number>;
         /**
-         * cost_usd Several: any of them.
+         * What the call costs in US dollars; null if no price is known. Several: any of them.
          */
         cost_usd?: Array<string>;
         /**
-         * What the balance lost, in US dollars. Several: any of them.
+         * Amount charged to the balance, in US dollars. Several: any of them.
          */
         charged_usd?: Array<string>;
         /**
-         * Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside. Several: any of them.
+         * Where the cost comes from: `reported`: the vendor's token counts; `vendor_cost`: the vendor's own cost; `estimated`: our counts; `disputed`: the vendor reported more than ten times the reserved amount, so the reserved amount is the cost. Several: any of them.
          */
         billing_basis?: Array<'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none'>;
         /**
@@ -9865,19 +9865,19 @@ export type ListInteractionsData = {
          */
         price_version?: Array<string>;
         /**
-         * From the request's arrival to its end, milliseconds. Several: any of them.
+         * From the request's arrival to its end, in milliseconds. Several: any of them.
          */
         latency_ms?: Array<number>;
         /**
-         * To the first words of the answer, milliseconds. Several: any of them.
+         * From the request's arrival to the first text of the answer, in milliseconds. Several: any of them.
          */
         time_to_first_token_ms?: Array<number>;
         /**
-         * Whether a payload was too large to keep whole. Several: any of them.
+         * Whether a payload was too large and was truncated. Several: any of them.
          */
         payload_truncated?: Array<boolean>;
         /**
-         * Whether the response cache had the answer; null where it was not asked. Several: any of them.
+         * Whether the response cache had the answer; null if it was not used. Several: any of them.
          */
         cache?: Array<'hit' | 'miss'>;
         /**
@@ -9900,7 +9900,7 @@ export type ListInteractionsErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -9914,17 +9914,17 @@ export type ListInteractionsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -9964,7 +9964,7 @@ export type GetInteractionErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -9982,17 +9982,17 @@ export type GetInteractionErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10027,7 +10027,7 @@ export type GetUsageData = {
          */
         start_date?: string;
         /**
-         * Last day, UTC, included; or the hour that is not included any more. Default: now.
+         * Last day, UTC, included; or the first hour not included. Default: now.
          */
         end_date?: string;
         /**
@@ -10035,7 +10035,7 @@ export type GetUsageData = {
          */
         group_by?: string;
         /**
-         * Most groups of the answer, the dearest first. Default 1000.
+         * Maximum number of groups, most expensive first. Default 1000.
          */
         limit?: number;
     };
@@ -10050,7 +10050,7 @@ export type GetUsageErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10064,17 +10064,17 @@ export type GetUsageErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10105,7 +10105,7 @@ export type GetCreditsData = {
 
 export type GetCreditsErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10119,17 +10119,17 @@ export type GetCreditsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10156,11 +10156,11 @@ export type ListAccountsData = {
     path?: never;
     query?: {
         /**
-         * Rows of a page, 1 to 1,000. Default 100.
+         * Rows per page, 1 to 1,000. Default 100.
          */
         limit?: number;
         /**
-         * `next_cursor` of the page before. Default: the first page.
+         * `next_cursor` of the previous page. Default: the first page.
          */
         cursor?: string;
     };
@@ -10175,7 +10175,7 @@ export type ListAccountsErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10189,17 +10189,17 @@ export type ListAccountsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10238,7 +10238,7 @@ export type CreateAccountErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10248,7 +10248,7 @@ export type CreateAccountErrors = {
      */
     403: ServiceError;
     /**
-     * `already_exists`: There is one of this name already.
+     * `already_exists`: The name is already taken.
      */
     409: ServiceError;
     /**
@@ -10260,17 +10260,17 @@ export type CreateAccountErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10310,7 +10310,7 @@ export type GetAccountErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10328,17 +10328,17 @@ export type GetAccountErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10382,7 +10382,7 @@ export type UpdateAccountErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10404,17 +10404,17 @@ export type UpdateAccountErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10441,15 +10441,15 @@ export type ListApiKeysData = {
     path?: never;
     query?: {
         /**
-         * Only what belongs to the account of this id. Default: all accounts.
+         * Only those of this account. Default: all accounts.
          */
         account_id?: number;
         /**
-         * Rows of a page, 1 to 1,000. Default 100.
+         * Rows per page, 1 to 1,000. Default 100.
          */
         limit?: number;
         /**
-         * `next_cursor` of the page before. Default: the first page.
+         * `next_cursor` of the previous page. Default: the first page.
          */
         cursor?: string;
     };
@@ -10464,7 +10464,7 @@ export type ListApiKeysErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10482,17 +10482,17 @@ export type ListApiKeysErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10531,7 +10531,7 @@ export type CreateApiKeyErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10553,17 +10553,17 @@ export type CreateApiKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10603,7 +10603,7 @@ export type RevokeApiKeyErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10621,17 +10621,17 @@ export type RevokeApiKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10671,7 +10671,7 @@ export type GetApiKeyErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10689,17 +10689,17 @@ export type GetApiKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10743,7 +10743,7 @@ export type UpdateApiKeyErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10765,17 +10765,17 @@ export type UpdateApiKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10802,7 +10802,7 @@ export type ShowAccountCreditData = {
     path?: never;
     query?: {
         /**
-         * Id of the account that is meant. Default: the first account.
+         * Id of the account. Default: the first account.
          */
         account_id?: number;
     };
@@ -10817,7 +10817,7 @@ export type ShowAccountCreditErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10835,17 +10835,17 @@ export type ShowAccountCreditErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10872,15 +10872,15 @@ export type ListCreditGrantsData = {
     path?: never;
     query?: {
         /**
-         * Id of the account that is meant. Default: the first account.
+         * Id of the account. Default: the first account.
          */
         account_id?: number;
         /**
-         * Rows of a page, 1 to 1,000. Default 100.
+         * Rows per page, 1 to 1,000. Default 100.
          */
         limit?: number;
         /**
-         * `next_cursor` of the page before. Default: the first page.
+         * `next_cursor` of the previous page. Default: the first page.
          */
         cursor?: string;
     };
@@ -10895,7 +10895,7 @@ export type ListCreditGrantsErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10913,17 +10913,17 @@ export type ListCreditGrantsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -10962,7 +10962,7 @@ export type GrantCreditErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -10988,17 +10988,17 @@ export type GrantCreditErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11025,7 +11025,7 @@ export type ListVendorKeysData = {
     path?: never;
     query?: {
         /**
-         * Only what belongs to the account of this id. Default: all accounts.
+         * Only those of this account. Default: all accounts.
          */
         account_id?: number;
     };
@@ -11040,7 +11040,7 @@ export type ListVendorKeysErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -11058,17 +11058,17 @@ export type ListVendorKeysErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11107,7 +11107,7 @@ export type SetVendorKeyErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -11129,17 +11129,17 @@ export type SetVendorKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11171,7 +11171,7 @@ export type DeleteVendorKeyData = {
     };
     query?: {
         /**
-         * Id of the account that is meant. Default: the first account.
+         * Id of the account. Default: the first account.
          */
         account_id?: number;
     };
@@ -11186,7 +11186,7 @@ export type DeleteVendorKeyErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -11206,17 +11206,17 @@ export type DeleteVendorKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11248,7 +11248,7 @@ export type GetVendorKeyData = {
     };
     query?: {
         /**
-         * Id of the account that is meant. Default: the first account.
+         * Id of the account. Default: the first account.
          */
         account_id?: number;
     };
@@ -11263,7 +11263,7 @@ export type GetVendorKeyErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -11283,17 +11283,17 @@ export type GetVendorKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11320,7 +11320,7 @@ export type ListVirtualModelsData = {
     path?: never;
     query?: {
         /**
-         * Only what belongs to the account of this id. Default: all accounts.
+         * Only those of this account. Default: all accounts.
          */
         account_id?: number;
     };
@@ -11335,7 +11335,7 @@ export type ListVirtualModelsErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -11353,17 +11353,17 @@ export type ListVirtualModelsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11402,7 +11402,7 @@ export type CreateVirtualModelErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -11416,7 +11416,7 @@ export type CreateVirtualModelErrors = {
      */
     404: ServiceError;
     /**
-     * `already_exists`: There is one of this name already.
+     * `already_exists`: The name is already taken.
      */
     409: ServiceError;
     /**
@@ -11428,17 +11428,17 @@ export type CreateVirtualModelErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11470,7 +11470,7 @@ export type DeleteVirtualModelData = {
     };
     query?: {
         /**
-         * Id of the account that is meant. Default: the first account.
+         * Id of the account. Default: the first account.
          */
         account_id?: number;
     };
@@ -11485,7 +11485,7 @@ export type DeleteVirtualModelErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -11505,17 +11505,17 @@ export type DeleteVirtualModelErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11547,7 +11547,7 @@ export type GetVirtualModelData = {
     };
     query?: {
         /**
-         * Id of the account that is meant. Default: the first account.
+         * Id of the account. Default: the first account.
          */
         account_id?: number;
     };
@@ -11562,7 +11562,7 @@ export type GetVirtualModelErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -11582,17 +11582,17 @@ export type GetVirtualModelErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11624,7 +11624,7 @@ export type UpdateVirtualModelData = {
     };
     query?: {
         /**
-         * Id of the account that is meant. Default: the first account.
+         * Id of the account. Default: the first account.
          */
         account_id?: number;
     };
@@ -11641,7 +11641,7 @@ export type UpdateVirtualModelErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -11665,17 +11665,17 @@ export type UpdateVirtualModelErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11702,7 +11702,7 @@ export type ListBudgetsData = {
     path?: never;
     query?: {
         /**
-         * Only what belongs to the account of this id. Default: all accounts.
+         * Only those of this account. Default: all accounts.
          */
         account_id?: number;
     };
@@ -11717,7 +11717,7 @@ export type ListBudgetsErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -11735,17 +11735,17 @@ export type ListBudgetsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11784,7 +11784,7 @@ export type SetBudgetErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -11806,17 +11806,17 @@ export type SetBudgetErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11856,7 +11856,7 @@ export type DeleteBudgetErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -11874,17 +11874,17 @@ export type DeleteBudgetErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11924,7 +11924,7 @@ export type GetBudgetErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -11942,17 +11942,17 @@ export type GetBudgetErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -11996,7 +11996,7 @@ export type UpdateBudgetErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -12018,17 +12018,17 @@ export type UpdateBudgetErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -12055,7 +12055,7 @@ export type ListWebhooksData = {
     path?: never;
     query?: {
         /**
-         * Only what belongs to the account of this id. Default: all accounts.
+         * Only those of this account. Default: all accounts.
          */
         account_id?: number;
     };
@@ -12070,7 +12070,7 @@ export type ListWebhooksErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -12088,17 +12088,17 @@ export type ListWebhooksErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -12137,7 +12137,7 @@ export type AddWebhookErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -12159,17 +12159,17 @@ export type AddWebhookErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -12209,7 +12209,7 @@ export type DeleteWebhookErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -12227,17 +12227,17 @@ export type DeleteWebhookErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -12277,7 +12277,7 @@ export type GetWebhookErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -12295,17 +12295,17 @@ export type GetWebhookErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -12349,7 +12349,7 @@ export type UpdateWebhookErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -12371,17 +12371,17 @@ export type UpdateWebhookErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -12390,7 +12390,7 @@ export type UpdateWebhookError = UpdateWebhookErrors[keyof UpdateWebhookErrors];
 
 export type UpdateWebhookResponses = {
     /**
-     * Change a webhook's address or events
+     * Change a webhook's URL or events
      */
     200: Webhook;
 };
@@ -12421,7 +12421,7 @@ export type TestWebhookErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -12439,17 +12439,17 @@ export type TestWebhookErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -12491,7 +12491,7 @@ export type ListPricesErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -12505,17 +12505,17 @@ export type ListPricesErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -12555,7 +12555,7 @@ export type GetPriceErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -12565,7 +12565,7 @@ export type GetPriceErrors = {
      */
     403: ServiceError;
     /**
-     * `price_not_found`: No price has this version.
+     * `price_not_found`: No such price version.
      */
     404: ServiceError;
     /**
@@ -12573,17 +12573,17 @@ export type GetPriceErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -12622,7 +12622,7 @@ export type CheckPricesErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -12640,17 +12640,17 @@ export type CheckPricesErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -12659,7 +12659,7 @@ export type CheckPricesError = CheckPricesErrors[keyof CheckPricesErrors];
 
 export type CheckPricesResponses = {
     /**
-     * Look for prices that are missing, or differ from what vendors publish
+     * Find missing and differing prices
      */
     200: PriceCheck;
 };
@@ -12689,7 +12689,7 @@ export type RepriceCallsErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -12711,17 +12711,17 @@ export type RepriceCallsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -12748,15 +12748,15 @@ export type ListAuditEntriesData = {
     path?: never;
     query?: {
         /**
-         * Only what belongs to the account of this id. Default: all accounts.
+         * Only those of this account. Default: all accounts.
          */
         account_id?: number;
         /**
-         * Rows of a page, 1 to 1,000. Default 100.
+         * Rows per page, 1 to 1,000. Default 100.
          */
         limit?: number;
         /**
-         * `next_cursor` of the page before. Default: the first page.
+         * `next_cursor` of the previous page. Default: the first page.
          */
         cursor?: string;
     };
@@ -12771,7 +12771,7 @@ export type ListAuditEntriesErrors = {
      */
     400: ServiceError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -12789,17 +12789,17 @@ export type ListAuditEntriesErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ServiceError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ServiceError;
 };
@@ -12824,7 +12824,7 @@ export type GetLivezData = {
 
 export type GetLivezErrors = {
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
 };
@@ -12849,11 +12849,11 @@ export type GetReadyzData = {
 
 export type GetReadyzErrors = {
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
      * `overloaded`: The service is overloaded. Retry later.
      */
@@ -12884,7 +12884,7 @@ export type GetMetricsErrors = {
      */
     404: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
 };
@@ -12893,7 +12893,7 @@ export type GetMetricsError = GetMetricsErrors[keyof GetMetricsErrors];
 
 export type GetMetricsResponses = {
     /**
-     * Metrics, a sample a line.
+     * Metrics, one sample per line.
      */
     200: string;
 };
@@ -12909,7 +12909,7 @@ export type GetOpenApiData = {
 
 export type GetOpenApiErrors = {
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
 };
@@ -12934,7 +12934,7 @@ export type GetOpenApi30Data = {
 
 export type GetOpenApi30Errors = {
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
 };
@@ -12959,7 +12959,7 @@ export type GetReferenceData = {
 
 export type GetReferenceErrors = {
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
 };
@@ -12991,19 +12991,19 @@ export type CreateChatCompletionVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -13022,7 +13022,7 @@ export type CreateChatCompletionVendorAErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -13030,7 +13030,7 @@ export type CreateChatCompletionVendorAErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -13068,19 +13068,19 @@ export type CreateChatCompletionVendorAErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -13088,7 +13088,7 @@ export type CreateChatCompletionVendorAErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -13096,9 +13096,9 @@ export type CreateChatCompletionVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -13136,19 +13136,19 @@ export type CreateResponseVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -13167,19 +13167,19 @@ export type CreateResponseVendorAErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
-     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     * `previous_response_not_found`: No stored response has the id in previous_response_id.
      *
-     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     * `previous_response_unfinished`: The background response named by previous_response_id has not ended.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -13217,19 +13217,19 @@ export type CreateResponseVendorAErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -13237,7 +13237,7 @@ export type CreateResponseVendorAErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -13245,9 +13245,9 @@ export type CreateResponseVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -13285,19 +13285,19 @@ export type CompactResponseVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -13316,19 +13316,19 @@ export type CompactResponseVendorAErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
-     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     * `previous_response_not_found`: No stored response has the id in previous_response_id.
      *
-     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     * `previous_response_unfinished`: The background response named by previous_response_id has not ended.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -13366,19 +13366,19 @@ export type CompactResponseVendorAErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -13386,7 +13386,7 @@ export type CompactResponseVendorAErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -13394,9 +13394,9 @@ export type CompactResponseVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -13441,19 +13441,19 @@ export type CountResponseTokensVendorAErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
-     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     * `previous_response_not_found`: No stored response has the id in previous_response_id.
      *
-     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     * `previous_response_unfinished`: The background response named by previous_response_id has not ended.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -13491,19 +13491,19 @@ export type CountResponseTokensVendorAErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -13511,7 +13511,7 @@ export type CountResponseTokensVendorAErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -13519,9 +13519,9 @@ export type CountResponseTokensVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -13553,7 +13553,7 @@ export type DeleteResponseVendorAData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
@@ -13567,7 +13567,7 @@ export type DeleteResponseVendorAErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -13585,17 +13585,17 @@ export type DeleteResponseVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -13621,17 +13621,17 @@ export type GetResponseVendorAData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
     query?: {
         /**
-         * Events of a stored response can't be had again: `true` is refused.
+         * Events of a stored response can't be replayed: `true` is refused.
          */
         stream?: 'true' | 'false';
         /**
-         * Parts that the response must have. It has those that its own request named in `include`; it is refused where others are missing. Default: none.
+         * Parts that the response must include. Only those named in `include` of its own request are stored; others are refused. Default: none.
          */
         include?: Array<string>;
     };
@@ -13644,11 +13644,11 @@ export type GetResponseVendorAErrors = {
      *
      * `missing_required_field`: A required field is missing.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -13666,17 +13666,17 @@ export type GetResponseVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -13702,25 +13702,25 @@ export type ListResponseInputItemsVendorAData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
     query?: {
         /**
-         * `asc`: as the model read them, `desc`: the latest first. Default `desc`.
+         * `asc`: in the order the model read them; `desc`: latest first. Default `desc`.
          */
         order?: 'asc' | 'desc';
         /**
-         * Id of the item that the page begins behind, in this order. Default: from the first.
+         * Id of the item after which the page begins. Default: the first page.
          */
         after?: string;
         /**
-         * Most items of the page. Default 20.
+         * Maximum items per page. Default 20.
          */
         limit?: number;
         /**
-         * `reasoning.encrypted_content`: reasoning with what its vendor sealed. Everything else is there anyway. Default none.
+         * `reasoning.encrypted_content`: reasoning with its encrypted content. Everything else is always included. Default none.
          */
         include?: Array<string>;
     };
@@ -13735,7 +13735,7 @@ export type ListResponseInputItemsVendorAErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -13753,17 +13753,17 @@ export type ListResponseInputItemsVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -13789,7 +13789,7 @@ export type CancelResponseVendorAData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
@@ -13803,7 +13803,7 @@ export type CancelResponseVendorAErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -13821,17 +13821,17 @@ export type CancelResponseVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -13863,19 +13863,19 @@ export type CreateImageVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -13894,7 +13894,7 @@ export type CreateImageVendorAErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -13902,7 +13902,7 @@ export type CreateImageVendorAErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -13940,19 +13940,19 @@ export type CreateImageVendorAErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -13960,7 +13960,7 @@ export type CreateImageVendorAErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -13968,9 +13968,9 @@ export type CreateImageVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -14008,19 +14008,19 @@ export type CreateEmbeddingVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -14039,7 +14039,7 @@ export type CreateEmbeddingVendorAErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -14047,7 +14047,7 @@ export type CreateEmbeddingVendorAErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -14085,19 +14085,19 @@ export type CreateEmbeddingVendorAErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -14105,7 +14105,7 @@ export type CreateEmbeddingVendorAErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -14113,9 +14113,9 @@ export type CreateEmbeddingVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -14152,7 +14152,7 @@ export type ListModelsVendorAData = {
 
 export type ListModelsVendorAErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -14172,11 +14172,11 @@ export type ListModelsVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
@@ -14188,7 +14188,7 @@ export type ListModelsVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
     /**
@@ -14218,7 +14218,7 @@ export type GetModelVendorAData = {
     };
     path: {
         /**
-         * Name of the model, as the list has it.
+         * Name of the model, as listed.
          */
         model: string;
     };
@@ -14232,7 +14232,7 @@ export type GetModelVendorAErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -14254,11 +14254,11 @@ export type GetModelVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
@@ -14270,7 +14270,7 @@ export type GetModelVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
     /**
@@ -14305,7 +14305,7 @@ export type GetHealthVendorAData = {
 
 export type GetHealthVendorAErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -14319,17 +14319,17 @@ export type GetHealthVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -14361,19 +14361,19 @@ export type CreateChatCompletionVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -14392,7 +14392,7 @@ export type CreateChatCompletionVendorBErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -14400,7 +14400,7 @@ export type CreateChatCompletionVendorBErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -14438,19 +14438,19 @@ export type CreateChatCompletionVendorBErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -14458,7 +14458,7 @@ export type CreateChatCompletionVendorBErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -14466,9 +14466,9 @@ export type CreateChatCompletionVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -14506,19 +14506,19 @@ export type CreateResponseVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -14537,19 +14537,19 @@ export type CreateResponseVendorBErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
-     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     * `previous_response_not_found`: No stored response has the id in previous_response_id.
      *
-     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     * `previous_response_unfinished`: The background response named by previous_response_id has not ended.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -14587,19 +14587,19 @@ export type CreateResponseVendorBErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -14607,7 +14607,7 @@ export type CreateResponseVendorBErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -14615,9 +14615,9 @@ export type CreateResponseVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -14655,19 +14655,19 @@ export type CompactResponseVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -14686,19 +14686,19 @@ export type CompactResponseVendorBErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
-     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     * `previous_response_not_found`: No stored response has the id in previous_response_id.
      *
-     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     * `previous_response_unfinished`: The background response named by previous_response_id has not ended.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -14736,19 +14736,19 @@ export type CompactResponseVendorBErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -14756,7 +14756,7 @@ export type CompactResponseVendorBErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -14764,9 +14764,9 @@ export type CompactResponseVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -14811,19 +14811,19 @@ export type CountResponseTokensVendorBErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
-     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     * `previous_response_not_found`: No stored response has the id in previous_response_id.
      *
-     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     * `previous_response_unfinished`: The background response named by previous_response_id has not ended.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -14861,19 +14861,19 @@ export type CountResponseTokensVendorBErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -14881,7 +14881,7 @@ export type CountResponseTokensVendorBErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -14889,9 +14889,9 @@ export type CountResponseTokensVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -14923,7 +14923,7 @@ export type DeleteResponseVendorBData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
@@ -14937,7 +14937,7 @@ export type DeleteResponseVendorBErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -14955,17 +14955,17 @@ export type DeleteResponseVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -14991,17 +14991,17 @@ export type GetResponseVendorBData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
     query?: {
         /**
-         * Events of a stored response can't be had again: `true` is refused.
+         * Events of a stored response can't be replayed: `true` is refused.
          */
         stream?: 'true' | 'false';
         /**
-         * Parts that the response must have. It has those that its own request named in `include`; it is refused where others are missing. Default: none.
+         * Parts that the response must include. Only those named in `include` of its own request are stored; others are refused. Default: none.
          */
         include?: Array<string>;
     };
@@ -15014,11 +15014,11 @@ export type GetResponseVendorBErrors = {
      *
      * `missing_required_field`: A required field is missing.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -15036,17 +15036,17 @@ export type GetResponseVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -15072,25 +15072,25 @@ export type ListResponseInputItemsVendorBData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
     query?: {
         /**
-         * `asc`: as the model read them, `desc`: the latest first. Default `desc`.
+         * `asc`: in the order the model read them; `desc`: latest first. Default `desc`.
          */
         order?: 'asc' | 'desc';
         /**
-         * Id of the item that the page begins behind, in this order. Default: from the first.
+         * Id of the item after which the page begins. Default: the first page.
          */
         after?: string;
         /**
-         * Most items of the page. Default 20.
+         * Maximum items per page. Default 20.
          */
         limit?: number;
         /**
-         * `reasoning.encrypted_content`: reasoning with what its vendor sealed. Everything else is there anyway. Default none.
+         * `reasoning.encrypted_content`: reasoning with its encrypted content. Everything else is always included. Default none.
          */
         include?: Array<string>;
     };
@@ -15105,7 +15105,7 @@ export type ListResponseInputItemsVendorBErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -15123,17 +15123,17 @@ export type ListResponseInputItemsVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -15159,7 +15159,7 @@ export type CancelResponseVendorBData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
@@ -15173,7 +15173,7 @@ export type CancelResponseVendorBErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -15191,17 +15191,17 @@ export type CancelResponseVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -15233,19 +15233,19 @@ export type CreateImageVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -15264,7 +15264,7 @@ export type CreateImageVendorBErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -15272,7 +15272,7 @@ export type CreateImageVendorBErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -15310,19 +15310,19 @@ export type CreateImageVendorBErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -15330,7 +15330,7 @@ export type CreateImageVendorBErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -15338,9 +15338,9 @@ export type CreateImageVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -15378,19 +15378,19 @@ export type CreateImageEditVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -15409,7 +15409,7 @@ export type CreateImageEditVendorBErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -15417,7 +15417,7 @@ export type CreateImageEditVendorBErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -15455,19 +15455,19 @@ export type CreateImageEditVendorBErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -15475,7 +15475,7 @@ export type CreateImageEditVendorBErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -15483,9 +15483,9 @@ export type CreateImageEditVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -15523,19 +15523,19 @@ export type CreateSpeechVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -15554,7 +15554,7 @@ export type CreateSpeechVendorBErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -15562,7 +15562,7 @@ export type CreateSpeechVendorBErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -15600,19 +15600,19 @@ export type CreateSpeechVendorBErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -15620,7 +15620,7 @@ export type CreateSpeechVendorBErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -15628,9 +15628,9 @@ export type CreateSpeechVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -15645,7 +15645,7 @@ export type CreateSpeechVendorBError = CreateSpeechVendorBErrors[keyof CreateSpe
 
 export type CreateSpeechVendorBResponses = {
     /**
-     * The sound, as it is made.
+     * The audio, as it is generated.
      */
     200: Blob | File;
 };
@@ -15668,19 +15668,19 @@ export type CreateTranscriptionVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -15699,7 +15699,7 @@ export type CreateTranscriptionVendorBErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -15707,7 +15707,7 @@ export type CreateTranscriptionVendorBErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -15745,19 +15745,19 @@ export type CreateTranscriptionVendorBErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -15765,7 +15765,7 @@ export type CreateTranscriptionVendorBErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -15773,9 +15773,9 @@ export type CreateTranscriptionVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -15813,19 +15813,19 @@ export type CreateEmbeddingVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -15844,7 +15844,7 @@ export type CreateEmbeddingVendorBErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -15852,7 +15852,7 @@ export type CreateEmbeddingVendorBErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -15890,19 +15890,19 @@ export type CreateEmbeddingVendorBErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -15910,7 +15910,7 @@ export type CreateEmbeddingVendorBErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -15918,9 +15918,9 @@ export type CreateEmbeddingVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -15957,7 +15957,7 @@ export type ListModelsVendorBData = {
 
 export type ListModelsVendorBErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -15977,11 +15977,11 @@ export type ListModelsVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
@@ -15993,7 +15993,7 @@ export type ListModelsVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
     /**
@@ -16023,7 +16023,7 @@ export type GetModelVendorBData = {
     };
     path: {
         /**
-         * Name of the model, as the list has it.
+         * Name of the model, as listed.
          */
         model: string;
     };
@@ -16037,7 +16037,7 @@ export type GetModelVendorBErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -16059,11 +16059,11 @@ export type GetModelVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
@@ -16075,7 +16075,7 @@ export type GetModelVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
     /**
@@ -16110,7 +16110,7 @@ export type GetHealthVendorBData = {
 
 export type GetHealthVendorBErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -16124,17 +16124,17 @@ export type GetHealthVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -16166,19 +16166,19 @@ export type CreateMessageVendorCData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -16197,7 +16197,7 @@ export type CreateMessageVendorCErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -16205,7 +16205,7 @@ export type CreateMessageVendorCErrors = {
      */
     400: MessagesError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -16243,19 +16243,19 @@ export type CreateMessageVendorCErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: MessagesError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -16263,7 +16263,7 @@ export type CreateMessageVendorCErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -16271,9 +16271,9 @@ export type CreateMessageVendorCErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -16318,7 +16318,7 @@ export type CountMessageTokensVendorCErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -16326,7 +16326,7 @@ export type CountMessageTokensVendorCErrors = {
      */
     400: MessagesError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -16364,19 +16364,19 @@ export type CountMessageTokensVendorCErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: MessagesError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -16384,7 +16384,7 @@ export type CountMessageTokensVendorCErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -16392,9 +16392,9 @@ export type CountMessageTokensVendorCErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -16431,7 +16431,7 @@ export type ListModelsVendorCData = {
 
 export type ListModelsVendorCErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -16451,11 +16451,11 @@ export type ListModelsVendorCErrors = {
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: MessagesError;
     /**
@@ -16467,7 +16467,7 @@ export type ListModelsVendorCErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: MessagesError;
     /**
@@ -16497,7 +16497,7 @@ export type GetModelVendorCData = {
     };
     path: {
         /**
-         * Name of the model, as the list has it.
+         * Name of the model, as listed.
          */
         model: string;
     };
@@ -16511,7 +16511,7 @@ export type GetModelVendorCErrors = {
      */
     400: MessagesError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -16533,11 +16533,11 @@ export type GetModelVendorCErrors = {
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: MessagesError;
     /**
@@ -16549,7 +16549,7 @@ export type GetModelVendorCErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: MessagesError;
     /**
@@ -16584,7 +16584,7 @@ export type GetHealthVendorCData = {
 
 export type GetHealthVendorCErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -16598,17 +16598,17 @@ export type GetHealthVendorCErrors = {
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: MessagesError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: MessagesError;
 };
@@ -16640,19 +16640,19 @@ export type GenerateContentVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -16676,7 +16676,7 @@ export type GenerateContentVendorDErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -16684,7 +16684,7 @@ export type GenerateContentVendorDErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -16722,19 +16722,19 @@ export type GenerateContentVendorDErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -16742,7 +16742,7 @@ export type GenerateContentVendorDErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -16750,9 +16750,9 @@ export type GenerateContentVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -16790,19 +16790,19 @@ export type StreamGenerateContentVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -16835,7 +16835,7 @@ export type StreamGenerateContentVendorDErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -16843,7 +16843,7 @@ export type StreamGenerateContentVendorDErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -16881,19 +16881,19 @@ export type StreamGenerateContentVendorDErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -16901,7 +16901,7 @@ export type StreamGenerateContentVendorDErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -16909,9 +16909,9 @@ export type StreamGenerateContentVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -16961,7 +16961,7 @@ export type CountTokensVendorDErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -16969,7 +16969,7 @@ export type CountTokensVendorDErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -17007,19 +17007,19 @@ export type CountTokensVendorDErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -17027,7 +17027,7 @@ export type CountTokensVendorDErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -17035,9 +17035,9 @@ export type CountTokensVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -17075,19 +17075,19 @@ export type PredictVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -17111,7 +17111,7 @@ export type PredictVendorDErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -17119,7 +17119,7 @@ export type PredictVendorDErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -17157,19 +17157,19 @@ export type PredictVendorDErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -17177,7 +17177,7 @@ export type PredictVendorDErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -17185,9 +17185,9 @@ export type PredictVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -17225,19 +17225,19 @@ export type EmbedContentVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -17261,7 +17261,7 @@ export type EmbedContentVendorDErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -17269,7 +17269,7 @@ export type EmbedContentVendorDErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -17307,19 +17307,19 @@ export type EmbedContentVendorDErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -17327,7 +17327,7 @@ export type EmbedContentVendorDErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -17335,9 +17335,9 @@ export type EmbedContentVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -17375,19 +17375,19 @@ export type BatchEmbedContentsVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -17411,7 +17411,7 @@ export type BatchEmbedContentsVendorDErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -17419,7 +17419,7 @@ export type BatchEmbedContentsVendorDErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -17457,19 +17457,19 @@ export type BatchEmbedContentsVendorDErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -17477,7 +17477,7 @@ export type BatchEmbedContentsVendorDErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -17485,9 +17485,9 @@ export type BatchEmbedContentsVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -17524,7 +17524,7 @@ export type ListModelsVendorDData = {
 
 export type ListModelsVendorDErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -17544,11 +17544,11 @@ export type ListModelsVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
@@ -17560,7 +17560,7 @@ export type ListModelsVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: GenerateError;
     /**
@@ -17590,7 +17590,7 @@ export type GetModelVendorDData = {
     };
     path: {
         /**
-         * Name of the model, as the list has it.
+         * Name of the model, as listed.
          */
         model: string;
     };
@@ -17604,7 +17604,7 @@ export type GetModelVendorDErrors = {
      */
     400: GenerateError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -17626,11 +17626,11 @@ export type GetModelVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
@@ -17642,7 +17642,7 @@ export type GetModelVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: GenerateError;
     /**
@@ -17677,7 +17677,7 @@ export type GetHealthVendorDData = {
 
 export type GetHealthVendorDErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -17691,17 +17691,17 @@ export type GetHealthVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: GenerateError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: GenerateError;
 };
@@ -17733,19 +17733,19 @@ export type CreateChatCompletionVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -17764,7 +17764,7 @@ export type CreateChatCompletionVendorEErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -17772,7 +17772,7 @@ export type CreateChatCompletionVendorEErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -17810,19 +17810,19 @@ export type CreateChatCompletionVendorEErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -17830,7 +17830,7 @@ export type CreateChatCompletionVendorEErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -17838,9 +17838,9 @@ export type CreateChatCompletionVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -17878,19 +17878,19 @@ export type CreateResponseVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -17909,19 +17909,19 @@ export type CreateResponseVendorEErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
-     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     * `previous_response_not_found`: No stored response has the id in previous_response_id.
      *
-     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     * `previous_response_unfinished`: The background response named by previous_response_id has not ended.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -17959,19 +17959,19 @@ export type CreateResponseVendorEErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -17979,7 +17979,7 @@ export type CreateResponseVendorEErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -17987,9 +17987,9 @@ export type CreateResponseVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -18027,19 +18027,19 @@ export type CompactResponseVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -18058,19 +18058,19 @@ export type CompactResponseVendorEErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
-     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     * `previous_response_not_found`: No stored response has the id in previous_response_id.
      *
-     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     * `previous_response_unfinished`: The background response named by previous_response_id has not ended.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -18108,19 +18108,19 @@ export type CompactResponseVendorEErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -18128,7 +18128,7 @@ export type CompactResponseVendorEErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -18136,9 +18136,9 @@ export type CompactResponseVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -18183,19 +18183,19 @@ export type CountResponseTokensVendorEErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
-     * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     * `previous_response_not_found`: No stored response has the id in previous_response_id.
      *
-     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
+     * `previous_response_unfinished`: The background response named by previous_response_id has not ended.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -18233,19 +18233,19 @@ export type CountResponseTokensVendorEErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -18253,7 +18253,7 @@ export type CountResponseTokensVendorEErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -18261,9 +18261,9 @@ export type CountResponseTokensVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -18295,7 +18295,7 @@ export type DeleteResponseVendorEData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
@@ -18309,7 +18309,7 @@ export type DeleteResponseVendorEErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -18327,17 +18327,17 @@ export type DeleteResponseVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -18363,17 +18363,17 @@ export type GetResponseVendorEData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
     query?: {
         /**
-         * Events of a stored response can't be had again: `true` is refused.
+         * Events of a stored response can't be replayed: `true` is refused.
          */
         stream?: 'true' | 'false';
         /**
-         * Parts that the response must have. It has those that its own request named in `include`; it is refused where others are missing. Default: none.
+         * Parts that the response must include. Only those named in `include` of its own request are stored; others are refused. Default: none.
          */
         include?: Array<string>;
     };
@@ -18386,11 +18386,11 @@ export type GetResponseVendorEErrors = {
      *
      * `missing_required_field`: A required field is missing.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -18408,17 +18408,17 @@ export type GetResponseVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -18444,25 +18444,25 @@ export type ListResponseInputItemsVendorEData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
     query?: {
         /**
-         * `asc`: as the model read them, `desc`: the latest first. Default `desc`.
+         * `asc`: in the order the model read them; `desc`: latest first. Default `desc`.
          */
         order?: 'asc' | 'desc';
         /**
-         * Id of the item that the page begins behind, in this order. Default: from the first.
+         * Id of the item after which the page begins. Default: the first page.
          */
         after?: string;
         /**
-         * Most items of the page. Default 20.
+         * Maximum items per page. Default 20.
          */
         limit?: number;
         /**
-         * `reasoning.encrypted_content`: reasoning with what its vendor sealed. Everything else is there anyway. Default none.
+         * `reasoning.encrypted_content`: reasoning with its encrypted content. Everything else is always included. Default none.
          */
         include?: Array<string>;
     };
@@ -18477,7 +18477,7 @@ export type ListResponseInputItemsVendorEErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -18495,17 +18495,17 @@ export type ListResponseInputItemsVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -18531,7 +18531,7 @@ export type CancelResponseVendorEData = {
     };
     path: {
         /**
-         * `id` of a response that was stored.
+         * `id` of a stored response.
          */
         response_id: string;
     };
@@ -18545,7 +18545,7 @@ export type CancelResponseVendorEErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -18563,17 +18563,17 @@ export type CancelResponseVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -18605,19 +18605,19 @@ export type CreateEmbeddingVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -18636,7 +18636,7 @@ export type CreateEmbeddingVendorEErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -18644,7 +18644,7 @@ export type CreateEmbeddingVendorEErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -18682,19 +18682,19 @@ export type CreateEmbeddingVendorEErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -18702,7 +18702,7 @@ export type CreateEmbeddingVendorEErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -18710,9 +18710,9 @@ export type CreateEmbeddingVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -18749,7 +18749,7 @@ export type ListModelsVendorEData = {
 
 export type ListModelsVendorEErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -18769,11 +18769,11 @@ export type ListModelsVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
@@ -18785,7 +18785,7 @@ export type ListModelsVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
     /**
@@ -18815,7 +18815,7 @@ export type GetModelVendorEData = {
     };
     path: {
         /**
-         * Name of the model, as the list has it.
+         * Name of the model, as listed.
          */
         model: string;
     };
@@ -18829,7 +18829,7 @@ export type GetModelVendorEErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -18851,11 +18851,11 @@ export type GetModelVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
@@ -18867,7 +18867,7 @@ export type GetModelVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
     /**
@@ -18902,7 +18902,7 @@ export type GetHealthVendorEData = {
 
 export type GetHealthVendorEErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -18916,17 +18916,17 @@ export type GetHealthVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -18958,19 +18958,19 @@ export type CreateChatCompletionVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -18989,7 +18989,7 @@ export type CreateChatCompletionVendorFErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -18997,7 +18997,7 @@ export type CreateChatCompletionVendorFErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -19035,19 +19035,19 @@ export type CreateChatCompletionVendorFErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -19055,7 +19055,7 @@ export type CreateChatCompletionVendorFErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -19063,9 +19063,9 @@ export type CreateChatCompletionVendorFErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -19103,19 +19103,19 @@ export type CreateImageVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -19134,7 +19134,7 @@ export type CreateImageVendorFErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -19142,7 +19142,7 @@ export type CreateImageVendorFErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -19180,19 +19180,19 @@ export type CreateImageVendorFErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -19200,7 +19200,7 @@ export type CreateImageVendorFErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -19208,9 +19208,9 @@ export type CreateImageVendorFErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -19248,19 +19248,19 @@ export type CreateSpeechVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -19279,7 +19279,7 @@ export type CreateSpeechVendorFErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -19287,7 +19287,7 @@ export type CreateSpeechVendorFErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -19325,19 +19325,19 @@ export type CreateSpeechVendorFErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -19345,7 +19345,7 @@ export type CreateSpeechVendorFErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -19353,9 +19353,9 @@ export type CreateSpeechVendorFErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -19370,7 +19370,7 @@ export type CreateSpeechVendorFError = CreateSpeechVendorFErrors[keyof CreateSpe
 
 export type CreateSpeechVendorFResponses = {
     /**
-     * The sound, as it is made.
+     * The audio, as it is generated.
      */
     200: Blob | File;
 };
@@ -19393,19 +19393,19 @@ export type CreateEmbeddingVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -19424,7 +19424,7 @@ export type CreateEmbeddingVendorFErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -19432,7 +19432,7 @@ export type CreateEmbeddingVendorFErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -19470,19 +19470,19 @@ export type CreateEmbeddingVendorFErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -19490,7 +19490,7 @@ export type CreateEmbeddingVendorFErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -19498,9 +19498,9 @@ export type CreateEmbeddingVendorFErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -19537,7 +19537,7 @@ export type ListModelsVendorFData = {
 
 export type ListModelsVendorFErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -19557,11 +19557,11 @@ export type ListModelsVendorFErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
@@ -19573,7 +19573,7 @@ export type ListModelsVendorFErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
     /**
@@ -19603,7 +19603,7 @@ export type GetModelVendorFData = {
     };
     path: {
         /**
-         * Name of the model, as the list has it.
+         * Name of the model, as listed.
          */
         model: string;
     };
@@ -19617,7 +19617,7 @@ export type GetModelVendorFErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -19639,11 +19639,11 @@ export type GetModelVendorFErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
@@ -19655,7 +19655,7 @@ export type GetModelVendorFErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
     /**
@@ -19690,7 +19690,7 @@ export type GetHealthVendorFData = {
 
 export type GetHealthVendorFErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -19704,17 +19704,17 @@ export type GetHealthVendorFErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };
@@ -19746,19 +19746,19 @@ export type CreateChatCompletionVendorGData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -19777,7 +19777,7 @@ export type CreateChatCompletionVendorGErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -19785,7 +19785,7 @@ export type CreateChatCompletionVendorGErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -19823,19 +19823,19 @@ export type CreateChatCompletionVendorGErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -19843,7 +19843,7 @@ export type CreateChatCompletionVendorGErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -19851,9 +19851,9 @@ export type CreateChatCompletionVendorGErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -19891,19 +19891,19 @@ export type CreateImageVendorGData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -19922,7 +19922,7 @@ export type CreateImageVendorGErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -19930,7 +19930,7 @@ export type CreateImageVendorGErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -19968,19 +19968,19 @@ export type CreateImageVendorGErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -19988,7 +19988,7 @@ export type CreateImageVendorGErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -19996,9 +19996,9 @@ export type CreateImageVendorGErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -20036,19 +20036,19 @@ export type CreateImageEditVendorGData = {
          */
         'X-User-ID'?: string;
         /**
-         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
         /**
-         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
         'X-Prompt-Cache'?: ('on' | 'off') & unknown;
         /**
-         * For how many seconds the answer is given again to equal calls of the account, and how old an answer for this one may be; 0: the response cache has no part in the call. For the four text dialects. Default: the key's setting, else 0.
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
          */
         'X-Cache-TTL'?: number;
         /**
-         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't bring back what the key leaves out. Default: the key's setting.
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
          */
         'X-Record'?: ('full' | 'metadata') & unknown;
     };
@@ -20067,7 +20067,7 @@ export type CreateImageEditVendorGErrors = {
      *
      * `invalid_request`: The request is not valid.
      *
-     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
      *
      * `context_length_exceeded`: The prompt is longer than the model's context.
      *
@@ -20075,7 +20075,7 @@ export type CreateImageEditVendorGErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -20113,19 +20113,19 @@ export type CreateImageEditVendorGErrors = {
      *
      * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
      *
-     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -20133,7 +20133,7 @@ export type CreateImageEditVendorGErrors = {
      *
      * `upstream_invalid_response`: The vendor's answer could not be understood.
      *
-     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
      * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
      */
@@ -20141,9 +20141,9 @@ export type CreateImageEditVendorGErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -20180,7 +20180,7 @@ export type ListModelsVendorGData = {
 
 export type ListModelsVendorGErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -20200,11 +20200,11 @@ export type ListModelsVendorGErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
@@ -20216,7 +20216,7 @@ export type ListModelsVendorGErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
     /**
@@ -20246,7 +20246,7 @@ export type GetModelVendorGData = {
     };
     path: {
         /**
-         * Name of the model, as the list has it.
+         * Name of the model, as listed.
          */
         model: string;
     };
@@ -20260,7 +20260,7 @@ export type GetModelVendorGErrors = {
      */
     400: ChatError;
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      *
@@ -20282,11 +20282,11 @@ export type GetModelVendorGErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
@@ -20298,7 +20298,7 @@ export type GetModelVendorGErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
     /**
@@ -20333,7 +20333,7 @@ export type GetHealthVendorGData = {
 
 export type GetHealthVendorGErrors = {
     /**
-     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
      */
@@ -20347,17 +20347,17 @@ export type GetHealthVendorGErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
      */
     431: ServiceError;
     /**
-     * `internal_error`: The service failed. The failure has been logged.
+     * `internal_error`: Internal error. It has been logged.
      */
     500: ChatError;
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     * `store_unavailable`: The service's database cannot be reached. Retry later.
      */
     503: ChatError;
 };

@@ -147,7 +147,7 @@ async function requireRoom(tx: Queryable, accountId: number, most: number): Prom
   );
   if (Number(row?.count) < most) return;
   throw overLimit(
-    `This account has ${most} background calls that have not ended, as many as it may: wait for one, or cancel one.`,
+    `This account has ${most} unfinished background calls, the maximum: wait for one to end, or cancel one.`,
     10,
   );
 }

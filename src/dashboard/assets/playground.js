@@ -37,7 +37,7 @@ async function talk() {
   showBusy(true);
   const failure = await stream(body, answer, stopping.signal).catch((thrown) => {
     if (!stopping.signal.aborted) return `The answer broke off: ${thrown.message}`;
-    took(answer, "Stopped. What was said until then is charged.", null);
+    took(answer, "Stopped. The answer up to here is charged.", null);
     return "";
   });
   showBusy(false);

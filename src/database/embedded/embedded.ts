@@ -66,7 +66,7 @@ export async function openEmbedded(
 async function wayOut(directory: string): Promise<string> {
   // The directory may not exist: a new database is first made beside it.
   if (await isDiskFull(dirname(directory))) {
-    return "its disk is full, so nothing has to be wrong with it: make room there and start again";
+    return "its disk is full, so the database itself may be intact: make room there and start again";
   }
   const stray = await strayFilesIn(directory);
   const changeOwner = stray === undefined ? "" : `${stray}; or `;

@@ -47,7 +47,7 @@ export function asFault(thrown: unknown): unknown {
   if (thrown instanceof Fault || code === undefined) return thrown;
   if (code === queryCanceled) {
     return new Fault("store_unavailable", {
-      message: "This took the store too long; narrow what is asked for, by time above all.",
+      message: "This query took too long: narrow it, first by time.",
       note: "PostgreSQL: statement_timeout",
       cause: thrown,
     });

@@ -20,7 +20,7 @@ export abstract class JsonAnswerReader implements AnswerReader {
   }
 
   bytes(_piece: Uint8Array, _contentType: string): void {
-    throw unreadableAnswer("an answer that is no JSON");
+    throw unreadableAnswer("an answer that isn't JSON");
   }
 }
 

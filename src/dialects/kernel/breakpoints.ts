@@ -7,7 +7,7 @@ import type {
   TextPart,
   ToolResultPart,
 } from "./canonical_request.ts";
-import { markLast, markPath } from "./read_cache_mark.ts";
+import { markPath } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";
 import { settingPath } from "./setting_losses.ts";
 
@@ -17,8 +17,8 @@ const maxMarks = 4;
 /**
  * Writes cache marks for chat and responses vendors: `prompt_cache_breakpoint` on parts, or
  * `cache_control` if the vendor accepts that. Marks on elements that can't have one (tools, calls,
- * the assistant's text) are reported as losses at once; if the vendor accepts no marks, all of them
- * are losses.
+ * the assistant's text, empty texts) are reported as losses at once; if the vendor accepts no marks,
+ * all of them are losses.
  */
 export class Breakpoints {
   readonly #target: Target;
@@ -47,7 +47,7 @@ export class Breakpoints {
     part: Record<string, unknown>,
     of: { cache?: CacheMark; path: string },
   ): Record<string, unknown> {
-    if (!of.cache) return part;
+    if (!of.cache || isEmptyText(part)) return part;
     const path = markPath(of.cache, of.path);
     const form = this.#target.cacheMarks;
     if (form === undefined || this.#room-- > 0) {
@@ -75,16 +75,13 @@ export class Breakpoints {
   ofResult<P extends TextPart | MediaPart>(parts: readonly P[], result: ToolResultPart): P[] {
     const { cache, path } = result;
     if (!cache) return [...parts];
-    if (parts.length > 0 && !parts.at(-1)!.cache) {
-      return markLast(parts, { cache: { ...cache, path: markPath(cache, path) } });
+    const at = parts.findLastIndex((part) => !isEmptyText(part));
+    const markedPath = markPath(cache, path);
+    if (at >= 0 && !parts[at]!.cache) {
+      return parts.with(at, { ...parts[at]!, cache: { ...cache, path: markedPath } });
     }
-    this.lose(result);
+    this.#lose(markedPath);
     return [...parts];
-  }
-
-  /** Reports as a loss the mark of an element that has no part to carry it. */
-  lose(of: { cache?: CacheMark; path: string }): void {
-    if (of.cache) this.#lose(markPath(of.cache, of.path));
   }
 
   /**
@@ -120,14 +117,22 @@ function marksOf(request: CanonicalRequest): { carried: number; others: string[]
   };
   for (const tool of request.tools) look(tool, false);
   if (request.webSearch) look(request.webSearch, false);
-  for (const text of request.system) look(text, text.text !== "");
+  for (const text of request.system) look(text, !isEmptyText(text));
   for (const { role, parts } of request.turns) {
     for (const part of parts) {
-      const isInput = role !== "assistant" &&
-        (part.type === "text" || (part.type === "media" && part.kind !== "audio"));
-      if ("cache" in part) look(part, isInput || part.type === "tool-result");
-      if (part.type === "tool-result") { for (const one of part.parts) look(one, true); }
+      if (part.type === "tool-result") {
+        look(part, true);
+        for (const one of part.parts) look(one, !isEmptyText(one));
+      } else if ("cache" in part) {
+        const isInput = part.type === "text" || (part.type === "media" && part.kind !== "audio");
+        look(part, role !== "assistant" && isInput && !isEmptyText(part));
+      }
     }
   }
   return { carried, others };
+}
+
+/** Such a text is written without a mark, or not at all. */
+function isEmptyText(part: object): boolean {
+  return "text" in part && part.text === "";
 }

@@ -57,6 +57,8 @@ interface RequestCodec {
   countHosted?(work: readonly unknown[]): HostedCounts;
   /** Path of the call, appended to the vendor's base address. */
   upstreamPath(model: string, stream: boolean): string;
+  /** Members of a request that hold what is said to the model. */
+  readonly promptFields: readonly string[];
   /** The fields of requests and answers that hold inline media. */
   readonly mediaFields: readonly MediaField[];
   /** Whether the vendor refuses this media's address: it must be fetched and sent as data. */

@@ -40,6 +40,6 @@ export function lossesOf(ask: ImageAsk, carried: readonly (keyof typeof fields)[
 export function noStream(model: string): Fault {
   return invalidValue(
     "stream",
-    `${model} doesn't stream pictures; only gpt-image models of vendor-b do`,
+    `${model} doesn't stream images; only gpt-image models of vendor-b do`,
   );
 }

@@ -84,7 +84,8 @@ export function* otherFields(
 
 /**
  * Returns the fields of a request itself, or of the record at `within`, that the decoder doesn't
- * read. `changesNothing`: whether a value asks only for what the vendor does anyway.
+ * read. A switch that is off is a hint, since it may be on by default, as `enable_thinking` is.
+ * `changesNothing`: whether a value asks only for what the vendor does anyway.
  */
 export function unknownFields(
   record: JsonRecord,
@@ -99,8 +100,9 @@ export function unknownFields(
   return Object.entries(record).flatMap(([field, value]): UnsupportedField[] => {
     const name = spell(field);
     const isKnown = Object.hasOwn(knownFields, name);
-    if (isKnown || isEmptyValue(value) || changesNothing?.(name, value)) return [];
-    return [{ path: memberPath(field, within), value, weight: weightOf(name) }];
+    const isOff = value === false;
+    if (isKnown || (isEmptyValue(value) && !isOff) || changesNothing?.(name, value)) return [];
+    return [{ path: memberPath(field, within), value, weight: isOff ? "hint" : weightOf(name) }];
   });
 }
 

@@ -8,7 +8,10 @@ import type { SoundFormat, SpeechAsk } from "./speech_codec.ts";
 /** Throws `invalid_value` for a text with more code points than the model accepts. */
 export function checkLength({ text, model }: SpeechAsk, most: number): void {
   if (text.length <= most || characters(text) <= most) return;
-  throw invalidValue("input", `at most ${most} characters for ${model}; nothing is split silently`);
+  throw invalidValue(
+    "input",
+    `at most ${most} characters for ${model}; split the text into several requests`,
+  );
 }
 
 /** The requested format, by default the first. Throws `invalid_value` with the allowed ones. */
@@ -18,7 +21,7 @@ export function chooseFormat(
 ): SoundFormat {
   if (asked === undefined) return formats[0];
   if (formats.includes(asked)) return asked;
-  throw notAllowed("response_format", "this model has", formats);
+  throw notAllowed("response_format", "this model supports", formats);
 }
 
 /**

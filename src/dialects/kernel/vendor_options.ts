@@ -15,7 +15,7 @@ export function withOptions(
   const refused = decided.find((path) => path.split(".").reduce(inner, options) !== undefined);
   if (refused === undefined) return merged(body, options);
   const param = inOptions(refused);
-  throw invalidValue(param, "the request has a field of its own for this; it can't be set here");
+  throw invalidValue(param, "can't be set here; use the request's own field");
 }
 
 /** Returns the hosted work of a vendor's options, with the paths that it has in the request. */

@@ -93,5 +93,7 @@ async function insert(
     // Counts as a failure of the job, not of the store: this very file may fill the disk.
     throw isOutOfRoom(thrown) ? new Error("The database has no room for the file.") : thrown;
   });
-  if (rows.length === 0) throw new Error("The export was taken away while it was written.");
+  if (rows.length === 0) {
+    throw new Error("The export was cancelled or claimed by another process while it was written.");
+  }
 }

@@ -113,7 +113,7 @@ async function listUnified(
         .catch((thrown) => {
           if (thrown instanceof Fault && callerFaults.has(thrown.code)) return [];
           // One failing vendor doesn't fail the list.
-          deps.log.warn("a vendor's model list is left out", {
+          deps.log.warn("a vendor's model list is unavailable and left out", {
             vendor: vendor.label,
             reason: messageOf(thrown),
           });

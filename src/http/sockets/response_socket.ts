@@ -106,8 +106,9 @@ export class ResponseSocket implements FrameReceiver {
       permit?.release();
       return this.#sendFault(
         new Fault("rate_limit_exceeded", {
-          message: `A socket answers one request at a time: ${maxWaiting} may wait, and of small ` +
-            `ones ${maxUncountedBytes} bytes together.`,
+          message:
+            `A socket answers one request at a time; at most ${maxWaiting} may wait, small ` +
+            `ones up to ${maxUncountedBytes} bytes in total.`,
         }),
       );
     }
@@ -190,7 +191,7 @@ export class ResponseSocket implements FrameReceiver {
       return this.#sendFault(
         new Fault("rate_limit_exceeded", {
           message:
-            `${maxWaiting} frames of this socket wait already; send more when they are done.`,
+            `${maxWaiting} frames of this socket are already waiting; send more when they are done.`,
         }),
       );
     }

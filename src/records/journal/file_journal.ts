@@ -85,7 +85,7 @@ export class FileJournal implements Journal {
 
   admit(): void {
     if (this.#bytes >= this.#maxBytes) {
-      throw refused("the journal is full: is the store away?");
+      throw refused("the journal is full; is the database unavailable?");
     }
     if (this.#unwritten.length > 0 || this.#isConfirming) {
       this.#writeAgain();

@@ -33,10 +33,10 @@ export class RejectedRecords {
    */
   keep(interaction: SettledCall, reason: string): Promise<void> {
     return this.#next(async () => {
-      using file = await Deno.open(this.#path, { create: true, append: true, mode: 0o600 });
+      using file = await openToAppend(this.#path);
       const { size } = await file.stat();
       const line = lineOf(reason, size < wholeBytes ? interaction : withoutPayload(interaction));
-      await writeSynced(file, Buffer.from(`${line}\n`));
+      await appendLines(file, Buffer.from(`${line}\n`));
     });
   }
 
@@ -84,6 +84,27 @@ export class RejectedRecords {
   }
 }
 
+function openToAppend(path: string): Promise<Deno.FsFile> {
+  return Deno.open(path, { create: true, read: true, append: true, mode: 0o600 });
+}
+
+/**
+ * Appends lines, which begin a line of their own: a full disk or a crash may have left the last one
+ * incomplete, and what is behind it would be dropped together with it.
+ */
+async function appendLines(file: Deno.FsFile, lines: Uint8Array): Promise<void> {
+  const { size } = await file.stat();
+  const last = new Uint8Array(1);
+  if (size > 0) {
+    await file.seek(-1, Deno.SeekMode.End);
+    await file.read(last);
+  }
+  const isInLine = size > 0 && last[0] !== lineEnd;
+  await writeSynced(file, ...isInLine ? [Uint8Array.of(lineEnd)] : [], lines);
+}
+
+const lineEnd = 0x0a;
+
 /**
  * Once the file is this large, payloads are left out: rows and charges, which exist nowhere else,
  * matter more.
@@ -104,7 +125,7 @@ function hasPayload({ requestText, responseText, media, retained, vendorAnswer }
 /** Returns the number of records that the store has rejected so far. */
 export async function countRejected(directory: string): Promise<number> {
   const bytes = await Deno.readFile(`${directory}/${rejectedName}`).catch(onlyMissing);
-  return bytes?.reduce((lines, byte) => byte === 0x0a ? lines + 1 : lines, 0) ?? 0;
+  return bytes?.reduce((lines, byte) => byte === lineEnd ? lines + 1 : lines, 0) ?? 0;
 }
 
 /**
@@ -145,10 +166,8 @@ async function changeLines(
 export async function moveAside(from: string, to: string): Promise<void> {
   const bytes = await Deno.readFile(`${from}/${rejectedName}`).catch(onlyMissing);
   if (bytes !== undefined && bytes.length > 0) {
-    using file = await Deno.open(`${to}/${rejectedName}`, {
-      ...{ create: true, append: true, mode: 0o600 },
-    });
-    await writeSynced(file, bytes);
+    using file = await openToAppend(`${to}/${rejectedName}`);
+    await appendLines(file, bytes);
     await Deno.remove(`${from}/${rejectedName}`);
   }
   // The target's own files are numbered upwards from 1, so these are numbered downwards.

@@ -19,7 +19,7 @@ export function refuseCrowding(
   const { bytes, maxBytes, openCalls } = journal;
   if (bytes < maxBytes / 2 || openCalls.underWayBytes(accountId) < maxBytes / 4) return;
   throw new Fault("rate_limit_exceeded", {
-    message: "This account has too much under way: let some of its calls end first.",
+    message: "This account has too much data in calls in flight. Wait for some of them to finish.",
     retryAfterSeconds: 5,
   });
 }

@@ -43,7 +43,8 @@ export type Wait = (accountId: number) => Promise<boolean>;
 /**
  * Returns the waits for other processes that answer the account. Workers are asked to write what
  * they have answered. Replicas can't be asked: they write by themselves, a quarter of a second
- * later if they aren't busy, and within two seconds.
+ * later if they aren't busy, and within two seconds. The first write of one that has just started
+ * on a busy machine was seen to take longer, so the wait is twice that.
  */
 export function waitsForOthers({ isShared, flushOthers, pause, setTimer }: {
   isShared: (accountId: number) => Promise<boolean>;
@@ -61,7 +62,9 @@ export function waitsForOthers({ isShared, flushOthers, pause, setTimer }: {
       note: `other workers have not written their records after ${flushMs} ms`,
     });
   };
-  const pauses = [200, 200, 300, 500, 800].map((ms) => () => pause(ms).then(() => true));
+  const pauses = [200, 200, 300, 500, 800, 1000, 1000].map((ms) => () =>
+    pause(ms).then(() => true)
+  );
   return [written, ...pauses];
 }
 

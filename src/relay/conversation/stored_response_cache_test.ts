@@ -116,7 +116,7 @@ Deno.test("what isn't there is looked for after each wait, and no longer than it
   assert.deepEqual(steps, []);
 });
 
-Deno.test("other processes are waited for up to two seconds, where the account has some", async () => {
+Deno.test("other processes are waited for up to four seconds, where the account has some", async () => {
   const steps: (string | number)[] = [];
   const waits = waitsForOthers({
     isShared: (accountId) => Promise.resolve(accountId === 2),
@@ -128,7 +128,7 @@ Deno.test("other processes are waited for up to two seconds, where the account h
   assert.equal(await memory.lookAgain?.(1, {}, find), undefined);
   assert.deepEqual(steps.splice(0), ["look"]);
   assert.equal(await memory.lookAgain?.(2, {}, find), undefined);
-  const pauses = [200, 200, 300, 500, 800].flatMap((ms) => [ms, "look"]);
+  const pauses = [200, 200, 300, 500, 800, 1000, 1000].flatMap((ms) => [ms, "look"]);
   assert.deepEqual(steps, ["flushed", "look", ...pauses]);
 });
 

@@ -145,8 +145,8 @@ export function chargeHosted(
 function costUnknown(param: string, name: string): Fault {
   return new Fault("unsupported_parameter", {
     param,
-    message: `${param}: what '${name.slice(0, 60)}' costs can't be told, so ` +
-      "the service's own key may not pay for it. Call with a vendor key of your own.",
+    message: `${param}: the cost of '${name.slice(0, 60)}' can't be determined, so ` +
+      "it can't be used with the service's own key. Call with a vendor key of your own.",
   });
 }
 
@@ -202,8 +202,8 @@ function hasPrice(factors: PriceRow["regions"], name: string): boolean {
 function unpriced(param: string, what: string, field: string): Fault {
   return new Fault("unsupported_parameter", {
     param,
-    message: `${param}: the service has no price for ${what} with this model, so its own key may ` +
-      `not pay for it. Call with a vendor key of your own, or ask the operator to add ${field} to PRICES_FILE.`,
+    message: `${param}: the service has no price for ${what} with this model, so it can't ` +
+      `be used with the service's own key. Call with a vendor key of your own, or ask the operator to add ${field} to PRICES_FILE.`,
   });
 }
 

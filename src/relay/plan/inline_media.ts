@@ -84,7 +84,7 @@ function collect(
     const existing = wanted.get(url);
     if (existing) existing.parts.push(part);
     else if (wanted.size < maxAddresses) wanted.set(url, { url, parts: [part] });
-    else throw faultAt(part, `at most ${maxAddresses} addresses are fetched for one request`);
+    else throw faultAt(part, `at most ${maxAddresses} URLs are fetched for one request`);
   }
   return wanted;
 }
@@ -132,7 +132,7 @@ async function fetchAll(
       if (totalBytes > maxTotalBytes) {
         throw faultAt(
           one.parts[0]!,
-          `the addresses of one request hold more than ${maxTotalBytes} bytes`,
+          `the URLs of one request return more than ${maxTotalBytes} bytes`,
         );
       }
       const { buffer, byteOffset, byteLength } = bytes;
@@ -166,7 +166,7 @@ function inlinedPart(part: NamedPart, { data, mimeType }: Fetched): MediaPart {
   if (!isAccepted(source.mimeType, accept)) {
     throw faultAt(
       part,
-      `the address holds '${source.mimeType.slice(0, 80)}'; expected ${accept.join(", ")}`,
+      `the URL returned '${source.mimeType.slice(0, 80)}'; expected ${accept.join(", ")}`,
     );
   }
   const isDocument = part.kind === "image" && !source.mimeType.startsWith("image/");

@@ -96,13 +96,13 @@ Deno.test("data, vendors' files and what needs nothing stay", async () => {
 
 Deno.test("a failure names the part, and nothing of the address", async () => {
   const { fetch } = fakeFetch(() => {
-    throw new Fault("invalid_value", { message: "the address can't be fetched", note: "why" });
+    throw new Fault("invalid_value", { message: "the URL can't be fetched", note: "why" });
   });
   const request = requestOf(media("https://a.example/secret", "messages[3].content[1]"));
   assert.deepEqual(await faultOf(inlineMedia(request, fetch, account)), [
     "invalid_value",
     "messages[3].content[1]",
-    "messages[3].content[1]: the address can't be fetched.",
+    "messages[3].content[1]: the URL can't be fetched.",
   ]);
 });
 
@@ -131,7 +131,7 @@ Deno.test("each kind of part takes only what it can be", async () => {
     if (becomes === null) {
       const [code, param, message] = await faultOf(inlining);
       assert.deepEqual([code, param], ["invalid_value", "p"], `${kind} ${mimeType}`);
-      assert.match(message, /^p: the address holds '.*'; expected /);
+      assert.match(message, /^p: the URL returned '.*'; expected /);
     } else {
       const [part] = (await inlining).turns[0]!.parts as MediaPart[];
       assert.equal(part?.kind, becomes);
@@ -185,7 +185,7 @@ Deno.test("at most four addresses are fetched at once and twenty in all", async 
   assert.deepEqual(await faultOf(inlineMedia(many(21), fetch, account)), [
     "invalid_value",
     "p[20]",
-    "p[20]: at most 20 addresses are fetched for one request.",
+    "p[20]: at most 20 URLs are fetched for one request.",
   ]);
   assert.equal(most, 0, "nothing is fetched in vain");
 });
@@ -197,7 +197,7 @@ Deno.test("all addresses of a request together hold at most 32 MiB", async () =>
   assert.deepEqual(await faultOf(inlineMedia(request, fetch, account)), [
     "invalid_value",
     "b",
-    "b: the addresses of one request hold more than 33554432 bytes.",
+    "b: the URLs of one request return more than 33554432 bytes.",
   ]);
 });
 

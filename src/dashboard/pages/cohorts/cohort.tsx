@@ -83,7 +83,11 @@ export async function cohortPage(
     body: (
       <>
         {hasMore
-          ? <p class="notice notice-plain">Two cohorts are compared: the first two checked.</p>
+          ? (
+            <p class="notice notice-plain">
+              Only two cohorts can be compared: the first two selected are shown.
+            </p>
+          )
           : null}
         <CompareForm
           at={at}
@@ -165,8 +169,8 @@ function Figures({ body, at, csv }: { body: Body; at: At; csv: string }) {
       <Empty title="No calls in this time">
         <p>
           {at.span.days === undefined
-            ? "Neither a call nor an outcome has named this cohort yet."
-            : "Choose a longer time, or look whether the prompts name the cohort as it is written here."}
+            ? "No call or outcome has named this cohort yet."
+            : "Choose a longer time, or check that your prompts name the cohort exactly like this."}
         </p>
       </Empty>
     );
@@ -250,7 +254,7 @@ function CompareForm(
   { at, isSame, names }: { at: At; isSame: boolean; names: readonly string[] },
 ) {
   const fieldErrors: Record<string, string> = isSame
-    ? { with: "Expected another cohort than this one." }
+    ? { with: "Choose a cohort other than this one." }
     : {};
   return (
     <form method="get" action="/dashboard/cohorts/show" class="panel inline">

@@ -68,17 +68,17 @@ async function listPage(ctx: PageContext, request: PageRequest) {
   return {
     title: "Cohorts",
     section: "cohorts" as const,
-    lead: "Groups of calls that your prompts name, with what they cost and what came of them.",
+    lead: "Groups of calls, named in your prompts, with their cost and outcomes.",
     body: lines.length === 0 && from === "" ? <NoCohorts /> : (
       <>
         <form method="get" action={address} class="toolbar" role="search">
-          <label for="from">Find by the beginning of the name</label>
+          <label for="from">Find by beginning of name</label>
           <input id="from" name="from" type="text" value={from} autocomplete="off" />
           <button type="submit" class="button">Find</button>
           {from === "" ? null : <a class="button" href={address}>All</a>}
         </form>
         {lines.length === 0
-          ? <p class="muted">No cohort's name is at or behind this one.</p>
+          ? <p class="muted">No cohort matches.</p>
           : (
             <form method="get" action={`${address}/show`} class="compare-list">
               <Table
@@ -91,7 +91,7 @@ async function listPage(ctx: PageContext, request: PageRequest) {
                 {lines.map((line) => <CohortRow line={line} now={request.now} />)}
               </Table>
               {lines.length > 1
-                ? <button type="submit" class="button">Compare the two checked</button>
+                ? <button type="submit" class="button">Compare selected</button>
                 : null}
             </form>
           )}
@@ -112,7 +112,7 @@ function NoCohorts() {
   return (
     <Empty title="No cohorts yet">
       <p>
-        Name a cohort in the first line of a prompt, and post what came of it to{" "}
+        Name a cohort in the first line of a prompt, and post its outcomes to{" "}
         <code>/api/v1/cohort/outcome</code>.
       </p>
       <pre tabindex={0}><code>{snippet}</code></pre>

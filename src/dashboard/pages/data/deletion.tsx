@@ -76,7 +76,7 @@ async function listPage(ctx: PageContext, request: PageRequest) {
   return {
     title: "Data deletion",
     section: "deletion" as const,
-    lead: "Erases calls, what was said in them, and all that hangs on them. Ledger entries stay.",
+    lead: "Erases calls, their content and everything derived from them. Ledger entries stay.",
     action: request.may("owner") ? create : null,
     scripts: ["refresh.js" as const],
     body: shown.length === 0 ? <NoDeletions may={request.may("owner")} create={create} /> : (
@@ -94,7 +94,7 @@ async function listPage(ctx: PageContext, request: PageRequest) {
 
 function NoDeletions({ may, create }: { may: boolean; create: Child }) {
   return (
-    <Empty title="Nothing was deleted yet">
+    <Empty title="No deletions yet">
       <p>
         Erase what is stored of a person, a session, single calls or a span of time. You see what
         would go before anything does, and get a receipt.
@@ -104,7 +104,7 @@ function NoDeletions({ may, create }: { may: boolean; create: Child }) {
   );
 }
 
-const head = ["Asked for", "State", numberColumn("Rows"), "Reason", actionsColumn("Receipt")];
+const head = ["Requested", "State", numberColumn("Rows"), "Reason", actionsColumn("Receipt")];
 
 const columns: CsvColumns<Deletion> = {
   deletion_id: ({ deletionId }) => deletionId,
@@ -135,7 +135,7 @@ function deletionLine(deletion: Deletion, request: PageRequest) {
         <Badge tone={states[state].tone}>{states[state].label}</Badge>
       </td>
       <td class="number">{count(totalOf(counts))}</td>
-      <td class="wide">{reason ?? <span class="muted">By the API</span>}</td>
+      <td class="wide">{reason ?? <span class="muted">Via the API</span>}</td>
       <td class="actions">
         <a class="button button-small" href={`${address}/${deletionId}`}>
           {state === "done" ? "Receipt" : "Progress"}
@@ -168,11 +168,11 @@ function receipt(deletion: Deletion) {
               ? <span class="muted">its rows are being counted</span>
               : null}
           </Fact>
-          <Fact name="Asked for">{exactTime(requestedAt)}</Fact>
+          <Fact name="Requested">{exactTime(requestedAt)}</Fact>
           <Fact name="Completed">
             {completedAt === null ? <span class="muted">Not yet</span> : exactTime(completedAt)}
           </Fact>
-          <Fact name="Reason">{reason ?? <span class="muted">None given</span>}</Fact>
+          <Fact name="Reason">{reason ?? <span class="muted">None</span>}</Fact>
           <Fact name="Interactions">{count(counts.interactions)}</Fact>
           <Fact name="Evaluation runs">{count(counts.eval_runs)}</Fact>
           <Fact name="Evaluation results">{count(counts.eval_results)}</Fact>
@@ -186,8 +186,8 @@ function receipt(deletion: Deletion) {
         </dl>
         <p class="hint narrow">
           {state === "done"
-            ? "Who or what was asked for is not kept: the hash proves it to whoever knows it. Payloads, media, stored answers, replays and export files went with the rows."
-            : "It goes on by itself, whether this page is open or not, and over restarts."}
+            ? "The selectors are not stored; only their hash is, which proves them to anyone who knows them. Payloads, media, stored answers, replays and export files were erased with the rows."
+            : "It continues in the background, even if you close this page or the service restarts."}
         </p>
         <div class="buttons">
           {completedAt === null

@@ -46,14 +46,15 @@ export function exportRoutes(app: Routes, ctx: PageContext): void {
     consequence: (job) => (
       <p>
         <strong>{describe(job)}</strong>{" "}
-        goes for good, with its file. What is stored stays: another export can be asked for.
+        is deleted permanently with its file. The stored records stay: you can request another
+        export.
       </p>
     ),
     async act(job, request) {
       const { requestId } = job;
       const note = request.note("export.deleted", describe(job), requestId);
       await ctx.exports.remove(request.accountId, requestId, note);
-      const text = "The export is gone, and its file with it.";
+      const text = "The export and its file were deleted.";
       return { to: address, notice: { kind: "done", text } };
     },
   });
@@ -92,8 +93,8 @@ async function listPage(ctx: PageContext, request: PageRequest) {
     body: jobs.length === 0
       ? (
         <Empty title="No exports yet">
-          <p>An export writes what is stored to one file: JSON, or CSV for a spreadsheet.</p>
-          {request.may("member") ? <p>{create}</p> : <p>An owner or member can ask for one.</p>}
+          <p>An export writes stored data to one file: JSON, or CSV for a spreadsheet.</p>
+          {request.may("member") ? <p>{create}</p> : <p>An owner or member can create one.</p>}
         </Empty>
       )
       : (
@@ -110,7 +111,7 @@ const head = [
   "Export",
   "State",
   numberColumn("Size"),
-  "Asked for",
+  "Requested",
   "Kept until",
   actionsColumn(),
 ];

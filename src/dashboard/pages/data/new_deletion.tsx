@@ -104,7 +104,7 @@ async function confirm(ctx: PageContext, form: Form, request: PageRequest): Prom
     audit: (deletionId) => request.note("data.deleted", deletionId, detail),
   });
   const notice =
-    `The deletion of ${about} is under way. These calls are hidden already; erasing goes on.`;
+    `The deletion of ${about} is in progress. These calls are already hidden; erasing continues.`;
   return { to: `${address}/${id}`, notice: { kind: "done", text: notice } };
 }
 
@@ -121,14 +121,14 @@ function formPage(request: PageRequest, shown: Shown): Page {
           {...shown}
           id="user_id"
           label="User"
-          hint="The end user, exactly as calls name them. Of several fields a row has to match each."
+          hint="The end user, exactly as in calls. A row must match all fields that are set."
         />
-        <TextArea {...shown} id="session_ids" label="Sessions" hint="One a line." />
+        <TextArea {...shown} id="session_ids" label="Sessions" hint="One per line." />
         <TextArea
           {...shown}
           id="transaction_ids"
           label="Transactions"
-          hint="One a line, up to about a thousand; the API takes 10,000."
+          hint="One per line, up to about 1,000; the API takes 10,000."
         />
         <div class="columns">
           <DayField {...shown} id="start_date" label="First day" hint="UTC" />
@@ -139,11 +139,11 @@ function formPage(request: PageRequest, shown: Shown): Page {
           {...shown}
           id="reason"
           label="Reason"
-          hint="For the receipt, where it stays: name no person here."
+          hint="Kept in the receipt: do not name a person here."
           placeholder="Request 4711 under Art. 17 GDPR"
           required
         />
-        <FormButtons back={address}>Count what would go</FormButtons>
+        <FormButtons back={address}>Count matching rows</FormButtons>
       </PostForm>
     ),
   };
@@ -170,7 +170,7 @@ function confirmPage(
         </dl>
         <p class="narrow">
           {total === 0
-            ? "Nothing that is stored matches. You can still have that on record: the receipt will say so, and calls of theirs that are under way will not be stored."
+            ? "No stored data matches. You can still record the request: the receipt will say so, and matching calls in flight will not be stored."
             : "Payloads, media, stored answers, replays and export files that may hold these rows go with them. This can't be undone."}
         </p>
         <PostForm action={address} csrf={request.csrf} class="panel">

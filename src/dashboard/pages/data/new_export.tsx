@@ -74,7 +74,7 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
   if (fieldErrors) {
     return { ...await formPage(ctx, request, { values: form.values(), fieldErrors }), status: 400 };
   }
-  const text = "The export is being written. It stays here for seven days.";
+  const text = "The export is being written. It is kept for seven days.";
   return { to: address, notice: { kind: "done", text } };
 }
 
@@ -125,7 +125,7 @@ async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): P
             <SelectField
               {...shown}
               id="delivery"
-              label="Where to"
+              label="Destination"
               options={[["job", "Keep it here for download"], ["bucket", "The service's bucket"]]}
             />
           )

@@ -7,7 +7,7 @@ import type { KeyVendor } from "../../deps.ts";
 const statuses: readonly Option[] = [
   ["completed", "Completed"],
   ["failed", "Failed"],
-  ["truncated", "Cut by the vendor"],
+  ["truncated", "Cut off by the vendor"],
   ["cancelled", "Left by the caller"],
   ["interrupted", "Interrupted"],
 ];
@@ -33,7 +33,7 @@ export function FilterFields({ keys, vendors, ...shown }: Shown & {
     <details class="more" open={isOpen}>
       <summary>Filters</summary>
       <div class="more-body">
-        <p class="hint">One value each, exactly as it is stored. Empty: whatever it is.</p>
+        <p class="hint">One value each, exactly as stored. Empty: any.</p>
         <div class="columns">
           <SelectField
             {...shown}

@@ -21,8 +21,8 @@ export function retentionRoutes(app: Routes, ctx: PageContext): void {
         <h2>What is stored</h2>
         <p class="lead">
           {oldest === undefined
-            ? "No call of this account is stored."
-            : `The oldest call of this account is of ${exactTime(oldest)}.`}
+            ? "No calls of this account are stored."
+            : `The oldest call of this account is from ${exactTime(oldest)}.`}
         </p>
         {months.length === 0
           ? null
@@ -81,21 +81,21 @@ function Rules({ rules, now }: { rules: RetentionRules; now: Date }) {
       name: "Payloads",
       variable: "RETENTION_PAYLOAD_DAYS",
       days: rules.payload,
-      what: "What was said: requests, answers, media, stored responses, graders' words.",
+      what: "Content: requests, answers, media, stored responses, graders' explanations.",
     },
     {
       name: "Usage",
       variable: "RETENTION_USAGE_DAYS",
       days: rules.usage,
-      what: "One row a call: model, tokens, cost, tags, times. Evaluations too.",
+      what: "One row per call: model, tokens, cost, tags, times. Also evaluations.",
     },
   ];
   return (
     <>
       <h2>Retention</h2>
       <p class="lead narrow">
-        Set by the service's environment and the same for every account: it can't be changed here.
-        What is too old is erased within the hour, for good. Ledger entries and the audit log stay.
+        Set in the service's environment for all accounts; it can't be changed here. Data that is
+        too old is erased within the hour, permanently. Ledger entries and the audit log stay.
       </p>
       <div class="tiles tiles-wide">
         {kinds.map(({ name, variable, days, what }) => (
@@ -105,8 +105,10 @@ function Rules({ rules, now }: { rules: RetentionRules; now: Date }) {
             <p class="hint">{what}</p>
             <p class="hint">
               {days === undefined
-                ? "Nothing is erased for its age."
-                : `Erased now: all of before ${exactTime(new Date(now.getTime() - days * dayMs))}.`}
+                ? "Nothing is erased because of its age."
+                : `Erased now: everything before ${
+                  exactTime(new Date(now.getTime() - days * dayMs))
+                }.`}
             </p>
             <p>
               <code>{variable}</code>
@@ -132,7 +134,7 @@ function Months({ months, rules, showsSizes }: {
   return (
     <Table
       label="Stored months"
-      head={["Month", "Payloads gone by", "Usage gone by", ...sizes]}
+      head={["Month", "Payloads erased by", "Usage erased by", ...sizes]}
       csv={`${address}/csv`}
     >
       {months.map(({ month, usageBytes, payloadBytes }) => (

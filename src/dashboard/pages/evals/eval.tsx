@@ -28,7 +28,7 @@ export function evalRoutes(app: Routes, ctx: PageContext): void {
     const { evalRunId } = run;
     const note = request.note("eval.cancelled", run.name ?? run.model);
     await ctx.evals.cancel(request.accountId, evalRunId, note);
-    const text = "The evaluation makes no further calls. What came out so far stays.";
+    const text = "The evaluation makes no further calls. Results so far stay.";
     return { to: `${address}/${evalRunId}`, notice: { kind: "done", text } };
   });
 }
@@ -141,7 +141,7 @@ function RunFacts({ run, request }: { run: EvalRun; request: PageRequest }) {
       {error === null ? null : <p class="notice notice-failed">{error.message}</p>}
       {waiting === null ? null : (
         <p class="notice notice-plain">
-          It waits, since a call was refused (<code>{waiting.for}</code>), and tries again{" "}
+          Waiting because a call was refused (<code>{waiting.for}</code>); retries{" "}
           <Time at={waiting.until} now={request.now} />.
         </p>
       )}
@@ -164,7 +164,7 @@ function RunFacts({ run, request }: { run: EvalRun; request: PageRequest }) {
         <Fact name="State">
           <StateBadge run={run} />
         </Fact>
-        <Fact name="Asked for">
+        <Fact name="Requested">
           <Time at={createdAt} now={request.now} />
         </Fact>
         {finishedAt === null ? null : (

@@ -7,8 +7,8 @@ import type { Form } from "../../form.ts";
 const graderSlots = [0, 1, 2, 3, 4] as const;
 
 const types: readonly Option[] = [
-  ["contains", "Contains a text"],
-  ["exact", "Is exactly a text"],
+  ["contains", "Contains text"],
+  ["exact", "Equals text exactly"],
   ["regex", "Matches a regular expression"],
   ["json_schema", "Is JSON of a schema"],
   ["judge", "A model judges"],
@@ -19,7 +19,7 @@ export function GraderFields(shown: Shown) {
   return (
     <fieldset>
       <legend>Graders</legend>
-      <p class="hint">An answer passes when every grader says yes.</p>
+      <p class="hint">An answer passes if every grader passes it.</p>
       <GraderSlot {...shown} slot={0} />
     </fieldset>
   );
@@ -42,7 +42,7 @@ function GraderSlot({ slot, ...shown }: Shown & { slot: number }) {
           {...shown}
           id={id("text")}
           label={`Text, pattern, schema or prompt of grader ${slot + 1}`}
-          hint="Empty: the answer is compared with the stored one, so that what passes agrees with it. A judge's prompt may hold {{input}}, {{answer}} and {{expected}}."
+          hint="Empty: compare with the stored answer. A judge's prompt may use {{input}}, {{answer}} and {{expected}}."
         />
       </div>
       <div class="grader-judge">
@@ -50,7 +50,7 @@ function GraderSlot({ slot, ...shown }: Shown & { slot: number }) {
           {...shown}
           id={id("model")}
           label={`Judge's model of grader ${slot + 1}`}
-          hint="Only for a model that judges."
+          hint="Only if a model judges."
           placeholder="openai/gpt-5"
           list="models"
         />

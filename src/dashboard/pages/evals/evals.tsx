@@ -43,15 +43,15 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   return {
     title: "Evals",
     section: "evals",
-    lead: "Stored requests asked again of a model, its answers judged by your graders.",
+    lead: "Send stored requests to a model and have its answers judged by your graders.",
     action: request.may("member") ? create : null,
     scripts: ["refresh.js"],
     body: shown.length === 0
       ? (
         <Empty title="No evaluations yet">
           <p>
-            Try a cheaper model, or a new one, on what your applications really asked: choose stored
-            calls, a model and how its answers are judged.
+            Try a cheaper or newer model on real requests of your applications: choose stored calls,
+            a model and how its answers are judged.
           </p>
           {request.may("member") ? <p>{create}</p> : <p>An owner or member can start one.</p>}
         </Empty>

@@ -60,8 +60,8 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
     return { ...await formPage(ctx, request, { values: form.values(), fieldErrors }), status: 400 };
   }
   const text = done.total === 0
-    ? "No stored interaction matches, so nothing is to be done."
-    : "The evaluation is under way.";
+    ? "No stored interaction matches, so there is nothing to do."
+    : "The evaluation is running.";
   return { to: `${address}/${done.evalRunId}`, notice: { kind: "done", text } };
 }
 
@@ -81,7 +81,7 @@ function EstimateNotice({ estimate: { calls, costNanos } }: { estimate: EvalEsti
     return <p class="notice notice-plain" role="status">No stored call matches: nothing to do.</p>;
   }
   const cost = costNanos === undefined
-    ? "what they cost can't be said: a price or the tokens of these calls are not known"
+    ? "cost unknown: a price or the tokens of these calls are not known"
     : `about ${usd(costNanos)}, by the average of the latest of them`;
   return <p class="notice notice-plain" role="status">{`${counted(calls, "call")}, ${cost}.`}</p>;
 }
@@ -142,7 +142,7 @@ async function formPage(
       ? (
         <Empty title="No key to run it with">
           <p>
-            The calls of an evaluation are made with one of your keys, under its caps and limits: it
+            An evaluation makes its calls with one of your keys, within its caps and limits. The key
             needs the scope <code>evals</code>.
           </p>
           <LinkLine href="/dashboard/keys/new" primary>Create API Key</LinkLine>
@@ -166,7 +166,7 @@ function EvalForm({ ctx, csrf, keys, usable, shown, estimated }: {
       <FormError fieldErrors={shown.fieldErrors} />
       {estimated ? <EstimateNotice estimate={estimated} /> : null}
       <div class="columns">
-        <TextField {...shown} id="name" label="Name" hint="For you; may stay empty." />
+        <TextField {...shown} id="name" label="Name" hint="Optional." />
         <TextField
           {...shown}
           id="model"
@@ -184,7 +184,7 @@ function EvalForm({ ctx, csrf, keys, usable, shown, estimated }: {
         {...shown}
         id="key"
         label="API key to charge"
-        hint="Its models, caps and limits hold, and the calls cost credit as any others."
+        hint="Its models, caps and limits apply, and the calls cost credit like any others."
         options={usable.map(keyOption)}
       />
       <div class="columns">

@@ -70,7 +70,7 @@ function Turns({ turns, media, where }: WithMedia & {
   );
 }
 
-const unrecorded = "The content of this call was not recorded: its key or the call asked for that.";
+const unrecorded = "The content of this call was not recorded, as its key or the call requested.";
 
 function NoTurns({ detail: { request, summary } }: { detail: InteractionDetail }) {
   return (
@@ -78,8 +78,8 @@ function NoTurns({ detail: { request, summary } }: { detail: InteractionDetail }
       {summary.recording === "metadata"
         ? unrecorded
         : request === null
-        ? "The request is not stored: it never was, or its time is over."
-        : "The request can't be shown as a conversation; it stands below as it was sent."}
+        ? "The request is not stored: it never was, or its retention time is over."
+        : "The request can't be shown as a conversation; see below, as it was sent."}
     </li>
   );
 }
@@ -89,9 +89,9 @@ function NoAnswer({ detail: { response, summary } }: { detail: InteractionDetail
   return (
     <li class="turn-gap">
       {response !== null
-        ? "The answer can't be shown as a conversation; it stands below as it was received."
+        ? "The answer can't be shown as a conversation; see below, as it was received."
         : summary.status === "completed"
-        ? "The answer is not stored: its time is over."
+        ? "The answer is not stored: its retention time is over."
         : "No answer was received."}
     </li>
   );
@@ -154,9 +154,9 @@ function Answers({ answers, media }: WithMedia & { answers: readonly ShownAnswer
           <p class="turn-role">{answers.length === 1 ? "Answer" : `Answer ${at + 1}`}</p>
           <div class="turn-parts">
             <Parts parts={parts} media={media} />
-            {parts.length === 0 ? <p class="muted">Nothing was said.</p> : null}
+            {parts.length === 0 ? <p class="muted">No content.</p> : null}
             <p class="turn-end">
-              {finish === undefined ? "The answer broke off." : `Ended: ${finish}`}
+              {finish === undefined ? "The answer was cut off." : `Ended: ${finish}`}
             </p>
           </div>
         </li>
@@ -172,7 +172,7 @@ function Parts({ parts, media }: WithMedia & { parts: readonly ShownPart[] }) {
       {fitting.parts.map((part) => <Part part={part} media={media} />)}
       {fitting.isWhole
         ? null
-        : <p class="muted">This goes on; the raw payload below has all of it.</p>}
+        : <p class="muted">Truncated here; see the raw payload below for all of it.</p>}
     </>
   );
 }
@@ -192,7 +192,7 @@ function Part({ part, media }: WithMedia & { part: ShownPart }) {
         <details class="reasoning">
           <summary>Reasoning</summary>
           {part.text === ""
-            ? <p class="muted">It is sealed: only its vendor can read it.</p>
+            ? <p class="muted">Encrypted: only its vendor can read it.</p>
             : <PlainText text={part.text} />}
         </details>
       );
@@ -221,8 +221,8 @@ function Part({ part, media }: WithMedia & { part: ShownPart }) {
     case "vendor":
       return (
         <details class="reasoning">
-          <summary>Work of the vendor's own</summary>
-          <Code text={part.text} label="Work of the vendor's own" />
+          <summary>The vendor's own tools</summary>
+          <Code text={part.text} label="The vendor's own tools" />
         </details>
       );
   }

@@ -24,7 +24,7 @@ export interface DetailProps {
 }
 
 export const payloadsNeeded =
-  "Prompts and answers are for members and owners, and for viewers whom an owner lets see them.";
+  "Prompts and answers are visible to members and owners, and to viewers whom an owner allows to see them.";
 
 export function DetailBody(props: DetailProps) {
   const { detail, transcript, cost, names, media, seesPayloads, now } = props;
@@ -123,10 +123,10 @@ function LossPanel({ detail: { summary } }: { detail: InteractionDetail }) {
     <section class="facts">
       <h2>Translation</h2>
       {translationLoss.length === 0
-        ? <p class="muted">The vendor was given every field of the request.</p>
+        ? <p class="muted">Every field of the request was passed to the vendor.</p>
         : (
           <>
-            <p>The vendor could not be given these fields:</p>
+            <p>These fields could not be passed to the vendor:</p>
             <ul class="losses">
               {translationLoss.map((path) => (
                 <li>

@@ -67,7 +67,7 @@ export function interactionRoutes(app: Routes, ctx: PageContext): void {
         reason: "Deleted in the dashboard",
       });
       await request.record("interaction.deleted", transactionId, `deletion ${deletionId}`);
-      const text = "The interaction is deleted, with all that was drawn from it.";
+      const text = "The interaction and everything derived from it were deleted.";
       return { to: listPath, notice: { kind: "done", text } };
     },
   });

@@ -40,7 +40,7 @@ const columnViews: { readonly [C in Column]: Line<Value<C>> | string } = {
   created_at: fact("Time", (at, { now }) => <Time at={at} now={now} />),
   vendor: linked("Vendor", "vendor"),
   model: linked("Model", "model"),
-  requested_model: fact("Asked for", (name, { summary }) => name === summary.model ? null : name),
+  requested_model: fact("Requested", (name, { summary }) => name === summary.model ? null : name),
   endpoint: fact("Endpoint", (path) => <code>{path}</code>),
   dialect: fact("Dialect", (name, { summary }) => name + (summary.stream ? ", streamed" : "")),
   stream: "dialect",
@@ -58,7 +58,7 @@ const columnViews: { readonly [C in Column]: Line<Value<C>> | string } = {
       >
         {id}
       </a>{" "}
-      <a href={`/dashboard/session?${new URLSearchParams({ id })}`}>Read the run</a>
+      <a href={`/dashboard/session?${new URLSearchParams({ id })}`}>View session</a>
     </>
   )),
   cache: fact("Response cache", (found) => found === "hit" ? "Answered from it" : "Not in it"),
@@ -246,7 +246,7 @@ export function AttemptPanel({ detail: { summary } }: Detail) {
 const bases = {
   reported: "As the vendor reported them.",
   vendor_cost: "As the vendor reported them, with its own cost.",
-  disputed: "As the vendor reported them, which can't be true: it is charged what was set aside.",
+  disputed: "As the vendor reported them, but implausible: the reserved amount is charged.",
   estimated: "Estimated from the text: the vendor reported none.",
   none: "The call had no usage to bill.",
 } as const;
@@ -282,8 +282,8 @@ function PriceSource(
   if (summary.billingBasis === "disputed") {
     return (
       <p class="muted">
-        The vendor reported more than ten times what was set aside. That isn't believed: the cost is
-        what was set aside.
+        The vendor reported more than ten times the reserved amount. That is implausible: the cost
+        is what was set aside.
       </p>
     );
   }

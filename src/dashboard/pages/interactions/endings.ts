@@ -7,7 +7,7 @@ export const endings: Readonly<
 > = {
   completed: { label: "Completed", tone: "good", meaning: "The whole answer was delivered." },
   failed: { label: "Failed", tone: "bad", meaning: "The call failed." },
-  truncated: { label: "Cut off", tone: "warn", meaning: "The vendor's stream broke off." },
+  truncated: { label: "Cut off", tone: "warn", meaning: "The vendor's stream ended early." },
   cancelled: { label: "Cancelled", tone: "neutral", meaning: "The caller left before the end." },
   interrupted: {
     label: "Interrupted",

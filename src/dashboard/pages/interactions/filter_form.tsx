@@ -214,7 +214,7 @@ function Problems({ view }: { view: View }) {
 function Chips({ view }: { view: View }) {
   return (
     <div class="filter-line">
-      <ul class="chips" aria-label="Filters that are on">
+      <ul class="chips" aria-label="Active filters">
         {view.chips.map(({ label, value, without }) => (
           <FilterChip {...{ label, value }} without={viewAddress(listPath, without)} />
         ))}

@@ -62,7 +62,7 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
 }
 
 const noneHasId =
-  "Neither a call nor a refused request has this id. A request without a valid key is in the service's log alone.";
+  "Neither a call nor a refused request has this id. A request without a valid key is only in the service's log.";
 
 /** A total covers at most so many calls, so that pages don't get slower as the account grows. */
 const maxTotalled = 5_000;

@@ -149,22 +149,22 @@ function liveAddress(view: View): string {
 function NoRows({ view, isFirst }: { view: View; isFirst: boolean }) {
   if (!isFirst) {
     return (
-      <Empty title="Nothing older">
-        <p>These were all.</p>
+      <Empty title="No older calls">
+        <p>You have reached the end.</p>
       </Empty>
     );
   }
   if (view.chips.length > 0) {
     return (
       <Empty title="Nothing matches">
-        <p>No call meets all filters. Take one off, or look at a longer time.</p>
+        <p>No call matches all filters. Remove one, or choose a longer time.</p>
         <LinkLine href={listPath}>Clear all filters</LinkLine>
       </Empty>
     );
   }
   return (
     <Empty title="No calls yet">
-      <p>Every call that your keys make to a vendor appears here by itself.</p>
+      <p>Calls made with your keys appear here automatically.</p>
       <LinkLine href="/dashboard/keys/new" primary>Create API Key</LinkLine>
     </Empty>
   );

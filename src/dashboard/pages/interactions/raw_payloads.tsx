@@ -14,8 +14,8 @@ export function RawPayloads({ detail }: { detail: InteractionDetail }) {
     <section class="raw">
       <h2>Raw payloads</h2>
       <p class="muted">
-        As the caller sent and received them; a stream as its whole, large media by its address.
-        What was exchanged with the vendor is not kept beside them.
+        As the caller sent and received them; a stream as its whole, large media by its address. The
+        exchange with the vendor is not stored separately.
       </p>
       {isRecorded
         ? (
@@ -29,17 +29,17 @@ export function RawPayloads({ detail }: { detail: InteractionDetail }) {
             />
           </>
         )
-        : <p class="muted">Not recorded: of this call there is only metadata.</p>}
+        : <p class="muted">Not recorded: this call has only metadata.</p>}
       {summary.usageRawText === null ? null : (
         <details class="payload">
-          <summary>The vendor's own count of usage</summary>
+          <summary>Usage as the vendor reported it</summary>
           <pre tabindex={0} aria-label="Usage"><code>{
             indentJson(summary.usageRawText, shownChars).text
           }</code></pre>
         </details>
       )}
       {summary.payloadTruncated
-        ? <p class="muted">A payload was too large to be stored whole and is cut at its end.</p>
+        ? <p class="muted">A payload was too large and is truncated.</p>
         : null}
     </section>
   );

@@ -170,7 +170,7 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
   return {
     title: "Interactions",
     section: "interactions" as const,
-    lead: `Requests that were refused before a vendor was asked, of the last ${refusalDays} days.`,
+    lead: `Requests of the last ${refusalDays} days that were refused before a vendor was called.`,
     tabs: listTabs("refused"),
     body: (
       <>
@@ -283,7 +283,7 @@ function RefusedFilters(
           ))}
         <button type="submit" class="button">Search</button>
       </form>
-      <ul class="chips" aria-label="Filters that are on">
+      <ul class="chips" aria-label="Active filters">
         {fields.filter(({ filter }) => view.filter[filter] !== undefined)
           .map(({ name, filter, label }) => {
             const value = view.filter[filter]!;
@@ -347,7 +347,8 @@ function Nothing({ view: { filter } }: { view: RefusedView }) {
   return (
     <Empty title="No refused request has this id">
       <p>
-        It may have reached a vendor, or its key was not valid: then the service's log alone has it.
+        It may have reached a vendor, or its key was invalid: such requests are only in the
+        service's log.
       </p>
       <p>
         <a class="button" href={`${listPath}?${query}`}>Search recorded calls</a>

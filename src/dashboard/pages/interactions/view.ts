@@ -115,7 +115,7 @@ class ViewReader {
       this.#keep("range", preset.value, "Time", preset.label);
       if (this.#one("from") !== undefined || this.#one("to") !== undefined) {
         this.#problems.push(
-          `“${preset.label}” is chosen, so “From” and “To” count for nothing. Choose “Any time” for a span of your own.`,
+          `“${preset.label}” is chosen, so “From” and “To” are ignored. Choose “Any time” to use them.`,
         );
       }
       return;

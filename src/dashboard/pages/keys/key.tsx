@@ -31,8 +31,8 @@ export function oneKeyRoutes(app: Routes, ctx: PageContext): void {
     return {
       to: `/dashboard/keys/${key.id}`,
       notice: done
-        ? { kind: "done", text: "Saved. Calls go by it at once." }
-        : { kind: "failed", text: "The key was revoked meanwhile." },
+        ? { kind: "done", text: "Saved. It applies to calls at once." }
+        : { kind: "failed", text: "The key has been revoked in the meantime." },
     };
   });
 }
@@ -155,7 +155,7 @@ function KeyFacts({ row, spent, now }: { row: KeyRow; spent: KeySpend | undefine
       </Fact>
       <Fact name="Created">
         <Time at={row.createdAt} now={now} />
-        {row.madeBy === null ? null : <span>{`by ${row.madeBy.name ?? "who was removed"}`}</span>}
+        {row.madeBy === null ? null : <span>{`by ${row.madeBy.name ?? "a removed person"}`}</span>}
       </Fact>
       {row.expiresAt === null ? null : (
         <Fact name="Ends">

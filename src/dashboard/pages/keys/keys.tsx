@@ -106,8 +106,8 @@ const ownersKey: Page = {
   body: (
     <div class="panel">
       <p>
-        This key may erase data, which only an owner can give to a key: ask an owner to rotate it,
-        or make a key of your own.
+        This key may erase data, which only an owner can grant: ask an owner to rotate it, or make a
+        key of your own.
       </p>
       <LinkLine href="/dashboard/keys">Back to the keys</LinkLine>
     </div>
@@ -144,7 +144,7 @@ const overlaps = [
   { value: "hour", label: "1 hour", ms: 3_600_000 },
   { value: "day", label: "1 day", ms: 86_400_000 },
   { value: "week", label: "7 days", ms: 7 * 86_400_000 },
-  { value: "none", label: "None: it ends at once", ms: 0 },
+  { value: "none", label: "None: revoke it at once", ms: 0 },
 ] as const;
 
 export const states: Readonly<Record<KeyState, { label: string; tone: Tone }>> = {
@@ -165,7 +165,7 @@ function createLink() {
 function NoKeys({ may }: { may: boolean }) {
   return (
     <Empty title="No keys yet">
-      <p>Applications call the gateway with a key. Make one for each of them.</p>
+      <p>Applications call the gateway with a key. Create one for each of them.</p>
       {may ? <p>{createLink()}</p> : <p>An owner or member can create them.</p>}
     </Empty>
   );
@@ -251,7 +251,7 @@ function KeyLine(
         <Time at={row.createdAt} now={now} />
         {row.madeBy === null
           ? null
-          : <div class="muted author">{`by ${row.madeBy.name ?? "who was removed"}`}</div>}
+          : <div class="muted author">{`by ${row.madeBy.name ?? "a removed person"}`}</div>}
         {rotationDue(row, now) ? <Badge tone="warn">Rotate: over 90 days</Badge> : null}
       </td>
       <td class="actions">
@@ -323,7 +323,7 @@ function revocation(key: KeyRow, { now }: PageRequest) {
 }
 
 function lastUse(key: KeyRow, now: Date) {
-  if (key.lastUsedAt === null) return "It was never used.";
+  if (key.lastUsedAt === null) return "It has never been used.";
   return (
     <>
       It was last used <Time at={key.lastUsedAt} now={now} />.

@@ -73,10 +73,10 @@ function Rate({ request }: { request: PageRequest }) {
         <Tile level={3} name="Tier" value={tier.charAt(0).toUpperCase() + tier.slice(1)}>
           Set by the operator
         </Tile>
-        <Tile level={3} name="Requests a minute" value={count(requestsPerMinute)}>
+        <Tile level={3} name="Requests per minute" value={count(requestsPerMinute)}>
           All keys of the account together
         </Tile>
-        <Tile level={3} name="Burst" value={count(burst)}>At once, after a pause</Tile>
+        <Tile level={3} name="Burst" value={count(burst)}>Maximum requests at once</Tile>
       </div>
     </>
   );
@@ -95,14 +95,14 @@ function CreditPart({ credit: { balanceNanos, reservedNanos }, entries, request,
         <Tile level={3} name="Balance" value={usd(balanceNanos)} exact={exactUsd(balanceNanos)}>
           {balanceNanos > 0n
             ? "Granted, less what calls have cost"
-            : "Calls on the service's own vendor keys are refused"}
+            : "Calls with the service's own vendor keys are refused"}
         </Tile>
         <Tile level={3} name="Reserved" value={usd(reservedNanos)} exact={exactUsd(reservedNanos)}>
-          Set aside for calls under way
+          Reserved for calls in flight
         </Tile>
       </div>
       {entries.length === 0
-        ? <p class="muted">No credit was granted yet.</p>
+        ? <p class="muted">No credit has been granted yet.</p>
         : (
           <Table label="Grants and corrections" head={creditHead} csv={`${address}/credit/csv`}>
             {entries.map(({ kind, nanos, note, at }) => (
@@ -133,7 +133,7 @@ function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: SpendByKey 
     <>
       <h2>Spend caps</h2>
       {keys.length === 0
-        ? <p class="muted">No key has a cap: each may spend what the balance holds.</p>
+        ? <p class="muted">No key has a cap: each can spend the whole balance.</p>
         : (
           <Table
             label="Spend caps"
@@ -154,7 +154,7 @@ function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: SpendByKey 
           </Table>
         )}
       <p class="hint narrow">
-        Days and months are those of UTC. A key's page changes its caps.
+        Days and months are in UTC. Change caps on the key's page.
       </p>
     </>
   );

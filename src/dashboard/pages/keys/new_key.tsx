@@ -135,7 +135,7 @@ function ShownOnce({ value, snippets, agents }: {
     <>
       <div class="panel panel-key">
         <h2>Copy the key now</h2>
-        <p>It is shown this once and stored nowhere.</p>
+        <p>It is shown only once and not stored.</p>
         <div class="secret">
           <code id="key-value">{value}</code>
           <CopyButton text={value} what="the key" />
@@ -144,7 +144,7 @@ function ShownOnce({ value, snippets, agents }: {
       {snippets.map((each) => <Snippet {...each} />)}
       {snippets.length > 0 ? null : (
         <p>
-          What it can ask stands in the <a href="/reference">reference</a>.
+          The <a href="/reference">reference</a> lists what it can call.
         </p>
       )}
       {agents.length === 0 ? null : (

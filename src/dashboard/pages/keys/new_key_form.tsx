@@ -54,7 +54,7 @@ export function NewKeyForm({ csrf, values, fieldErrors, ...may }: FormProps) {
         {...shown}
         id="models"
         label="Models"
-        hint="Names as in calls, one a line; a virtual model allows its targets. Empty: every model."
+        hint="Names as in calls, one per line; a virtual model allows its targets. Empty: every model."
         placeholder="openai/gpt-5-mini"
       />
       <div class="columns">
@@ -62,7 +62,7 @@ export function NewKeyForm({ csrf, values, fieldErrors, ...may }: FormProps) {
           {...shown}
           id="on_disconnect"
           label="If the caller disconnects"
-          options={[["cancel", "Stop the vendor's answer"], ["drain", "Read it to the end"]]}
+          options={[["cancel", "Cancel the vendor's call"], ["drain", "Let it finish"]]}
         />
         <SelectField
           {...shown}
@@ -77,14 +77,14 @@ export function NewKeyForm({ csrf, values, fieldErrors, ...may }: FormProps) {
         <SelectField
           {...shown}
           id="prompt_cache"
-          label="Prompt cache of Anthropic"
-          options={[["on", "Mark long prompts"], ["off", "Only where the caller marks"]]}
+          label="Anthropic prompt cache"
+          options={[["on", "Mark long prompts"], ["off", "Only if the caller marks them"]]}
         />
         <TextField
           {...shown}
           id="cache_ttl"
           label="Response cache, seconds"
-          hint="How long equal calls get the same answer. Empty: not at all."
+          hint="How long answers are reused for identical calls. Empty: never."
           placeholder="3600"
           inputmode="numeric"
         />
@@ -92,7 +92,7 @@ export function NewKeyForm({ csrf, values, fieldErrors, ...may }: FormProps) {
           {...shown}
           id="record"
           label="Recording"
-          options={[["full", "Calls with their content"], ["metadata", "Usage and money only"]]}
+          options={[["full", "Calls with content"], ["metadata", "Usage and cost only"]]}
         />
       </div>
       <FormButtons back="/dashboard/keys">Create API Key</FormButtons>
@@ -122,7 +122,7 @@ function Expiry({ values, fieldErrors }: Shown) {
         {...{ values, fieldErrors: {} }}
         id="expires"
         label="Expires"
-        hint="Calls with it are refused from then on; rotate it before."
+        hint="Calls with the key are refused from then on, so rotate it before."
         options={expiryOptions}
       />
       <div class="expires-on">
@@ -152,7 +152,7 @@ function Access(
       <legend>Access</legend>
       <label class="choice">
         <input type="radio" name="access" value="all" checked={access === "all"} />{" "}
-        {isOwner ? "Everything" : "Everything but erasing data, which an owner can give"}
+        {isOwner ? "Everything" : "Everything but erasing data, which only an owner can grant"}
       </label>
       <label class="choice">
         <input type="radio" name="access" value="some" checked={access === "some"} />{" "}

@@ -100,7 +100,7 @@ function collectErrors() {
 }
 
 function nameOf(name: string): string {
-  if (name === "") throw new Error("Say what the key is for, such as “checkout service”.");
+  if (name === "") throw new Error("Enter a name, such as “checkout service”.");
   if (name.length > 200) throw new Error("At most 200 characters.");
   return name;
 }
@@ -137,10 +137,10 @@ function endOf(form: Form, now: Date): Date | null {
   if (days !== undefined) return new Date(now.getTime() + days * 86_400_000);
   const day = readTime(form.text("expires_on"), { hasTime: false });
   if (day === undefined) {
-    throw new Error("Give the last day on which the key works, such as 31 Dec 2026.");
+    throw new Error("Enter the last day on which the key works, such as 31 Dec 2026.");
   }
   const at = new Date(day.getTime() + 86_400_000 - 1);
-  if (at <= now) throw new Error("Choose a day to come.");
+  if (at <= now) throw new Error("Choose a day in the future.");
   return at;
 }
 

@@ -33,7 +33,7 @@ Deno.test("a key that expects less than a call may cost keeps a cap", () => {
     const key = { defaults, capDayNanos: null, capMonthNanos: null };
     return readKeyChange(new Form(new URLSearchParams(`name=a&${fields}`)), key).fieldErrors;
   };
-  assert.match(change("", 10).cap_day ?? "", /needs a daily or a monthly cap/);
+  assert.match(change("", 10).cap_day ?? "", /needs a daily or monthly cap/);
   assert.deepEqual(change("cap_month=2", 10), {});
   assert.deepEqual(change(""), {});
 });

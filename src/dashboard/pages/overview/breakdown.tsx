@@ -28,7 +28,7 @@ interface BreakdownProps {
   nameOf: (value: string) => string;
 }
 
-const whyErased = "Their records, and these names with them, are erased";
+const whyErased = "Their records, and these names with them, were erased";
 
 /** Lists the models (or vendors, keys, …) with the highest cost, each with a link to its calls. */
 export function Breakdown({ overview, range, nameOf }: BreakdownProps) {

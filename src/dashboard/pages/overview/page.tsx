@@ -166,7 +166,7 @@ function KeyFigure({ name, value, href, change }: KeyFigureProps) {
 function NoCalls({ range, request }: { range: Range; request: PageRequest }) {
   return (
     <Empty title={range.key === "custom" ? "No calls on these days" : "No calls in this time"}>
-      <p>Spend, requests, errors, latency and tokens show here as soon as there is a call.</p>
+      <p>Spend, requests, errors, latency and tokens appear here after the first call.</p>
       <p class="buttons">
         {request.may("member")
           ? <a class="button button-primary" href="/dashboard/playground">Try a model</a>
@@ -183,22 +183,23 @@ function Counting({ erased }: { erased: Overview["erased"] }) {
       <summary>How this is counted</summary>
       <div class="muted">
         <p>
-          Days and hours are those of UTC. A call counts when it began to reach a vendor, at the
-          time when it arrived. Spend is its cost at the price table, also with a vendor key of
-          yours; what is charged to credit is the sum of the ledger's entries for these calls. A
-          call that failed, was cut or interrupted is an error; one whose caller left is none. The
-          error rate is of calls and refused calls together; a call that the gateway refuses (a
-          wrong field, no credit) is no request to a vendor, and is counted for 30 days.
+          Days and hours are in UTC. A call counts once a request to a vendor has begun, at the time
+          of its arrival. Spend is its cost by the price table, also with your own vendor key; the
+          amount charged to credit is the sum of the ledger's entries for these calls. A call that
+          failed, was cut off or was interrupted is an error; one whose caller left is not. The
+          error rate is of calls and refused calls together; a call that the gateway refuses
+          (invalid field, no credit) is not a request to a vendor, and is counted for 30 days.
         </p>
         <p>
           Latency percentiles are of completed calls, counted in intervals: at most 19 % off, as a
-          rule 2 %. The change under a figure is against the time of the same length before.
+          rule 2 %. The change under a figure compares it with the preceding period of the same
+          length.
         </p>
         {erased.calls === 0 ? null : (
           <p>
             {`${count(erased.calls)} of these calls (${
               usd(erased.costNanos)
-            }) have no record any more: they were erased on request or for their age. They stay in the sums, without the names of their apps, users, flows and cohorts, and are in no list.`}
+            }) no longer have a record: they were erased on request or because of their age. They stay in the sums, without the names of their apps, users, flows and cohorts, but are in no list.`}
           </p>
         )}
       </div>

@@ -93,11 +93,11 @@ function customRange(fromText: string, toText: string, now: Date): Range {
 
 function problemOf(first: number | undefined, last: number | undefined, today: number) {
   if (first === undefined || last === undefined) {
-    return "Give both days as dates, such as 1 Nov 2026.";
+    return "Enter both days as dates, such as 1 Nov 2026.";
   }
-  if (last < first) return "The last day lies before the first one.";
-  if (first > today) return "The first day lies in the future.";
-  if (first < 0) return "The first day lies before 1970.";
+  if (last < first) return "The last day is before the first day.";
+  if (first > today) return "The first day is in the future.";
+  if (first < 0) return "The first day is before 1970.";
   if (last - first >= maxDays * dayMs) return `A range takes at most ${maxDays} days.`;
   return undefined;
 }

@@ -33,7 +33,7 @@ function Balance({ overview: { credit, dailyNanos } }: { overview: Overview }) {
       <p class="headline" title={exactUsd(balanceNanos)}>{usd(balanceNanos)}</p>
       <p class="muted">
         {runway(balanceNanos, dailyNanos)}
-        {reservedNanos > 0n ? ` ${usd(reservedNanos)} is set aside for calls under way.` : ""}
+        {reservedNanos > 0n ? ` ${usd(reservedNanos)} is reserved for calls in flight.` : ""}
       </p>
     </div>
   );
@@ -41,7 +41,7 @@ function Balance({ overview: { credit, dailyNanos } }: { overview: Overview }) {
 
 /** Says how long the balance lasts at the average charge per day. */
 function runway(balanceNanos: bigint, dailyNanos: bigint | undefined): string {
-  if (balanceNanos <= 0n) return "No credit is left: calls with the service's keys are refused.";
+  if (balanceNanos <= 0n) return "No credit left: calls with the service's keys are refused.";
   if (dailyNanos === undefined || dailyNanos <= 0n) {
     return "Nothing was charged in the last 7 days.";
   }
@@ -105,7 +105,7 @@ function Caps({ caps }: { caps: readonly CapUse[] }) {
     <div>
       <h2>Spend caps</h2>
       {caps.length === 0
-        ? <p class="muted">No key has a cap. A cap stops a key that spends more than you meant.</p>
+        ? <p class="muted">No key has a cap. A cap limits what a key can spend.</p>
         : (
           <ul class="caps">
             {shown.map((cap) => <Cap cap={cap} />)}

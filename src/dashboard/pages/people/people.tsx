@@ -90,14 +90,14 @@ async function remove(
     (person) => request.note("person.removed", nameOf(person)),
     form.text("revoke_keys") === "yes"
       ? ({ name, prefix }) =>
-        request.note("api_key.revoked", name, `${prefix}…, of who was removed`)
+        request.note("api_key.revoked", name, `${prefix}…, key of the removed person`)
       : undefined,
   );
   if (typeof removed === "string") return refusal(removed);
   const { revokedKeyIds } = removed;
   ctx.keysChanged(revokedKeyIds);
   const keys = revokedKeyIds.length === 0
-    ? "Keys they made go on working."
+    ? "Keys they created keep working."
     : `${counted(revokedKeyIds.length, "key")} of theirs ${
       revokedKeyIds.length === 1 ? "is" : "are"
     } revoked.`;
@@ -146,7 +146,7 @@ async function change(ctx: PageContext, form: Form, request: PageRequest): Promi
 
 function refusal(kind: Refusal): Outcome {
   if (kind === "not_found") throw new NotFound();
-  const text = "An account needs an owner: make somebody else owner first.";
+  const text = "An account needs an owner: make someone else an owner first.";
   return { to: address, notice: { kind: "failed", text } };
 }
 
@@ -235,7 +235,7 @@ function InvitationLink({ request }: { request: PageRequest }) {
   return (
     <div class="panel panel-key" role="status">
       <h2>Send this link to {notice.email}</h2>
-      <p>It works once, within a week, and is shown only now.</p>
+      <p>It works once, within a week, and is shown only once.</p>
       <div class="secret">
         <code id="invitation-link">{notice.link}</code>
         <CopyButton text={notice.link} what="the invitation link" />
@@ -322,7 +322,7 @@ function InvitationLine({ one, request, isOwner }: {
 function InviteForm({ csrf, refused }: { csrf: string; refused: Props["refused"] }) {
   return (
     <>
-      <h2>Invite somebody</h2>
+      <h2>Invite someone</h2>
       <PostForm action={`${address}/invite`} csrf={csrf} class="inline panel">
         <Field id="email" label="E-mail" error={refused?.error}>
           <input
@@ -355,7 +355,7 @@ function Removal({ person, keys }: { person: Person; keys: readonly KeyRow[] }) 
         is signed out of this account at once. Keys they made or know go on working unless they are
         revoked.
       </p>
-      {keys.length === 0 ? <p>They made none of the keys in use.</p> : (
+      {keys.length === 0 ? <p>They created none of the keys in use.</p> : (
         <label class="choice">
           <input type="checkbox" name="revoke_keys" value="yes" />{" "}
           {`Revoke the ${counted(keys.length, "key")} they made: ${

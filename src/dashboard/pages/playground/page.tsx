@@ -55,7 +55,7 @@ async function playground(ctx: PageContext, request: PageRequest, shown: Shown):
   return {
     title: "Playground",
     section: "playground",
-    lead: "Calls from here are charged, limited and recorded as those of your applications are.",
+    lead: "Calls from here are charged, limited and recorded like those of your applications.",
     scripts: ["playground.js"],
     body: <PlaygroundBody groups={groups} example={example} shown={shown} csrf={request.csrf} />,
   };

@@ -37,7 +37,7 @@ export function readTalk(form: Form): Talk {
   const { prompt = "" } = form.filledExactly("prompt");
   const tooLong = (text: string) => text.length > maxTextLength;
   if (content.some(tooLong)) {
-    fieldErrors.turns = `A message before has more than ${most} characters. Start over.`;
+    fieldErrors.turns = `An earlier message has more than ${most} characters. Start over.`;
   }
   if (tooLong(form.text("system")) || tooLong(prompt)) {
     fieldErrors.prompt = `A message or system prompt takes at most ${most} characters.`;

@@ -50,7 +50,7 @@ function NoModels() {
   return (
     <Empty title="No model can be called yet">
       <p>
-        Calls need a vendor's API key: the service's own, which its operator sets, or one of yours.
+        Calls need a vendor API key: the service's own, set by its operator, or one of yours.
       </p>
       <LinkLine href="/dashboard/settings/vendor-keys" primary>Vendor API keys</LinkLine>
     </Empty>

@@ -49,7 +49,7 @@ export function SessionBody(props: SessionProps) {
       {isWhole ? null : (
         <p class="notice">
           {`These are the first ${count(calls.length)} calls of a longer session; `}
-          <a href={list}>the list</a> {"has all."}
+          <a href={list}>the list</a> {"shows all of them."}
         </p>
       )}
       <Losses calls={calls} />

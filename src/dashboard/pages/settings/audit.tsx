@@ -37,9 +37,10 @@ const columns: CsvColumns<AuditRow> = {
 function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: PageRequest }) {
   if (rows.length === 0) {
     return (
-      <Empty title="Nothing happened yet">
+      <Empty title="No entries yet">
         <p>
-          Every change of keys, vendor keys, people and credit, and every erasure, is noted here.
+          Every change of keys, vendor keys, people and credit, and every deletion, is recorded
+          here.
         </p>
       </Empty>
     );

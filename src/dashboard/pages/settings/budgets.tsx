@@ -10,6 +10,7 @@ import {
 import { OptionError } from "../../../shared/fault.ts";
 import { usd } from "../../amounts.ts";
 import {
+  idOf,
   orNotFound,
   type Outcome,
   type Page,
@@ -51,7 +52,7 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
     ...{ path: `${address}/remove`, back: address, role: "owner", section: "settings" },
     ...{ title: "Remove budget", button: "Remove" },
     find: async ({ query, accountId }) =>
-      orNotFound(await ctx.budgets.find(query("id") ?? "", accountId)),
+      orNotFound(await ctx.budgets.find(idOf(query("id")), accountId)),
     consequence: (budget) => (
       <p>
         Calls of <code>{nameText(budgetScopeText(budget.scope))}</code> are no longer limited to
@@ -98,7 +99,7 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   const budgets = await ctx.budgets.list(request.accountId);
   return settingsList("budgets", {
     lead:
-      "What the account, one of its apps or one of its end users may be charged in a day or a month of UTC. A call that could cost more than is left is refused before it is made.",
+      "The most that the account, an app or an end user may be charged per day or month (UTC). A call that could cost more than is left is refused.",
     add: request.may("owner") ? { href: `${address}/new`, text: "Set a budget" } : undefined,
     empty: {
       title: "No budgets yet",
@@ -183,14 +184,14 @@ function formPage(request: PageRequest, shown: Shown): Page {
           {...shown}
           id="name"
           label="App or end user"
-          hint="The app's name or the end user's id, as calls carry it; empty for the account."
+          hint="The app's name or the end user's id, as in calls. Leave empty for the account."
           maxlength={budgetNameLengths.user}
         />
         <SelectField
           {...shown}
           id="per"
           label="Per"
-          hint="A budget on the same for the same period is replaced."
+          hint="Replaces an existing budget of the same scope and period."
           options={spans}
         />
         <TextField

@@ -43,7 +43,8 @@ export function vendorKeyRoutes(app: Routes, ctx: PageContext): void {
       const note = request.note("vendor_key.removed", vendor);
       await ctx.vendorKeys.remove(request.accountId, vendor, note);
       await ctx.vendorKeysChanged();
-      const text = `The key of ${vendor} is removed. Calls to it use the service's key and credit.`;
+      const text =
+        `The ${vendor} key is removed. Calls to ${vendor} now use the service's key and credit.`;
       return { to: address, notice: { kind: "done", text } };
     },
   });
@@ -72,7 +73,7 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
   );
   await ctx.vendorKeysChanged();
   const what = test ? verdict(test) : "It was not tested.";
-  const text = `The key of ${label} is stored, and calls use it from now on. ${what}`;
+  const text = `The ${label} key is stored, and calls use it from now on. ${what}`;
   return { to: address, notice: { kind: "done", text } };
 }
 
@@ -80,7 +81,7 @@ function verdict(test: VendorKeyTest): string {
   if (test.kind === "works") {
     return `The key works: the vendor lists ${test.models} model${test.models === 1 ? "" : "s"}.`;
   }
-  if (test.kind === "refused") return "The vendor refuses this key.";
+  if (test.kind === "refused") return "The vendor refused this key.";
   return `The key could not be tested: ${test.reason}`;
 }
 
@@ -107,8 +108,8 @@ async function listPage(
     <>
       <h2>Vendor API keys</h2>
       <p class="lead">
-        With a key of your own, calls to that vendor are paid by you there and cost no credit here.
-        Keys are stored encrypted; only their last four characters are ever shown.
+        With your own key, the vendor bills you directly for calls to it, and no credit is used
+        here. Keys are stored encrypted; only their last four characters are ever shown.
       </p>
       <ul class="cards">
         {ctx.keyVendors.map((vendor) => (
@@ -164,7 +165,7 @@ function KeyForms({ vendor, stored, error, request }: CardProps) {
   return (
     <>
       <PostForm action={action} csrf={request.csrf} class="inline">
-        <label for={id}>{stored ? "Replace by" : "API key"}</label>
+        <label for={id}>{stored ? "Replace with" : "API key"}</label>
         <input
           id={id}
           name="key"

@@ -84,7 +84,7 @@ async function set(
     if (
       kind === "new" && (await ctx.virtualModels.list(accountId)).some((one) => one.name === name)
     ) {
-      throw new OptionError("name", "there is a virtual model of this name already");
+      throw new OptionError("name", "a virtual model of this name already exists");
     }
     const shown = json.targets.map((one) => typeof one === "string" ? one : one.model).join(", ");
     const note = request.note("virtual_model.set", name, shown);
@@ -94,7 +94,7 @@ async function set(
     const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown) };
     return { ...formPage(ctx, request, kind, shown), status: 400 };
   }
-  const text = `Calls that name ${name} go to its targets from now on.`;
+  const text = `Calls to ${name} go to its targets from now on.`;
   return { to: address, notice: { kind: "done", text } };
 }
 
@@ -154,11 +154,11 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
     lead:
       "A name of your own that calls may use as their model. Calls are shared out among its targets by weight; where one fails before it answers, another one is asked.",
     add: request.may("owner")
-      ? { href: `${address}/new`, text: "Make a virtual model" }
+      ? { href: `${address}/new`, text: "Create a virtual model" }
       : undefined,
     empty: {
       title: "No virtual models yet",
-      text: "Calls name vendors' models, such as gpt-5-mini.",
+      text: "Calls use vendors' model names, such as gpt-5-mini.",
     },
     table: models.length === 0 ? null : <ModelTable models={models} request={request} />,
   });
@@ -271,7 +271,7 @@ function formPage(
           {...shown}
           id="targets"
           label="Targets"
-          hint={`A model a line; behind it its weight, 1 where there is none. At most ${virtualModelLimits.targets}.`}
+          hint={`One model per line, with an optional weight after it (default 1). At most ${virtualModelLimits.targets}.`}
           placeholder={`${
             ctx.exampleModels.anyModel() ?? "openai/gpt-5-mini"
           } 9\nclaude-haiku-4-5 1`}
@@ -280,13 +280,13 @@ function formPage(
           {...shown}
           id="fallbacks"
           label="Fallbacks"
-          hint="Models that are asked, in this order, where all targets fail; may stay empty."
+          hint="Models to try, in this order, if all targets fail. Optional."
         />
         <SelectField
           {...shown}
           id="stick_by"
           label="Keeps the same target for"
-          hint="By the session's or the end user's id; calls without one are shared out by weight."
+          hint="By the id of the session or end user; calls without one are distributed by weight."
           options={stickOptions}
         />
         <FormButtons back={address}>{isNew ? "Make" : "Save"}</FormButtons>

@@ -3,6 +3,7 @@ import { readStatedUsd } from "../../../base/money.ts";
 import { OptionError } from "../../../shared/fault.ts";
 import { type Webhook, webhookLimits } from "../../../webhooks/webhook.ts";
 import {
+  idOf,
   NotFound,
   orNotFound,
   type Outcome,
@@ -43,7 +44,7 @@ export function webhookRoutes(app: Routes, ctx: PageContext): void {
     ...{ path: `${address}/remove`, back: address, role: "owner", section: "settings" },
     ...{ title: "Remove webhook", button: "Remove" },
     find: async ({ query, accountId }) =>
-      orNotFound(await ctx.webhooks.find(query("id") ?? "", accountId)),
+      orNotFound(await ctx.webhooks.find(idOf(query("id")), accountId)),
     consequence: ({ url }) => (
       <p>
         Nothing more is sent to <code>{url}</code>; what waits for it is dropped.
@@ -78,7 +79,7 @@ async function add(ctx: PageContext, form: Form, request: PageRequest): Promise<
     section: "settings",
     body: (
       <div class="panel">
-        <p>The secret that signs requests to this address. It is shown only now.</p>
+        <p>The secret that signs requests to this URL. It is shown only once.</p>
         <div class="secret">
           <code>{done.secret.reveal()}</code>
         </div>
@@ -97,9 +98,9 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   const hooks = await ctx.webhooks.list(request.accountId);
   return settingsList("webhooks", {
     lead:
-      "Addresses that are sent what happens: budgets that fill, credit that runs low, exports and deletions that are done. Each request is signed, and tried for a day.",
+      "URLs that receive events: budgets filling up, credit running low, finished exports and deletions. Each request is signed, and retried for a day.",
     add: { href: `${address}/new`, text: "Add a webhook" },
-    empty: { title: "No webhooks yet", text: "Nothing is sent." },
+    empty: { title: "No webhooks yet", text: "No events are sent." },
     table: hooks.length === 0 ? null : <HookTable hooks={hooks} csrf={request.csrf} />,
   });
 }
@@ -119,7 +120,7 @@ function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string })
     <Table
       label="Webhooks"
       csv={`${address}/csv`}
-      head={["Address", "Events", "Waiting", "Lost", "Last failure", actionsColumn()]}
+      head={["URL", "Events", "Waiting", "Lost", "Last failure", actionsColumn()]}
     >
       {hooks.map((hook) => (
         <tr>
@@ -159,7 +160,7 @@ function formPage(request: PageRequest, shown: Shown): Page {
           {...shown}
           id="url"
           label="Address"
-          hint="A public https address."
+          hint="A public https URL."
           placeholder="https://hooks.example.com/gateway"
           maxlength={webhookLimits.urlLength}
           required
@@ -168,13 +169,13 @@ function formPage(request: PageRequest, shown: Shown): Page {
           {...shown}
           id="events"
           label="Events"
-          hint={`One a line; empty: all of ${webhookEvents.join(", ")}.`}
+          hint={`One per line. Empty: all, which are ${webhookEvents.join(", ")}.`}
           placeholder="budget.reached"
         />
         <TextField
           {...shown}
           id="credit_low_usd"
-          label="Credit is low under (US dollars)"
+          label="Low-credit threshold (US dollars)"
           hint="Empty: a tenth of the last grant."
           inputmode="decimal"
         />

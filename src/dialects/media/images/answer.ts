@@ -30,7 +30,7 @@ export function readImageList(
   const isWithheld = entries.length > images.length || images.length === 0;
   return {
     images,
-    ...(isWithheld ? { refusal: "The vendor withheld what it had drawn." } : {}),
+    ...(isWithheld ? { refusal: "The vendor withheld images that it had generated." } : {}),
     ...(usage ? { usage } : {}),
   };
 }

@@ -109,7 +109,7 @@ function check(ask: ImageAsk, family: Family): void {
     throw invalidValue("prompt", `at most ${family.promptChars} characters for ${ask.model}`);
   }
   if (!family.isModern && ask.format !== undefined && ask.format !== "png") {
-    throw notAllowed("output_format", "this model has", ["png"]);
+    throw notAllowed("output_format", "this model supports", ["png"]);
   }
   if (!family.isModern && ask.stream) throw noStream(ask.model);
   if (ask.references.length > 0 && !family.hasEdits) {

@@ -28,10 +28,10 @@ export function pixelSize(
     return shape || resolution ? computed(shape ?? { width: 1, height: 1 }, resolution) : undefined;
   }
   if (resolution !== undefined && resolution !== "1K") {
-    throw notAllowed("resolution", "this model has", ["1K"]);
+    throw notAllowed("resolution", "this model supports", ["1K"]);
   }
   if (size && !sizes.includes(sizeText(size))) {
-    throw notAllowed("size", "this model has", ["auto", ...sizes]);
+    throw notAllowed("size", "this model supports", ["auto", ...sizes]);
   }
   const [first, ...others] = sizes;
   return size ?? (shape && nearest(shape, [readSize(first), ...others.map(readSize)]));
@@ -41,7 +41,7 @@ export function pixelSize(
 const step = 16;
 const longest = { width: 3840, height: 2160 };
 const rules =
-  "this model has any size whose sides are multiples of 16, with a ratio between 1:3 and 3:1 and at most 3840x2160 pixels; among them";
+  "this model accepts any size whose sides are multiples of 16, with a ratio between 1:3 and 3:1 and at most 3840x2160 pixels; for example";
 const examples = ["auto", "1024x1024", "1536x1024", "1024x1536", "3840x2160"];
 
 function checked(size: PixelSize): PixelSize {

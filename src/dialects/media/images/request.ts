@@ -67,7 +67,7 @@ function readReference(address: string, index: number): Reference {
   if (picture && imageType.test(picture.mimeType)) {
     return { type: "base64", mimeType: picture.mimeType, data: picture.data };
   }
-  throw invalidValue(param, "expected a data: address that holds an image, or an https: address");
+  throw invalidValue(param, "expected a data: URL of an image, or an https: URL");
 }
 
 /**

@@ -68,7 +68,7 @@ export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recor
 function hashOf(data: string): string {
   const bytes = base64Bytes(data);
   if (bytes) return sha256Hex(bytes);
-  throw unreadableAnswer("a picture that is no base64");
+  throw unreadableAnswer("an image that isn't base64");
 }
 
 /** An image's header is at its start, though in a JPEG a preview may precede it. */

@@ -64,11 +64,11 @@ export function textInputs(input: unknown): string[] {
   if (!texts.every((one) => typeof one === "string")) {
     throw new Fault("unsupported_parameter", {
       param: "input",
-      message: "input: the vendor of this model takes text, no token numbers.",
+      message: "input: this model's vendor accepts text only, not token ids.",
     });
   }
   if (texts.length > maxTexts) {
-    const message = `input: at most ${maxTexts} texts at once; these are ${texts.length}.`;
+    const message = `input: at most ${maxTexts} texts per request, got ${texts.length}.`;
     throw new Fault("invalid_value", { param: "input", message });
   }
   return texts;

@@ -87,6 +87,6 @@ Deno.test("vectors are written as numbers, or as their 32-bit floats in base64",
 Deno.test("what vendors take that are asked in batches: up to 2,048 texts, no token numbers", () => {
   assert.deepEqual(textInputs("one"), ["one"]);
   assert.deepEqual(textInputs(["one", "two"]), ["one", "two"]);
-  assert.throws(() => textInputs([1, 2]), /takes text/);
+  assert.throws(() => textInputs([1, 2]), /accepts text only/);
   assert.throws(() => textInputs(Array(2049).fill("x")), /at most 2048 texts/);
 });

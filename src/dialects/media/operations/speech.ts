@@ -108,7 +108,7 @@ class SpeechReader extends JsonAnswerReader {
   }
 
   whole(): void {
-    throw unreadableAnswer("an answer that is no sound");
+    throw unreadableAnswer("an answer that is not audio");
   }
 
   override bytes(piece: Uint8Array, contentType: string): void {

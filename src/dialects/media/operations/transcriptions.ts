@@ -82,7 +82,7 @@ class TranscriptReader extends JsonAnswerReader {
       return;
     }
     const answer = parsedRecord(text);
-    if (!answer) throw unreadableAnswer("an answer that is no JSON");
+    if (!answer) throw unreadableAnswer("an answer that isn't JSON");
     this.#text = asString(answer.text) ?? "";
     this.#read(answer);
   }
@@ -103,7 +103,7 @@ class TranscriptReader extends JsonAnswerReader {
   }
 
   override bytes(): void {
-    throw unreadableAnswer("an answer that is no text");
+    throw unreadableAnswer("an answer that isn't text");
   }
 
   outcome({ price, ignoresCost }: AnswerEnding): Outcome | undefined {
@@ -118,7 +118,7 @@ class TranscriptReader extends JsonAnswerReader {
     if (price?.rates.perMinute !== undefined) {
       // The vendor may report tokens although the price is per minute.
       const usage = { input: 0, output: 0, ...this.#usage, seconds };
-      const isReported = stated !== undefined || usage.vendorCostUsd !== undefined;
+      const isReported = stated !== undefined || tellsCost(usage, ignoresCost);
       return { ...recorded, usage, basis: isReported ? "reported" : "estimated" };
     }
     // At a price per token, seconds alone would cost nothing.

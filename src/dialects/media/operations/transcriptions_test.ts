@@ -349,3 +349,13 @@ Deno.test("by the token a report that names none is an estimate of the sound, an
     assert.ok(input >= 60 && Number.isSafeInteger(input) && output > 0, `${input}, ${output}`);
   }
 });
+
+Deno.test("by the minute a cost that isn't believed reports nothing", () => {
+  const basis = (ignoresCost: boolean) => {
+    const answered = reader();
+    const usage = { input_tokens: 64, cost: 0.01 };
+    answered.whole(JSON.stringify({ text: "Hello.", usage }), "application/json");
+    return answered.outcome({ isComplete: true, price: byMinute, ignoresCost })!.basis;
+  };
+  assert.deepEqual([basis(false), basis(true)], ["reported", "estimated"]);
+});

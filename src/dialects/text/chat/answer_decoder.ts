@@ -19,7 +19,7 @@ import { readUsage } from "./usage.ts";
 export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalEvent[] {
   // Some vendors wrap their errors in an array.
   const json: unknown = Array.isArray(answer) ? answer[0] : answer;
-  if (!isRecord(json)) throw unreadableAnswer("answer is no object");
+  if (!isRecord(json)) throw unreadableAnswer("the answer isn't an object");
   if (carriesError(json)) return failedEvents(readVendorError(json, undefined), json, quirks);
   const choices: unknown = json.choices;
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {

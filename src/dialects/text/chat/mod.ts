@@ -21,6 +21,7 @@ export const chat: Dialect = {
   encodeRequest,
   hostedWork,
   upstreamPath,
+  promptFields: ["messages"],
   mediaFields,
   mustInline,
   resendRules: { modelInPath: false, streaming: ["stream", "stream_options"], drop: [], set: [] },

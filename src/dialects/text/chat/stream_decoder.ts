@@ -137,6 +137,6 @@ function isUsageAlone({ choices }: JsonRecord): boolean {
 const truncated = {
   error: {
     code: "upstream_stream_truncated",
-    message: "The stream's end came before the answer's.",
+    message: "The stream ended before the answer was complete.",
   },
 };

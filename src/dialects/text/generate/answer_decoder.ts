@@ -13,11 +13,11 @@ export function decodeAnswer(json: unknown): CanonicalEvent[] {
   const reader = new AnswerReader();
   const events: CanonicalEvent[] = [];
   for (const element of elements) {
-    if (!isRecord(element)) throw unreadableAnswer("answer is no object");
+    if (!isRecord(element)) throw unreadableAnswer("the answer isn't an object");
     if (carriesError(element)) {
       return [...events, { type: "error", error: readVendorError(element, undefined) }];
     }
-    if (!areReadable(element)) throw unreadableAnswer("a candidate is no object");
+    if (!areReadable(element)) throw unreadableAnswer("a candidate isn't an object");
     reader.read(element, events);
     if (events.some(({ type }) => type === "error")) return events;
   }

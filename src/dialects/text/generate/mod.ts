@@ -29,6 +29,7 @@ export const generate: Dialect = {
   hostedWork,
   unsignedThinking: unsignedCalls,
   upstreamPath,
+  promptFields: ["contents", "systemInstruction", "system_instruction"],
   mediaFields,
   mustInline,
   resendRules: { modelInPath: true, streaming: [], drop: [], set: [] },

@@ -30,7 +30,7 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
   const serviceTier = request.string("serviceTier");
   const unknown = unknownFields(request.record, knownFields, {
     weightOf: (name) => hints.has(name) ? "hint" : "meaning",
-    changesNothing: (_, value) => isEmptyObject(value),
+    changesNothing: (name, value) => value === false ? hints.has(name) : isEmptyObject(value),
     spell: camelCase,
   });
   pushAll(unsupported, unknown);

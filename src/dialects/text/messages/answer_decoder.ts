@@ -5,7 +5,7 @@ import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
 
 export function decodeAnswer(json: unknown): CanonicalEvent[] {
-  if (!isRecord(json)) throw unreadableAnswer("answer is no object");
+  if (!isRecord(json)) throw unreadableAnswer("the answer isn't an object");
   if (carriesError(json)) return [{ type: "error", error: readVendorError(json, undefined) }];
   if (!Array.isArray(json.content)) throw unreadableAnswer("answer has no content");
   const events: CanonicalEvent[] = [];

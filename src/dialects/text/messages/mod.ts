@@ -28,6 +28,7 @@ export const messages: Dialect = {
   unsignedThinking,
   countHosted: countSearches,
   upstreamPath,
+  promptFields: ["messages", "system"],
   mediaFields,
   mustInline,
   resendRules: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },

@@ -10,7 +10,7 @@ import { endingEvents, isFailed, startEvent } from "./answer/response_reader.ts"
 import { readUsage } from "./usage.ts";
 
 export function decodeAnswer(json: unknown, quirks: DialectQuirks): CanonicalEvent[] {
-  if (!isRecord(json)) throw unreadableAnswer("answer is no object");
+  if (!isRecord(json)) throw unreadableAnswer("the answer isn't an object");
   if (isFailed(json) || carriesError(json)) {
     const error = readFailure(carriesError(json) ? json : { error: {} });
     const usage = readUsage(json, quirks);

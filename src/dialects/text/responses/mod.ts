@@ -31,6 +31,7 @@ const create: Dialect = {
   asksForSummary,
   countHosted: (work) => readHostedUsage({ output: work }, {}),
   upstreamPath,
+  promptFields: ["input", "instructions"],
   mediaFields,
   mustInline,
   resendRules: {

@@ -53,7 +53,7 @@ export const socket: SocketFrames = {
       type: "invalid_request_error",
       code: isActive ? "steering_not_supported" : "response_not_found",
       message: isActive
-        ? "The response goes on as it began: send the input with the next response.create."
+        ? "This response can't be steered. Send the input with the next response.create."
         : "No response with this id is under way on this socket.",
     };
     const fields = { type: "response.steer.failed", sequence_number: 0, error };

@@ -192,10 +192,10 @@ function readPart(
 
 function readImage(value: unknown, path: string, kind: "image" | "video" = "image"): MediaPart {
   const url = typeof value === "string" ? value : asString(asRecord(value).url);
-  if (url === undefined) throw invalidValue(`${path}.${kind}_url.url`, "expected an address");
+  if (url === undefined) throw invalidValue(`${path}.${kind}_url.url`, "expected a URL");
   const source = mediaSource(url);
   if (!source) {
-    throw invalidValue(`${path}.${kind}_url.url`, "expected an https address or a data URL");
+    throw invalidValue(`${path}.${kind}_url.url`, "expected an https URL or a data URL");
   }
   const detail = asString(asRecord(value).detail);
   return {

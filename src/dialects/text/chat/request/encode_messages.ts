@@ -50,7 +50,6 @@ function writeTexts(
   { marks }: Writing,
   separator = "\n\n",
 ): unknown {
-  for (const one of texts) if (one.text === "") marks.lose(one);
   const parts = texts.filter(({ text }) => text !== "")
     .map((one) => marks.mark({ type: "text", text: one.text }, one));
   return marks.hasMarks && parts.length > 0 ? parts : texts.map(({ text }) => text).join(separator);
@@ -139,7 +138,6 @@ function writeContent(parts: readonly Part[], writing: Writing): unknown {
     if (part.type === "text" && part.text !== "") {
       return [marks.mark({ type: "text", text: part.text }, part)];
     }
-    if (part.type === "text") marks.lose(part);
     if (part.type === "media") {
       const written = writeMedia(part, losses);
       return [part.kind === "audio" ? written : marks.mark(written, part)];

@@ -18,7 +18,9 @@ export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
     ...unknownFields(request, isSearch ? knownFields : withoutSearch, {
       weightOf: (name) => name === "modalities" || name === "audio" ? "meaning" : "hint",
       changesNothing: (name, value) =>
-        name === "modalities" && Array.isArray(value) && value.every((one) => one === "text"),
+        name === "modalities"
+          ? Array.isArray(value) && value.every((one) => one === "text")
+          : name === "store" && value === false,
     }),
     ...storedAudio(request.messages),
     ...vendorWork(request),

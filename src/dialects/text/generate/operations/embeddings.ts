@@ -31,7 +31,7 @@ export function readBatch(answer: unknown): { vectors: number[][]; tokens: numbe
   const vectors = answer.embeddings.map((one: unknown) => {
     const values: unknown = asRecord(one).values;
     if (!Array.isArray(values) || !values.every((value) => typeof value === "number")) {
-      throw unreadableAnswer("an embedding that is no vector");
+      throw unreadableAnswer("an embedding that isn't a vector");
     }
     return values as number[];
   });

@@ -21,7 +21,7 @@ export function encodeContent(
   lossesOf: (carried: readonly "seed"[]) => EncodedImages["losses"],
 ): EncodedImages {
   if (ask.format !== undefined && ask.format !== "png") {
-    throw notAllowed("output_format", "this model has", ["png"]);
+    throw notAllowed("output_format", "this model supports", ["png"]);
   }
   const isOlder = ask.model.startsWith("gemini-2");
   const resolutions = isOlder ? ["1K"] as const : ["1K", "2K", "4K"] as const;
@@ -62,7 +62,7 @@ export function encodeContent(
 
 /** Reads the images of an answer. Drafts are marked as thoughts and left out. */
 export function decodeContent(json: unknown): ImageAnswer {
-  if (!isRecord(json)) throw unreadableAnswer("an answer that is no object");
+  if (!isRecord(json)) throw unreadableAnswer("an answer that isn't an object");
   const [candidate] = recordsIn(json.candidates);
   const images = partsOf(candidate).flatMap((part) => {
     const data = isRecord(part.inlineData)

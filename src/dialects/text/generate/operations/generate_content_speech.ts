@@ -45,7 +45,7 @@ const decided = ["contents", "generationConfig.responseModalities"]
 function encode(ask: SpeechAsk): EncodedSpeech {
   checkLength(ask, maxChars);
   if (ask.sampleRate !== undefined && ask.sampleRate !== samplesPerSecond) {
-    throw notAllowed("sample_rate", "this model has", [String(samplesPerSecond)]);
+    throw notAllowed("sample_rate", "this model supports", [String(samplesPerSecond)]);
   }
   const format = chooseFormat(ask.format, ["wav", "pcm"]);
   const body = withOptions(
@@ -72,7 +72,10 @@ function encode(ask: SpeechAsk): EncodedSpeech {
 function textOf({ text, instructions, speakers }: SpeechAsk): string {
   if (instructions === undefined) return text;
   if (speakers.length === 0) return `${instructions}: ${text}`;
-  throw invalidValue("instructions", "not with speakers; say in the text how each of them speaks");
+  throw invalidValue(
+    "instructions",
+    "can't be combined with speakers; describe in the text how each one speaks",
+  );
 }
 
 function voicesOf({ voice, speakers }: SpeechAsk): JsonRecord {

@@ -25,7 +25,9 @@ export function encodePredict(
       `${ask.model} does not support image editing; gemini image models do`,
     );
   }
-  if (ask.format === "webp") throw notAllowed("output_format", "this model has", ["png", "jpeg"]);
+  if (ask.format === "webp") {
+    throw notAllowed("output_format", "this model supports", ["png", "jpeg"]);
+  }
   const { ratio, resolution } = asRatio(ask, { ratios, resolutions: resolutionsOf(ask.model) });
   const type = ask.format ?? (ask.compression === undefined ? undefined : "jpeg");
   const parameters = {
@@ -74,13 +76,13 @@ function resolutionsOf(model: string): readonly Resolution[] {
 
 /** Reads the images of an answer. Withheld images are missing, or an entry gives the reason. */
 export function decodePredict(json: unknown): ImageAnswer {
-  if (!isRecord(json)) throw unreadableAnswer("an answer that is no object");
+  if (!isRecord(json)) throw unreadableAnswer("an answer that isn't an object");
   const entries = recordsIn(json.predictions);
   const images = entries.flatMap((entry) => {
     const data = standardBase64(asString(entry.bytesBase64Encoded) ?? "");
     return data ? [{ data, ...optionalField("revisedPrompt", asString(entry.prompt)) }] : [];
   });
   const reason = entries.map((entry) => asString(entry.raiFilteredReason)).find((one) => one);
-  const refusal = reason ?? (images.length === 0 ? "All pictures were withheld." : undefined);
+  const refusal = reason ?? (images.length === 0 ? "All images were withheld." : undefined);
   return { images, ...optionalField("refusal", refusal) };
 }

@@ -119,5 +119,6 @@ function isNoOp(name: string, value: unknown): boolean {
   if (name === "responseModalities") {
     return Array.isArray(value) && value.every((one) => one === "TEXT" || one === "text");
   }
+  if (value === false) return hints.has(name);
   return isRecord(value) && Object.keys(value).length === 0;
 }

@@ -49,8 +49,8 @@ const bash = {
 function editor(inserted: "new_str" | "insert_text", more: readonly string[] = []) {
   const isOwn = inserted === "insert_text";
   return {
-    description: "Shows files and directories, creates files and edits them. A file is looked at " +
-      "before it is edited.",
+    description: "Shows files and directories, creates files and edits them. View a file " +
+      "before you edit it.",
     input_schema: commands(["view", "create", "str_replace", "insert", ...more], ["path"], {
       path: text("Absolute path of the file, or of the directory to view."),
       view_range: viewRange,
@@ -69,7 +69,7 @@ function editor(inserted: "new_str" | "insert_text", more: readonly string[] = [
 const memory = {
   description: "Keeps notes in files below /memories, which outlast this conversation. View that " +
     "directory before you begin, and write down what you find out while you work: the " +
-    "conversation may end at any time, and whoever goes on knows only the notes.",
+    "conversation may end at any time, and whoever continues knows only the notes.",
   input_schema: commands(["view", "create", "str_replace", "insert", "delete", "rename"], [], {
     path: text("Path below /memories; every command but rename needs it."),
     view_range: viewRange,

@@ -13,7 +13,7 @@ export function asksForSummary(body: unknown): boolean {
 /** The question to a model in place of a `compaction_trigger`, which its vendor doesn't know. */
 export const summaryQuestion =
   "The context is nearly full. Write a summary of this whole conversation: it will replace the " +
-  "conversation, and whoever goes on with the work, you or another model, will know nothing " +
+  "conversation, and whoever continues the work, you or another model, will know nothing " +
   "else of it but some of the user's own messages.\n\n" +
   "Say what the user wants, with all wishes, limits and preferences; what has been decided, and " +
   "why; what has been done and found out, with the names, paths, commands, values, error " +

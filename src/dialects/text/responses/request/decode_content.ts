@@ -65,7 +65,7 @@ function readImage(part: JsonRecord, path: string): MediaPart {
     return { type: "media", kind: "image", source: vendorFile(id), ...extra };
   }
   const source = mediaSource(url);
-  if (!source) throw invalidValue(`${path}.image_url`, "expected an https address or a data URL");
+  if (!source) throw invalidValue(`${path}.image_url`, "expected an https URL or a data URL");
   return { type: "media", kind: imageOrFile(source), source, ...extra };
 }
 
@@ -79,7 +79,7 @@ function readFile(part: JsonRecord, path: string): MediaPart {
   const url = textAt(part, "file_url", path);
   if (url !== undefined) {
     const source = mediaSource(url);
-    if (!source) throw invalidValue(`${path}.file_url`, "expected an https address");
+    if (!source) throw invalidValue(`${path}.file_url`, "expected an https URL");
     return { type: "media", kind: "file", source, ...extra };
   }
   const source = dataSource(requiredText(part, "file_data", path));

@@ -126,7 +126,10 @@ function readCompaction(item: JsonRecord, path: string, into: Conversation): voi
   if (!isSummary(item)) return addUnsupported(item, path, into);
   const summary = readSummary(item);
   if (summary === undefined) {
-    throw invalidValue(`${path}.encrypted_content`, "expected the summary as it was answered");
+    throw invalidValue(
+      `${path}.encrypted_content`,
+      "expected the summary unchanged, as it was returned",
+    );
   }
   addUserText(summaryText(summary), path, into);
 }

@@ -31,6 +31,9 @@ function changesNothing(name: string, value: unknown): boolean {
   switch (name) {
     case "truncation":
       return value === "disabled";
+    case "background":
+    case "store":
+      return value === false;
     case "background_options":
       // The contract accepts only options that change nothing.
       return true;

@@ -51,12 +51,12 @@ function createFrame(text: string, top: Members): CreateFrame {
   if (memberOf(text, top, "background") === true) {
     throw new Fault("unsupported_parameter", {
       param: "background",
-      message: "background: a response over a WebSocket is generated while it is open.",
+      message: "background: not supported over WebSocket.",
     });
   }
   const streamId = memberOf(text, top, "stream_id");
   if (streamId !== undefined && !isStreamId(streamId)) {
-    throw invalidValue("stream_id", "a string of 1 to 200 characters");
+    throw invalidValue("stream_id", "expected a string of 1 to 200 characters");
   }
   const members = new Map<string, string>();
   for (const [name, { valueStart, valueEnd }] of top.members) {
