@@ -95,7 +95,7 @@ export const adminKeyContracts = {
         "What it may call: `chat`, `images`, `speech`, `exports`, `data:delete`, `cohort`, `evals`, `status`, a vendor's label, and for the first account `admin`. Default: everything but `admin`.",
       ),
       expires: timestampSchema.optional().describe("When it expires, RFC 3339. Default: never."),
-      models: z.array(z.string().min(1).max(300)).max(mostOf.others).optional().describe(
+      models: z.array(z.string().min(1).max(300)).max(maxEntries.others).optional().describe(
         "The only models that it may call, named as in calls. Default: all.",
       ),
       cap_day_usd: usdAmount.optional().describe(`${cap("day")}. Default: no cap.`),

@@ -23,7 +23,7 @@ export const chatRequest = openObject({
   model: z.string().min(1).describe(
     "On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name, with or without the provider.",
   ).openapi({ example: "vendor-b/gpt-5-mini" }),
-  models: upTo(mostOf.others).optional().describe(
+  models: upTo(maxEntries.others).optional().describe(
     "On the unified endpoint: at most 10 models to try, in this order, if `model` fails before the first byte of its answer. Never sent to a vendor. On a vendor's family this is that vendor's own field. Default none.",
   ).openapi({ example: ["anthropic/claude-sonnet-4-6"] }),
   messages: z.array(message).min(1).max(maxEntries.turns).describe(

@@ -27,8 +27,8 @@ const embedRequest = openObject({
 const maxTexts = 100;
 
 const batchEmbedRequest = openObject({
-  requests: z.array(embedRequest).min(1).max(mostTexts).describe(
-    `At most ${mostTexts}, the vendor's limit.`,
+  requests: z.array(embedRequest).min(1).max(maxTexts).describe(
+    `At most ${maxTexts}, the vendor's limit.`,
   ),
 }).openapi("BatchEmbedContentsRequest");
 
@@ -56,13 +56,15 @@ const maxPictures = 8;
 const predictRequest = openObject({
   instances: z.array(openObject({
     prompt: optional(z.string()).describe("What the image should show."),
-  })).min(1).max(mostPictures).describe("The prompt; the vendor's models take exactly one."),
+  })).min(1).max(maxPictures).describe("The prompt; the vendor's models take exactly one."),
   parameters: optional(openObject({
-    sampleCount: optional(z.union([z.number().int().min(1).max(mostPictures), z.string()]))
+    sampleCount: optional(z.union([z.number().int().min(1).max(maxPictures), z.string()]))
       .describe("How many images. Default: the model's."),
     imageSize: optional(z.string()).describe("`1K` or `2K`. Default `1K`."),
   })).describe("Image settings; every field is passed on unchanged."),
-  labels: upTo(mostOf.others).optional().describe("Labels for the vendor's own billing reports."),
+  labels: upTo(maxEntries.others).optional().describe(
+    "Labels for the vendor's own billing reports.",
+  ),
 }).openapi("PredictRequest");
 
 const predictAnswer = z.looseObject({

@@ -12,7 +12,7 @@ const block = openObject({
 
 const message = openObject({
   role: z.enum(["user", "assistant", "system"]).describe("Author of the message."),
-  content: optional(z.union([z.string(), z.array(block).max(mostOf.parts)])).describe(
+  content: optional(z.union([z.string(), z.array(block).max(maxEntries.parts)])).describe(
     "Text, or an array of blocks. Required, unless a message of the role `system` only changes the `output_config` of the turns after it.",
   ),
 }).openapi("MessagesMessage");
@@ -41,7 +41,7 @@ export const messagesRequest = openObject({
   stop_sequences: upTo(maxEntries.others).optional().describe(
     "Texts that end the answer. Default none.",
   ),
-  mcp_servers: upTo(mostOf.others).optional().describe("MCP servers with tools. Default none."),
+  mcp_servers: upTo(maxEntries.others).optional().describe("MCP servers with tools. Default none."),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   metadata: optional(z.looseObject({
     user_id: optional(z.string()).describe(
@@ -54,9 +54,9 @@ const countRequest = openObject({
   model: z.string().min(1).describe("As in a messages request.").openapi({
     example: "vendor-c/claude-haiku-5-5",
   }),
-  messages: z.array(message).min(1).max(mostOf.turns).describe("The conversation to count."),
-  system: upTo(mostOf.parts).optional().describe("As in a messages request."),
-  tools: upTo(mostOf.tools).optional().describe("As in a messages request."),
+  messages: z.array(message).min(1).max(maxEntries.turns).describe("The conversation to count."),
+  system: upTo(maxEntries.parts).optional().describe("As in a messages request."),
+  tools: upTo(maxEntries.tools).optional().describe("As in a messages request."),
 }).openapi("MessagesCountRequest");
 
 const tokenCount = z.looseObject({

@@ -50,10 +50,10 @@ const numeral = (least: number, most: number) =>
 const imageEditForm = z.looseObject({
   model: operationModel.openapi({ example: "gpt-image-2" }),
   prompt,
-  image: z.union([formFile, z.array(formFile).max(mostOf.others)]).optional().describe(
+  image: z.union([formFile, z.array(formFile).max(maxEntries.others)]).optional().describe(
     "The image to start from; several as `image[]`.",
   ),
-  "image[]": z.union([formFile, z.array(formFile).max(mostOf.others)]).optional().describe(
+  "image[]": z.union([formFile, z.array(formFile).max(maxEntries.others)]).optional().describe(
     "The images to start from.",
   ),
   mask: formFile.optional().describe("Image whose transparent areas are to be replaced."),

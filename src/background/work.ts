@@ -106,8 +106,8 @@ function refusalOf(
       "The service restarted during this call. Tools of a remote server may already have acted, so it is not repeated.",
     );
   }
-  if (attempts <= mostAttempts) return undefined;
-  return failed(`The service restarted ${mostAttempts} times during this call.`);
+  if (attempts <= maxAttempts) return undefined;
+  return failed(`The service restarted ${maxAttempts} times during this call.`);
 }
 
 async function ask(deps: BackgroundAskDeps, { call, claimed, stop, task, principal }: {

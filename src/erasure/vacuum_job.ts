@@ -57,9 +57,9 @@ export function createVacuumJob({ store, before, log }: {
     all: () => inTurn("all"),
     check: async () => void await check(),
     async whenQuiet() {
-      const due = await look();
-      if (!due || due.seconds < leastSeconds) return;
-      if (due.seconds < lockWaitSeconds && await store.isBusy()) return;
+      const due = await check();
+      if (!due || due.seconds < minSeconds) return;
+      if (due.seconds < quietWaitSeconds && await store.isBusy()) return;
       await inTurn("erased");
       await check();
     },

@@ -28,6 +28,6 @@ export function readResultCursor(text: string): ResultCursor {
   return { transactionId, graderIndex: Number(index) };
 }
 
-function noPlace(): Fault {
+function invalidCursor(): Fault {
   return invalidValue("after", "expected `next` of the previous page");
 }

@@ -118,7 +118,7 @@ class TranscriptReader extends JsonAnswerReader {
     if (price?.rates.perMinute !== undefined) {
       // The vendor may report tokens although the price is per minute.
       const usage = { input: 0, output: 0, ...this.#usage, seconds };
-      const isReported = stated !== undefined || tellsCost(usage, ignoresCost);
+      const isReported = stated !== undefined || reportsTrustedCost(usage, ignoresCost);
       return { ...recorded, usage, basis: isReported ? "reported" : "estimated" };
     }
     // At a price per token, seconds alone would cost nothing.
