@@ -3,7 +3,7 @@ import type { Cell } from "./cells.ts";
 import { type Gateway, postgresMissing, startGateway } from "./gateway.ts";
 import type { CallerOrder } from "./programs/caller.ts";
 
-type Shot = Pick<CallerOrder, "port" | "path" | "headers" | "body">;
+type LoadRequest = Pick<CallerOrder, "port" | "path" | "headers" | "body">;
 
 /** A proxy or gateway between callers and the vendor, which is compared with others. */
 export interface Contender extends AsyncDisposable {
@@ -14,7 +14,7 @@ export interface Contender extends AsyncDisposable {
   readonly storePid?: number | undefined;
   readonly gateway?: Gateway;
   /** Returns how to make the calls of a cell; undefined if the contender can't handle them. */
-  shot(cell: Cell): Shot | undefined;
+  requestFor(cell: Cell): LoadRequest | undefined;
 }
 
 /** Starts the contender with this name. Returns the reason if this machine can't run it. */
@@ -40,7 +40,7 @@ export function contenderOf(name: string, gateway: Gateway): Contender {
     pids: [gateway.pid],
     storePid: gateway.storePid,
     gateway,
-    shot: (cell) => ({
+    requestFor: (cell) => ({
       port: gateway.port,
       headers: { authorization: `Bearer ${gateway.key}` },
       ...cell.isTranslated
@@ -85,7 +85,12 @@ function passing(
     name,
     title,
     pids: [pid],
-    shot: ({ vendorBody: body }) => ({ port, path: "/v1/chat/completions", headers: {}, body }),
+    requestFor: ({ vendorBody: body }) => ({
+      port,
+      path: "/v1/chat/completions",
+      headers: {},
+      body,
+    }),
     [Symbol.asyncDispose]: async () => await stop(),
   };
 }
@@ -152,7 +157,7 @@ async function startPortkey(vendorPort: number): Promise<Contender | string> {
       child.pid,
       () => killChild(child),
     ),
-    shot: (cell) =>
+    requestFor: (cell) =>
       cell.isTranslated ? undefined : {
         port,
         path: "/v1/chat/completions",
@@ -199,7 +204,7 @@ async function startLitellm(vendorPort: number): Promise<Contender | string> {
   const child = await serve(`${folder}/bin/litellm`, args, port);
   return {
     ...passing("litellm", `LiteLLM ${litellmVersion}`, port, child.pid, () => killChild(child)),
-    shot: (cell) => ({
+    requestFor: (cell) => ({
       port,
       path: cell.isTranslated ? "/v1/messages" : "/v1/chat/completions",
       headers: { authorization: "Bearer sk-bench" },

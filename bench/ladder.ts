@@ -52,7 +52,7 @@ export async function benchLadder(figures: Figures, options: BenchOptions): Prom
 
 async function climb(contender: Contender, { seconds }: BenchOptions): Promise<Step[]> {
   const cell = cells[0]!;
-  const shot = contender.shot(cell)!;
+  const shot = contender.requestFor(cell)!;
   await callers({ ...shot, connections: 32, ms: 500 * seconds });
   const steps: Step[] = [];
   for (const most of connections) {

@@ -82,8 +82,8 @@ async function prepare(
 async function keepLabelSums(database: Database): Promise<void> {
   const keeper = createLabelSumKeeper(database, createLabelRows);
   let kept = 0;
-  const keep: typeof keeper.keep = (...args) => (kept++, keeper.keep(...args));
-  const job = createLabelSumsJob({ keeper: { ...keeper, keep }, now: () => new Date(end - 1) });
+  const store: typeof keeper.store = (...args) => (kept++, keeper.store(...args));
+  const job = createLabelSumsJob({ keeper: { ...keeper, store }, now: () => new Date(end - 1) });
   for (let before = -1; kept > before;) {
     before = kept;
     await job();

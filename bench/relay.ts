@@ -32,7 +32,7 @@ export async function benchRelay(figures: Figures, options: BenchOptions): Promi
   // Warms all contenders up, since their runtimes optimise code for many seconds.
   for (const one of wanted[0] ? contenders : []) {
     const seconds = one.gateway ? firstSeconds.gateway : firstSeconds.proxy;
-    if (one.shot(wanted[0]!)) await ask(one, wanted[0]!, seconds);
+    if (one.requestFor(wanted[0]!)) await ask(one, wanted[0]!, seconds);
   }
   for (const cell of wanted) {
     report(figures, cell, await measure(cell, contenders, options), idle);
@@ -49,7 +49,7 @@ async function measure(
   contenders: readonly Contender[],
   { seconds, rounds = 3 }: BenchOptions,
 ): Promise<Map<Contender, Round[]>> {
-  const able = contenders.filter((one) => one.shot(cell) !== undefined);
+  const able = contenders.filter((one) => one.requestFor(cell) !== undefined);
   const found = new Map<Contender, Round[]>(able.map((one) => [one, []]));
   // Whole calls don't warm up the code that only streams use.
   const again = cell.isStreamed ? firstSeconds.gateway : 2 * seconds;
@@ -64,7 +64,7 @@ async function measure(
 
 function ask(contender: Contender, cell: Cell, seconds: number): Promise<CallerSight> {
   const { connections } = cell;
-  return callers({ ...contender.shot(cell)!, connections, ms: seconds * 1000 });
+  return callers({ ...contender.requestFor(cell)!, connections, ms: seconds * 1000 });
 }
 
 async function timed(contender: Contender, cell: Cell, seconds: number): Promise<Round> {

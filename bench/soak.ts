@@ -10,7 +10,7 @@ const warmPart = 0.3;
 /** Growth in MiB a minute that counts as none: less than garbage collections differ by. */
 const flat = 2;
 /** How many seconds the store may be behind. */
-const mostBehind = 3;
+const maxBehindSeconds = 3;
 
 interface Sample {
   /** Seconds since the beginning. */
@@ -103,7 +103,7 @@ async function measure(
   if (slope > flat) {
     figures.fail(`${gateway.title}: memory grows by ${slope.toFixed(2)} MiB a minute`);
   }
-  if (behind > mostBehind) figures.fail(`${gateway.title}: the store was ${behind} s behind`);
+  if (behind > maxBehindSeconds) figures.fail(`${gateway.title}: the store was ${behind} s behind`);
   gateway.remember({ name: "soak", answered: sight.answered, since, until });
   for (const wrong of await gateway.proveCharged()) figures.fail(wrong);
 }

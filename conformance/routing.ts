@@ -36,7 +36,7 @@ interface Question {
   headers?: Record<string, string>;
 }
 
-interface Told {
+interface AnswerText {
   text: string;
   headers: Headers;
 }
@@ -44,9 +44,9 @@ interface Told {
 /** A dialect's own client library. Returns the text that it read, and the answer's headers. */
 interface Caller {
   dialect: string;
-  whole(question: Question): Promise<Told>;
+  whole(question: Question): Promise<AnswerText>;
   /** `heard` is called with each piece of text. */
-  stream(question: Question, heard?: (text: string) => void): Promise<Told>;
+  stream(question: Question, heard?: (text: string) => void): Promise<AnswerText>;
 }
 
 /** Tests every feature of routing in each dialect. */
@@ -109,7 +109,7 @@ async function virtualModel(caller: Caller, { virtual }: RoutingModels): Promise
 
 /** Simulated vendors fail on request; real ones answer, which proves nothing. */
 async function fallback(
-  ask: (question: Question) => Promise<Told>,
+  ask: (question: Question) => Promise<AnswerText>,
   { first, second }: RoutingModels,
 ): Promise<void> {
   const told = await ask({
@@ -143,7 +143,7 @@ async function cutStream(caller: Caller, { first, second }: RoutingModels): Prom
 
 /** The second of two equal calls is answered without a vendor. */
 async function cache(
-  ask: (question: Question) => Promise<Told>,
+  ask: (question: Question) => Promise<AnswerText>,
   { first }: RoutingModels,
 ): Promise<void> {
   const question = {
@@ -161,7 +161,7 @@ async function cache(
   expect(ids[1] !== null && ids[0] !== ids[1], "the hit has no transaction of its own");
 }
 
-function expectAnswer({ text, headers }: Told, model: string): void {
+function expectAnswer({ text, headers }: AnswerText, model: string): void {
   expect(text !== "", "no text");
   const answered = headers.get("x-model");
   expect(answered === model, `X-Model is ${answered}, not ${model}`);

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { labelText, mostOf, timestampSchema } from "../kernel/common.ts";
+import { labelText, maxEntries, timestampSchema } from "../kernel/common.ts";
 import { defineContract, ofAdministration } from "../kernel/contract.ts";
 import {
   accountId,
@@ -91,11 +91,11 @@ export const adminKeyContracts = {
     body: z.strictObject({
       name,
       account_id: accountIdInBody,
-      scopes: z.array(z.string().max(100)).max(mostOf.others).optional().describe(
+      scopes: z.array(z.string().max(100)).max(maxEntries.others).optional().describe(
         "What it may call: `chat`, `images`, `speech`, `exports`, `data:delete`, `cohort`, `evals`, `status`, a vendor's label, and for the first account `admin`. Default: everything but `admin`.",
       ),
       expires: timestampSchema.optional().describe("When it expires, RFC 3339. Default: never."),
-      models: z.array(z.string().min(1).max(300)).max(mostOf.others).optional().describe(
+      models: z.array(z.string().min(1).max(300)).max(maxEntries.others).optional().describe(
         "The only models that it may call, named as in calls. Default: all.",
       ),
       cap_day_usd: usdAmount.optional().describe(`${cap("day")}. Default: no cap.`),

@@ -2,17 +2,17 @@ import { z } from "@hono/zod-openapi";
 import { callErrors } from "../kernel/call_errors.ts";
 import { chatEvent, chatUsage } from "./chat_stream.ts";
 import { defineContract } from "../kernel/contract.ts";
-import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
+import { maxEntries, openObject, optional, upTo } from "../kernel/common.ts";
 import { pathBelow, type PathPrefix, summaryOf } from "./vendors.ts";
 
 const message = openObject({
   role: z.enum(["system", "developer", "user", "assistant", "tool", "function"]).describe(
     "Author of the message.",
   ),
-  content: upTo(mostOf.parts).optional().describe(
+  content: upTo(maxEntries.parts).optional().describe(
     "Text, or an array of parts; null or left out beside tool calls.",
   ),
-  tool_calls: upTo(mostOf.parts).optional().describe("Calls that the assistant made."),
+  tool_calls: upTo(maxEntries.parts).optional().describe("Calls that the assistant made."),
 }).openapi("ChatMessage");
 
 /**
@@ -23,20 +23,20 @@ export const chatRequest = openObject({
   model: z.string().min(1).describe(
     "On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name, with or without the provider.",
   ).openapi({ example: "vendor-b/gpt-5-mini" }),
-  models: upTo(mostOf.others).optional().describe(
+  models: upTo(maxEntries.others).optional().describe(
     "On the unified endpoint: at most 10 models to try, in this order, if `model` fails before the first byte of its answer. Never sent to a vendor. On a vendor's family this is that vendor's own field. Default none.",
   ).openapi({ example: ["anthropic/claude-sonnet-4-6"] }),
-  messages: z.array(message).min(1).max(mostOf.turns).describe(
+  messages: z.array(message).min(1).max(maxEntries.turns).describe(
     "The conversation so far, oldest first.",
   ),
-  tools: upTo(mostOf.tools).optional().describe("What the model may call. Default none."),
-  functions: upTo(mostOf.tools).optional().describe("Older name of `tools`.").openapi({
+  tools: upTo(maxEntries.tools).optional().describe("What the model may call. Default none."),
+  functions: upTo(maxEntries.tools).optional().describe("Older name of `tools`.").openapi({
     deprecated: true,
   }),
-  stop: upTo(mostOf.others).optional().describe(
+  stop: upTo(maxEntries.others).optional().describe(
     "Text, or texts, that end the answer. Default none.",
   ),
-  modalities: upTo(mostOf.others).optional().describe("Kinds of answer. Default the model's."),
+  modalities: upTo(maxEntries.others).optional().describe("Kinds of answer. Default the model's."),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   stream_options: optional(z.looseObject({
     include_usage: optional(z.boolean()).describe(

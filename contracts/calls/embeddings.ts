@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { mostOf, optional } from "../kernel/common.ts";
+import { maxEntries, optional } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { endUser, operationPath } from "../media/operation_paths.ts";
 import { type PathPrefix, summaryOf } from "./vendors.ts";
@@ -12,9 +12,9 @@ const embeddingRequest = z.looseObject({
   ).openapi({ example: "vendor-b/text-embedding-3-small" }),
   input: z.union([
     z.string().min(1),
-    z.array(z.string().min(1)).min(1).max(mostOf.turns),
-    z.array(token).min(1).max(mostOf.turns),
-    z.array(z.array(token).min(1).max(mostOf.turns)).min(1).max(mostOf.turns),
+    z.array(z.string().min(1)).min(1).max(maxEntries.turns),
+    z.array(token).min(1).max(maxEntries.turns),
+    z.array(z.array(token).min(1).max(maxEntries.turns)).min(1).max(maxEntries.turns),
   ], { error: "expected text, an array of texts, or arrays of token numbers; none of them empty" })
     .describe("One text, several, or token arrays. The vendor's limits apply."),
   encoding_format: optional(z.enum(["float", "base64"])).describe(

@@ -1,37 +1,38 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "../kernel/call_errors.ts";
-import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
+import { maxEntries, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { generateMethod } from "./generate_method.ts";
 import { type PathPrefix, summaryOf } from "./vendors.ts";
 
 const content = openObject({
   role: optional(z.string()).describe("`user` or `model`. Default `user`."),
-  parts: optional(z.union([z.array(openObject({})).max(mostOf.parts), openObject({})])).describe(
-    "Text, inline data, function calls and their answers; a single one needs no array.",
-  ),
+  parts: optional(z.union([z.array(openObject({})).max(maxEntries.parts), openObject({})]))
+    .describe(
+      "Text, inline data, function calls and their answers; a single one needs no array.",
+    ),
 }).openapi("GenerateContent");
 
-const tool = upTo(mostOf.tools).optional();
+const tool = upTo(maxEntries.tools).optional();
 
 /**
  * A native content-generation request. Only what the service interprets is checked; every other
  * field reaches the native vendor as it was sent.
  */
 export const generateRequest = openObject({
-  contents: z.union([z.array(content).min(1).max(mostOf.turns), content]).describe(
+  contents: z.union([z.array(content).min(1).max(maxEntries.turns), content]).describe(
     "The conversation so far, oldest first; a single turn needs no array.",
   ),
   tools: tool.describe("What the model may call. Default none."),
-  safetySettings: upTo(mostOf.others).optional().describe("Which content to block."),
+  safetySettings: upTo(maxEntries.others).optional().describe("Which content to block."),
 }).openapi("GenerateRequest");
 
 const countRequest = openObject({
-  contents: z.union([z.array(content).max(mostOf.turns), content]).optional().describe(
+  contents: z.union([z.array(content).max(maxEntries.turns), content]).optional().describe(
     "The conversation to count. Either this or `generateContentRequest`.",
   ),
   generateContentRequest: openObject({
-    contents: upTo(mostOf.turns).optional().describe("As in a request to generate."),
+    contents: upTo(maxEntries.turns).optional().describe("As in a request to generate."),
     tools: tool.describe("As in a request to generate."),
   }).optional().describe("A whole request, system instruction and tools included."),
 }).openapi("GenerateCountRequest");

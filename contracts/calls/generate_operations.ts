@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "../kernel/call_errors.ts";
-import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
+import { maxEntries, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { generateMethod } from "./generate_method.ts";
 import { type MethodKind, type PathPrefix, summaryOf } from "./vendors.ts";
@@ -10,7 +10,7 @@ const ownModel = optional(z.string()).describe(
 );
 
 const embedded = openObject({
-  parts: optional(z.array(openObject({})).max(mostOf.parts)).describe(
+  parts: optional(z.array(openObject({})).max(maxEntries.parts)).describe(
     "Text, or inline data where the model takes it.",
   ),
 }).openapi("EmbedContent");
@@ -24,11 +24,11 @@ const embedRequest = openObject({
 }).openapi("EmbedContentRequest");
 
 /** The most texts in one request; the vendor refuses more. */
-const mostTexts = 100;
+const maxTexts = 100;
 
 const batchEmbedRequest = openObject({
-  requests: z.array(embedRequest).min(1).max(mostTexts).describe(
-    `At most ${mostTexts}, the vendor's limit.`,
+  requests: z.array(embedRequest).min(1).max(maxTexts).describe(
+    `At most ${maxTexts}, the vendor's limit.`,
   ),
 }).openapi("BatchEmbedContentsRequest");
 
@@ -51,18 +51,20 @@ const batchEmbedAnswer = z.looseObject({
 }).openapi("BatchEmbedContentsAnswer");
 
 /** The most pictures of one request: twice what any model of the vendor makes. */
-const mostPictures = 8;
+const maxPictures = 8;
 
 const predictRequest = openObject({
   instances: z.array(openObject({
     prompt: optional(z.string()).describe("What the image should show."),
-  })).min(1).max(mostPictures).describe("The prompt; the vendor's models take exactly one."),
+  })).min(1).max(maxPictures).describe("The prompt; the vendor's models take exactly one."),
   parameters: optional(openObject({
-    sampleCount: optional(z.union([z.number().int().min(1).max(mostPictures), z.string()]))
+    sampleCount: optional(z.union([z.number().int().min(1).max(maxPictures), z.string()]))
       .describe("How many images. Default: the model's."),
     imageSize: optional(z.string()).describe("`1K` or `2K`. Default `1K`."),
   })).describe("Image settings; every field is passed on unchanged."),
-  labels: upTo(mostOf.others).optional().describe("Labels for the vendor's own billing reports."),
+  labels: upTo(maxEntries.others).optional().describe(
+    "Labels for the vendor's own billing reports.",
+  ),
 }).openapi("PredictRequest");
 
 const predictAnswer = z.looseObject({

@@ -1,18 +1,18 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "../kernel/call_errors.ts";
-import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
+import { maxEntries, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { messageEvent, messageObject } from "./messages_stream.ts";
 import { pathBelow, type PathPrefix, summaryOf } from "./vendors.ts";
 
 const block = openObject({
   type: z.string().describe("What it is, such as `text`."),
-  content: upTo(mostOf.parts).optional().describe("Blocks within it, such as a tool's answer."),
+  content: upTo(maxEntries.parts).optional().describe("Blocks within it, such as a tool's answer."),
 }).openapi("MessagesBlock");
 
 const message = openObject({
   role: z.enum(["user", "assistant", "system"]).describe("Author of the message."),
-  content: optional(z.union([z.string(), z.array(block).max(mostOf.parts)])).describe(
+  content: optional(z.union([z.string(), z.array(block).max(maxEntries.parts)])).describe(
     "Text, or an array of blocks. Required, unless a message of the role `system` only changes the `output_config` of the turns after it.",
   ),
 }).openapi("MessagesMessage");
@@ -28,20 +28,20 @@ export const messagesRequest = openObject({
   max_tokens: z.number().int().min(0).describe(
     "Maximum tokens of the answer, thinking included. Required; no default.",
   ),
-  messages: z.array(message).max(mostOf.turns).describe(
+  messages: z.array(message).max(maxEntries.turns).describe(
     "The conversation so far, oldest first: at least one message, unless `thread` continues one.",
   ),
   thread: optional(openObject({})).describe(
     '`{"type": "create"}` makes the service store the conversation; `{"type": "continue", "previous_message_id": "…"}` continues it with new messages only, with its `system` and `tools`. An unknown id is a 400 with `details.error_code: "thread_not_found"`. Default none.',
   ),
-  system: optional(z.union([z.string(), z.array(openObject({})).max(mostOf.parts)])).describe(
+  system: optional(z.union([z.string(), z.array(openObject({})).max(maxEntries.parts)])).describe(
     "System prompt: text, or an array of text blocks. Default none.",
   ),
-  tools: upTo(mostOf.tools).optional().describe("What the model may call. Default none."),
-  stop_sequences: upTo(mostOf.others).optional().describe(
+  tools: upTo(maxEntries.tools).optional().describe("What the model may call. Default none."),
+  stop_sequences: upTo(maxEntries.others).optional().describe(
     "Texts that end the answer. Default none.",
   ),
-  mcp_servers: upTo(mostOf.others).optional().describe("MCP servers with tools. Default none."),
+  mcp_servers: upTo(maxEntries.others).optional().describe("MCP servers with tools. Default none."),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   metadata: optional(z.looseObject({
     user_id: optional(z.string()).describe(
@@ -54,9 +54,9 @@ const countRequest = openObject({
   model: z.string().min(1).describe("As in a messages request.").openapi({
     example: "vendor-c/claude-haiku-5-5",
   }),
-  messages: z.array(message).min(1).max(mostOf.turns).describe("The conversation to count."),
-  system: upTo(mostOf.parts).optional().describe("As in a messages request."),
-  tools: upTo(mostOf.tools).optional().describe("As in a messages request."),
+  messages: z.array(message).min(1).max(maxEntries.turns).describe("The conversation to count."),
+  system: upTo(maxEntries.parts).optional().describe("As in a messages request."),
+  tools: upTo(maxEntries.tools).optional().describe("As in a messages request."),
 }).openapi("MessagesCountRequest");
 
 const tokenCount = z.looseObject({

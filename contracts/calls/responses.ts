@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "../kernel/call_errors.ts";
 import {
-  mostOf,
+  maxEntries,
   openObject,
   optional,
   orNull,
@@ -14,9 +14,9 @@ import { responseEvent, responseObject } from "./responses_stream.ts";
 import { pathBelow, type PathPrefix, summaryOf } from "./vendors.ts";
 
 const item = openObject({
-  content: upTo(mostOf.parts).optional().describe("Text, or parts."),
-  summary: upTo(mostOf.parts).optional().describe("Of reasoning."),
-  output: upTo(mostOf.parts).optional().describe("Of a tool: text, or parts."),
+  content: upTo(maxEntries.parts).optional().describe("Text, or parts."),
+  summary: upTo(maxEntries.parts).optional().describe("Of reasoning."),
+  output: upTo(maxEntries.parts).optional().describe("Of a tool: text, or parts."),
 }).openapi("ResponsesInputItem");
 
 /**
@@ -27,14 +27,14 @@ export const responsesRequest = openObject({
   model: z.string().min(1).describe(
     "On the unified endpoint `<provider>/<model_name>`, a name that one vendor has as its own, such as `gpt-5-mini`, or a virtual model's; on a vendor's family the vendor's own name.",
   ).openapi({ example: "vendor-b/gpt-5-mini" }),
-  input: optional(z.union([z.string(), z.array(item).max(mostOf.turns)])).describe(
+  input: optional(z.union([z.string(), z.array(item).max(maxEntries.turns)])).describe(
     "Text of one user message, or the items of the conversation. Required, unless `prompt`, `conversation` or `previous_response_id` is set.",
   ),
   instructions: optional(z.string()).describe(
     "System instructions before the input; not carried over to the next turn. Default none.",
   ),
-  tools: upTo(mostOf.tools).optional().describe("What the model may call. Default none."),
-  include: upTo(mostOf.others).optional().describe("What else to include in the answer."),
+  tools: upTo(maxEntries.tools).optional().describe("What the model may call. Default none."),
+  include: upTo(maxEntries.others).optional().describe("What else to include in the answer."),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   background: optional(z.boolean()).describe(
     "Answer at once with a queued response and run the call in the background: `GET …/responses/{response_id}` shows its state. Not with `store: false`. With `stream` it is an ordinary call that goes on if the caller disconnects. Default false.",
@@ -112,7 +112,7 @@ const inputItemsQuery = z.object({
   limit: wholeNumber({ minimum: 1, maximum: 100, default: 20 }).optional().describe(
     "Maximum items per page. Default 20.",
   ),
-  include: z.array(z.string()).max(mostOf.others).optional().describe(
+  include: z.array(z.string()).max(maxEntries.others).optional().describe(
     "`reasoning.encrypted_content`: reasoning with its encrypted content. Everything else is always included. Default none.",
   ),
 });
@@ -190,7 +190,7 @@ const getQuery = z.object({
   stream: z.enum(["true", "false"]).optional().describe(
     "Events of a stored response can't be replayed: `true` is refused.",
   ),
-  include: z.array(z.string()).max(mostOf.others).optional().describe(
+  include: z.array(z.string()).max(maxEntries.others).optional().describe(
     "Parts that the response must include. Only those named in `include` of its own request are stored; others are refused. Default: none.",
   ),
 });

@@ -94,7 +94,7 @@ export function orNull<T extends z.ZodType>(schema: T) {
  * The most elements of arrays in requests. The document states it, and it is checked before the
  * elements. Apart from this, a body's total number of values and its depth are limited.
  */
-export const mostOf = {
+export const maxEntries = {
   /** Messages, items or contents. */
   turns: 20_000,
   /** Parts in one of them. */

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { mostOf, optional, upTo } from "../kernel/common.ts";
+import { maxEntries, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { imageEvent } from "./media_stream.ts";
 import { endUser, formFile, operationModel, operationPath } from "./operation_paths.ts";
@@ -24,7 +24,7 @@ const imageRequest = z.looseObject({
   user: endUser,
 }).openapi("ImageRequest");
 
-const ignoredField = upTo(mostOf.others).optional();
+const ignoredField = upTo(maxEntries.others).optional();
 
 const imageEditRequest = imageRequest.extend({
   image: ignoredField.describe(
@@ -50,10 +50,10 @@ const numeral = (least: number, most: number) =>
 const imageEditForm = z.looseObject({
   model: operationModel.openapi({ example: "gpt-image-2" }),
   prompt,
-  image: z.union([formFile, z.array(formFile).max(mostOf.others)]).optional().describe(
+  image: z.union([formFile, z.array(formFile).max(maxEntries.others)]).optional().describe(
     "The image to start from; several as `image[]`.",
   ),
-  "image[]": z.union([formFile, z.array(formFile).max(mostOf.others)]).optional().describe(
+  "image[]": z.union([formFile, z.array(formFile).max(maxEntries.others)]).optional().describe(
     "The images to start from.",
   ),
   mask: formFile.optional().describe("Image whose transparent areas are to be replaced."),

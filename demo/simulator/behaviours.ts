@@ -24,7 +24,7 @@ export interface Behaviours {
   /** Pictures that are withheld; all of them for a refusal. */
   filtered: number;
   /** Minimum size of a picture's file, in bytes. */
-  leastBytes: number;
+  minBytes: number;
   /** Number of web searches; null: depends on the question's words. */
   searches: number | null;
 }
@@ -62,7 +62,7 @@ function readWords(text: string): Behaviours {
     toolSteps: numberOf(text, "steps") ?? 1,
     filtered: text.includes("[refuse") ? Infinity : numberOf(text, "filter") ?? 0,
     searches: numberOf(text, "search"),
-    leastBytes: Math.min(numberOf(text, "bytes") ?? 0, MOST_BYTES),
+    minBytes: Math.min(numberOf(text, "bytes") ?? 0, MOST_BYTES),
   };
 }
 

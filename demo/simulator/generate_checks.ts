@@ -252,13 +252,13 @@ function checkThinking(thinking: JsonObject, model: GenerateModel): void {
     throw badRequest(`Thinking level ${level} is not supported for this model.`);
   }
   if (budget === null || budget === -1) return;
-  if (model.leastBudget === null) {
+  if (model.minBudget === null) {
     throw badRequest("Thinking budget is not supported for this model.");
   }
-  if (budget < model.leastBudget || budget > 32_768) {
+  if (budget < model.minBudget || budget > 32_768) {
     throw badRequest(
       `The thinking budget ${budget} is invalid. Please choose a value between ` +
-        `${model.leastBudget} and 32768.`,
+        `${model.minBudget} and 32768.`,
     );
   }
 }

@@ -158,10 +158,10 @@ export function draw(
   index: number,
   size: { width: number; height: number },
   format: PictureFormat,
-  { leastBytes }: Behaviours,
+  { minBytes }: Behaviours,
 ): string {
   const subject = `${withoutMagicWords(prompt)}\u0000${index}`;
-  return toBase64(picture({ format, ...size, subject, leastBytes }));
+  return toBase64(picture({ format, ...size, subject, minBytes }));
 }
 
 const SIDES: Readonly<Record<string, number>> = { "512": 512, "1K": 1024, "2K": 2048, "4K": 4096 };

@@ -5,7 +5,7 @@ export interface GenerateModel {
   /** 2.5, 3.1, 4 …: decides how thinking is requested and what is enforced. */
   generation: number;
   /** The lowest thinking budget; null if the model accepts no budget. */
-  leastBudget: number | null;
+  minBudget: number | null;
   /** Thinking levels that the model accepts, if any. */
   levels: readonly string[];
   /** Function calls come with an id. */
@@ -19,7 +19,7 @@ const ALL_LEVELS = ["MINIMAL", "LOW", "MEDIUM", "HIGH"];
 function row(
   id: string,
   generation: number,
-  leastBudget: number | null,
+  minBudget: number | null,
   levels: readonly string[],
 ): GenerateModel {
   return {
@@ -28,7 +28,7 @@ function row(
       " ",
     ),
     generation,
-    leastBudget,
+    minBudget,
     levels,
     hasCallIds: generation >= 3.5,
     inputTokens: 1_048_576,

@@ -132,7 +132,7 @@ async function draw(exchange: Exchange, request: ImageRequest): Promise<Response
       height,
       subject: `${prompt}:${index}`,
       isTransparent,
-      leastBytes: behaviours.leastBytes,
+      minBytes: behaviours.minBytes,
     }));
   const quality = ["low", "medium", "high"].find((one) => one === body.quality) ?? "medium";
   const facts = {

@@ -63,12 +63,12 @@ function settle(outcome: Outcome): Response {
 async function mayHelp(outcome: Outcome): Promise<boolean> {
   if ("thrown" in outcome) return true;
   const { response } = outcome;
-  if (!passing.has(response.status)) return false;
+  if (!retryableStatuses.has(response.status)) return false;
   const body = await response.clone().json().catch(() => null) as { error?: { code?: unknown } };
   return !lastingCodes.has(String(body?.error?.code));
 }
 
-const passing: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
+const retryableStatuses: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
 
 function withId(request: Request): Request {
   if (request.method === "GET" || request.headers.has("X-Request-ID")) return request;

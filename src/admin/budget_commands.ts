@@ -17,9 +17,9 @@ import {
   type Command,
   type CommandResult,
   done,
-  failed,
   listed,
   listedAccount,
+  notFound,
   optional,
   readUsd,
   required,
@@ -105,7 +105,7 @@ async function removeBudget(
 ): Promise<CommandResult> {
   const removed = await deps.budgets.remove(id!, commandLine);
   if (removed) return done({ id, removed }, [`Budget ${id} removed.`]);
-  return failed({ id, removed }, `No budget has the id ${id!.slice(0, 100)}.`);
+  return notFound({ id, removed }, `No budget has the id ${id!.slice(0, 100)}.`);
 }
 
 function shown(budget: StoredBudget, now: Date): string {

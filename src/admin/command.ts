@@ -85,7 +85,7 @@ export function done(json: unknown, lines: readonly string[]): CommandResult {
 }
 
 /** The result of a command whose object doesn't exist. */
-export function failed(json: unknown, line: string): CommandResult {
+export function notFound(json: unknown, line: string): CommandResult {
   return { exitCode: 1, json, lines: [line] };
 }
 

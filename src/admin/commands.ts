@@ -15,9 +15,9 @@ import {
   commandLineAt,
   type CommandResult,
   done,
-  failed,
   listed,
   listedAccount,
+  notFound,
   optional,
   required,
   textOption,
@@ -280,7 +280,7 @@ async function revokeKey(
     ]);
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown.code !== "api_key_not_found") throw thrown;
-    return failed({ id, revoked: false }, thrown.message);
+    return notFound({ id, revoked: false }, thrown.message);
   }
 }
 

@@ -68,21 +68,21 @@ export async function* runExport(
 ): AsyncGenerator<ExportEvent> {
   const values = readExportOptions(argv);
   const account = await chosenAccount(deps.accounts, values);
-  const order = orderOf(values, account.id);
+  const spec = exportSpecOf(values, account.id);
   await deps.flushRecords({ timeoutMs: Infinity });
-  if (withTotal) yield { kind: "total", rows: await deps.exports.count(account.id, order) };
+  if (withTotal) yield { kind: "total", rows: await deps.exports.count(account.id, spec) };
   // The audit log gets its entry before any data leaves.
   await deps.audit.record({
     ...{ accountId: account.id, actor: commandLine, action: "export.downloaded" },
-    ...{ subject: describeExport(order), detail: "" },
+    ...{ subject: describeExport(spec), detail: "" },
   });
   let rows = 0;
-  const pieces = await deps.exports.write(account.id, order, (written) => rows = written);
+  const pieces = await deps.exports.write(account.id, spec, (written) => rows = written);
   for await (const bytes of pieces) yield { kind: "data", bytes, rows };
   yield { kind: "end", rows };
 }
 
-function orderOf(values: Values, accountId: number): ExportSpec {
+function exportSpecOf(values: Values, accountId: number): ExportSpec {
   const tables = values.table as string[] | undefined;
   const request = exportRequest.safeParse({
     format: optional(values, "format"),
@@ -101,7 +101,7 @@ function orderOf(values: Values, accountId: number): ExportSpec {
     throw new UsageError(`--${optionOf(issue.path)}: ${issue.message}`);
   }
   try {
-    return readExportSpec(request.data, { accountId, hasBucket: false }).order;
+    return readExportSpec(request.data, { accountId, hasBucket: false }).spec;
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
     throw new UsageError(thrown.message);

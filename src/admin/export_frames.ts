@@ -7,7 +7,7 @@ import type { ExportEvent } from "./export_command.ts";
  * its kind (1 byte), the payload's length (4 bytes, big-endian) and the payload. An error of the
  * export is a frame too, so that a failure midway isn't mistaken for the end.
  */
-const kinds = { data: 1, said: 2, failed: 3 } as const;
+const kinds = { data: 1, event: 2, failed: 3 } as const;
 
 export async function* encodeFrames(
   events: AsyncIterable<ExportEvent>,
@@ -15,10 +15,10 @@ export async function* encodeFrames(
   try {
     for await (const event of events) {
       if (event.kind === "data") {
-        yield jsonFrame(kinds.said, { kind: "rows", rows: event.rows });
+        yield jsonFrame(kinds.event, { kind: "rows", rows: event.rows });
         yield frame(kinds.data, event.bytes);
       } else {
-        yield jsonFrame(kinds.said, event);
+        yield jsonFrame(kinds.event, event);
       }
     }
   } catch (thrown) {
@@ -41,20 +41,20 @@ export async function* decodeFrames(
       yield { kind: "data", bytes: payload, rows };
       continue;
     }
-    const trailer = JSON.parse(new TextDecoder().decode(payload)) as Trailer;
+    const body = JSON.parse(new TextDecoder().decode(payload)) as FrameBody;
     if (kind === kinds.failed) {
-      throw trailer.usage === true ? new UsageError(trailer.message) : new Error(trailer.message);
+      throw body.usage === true ? new UsageError(body.message) : new Error(body.message);
     }
-    if (trailer.kind === "rows") rows = trailer.rows ?? 0;
-    else if (trailer.kind === "total" || trailer.kind === "end") {
-      hasEnded = trailer.kind === "end";
-      yield { kind: trailer.kind, rows: trailer.rows ?? 0 };
+    if (body.kind === "rows") rows = body.rows ?? 0;
+    else if (body.kind === "total" || body.kind === "end") {
+      hasEnded = body.kind === "end";
+      yield { kind: body.kind, rows: body.rows ?? 0 };
     }
   }
   if (!hasEnded) throw new Error("The server ended before the export did.");
 }
 
-interface Trailer {
+interface FrameBody {
   kind?: string;
   rows?: number;
   message?: string;

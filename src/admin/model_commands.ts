@@ -15,9 +15,9 @@ import {
   commandLineAt,
   type CommandResult,
   done,
-  failed,
   listed,
   listedAccount,
+  notFound,
   UsageError,
   type Values,
 } from "./command.ts";
@@ -101,7 +101,7 @@ async function removeModel(
   if (removed) {
     return done(json, [`Virtual model '${name}' of account '${owner.name}' removed.`]);
   }
-  return failed(
+  return notFound(
     json,
     `Account '${owner.name}' has no virtual model named '${name!.slice(0, 100)}'.`,
   );

@@ -19,9 +19,9 @@ import {
   commandLineAt,
   type CommandResult,
   done,
-  failed,
   listed,
   listedAccount,
+  notFound,
   required,
   textOption,
   UsageError,
@@ -97,7 +97,7 @@ async function removeKey(deps: VendorKeyDeps, values: Values): Promise<CommandRe
   const { removed } = await removeVendorKey(deps, commandLineAt(deps.clock), owner, label);
   const json = { account_id: owner.id, vendor: label, removed };
   if (removed) return done(json, [`The ${label} key of account '${owner.name}' is removed.`]);
-  return failed(json, noVendorKey(owner, label).message);
+  return notFound(json, noVendorKey(owner, label).message);
 }
 
 async function listKeys(deps: VendorKeyDeps, values: Values): Promise<CommandResult> {

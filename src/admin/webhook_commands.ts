@@ -9,9 +9,9 @@ import {
   type Command,
   type CommandResult,
   done,
-  failed,
   listed,
   listedAccount,
+  notFound,
   optional,
   textOption,
   UsageError,
@@ -118,5 +118,5 @@ async function testWebhook(
 }
 
 function missing(id: string, json: unknown): CommandResult {
-  return failed(json, `No webhook has the id ${id.slice(0, 100)}.`);
+  return notFound(json, `No webhook has the id ${id.slice(0, 100)}.`);
 }

@@ -100,7 +100,7 @@ export class Background {
   async find(
     key: BackgroundKey,
     include: readonly string[],
-    caller: Turns,
+    caller: HeavyWorkCaller,
   ): Promise<string | undefined> {
     const text = await this.#find(key);
     if (text === undefined || include.length === 0) return text;
@@ -130,7 +130,7 @@ export class Background {
   async inputItems(
     key: BackgroundKey,
     query: InputItemQuery,
-    caller: Turns,
+    caller: HeavyWorkCaller,
   ): Promise<InputItemPage | undefined> {
     const stored = await this.#stored(key) ?? await this.#justStored(key);
     if (!stored) return undefined;
@@ -241,17 +241,21 @@ export class Background {
     };
     try {
       const repeatable = repeatableOf(caller, bodyText);
-      const most = mostOf(account, perAccount);
+      const most = maxCallsOf(account, perAccount);
       const stored = await store.create({ ...key, request, answerText, repeatable, most });
       if (stored.repeated) {
         authorization.settle(0n);
-        return await this.#again({ ...key, responseId: stored.responseId }, caller, headers);
+        return await this.#replyToRepeat(
+          { ...key, responseId: stored.responseId },
+          caller,
+          headers,
+        );
       }
     } catch (thrown) {
       authorization.settle(0n);
       throw thrown;
     }
-    caller.trace.isLeft = true;
+    caller.trace.isAcknowledged = true;
     runner.add({ ...key, bodyUnits: bodyText.length }, {
       authorization,
       vendorKey: caller.vendorKey,
@@ -260,7 +264,7 @@ export class Background {
   }
 
   /** Answers a request that was accepted before, by a process whose reply was not stored. */
-  async #again(
+  async #replyToRepeat(
     key: BackgroundKey,
     { trace }: CallContext,
     headers: Record<string, string>,
@@ -269,7 +273,7 @@ export class Background {
     const text = await this.#find(key);
     if (!first || text === undefined) throw new Fault("response_not_found");
     trace.transactionId = first.transactionId;
-    trace.isLeft = true;
+    trace.isAcknowledged = true;
     return jsonReply(text, { ...headers, ...replayHeader });
   }
 }
@@ -281,14 +285,14 @@ export class Background {
 function readToTheEnd(caller: CallContext): CallContext {
   const { account, key } = caller.principal;
   const principal = { account, key: { ...key, onDisconnect: "drain" as const } };
-  caller.trace.goesOn = true;
+  caller.trace.outlivesCaller = true;
   return { ...caller, principal };
 }
 
 /** The caller in whose turns large work runs. */
-type Turns = Pick<CallContext, "heavyStep">;
+type HeavyWorkCaller = Pick<CallContext, "heavyStep">;
 
-function stepFor(text: string, { heavyStep }: Turns): Step {
+function stepFor(text: string, { heavyStep }: HeavyWorkCaller): Step {
   return (text.length > heavyUnits ? heavyStep?.() : undefined) ?? runAtOnce;
 }
 
@@ -296,7 +300,7 @@ function jsonReply(body: string, headers: Record<string, string>): Reply {
   return { status: 200, headers: { ...headers, "content-type": "application/json" }, body };
 }
 
-function mostOf({ tier }: Pick<Account, "tier">, perAccount: number): number {
+function maxCallsOf({ tier }: Pick<Account, "tier">, perAccount: number): number {
   return tier === "free" ? Math.ceil(perAccount / 10) : perAccount;
 }
 

@@ -94,5 +94,5 @@ export interface BackgroundStore {
   /** Gives a call back, to be claimed after `ms`; if `uncounted`, the attempt doesn't count. */
   release(key: BackgroundKey, how: { ms: number; uncounted: boolean }): Promise<void>;
   /** Ends a call whose record the store has refused again and again. */
-  giveUp(key: BackgroundKey, answerText: string): Promise<void>;
+  endUnrecorded(key: BackgroundKey, answerText: string): Promise<void>;
 }

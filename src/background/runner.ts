@@ -45,7 +45,7 @@ const callsAtOncePerAccount = 32;
 const largeAtOnce = { atOnce: 6, atOncePerKey: 2 };
 const largeUnits = 1024 * 1024;
 /** Calls of other processes that are claimed in one go. */
-const mostClaims = 16;
+const maxClaims = 16;
 /** If a record takes longer to be written, the call is left to the next process. */
 const recordingMs = 10 * 60_000;
 /** How long `close` waits for calls to notice that they were stopped. */
@@ -70,7 +70,7 @@ export class BackgroundRunner {
         callsAtOnce - working.filter(({ recordedMs }) => recordedMs === undefined).length,
       claim: async (most, working) => {
         const ids = working.map(({ responseId }) => responseId);
-        const claims = await deps.store.claim(Math.min(most, mostClaims), ids);
+        const claims = await deps.store.claim(Math.min(most, maxClaims), ids);
         return claims.map((key) => claimedCall(key));
       },
       renew: (working) => this.#renew(working),
@@ -123,9 +123,9 @@ export class BackgroundRunner {
   /** Never throws. */
   async #run(call: ClaimedCall, stop: AbortController): Promise<void> {
     const { log } = this.#deps;
-    const giveUp = () => call.stopped ??= "given_up";
-    if (stop.signal.aborted) giveUp();
-    else stop.signal.addEventListener("abort", giveUp, { once: true });
+    const stopCall = () => call.stopped ??= "given_up";
+    if (stop.signal.aborted) stopCall();
+    else stop.signal.addEventListener("abort", stopCall, { once: true });
     try {
       await this.#makeAndRecord(call, stop);
     } catch (thrown) {

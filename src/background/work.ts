@@ -20,7 +20,7 @@ import type { Recorder } from "../records/recorder.ts";
 import type { Relay } from "../relay/relay.ts";
 
 export interface BackgroundAskDeps {
-  store: Pick<BackgroundStore, "begin" | "release" | "giveUp">;
+  store: Pick<BackgroundStore, "begin" | "release" | "endUnrecorded">;
   relay: Pick<Relay, "send">;
   apiKeys: Pick<ApiKeyStore, "findById">;
   registry: Registry;
@@ -37,7 +37,7 @@ export interface BackgroundAskDeps {
 }
 
 /** A call that was interrupted this often probably causes the interruption. */
-const mostAttempts = 3;
+const maxAttempts = 3;
 /** After more attempts than this, not even a record could be written: the call is given up. */
 const unrecordableAttempts = 6;
 /** No call may outlive the store's memory of erasures, which is a day. */
@@ -71,7 +71,7 @@ export async function workOn(
   }
   if (call.attempts > unrecordableAttempts) {
     const failed = deps.form.moved(call.answerText, { failed: new Fault("internal_error") });
-    await deps.store.giveUp(call, failed);
+    await deps.store.endUnrecorded(call, failed);
     return "left";
   }
   const refusal = refusalOf(deps, call, claimed);
@@ -106,8 +106,8 @@ function refusalOf(
       "The service restarted during this call. Tools of a remote server may already have acted, so it is not repeated.",
     );
   }
-  if (attempts <= mostAttempts) return undefined;
-  return failed(`The service restarted ${mostAttempts} times during this call.`);
+  if (attempts <= maxAttempts) return undefined;
+  return failed(`The service restarted ${maxAttempts} times during this call.`);
 }
 
 async function ask(deps: BackgroundAskDeps, { call, claimed, stop, task, principal }: {

@@ -58,7 +58,7 @@ const extensible = 0xfffe;
  * Upper bound, in bytes per second, of the rate that a file's header states for compressed sound,
  * so that a false rate can't make the sound arbitrarily short.
  */
-const mostCompressedBytes = 48_000;
+const maxCompressedBytes = 48_000;
 
 /**
  * Returns the bytes per second. For uncompressed samples it is computed, since players don't read
@@ -71,7 +71,7 @@ function wavRate(bytes: Buffer, format: number): number {
   const isLong = kind === extensible && format + 26 <= bytes.length;
   const isPlain = plainSamples.includes(isLong ? bytes.readUInt16LE(format + 24) : kind);
   if (isPlain && plain > 0) return plain;
-  return Math.min(bytes.readUInt32LE(format + 8), mostCompressedBytes);
+  return Math.min(bytes.readUInt32LE(format + 8), maxCompressedBytes);
 }
 
 /**
@@ -86,7 +86,7 @@ function flacSeconds(bytes: Buffer): number | undefined {
     const frame = flacFrame(bytes, at, headRate);
     seconds += frame?.seconds ?? 0;
     at += frame?.length ?? 1;
-    if (++tries > 2 * mostMisses) return undefined;
+    if (++tries > 2 * maxMisses) return undefined;
   }
   return seconds > 0 ? seconds : undefined;
 }
@@ -214,7 +214,7 @@ const packetHead = 20;
  * Segments read at most; with more, the duration is unknown. A usual packet of 20 ms is one
  * segment, so a million of them are more than five hours. A page without segments counts as one.
  */
-const mostPackets = 1_000_000;
+const maxPackets = 1_000_000;
 
 /**
  * Returns the duration of an Ogg file. Chained streams are added up. It's at least the duration of
@@ -228,7 +228,7 @@ function oggSeconds(bytes: Buffer): number | undefined {
     const start = Math.min(bytes.length, at + 27 + bytes[at + 26]!);
     end = start;
     for (let index = at + 27; index < start; index++) end += bytes[index]!;
-    if ((packets += Math.max(1, bytes[at + 26]!)) > mostPackets) return undefined;
+    if ((packets += Math.max(1, bytes[at + 26]!)) > maxPackets) return undefined;
     if ((bytes[at + 5]! & 2) !== 0) {
       const head = bytes.subarray(start, Math.min(end, start + 80));
       const begin = head.toString("latin1", 0, 8);
@@ -275,7 +275,7 @@ const sampleRates = [44_100, 48_000, 32_000] as const;
  * Positions without a frame that are tried before giving up; a picture of 20 MB has a third as
  * many.
  */
-const mostMisses = 256 * 1024;
+const maxMisses = 256 * 1024;
 
 /**
  * Returns the duration of MP3 or ADTS AAC: a sequence of frames, each with its own header. Files
@@ -294,7 +294,7 @@ function frameSeconds(bytes: Buffer): number | undefined {
       framed += frame.length;
       at += frame.length;
     } else {
-      if (++misses > mostMisses) return undefined;
+      if (++misses > maxMisses) return undefined;
       at = bytes.indexOf(0xff, at + 1);
     }
   }

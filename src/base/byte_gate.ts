@@ -3,8 +3,8 @@ import {
   Body,
   type BodyGate,
   freeBytes,
-  leastBytesPerSecond,
   type MemoryPermit,
+  minBytesPerSecond,
   type PermitOwner,
   smallBytes,
 } from "./byte_room.ts";
@@ -52,7 +52,7 @@ const makeWayAfterMs = 1_000;
 /** Bodies slower than this are dropped first. */
 const silentBytesPerSecond = 16 * 1024;
 /** How often bodies are checked for being slow while others wait. */
-const lookMs = 250;
+const checkMs = 250;
 
 interface Account {
   readonly key: string;
@@ -75,7 +75,7 @@ class Gate implements ByteGate, BodyGate {
   /** The one body that may exceed its account's share. */
   #beyond: Body | undefined;
   #waiting = 0;
-  #cancelLook: (() => void) | undefined;
+  #cancelCheck: (() => void) | undefined;
 
   constructor(options: ByteGateOptions) {
     this.#capacity = options.capacityBytes;
@@ -113,7 +113,7 @@ class Gate implements ByteGate, BodyGate {
     const waited = body.wait(bytes, nowMs);
     this.#waiting++;
     this.#serve();
-    this.#startLooking();
+    this.#startChecking();
     // `#serve` may have made it the body beyond.
     return body.isWaiting ? waited : undefined;
   }
@@ -136,18 +136,18 @@ class Gate implements ByteGate, BodyGate {
     this.#resting -= body.resting;
     body.held = body.extra = body.resting = 0;
     if (this.#beyond === body) this.#beyond = undefined;
-    if (body.isWaiting) this.left(body);
+    if (body.isWaiting) this.endWait(body);
     if (account.bodies.size === 0) this.#accounts.delete(account.key);
     if (body.arrived > smallBytes) this.#released(bytes);
     this.#serve();
   }
 
   /** Ends the wait of a body. */
-  left(body: Body): void {
+  endWait(body: Body): void {
     body.admit(this.nowMs());
     if (--this.#waiting > 0) return;
-    this.#cancelLook?.();
-    this.#cancelLook = undefined;
+    this.#cancelCheck?.();
+    this.#cancelCheck = undefined;
   }
 
   #accountOf({ owner: { key } }: Body): Account {
@@ -202,7 +202,7 @@ class Gate implements ByteGate, BodyGate {
       for (const body of account.bodies.values()) {
         if (body.isWaiting && this.#fits(account, body, due + body.wanted)) {
           this.#hold(account, body, body.wanted);
-          this.left(body);
+          this.endWait(body);
           isServed = true;
         }
         due += this.#dueOf(body, nowMs);
@@ -219,7 +219,7 @@ class Gate implements ByteGate, BodyGate {
         if (!body.isWaiting) continue;
         this.#beyond = body;
         body.goBeyond(nowMs);
-        this.left(body);
+        this.endWait(body);
         this.#toTheEnd(account);
         return;
       }
@@ -231,16 +231,16 @@ class Gate implements ByteGate, BodyGate {
     this.#accounts.set(account.key, account);
   }
 
-  #startLooking(): void {
-    if (this.#waiting > 0) this.#cancelLook ??= this.#setTimer(lookMs, () => this.#look());
+  #startChecking(): void {
+    if (this.#waiting > 0) this.#cancelCheck ??= this.#setTimer(checkMs, () => this.#checkBodies());
   }
 
   /**
    * Runs while bodies wait, since room becomes free with time too: bodies turn out to be slow, or
    * have arrived and only wait for their vendor.
    */
-  #look(): void {
-    this.#cancelLook = undefined;
+  #checkBodies(): void {
+    this.#cancelCheck = undefined;
     const nowMs = this.nowMs();
     if (this.#beyond) this.#hurry(this.#beyond, nowMs);
     for (const account of this.#accounts.values()) {
@@ -250,7 +250,7 @@ class Gate implements ByteGate, BodyGate {
     }
     this.#makeRoom(nowMs);
     this.#serve();
-    this.#startLooking();
+    this.#startChecking();
   }
 
   /**
@@ -309,7 +309,7 @@ class Gate implements ByteGate, BodyGate {
 
 /** Drops slow bodies until the account holds at most `heldBytes`, or has none left. */
 function dropSlow(account: Account, heldBytes: number, nowMs: number): void {
-  for (const pace of [silentBytesPerSecond, leastBytesPerSecond]) {
+  for (const pace of [silentBytesPerSecond, minBytesPerSecond]) {
     for (const body of account.bodies.values()) {
       if (account.held <= heldBytes) return;
       const isIdle = !body.isComplete && !body.isWaiting && body.held > 0;

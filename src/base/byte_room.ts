@@ -54,8 +54,8 @@ export const freeBytes = 64 * 1024;
 /** Bodies up to this size are not counted once they have arrived. */
 export const smallBytes = 256 * 1024;
 /** A body beyond its share that is slower than this may be dropped. */
-export const leastBytesPerSecond = 64 * 1024;
-const leastAfterMs = 10_000;
+export const minBytesPerSecond = 64 * 1024;
+const minRateAfterMs = 10_000;
 /** Pace is measured over one to two windows. */
 const windowMs = 1_000;
 
@@ -193,8 +193,8 @@ export class Body implements MemoryPermit {
   isTooSlowBeyond(nowMs: number): boolean {
     if (!this.#beyond) return false;
     const ms = nowMs - this.#waitedAt(nowMs) - this.#beyond.atMs;
-    return ms >= leastAfterMs &&
-      this.arrived - this.#beyond.arrived < leastBytesPerSecond * ms / 1000;
+    return ms >= minRateAfterMs &&
+      this.arrived - this.#beyond.arrived < minBytesPerSecond * ms / 1000;
   }
 
   lose(): void {

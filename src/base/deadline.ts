@@ -33,15 +33,15 @@ export class CoarseTimers {
 
   set(ms: number, run: () => void): () => void {
     const timer = this.#waiting.add({ atMs: systemClock.monotonicMs() + ms, run });
-    this.#sweep ??= setTimeout(this.#look, this.#sweepMs);
+    this.#sweep ??= setTimeout(this.#sweepDue, this.#sweepMs);
     return () => {
       this.#waiting.delete(timer);
       this.#endSweep();
     };
   }
 
-  readonly #look = (): void => {
-    this.#sweep = setTimeout(this.#look, this.#sweepMs);
+  readonly #sweepDue = (): void => {
+    this.#sweep = setTimeout(this.#sweepDue, this.#sweepMs);
     const nowMs = systemClock.monotonicMs();
     const due: Link<Timer>[] = [];
     for (let timer = this.#waiting.first; timer !== undefined; timer = timer.next) {

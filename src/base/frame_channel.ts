@@ -47,7 +47,7 @@ export interface FrameReceiver {
    * Called about once a second. `nowMs` doesn't count time in which the process was blocked and
    * could read nothing.
    */
-  look(nowMs: number): void;
+  check(nowMs: number): void;
   /** The service is stopping: close as soon as no call is under way. */
   leave(): void;
 }

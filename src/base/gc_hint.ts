@@ -4,7 +4,7 @@
  */
 export interface GcHint {
   /** Records that `bytes` of buffers are no longer needed. */
-  left(bytes: number): void;
+  addReleased(bytes: number): void;
 }
 
 /** Available with `--expose-gc`, which the tasks set. */
@@ -25,7 +25,7 @@ export function createGcHint(
 ): GcHint {
   let bytesLeft = 0;
   return {
-    left(bytes) {
+    addReleased(bytes) {
       bytesLeft += bytes;
       if (bytesLeft < everyBytes) return;
       bytesLeft = 0;
@@ -37,7 +37,7 @@ export function createGcHint(
 /** Frees a buffer at once unless it is small; its bytes must not be used any more. */
 export function released({ buffer, length }: Uint8Array): void {
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === length;
-  if (isWhole && length >= leastBytes) buffer.transfer(0);
+  if (isWhole && length >= minBytes) buffer.transfer(0);
 }
 
-const leastBytes = 16 * 1024;
+const minBytes = 16 * 1024;

@@ -4,24 +4,24 @@ import { createGcHint, released } from "./gc_hint.ts";
 Deno.test("the engine looks each time that so many bytes were left, and not before", () => {
   const looks: unknown[] = [];
   const garbage = createGcHint(100, "minor", (options) => looks.push(options));
-  garbage.left(60);
+  garbage.addReleased(60);
   assert.deepEqual(looks, []);
-  garbage.left(60);
+  garbage.addReleased(60);
   assert.deepEqual(looks, [{ type: "minor" }]);
-  garbage.left(99);
+  garbage.addReleased(99);
   assert.equal(looks.length, 1);
-  garbage.left(1000);
+  garbage.addReleased(1000);
   assert.equal(looks.length, 2);
 });
 
 Deno.test("the collection has the type that was asked for", () => {
   const looks: unknown[] = [];
-  createGcHint(10, "major", (options) => looks.push(options)).left(10);
+  createGcHint(10, "major", (options) => looks.push(options)).addReleased(10);
   assert.deepEqual(looks, [{ type: "major" }]);
 });
 
 Deno.test("without the runtime's leave nothing happens", () => {
-  createGcHint(1, "major", undefined).left(10);
+  createGcHint(1, "major", undefined).addReleased(10);
 });
 
 Deno.test("a large buffer is freed at once, a view of one and a small one are left alone", () => {

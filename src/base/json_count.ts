@@ -177,7 +177,7 @@ export class JsonCount {
     const few = this.#few;
     if (few.has(bit)) return false;
     few.add(bit);
-    if (few.size < mostFew) return true;
+    if (few.size < maxFew) return true;
     const seen = this.#seen = new Uint32Array(nameBits / 32);
     for (const one of few) setBit(seen, one);
     few.clear();
@@ -239,7 +239,7 @@ function isLineSpace(code: number): boolean {
 /** A power of two, far above the limit of names. */
 const nameBits = 1 << 20;
 /** Number of names at which the bitmap replaces the set. */
-const mostFew = 1024;
+const maxFew = 1024;
 
 function setBit(bits: Uint32Array, bit: number): boolean {
   const mask = 1 << (bit & 31);

@@ -14,11 +14,11 @@ export function createLoopWatch<Work>(options: LoopWatchOptions<Work>): LoopWatc
   return new LoopWatch(options);
 }
 
-const lookMs = 50;
+const checkMs = 50;
 /** Longer lag counts as blocked. */
 const blockedMs = 200;
 /** Shorter work isn't reported as what blocked the loop. */
-const leastMs = blockedMs / 2;
+const minMs = blockedMs / 2;
 
 /**
  * Detects a blocked event loop. Work is noted when it starts (`begins`); if the loop was blocked, the
@@ -36,20 +36,20 @@ export class LoopWatch<Work> {
   #sinceMs = 0;
   /** The work that ran longest since the last check. */
   #longest: Work | undefined;
-  #longestMs = leastMs;
-  #lookedMs: number;
+  #longestMs = minMs;
+  #checkedMs: number;
   #cancel: () => void;
 
   constructor(options: LoopWatchOptions<Work>) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#setTimer = options.setTimer ?? systemSetTimer;
-    this.#lookedMs = this.#clock.monotonicMs();
-    this.#cancel = this.#setTimer(lookMs, () => this.#look());
+    this.#checkedMs = this.#clock.monotonicMs();
+    this.#cancel = this.#setTimer(checkMs, () => this.#check());
   }
 
   /** `work` runs from now on, until other work is noted. */
-  begins(work: Work): void {
+  begin(work: Work): void {
     this.#ends();
     this.#current = work;
     this.#sinceMs = this.#clock.monotonicMs();
@@ -59,16 +59,16 @@ export class LoopWatch<Work> {
     this.#cancel();
   }
 
-  #look(): void {
+  #check(): void {
     this.#ends();
     const nowMs = this.#clock.monotonicMs();
-    const lateMs = Math.max(0, nowMs - this.#lookedMs - lookMs);
+    const lateMs = Math.max(0, nowMs - this.#checkedMs - checkMs);
     if (lateMs >= blockedMs) this.#options.blocked(lateMs, this.#longest);
     this.#options.lag(lateMs);
     this.#longest = undefined;
-    this.#longestMs = leastMs;
-    this.#lookedMs = this.#clock.monotonicMs();
-    this.#cancel = this.#setTimer(lookMs, () => this.#look());
+    this.#longestMs = minMs;
+    this.#checkedMs = this.#clock.monotonicMs();
+    this.#cancel = this.#setTimer(checkMs, () => this.#check());
   }
 
   #ends(): void {

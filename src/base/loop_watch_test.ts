@@ -24,7 +24,7 @@ function watching() {
     blocks,
     look: () => look(),
     run(work: string, ms: number) {
-      watch.begins(work);
+      watch.begin(work);
       clock.advance(ms);
     },
     isCancelled: () => isCancelled,

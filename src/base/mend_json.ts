@@ -20,7 +20,7 @@ export function* mendJson(text: string): Generator<unknown> {
   const arrays = [...open.keys()].filter((depth) => open[depth]!.kind === "]").toReversed();
   // Each attempt parses the whole text: of many arrays only the innermost and outermost are tried.
   const candidates = arrays.filter((_, at) =>
-    at < mostTries / 2 || at >= arrays.length - mostTries / 2
+    at < maxTries / 2 || at >= arrays.length - maxTries / 2
   );
   for (const depth of candidates) {
     const { lastEnd } = open[depth]!;
@@ -47,7 +47,7 @@ export function wholeMembers(text: string): unknown {
 
 /** Texts nested deeper than this are not conversations, and are not completed. */
 const maxDepth = 200;
-const mostTries = 24;
+const maxTries = 24;
 
 interface Open {
   /** The closing bracket. */

@@ -35,7 +35,7 @@ function soundSeconds(bytes: Buffer): number | undefined {
 /** Padding that encoders add before and after the sound; the file's header doesn't count it. */
 const paddingSeconds = 0.4;
 /** No real file has more at one place; a file that does has no known length. */
-const mostBoxes = 100;
+const maxBoxes = 100;
 
 class TooManyBoxes extends Error {}
 
@@ -47,7 +47,7 @@ interface Box {
 }
 
 function* boxes(bytes: Buffer, { start, end }: Box): Generator<Box> {
-  for (let at = start, left = mostBoxes; at + 16 <= end; left--) {
+  for (let at = start, left = maxBoxes; at + 16 <= end; left--) {
     if (left === 0) throw new TooManyBoxes();
     const short = bytes.readUInt32BE(at);
     const size = short === 1
@@ -105,9 +105,9 @@ function trackSeconds(bytes: Buffer, track: Box): number | undefined {
     const rate = aacRate(bytes, format);
     return rate && Math.max(tabled, samples * aacFrame / rate);
   }
-  const length = bytesOf(bytes, sizes!, samples);
-  if (losslessCodecs.includes(codec)) return Math.max(tabled, length / mostLosslessBytes);
-  return Math.max(tabled, length / mostPackedBytes, samples * leastPacketSeconds);
+  const length = sampleBytes(bytes, sizes!, samples);
+  if (losslessCodecs.includes(codec)) return Math.max(tabled, length / maxLosslessBytes);
+  return Math.max(tabled, length / maxPackedBytes, samples * minPacketSeconds);
 }
 
 const losslessCodecs = ["alac", "fLaC", "sowt", "twos", "lpcm", "ipcm", "fpcm", "in24", "in32"]
@@ -116,15 +116,15 @@ const losslessCodecs = ["alac", "fLaC", "sowt", "twos", "lpcm", "ipcm", "fpcm", 
  * Bytes per second that no usual file exceeds, so that false tables can't make sound arbitrarily
  * short.
  */
-const [mostLosslessBytes, mostPackedBytes] = [300_000, 64_000];
+const [maxLosslessBytes, maxPackedBytes] = [300_000, 64_000];
 /** Duration of the shortest packets of any codec (Opus). Each packet is one sample of the file. */
-const leastPacketSeconds = 0.0025;
+const minPacketSeconds = 0.0025;
 
 /**
  * Returns the bytes of all samples of a track; 0 if their sizes are in the rare compact form
  * (`stz2`).
  */
-function bytesOf(bytes: Buffer, sizes: Box, samples: number): number {
+function sampleBytes(bytes: Buffer, sizes: Box, samples: number): number {
   if (sizes.type !== "stsz") return 0;
   const each = numberAt(bytes, sizes, 4);
   if (each) return each * samples;
@@ -157,11 +157,11 @@ export const aacRates = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000,
   .concat([12_000, 11_025, 8_000, 7_350]);
 
 /** Bytes of a codec's description that are searched at most; usual ones have a few hundred. */
-const mostFormatBytes = 64 * 1024;
+const maxFormatBytes = 64 * 1024;
 
 /** Returns the rate in the decoder's configuration (`esds`); undefined if that can't be read. */
 function aacRate(bytes: Buffer, format: Box): number | undefined {
-  const end = Math.min(format.end, format.start + mostFormatBytes);
+  const end = Math.min(format.end, format.start + maxFormatBytes);
   const found = bytes.subarray(format.start, end).indexOf("esds", 0, "latin1");
   if (found < 0) return undefined;
   // The box's version is followed by nested descriptors, each after the fields of the one around

@@ -56,7 +56,7 @@ function* parseString(
 ): Generator<void, string, void> {
   const pieces: string[] = [];
   for (let from = start; from < end;) {
-    const to = behindEscape(text, from, Math.min(end, from + stepUnits));
+    const to = afterEscape(text, from, Math.min(end, from + stepUnits));
     if (to > end) throw new JsonTextError(from);
     pieces.push(parsePiece(text, from, to, '"', '"') as string);
     from = to;
@@ -66,7 +66,7 @@ function* parseString(
 }
 
 /** `index`, or the end of the escape that it is in; `from` is not inside an escape. */
-function behindEscape(text: string, from: number, index: number): number {
+function afterEscape(text: string, from: number, index: number): number {
   const least = Math.max(from, index - longestEscape + 1);
   let at = index - 1;
   while (at >= least && text.charCodeAt(at) !== backslash) at--;
@@ -106,7 +106,7 @@ function* parseContainer(
     if (code === quote || code === openBracket || code === openBrace) {
       const behind = large.get(at);
       if (behind === undefined) {
-        if (code === quote) at = behindString(text, at, last) - 1;
+        if (code === quote) at = afterString(text, at, last) - 1;
         else depth++;
         continue;
       }
@@ -227,7 +227,7 @@ function parsePiece(
 }
 
 /** Index after the string whose opening quote is at `start`. */
-function behindString(text: string, start: number, last: number): number {
+function afterString(text: string, start: number, last: number): number {
   return Math.min(last, skipString(text, start));
 }
 

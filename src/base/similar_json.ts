@@ -25,8 +25,8 @@ interface Form {
 }
 
 /** Longer events are not worth comparing. */
-const mostBytes = 4096;
-const mostHoles = 8;
+const maxBytes = 4096;
+const maxHoles = 8;
 /**
  * Learning a form costs as much as it saves on this many events. The credit starts at
  * `firstCredit`; each successful `read` gives one back.
@@ -59,7 +59,7 @@ export class SimilarJson {
    * next call. Undefined if the event has to be parsed.
    */
   read(bytes: Uint8Array): unknown {
-    if (this.#form === undefined || bytes.length > mostBytes) return undefined;
+    if (this.#form === undefined || bytes.length > maxBytes) return undefined;
     const text = decoder.decode(bytes);
     if (fill(this.#form, text, 0, bytes) !== text.length) return undefined;
     if (this.#credit < firstCredit) this.#credit++;
@@ -89,7 +89,7 @@ export class SimilarJson {
   /** Learns from an event that had to be parsed. */
   learn(bytes: Uint8Array, json: string, value: unknown): void {
     if (this.#credit < learningCost) return;
-    if (bytes.length > mostBytes || !this.#isReusable(value)) return;
+    if (bytes.length > maxBytes || !this.#isReusable(value)) return;
     const text = decoder.decode(bytes);
     const last = this.#last;
     this.#last = text;
@@ -133,7 +133,7 @@ function differences(first: string, second: string): Span[] | undefined {
     const otherEnd = literalEnd(first, other);
     if (second.slice(at, end) !== first.slice(other, otherEnd)) {
       // A different member name means a different form.
-      if (isText && second[end] === ":" || spans.length === mostHoles) return undefined;
+      if (isText && second[end] === ":" || spans.length === maxHoles) return undefined;
       spans.push(isText ? { start: at + 1, end: end - 1, isText } : { start: at, end, isText });
     }
     at = end;
@@ -281,7 +281,7 @@ function parsedText(literal: string): string | undefined {
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Whole numbers only, small enough to be exact. */
-const mostDigits = 15;
+const maxDigits = 15;
 
 function numberEnd(text: string, start: number): number {
   let at = start;
@@ -291,7 +291,7 @@ function numberEnd(text: string, start: number): number {
 
 function numberIn(text: string, start: number, end: number): number | undefined {
   const digits = end - start;
-  if (digits === 0 || digits > mostDigits) return undefined;
+  if (digits === 0 || digits > maxDigits) return undefined;
   if (digits > 1 && text[start] === "0") return undefined;
   return Number(text.slice(start, end));
 }

@@ -7,10 +7,10 @@ export interface StreamTap {
   /** How many bytes may wait for the reader; absent: 64 KiB. */
   aheadBytes?: number | undefined;
   /** Whether the source is read to its end although the reader has left. */
-  goesOn(): boolean;
+  readsOn(): boolean;
   /** Called once, when the stream ended in order; the reader sees the end when this resolves. */
   ended(): Promise<void>;
-  /** Called once, when the stream broke, or when its reader left and `goesOn` returned false. */
+  /** Called once, when the stream broke, or when its reader left and `readsOn` returned false. */
   broken(): void;
 }
 
@@ -26,7 +26,7 @@ export function tapStream(
   const reader = source.getReader();
   const out = pushStream(watcher.aheadBytes);
   let isOver = false;
-  let isLeft = false;
+  let isReaderGone = false;
   let roomMade = () => {};
   const once = async (act: () => Promise<void> | void) => {
     if (isOver) return;
@@ -35,15 +35,15 @@ export function tapStream(
     await act();
   };
   const leave = () => {
-    isLeft = true;
+    isReaderGone = true;
     roomMade();
-    if (!watcher.goesOn()) void once(() => watcher.broken());
+    if (!watcher.readsOn()) void once(() => watcher.broken());
   };
   const pass = async () => {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
       const bytes = isOver ? next.value : watcher.piece(next.value);
       // Without a reader the bytes would stay in memory.
-      if (isLeft || out.push(bytes)) continue;
+      if (isReaderGone || out.push(bytes)) continue;
       await new Promise<void>((resolve) => roomMade = resolve);
     }
     await once(() => watcher.ended());

@@ -104,7 +104,7 @@ class PushQueue implements PushStream, SinkFeed {
       },
       cancel: (reason) => this.cancel(reason),
     }, (sink) => {
-      if (this.#hasEnded) this.#tellEnd(sink);
+      if (this.#hasEnded) this.#notifyEnd(sink);
       else this.#sink = sink;
       this.more();
       return this;
@@ -205,10 +205,10 @@ class PushQueue implements PushStream, SinkFeed {
 
   #end(): void {
     if (this.#hasEnded) return;
-    this.#tellEnd(this.#leave());
+    this.#notifyEnd(this.#leave());
   }
 
-  #tellEnd(sink: ByteSink | undefined): void {
+  #notifyEnd(sink: ByteSink | undefined): void {
     const failed = this.#failed;
     if (sink) failed ? sink.fail(failed.reason) : sink.end();
     else if (failed) this.#controller?.error(failed.reason);

@@ -128,7 +128,7 @@ class Holds implements BudgetHolds {
         const period = periodOf(request.accountId);
         const budget = cache.find(period.budgetId);
         const now = clock.now();
-        const atMost = budget ? limitAt(budget, now) : mostNanos;
+        const atMost = budget ? limitAt(budget, now) : unlimitedNanos;
         return store.take({ ...request, accountId: period }, { atMost, now });
       },
       release: (back) =>
@@ -160,7 +160,7 @@ class Holds implements BudgetHolds {
   }
 }
 
-const mostNanos = 1n << 62n;
+const unlimitedNanos = 1n << 62n;
 
 function balanceOf({ id, per }: Budget, at: Date): string {
   return `${periodStart(per, at).getTime()} ${id}`;

@@ -71,7 +71,7 @@ export function shareInterval(count: number, total: number): Interval {
 
 /** The most that a ratio's limits may differ from it, as a factor: wider intervals say nothing, and
  * soon overflow. */
-const mostFactor = 1e6;
+const maxFactor = 1e6;
 
 /**
  * Returns the interval of a positive ratio whose logarithm has this variance. Undefined where it
@@ -79,7 +79,7 @@ const mostFactor = 1e6;
  */
 export function ratioInterval(ratio: number, logVariance: number): Interval | undefined {
   const factor = Math.exp(normal975 * Math.sqrt(logVariance));
-  return factor > mostFactor ? undefined : { low95: ratio / factor, high95: ratio * factor };
+  return factor > maxFactor ? undefined : { low95: ratio / factor, high95: ratio * factor };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { renewAfterMs } from "../base/lease_queue.ts";
-import { mostNanos } from "../pricing/plausible.ts";
+import { maxNanos } from "../pricing/plausible.ts";
 
 /** How a process deals with the credit it leases; times in milliseconds, money in nano-dollars. */
 export interface LeasePolicy {
@@ -265,7 +265,7 @@ export class AccountLease {
  * the store can't take would fail, together with the calls that wait with it.
  */
 function askable({ atLeastNanos, wantedNanos, aheadNanos }: Demand): Demand {
-  const most = (nanos: bigint) => nanos > mostNanos ? mostNanos : nanos;
+  const most = (nanos: bigint) => nanos > maxNanos ? maxNanos : nanos;
   return {
     atLeastNanos: most(atLeastNanos),
     wantedNanos: most(wantedNanos),

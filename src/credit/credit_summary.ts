@@ -25,7 +25,7 @@ export interface CreditSummaryDeps {
 /** How old a summary may be, and how long a read of it may take. */
 const freshMs = 1000;
 /** Cap on the keys whose summaries are held. */
-const mostHeld = 10_000;
+const maxHeld = 10_000;
 
 /**
  * Builds the function that reads summaries, for callers that poll: it reads the store at most once
@@ -40,7 +40,7 @@ export function createCreditSummaries(
     const nowMs = clock.monotonicMs();
     const existing = held.get(key.id);
     if (existing && nowMs - existing.atMs < freshMs) return existing.summary;
-    if (held.size >= mostHeld) held.clear();
+    if (held.size >= maxHeld) held.clear();
     const read = readSummary(deps, key).catch(() => undefined);
     const summary = within(freshMs, read, undefined, setTimer);
     held.set(key.id, { atMs: nowMs, summary });

@@ -66,7 +66,7 @@ export class LeasedBalances<Id extends number | string> {
     const nowMs = this.#nowMs();
     for (const { lease } of this.#balances.values()) lease.fade(nowMs);
     await this.#renew();
-    await this.#look();
+    await this.#checkSurplus();
     await Promise.all([...this.#balances.values()].map((balance) => balance.work()));
     this.#balances.forgetUnused();
   }
@@ -103,7 +103,7 @@ export class LeasedBalances<Id extends number | string> {
   }
 
   /** Reads what is left for others: where that is little, unused credit goes back. */
-  async #look(): Promise<void> {
+  async #checkSurplus(): Promise<void> {
     if (!this.#deps.shared) return;
     const holding = [...this.#balances.values()].filter(({ lease }) =>
       lease.freeNanos(this.#nowMs()) > 0n
@@ -134,13 +134,13 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
    * A request with an unknown outcome (timeout, lost connection); retried under the same id before
    * any other.
    */
-  #unsure: SentRequest<Id> | undefined;
+  #unconfirmed: SentRequest<Id> | undefined;
   /** Returns that the store hasn't acknowledged yet. */
   #returns: LeaseReturn<Id>[] = [];
   /** Earliest time (monotonic ms) of the next prefetch. */
   #nextPrefetchMs = 0;
   /** A waiter was refused: return the remaining free credit so that other processes can use it. */
-  #giveUp = false;
+  #releasesSurplus = false;
   #recalls = 0;
 
   constructor(readonly accountId: Id, deps: LeasedBalancesDeps<Id>) {
@@ -170,16 +170,16 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
 
   protected next(): (() => Promise<void>) | undefined {
     const { nowMs, waiting } = this;
-    const unsure = this.#unsure;
-    if (unsure && !this.lease.isOfUse(unsure.lease, unsure.sentMs, nowMs)) {
-      this.#unsure = undefined;
+    const unconfirmed = this.#unconfirmed;
+    if (unconfirmed && !this.lease.isOfUse(unconfirmed.lease, unconfirmed.sentMs, nowMs)) {
+      this.#unconfirmed = undefined;
       return this.next();
     }
     const isPaused = waiting.length === 0 && nowMs < this.#nextPrefetchMs && !this.isClosing;
-    if (unsure) return isPaused ? undefined : () => this.#take(unsure);
+    if (unconfirmed) return isPaused ? undefined : () => this.#take(unconfirmed);
     if (waiting.length === 0) {
-      const surplus = this.lease.takeSurplus(nowMs, this.#giveUp || this.isClosing);
-      this.#giveUp = false;
+      const surplus = this.lease.takeSurplus(nowMs, this.#releasesSurplus || this.isClosing);
+      this.#releasesSurplus = false;
       if (surplus) this.#returnCredit(surplus.leaseId, surplus.nanos);
     }
     const [back] = this.#returns;
@@ -198,13 +198,13 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
     // It isn't known what the store has done, so the lease is left to expire there.
     const leaseId = this.lease.leaseId(this.nowMs);
     if (leaseId !== undefined) this.lease.lost(leaseId);
-    this.#unsure = undefined;
+    this.#unconfirmed = undefined;
     this.#returns = [];
     this.#deps.onFailure(this.accountId, thrown);
   }
 
   protected get isUnused(): boolean {
-    return !this.#unsure && this.#returns.length === 0 && this.lease.isEmpty(this.nowMs);
+    return !this.#unconfirmed && this.#returns.length === 0 && this.lease.isEmpty(this.nowMs);
   }
 
   #pausePrefetch(): void {
@@ -224,11 +224,11 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
   }
 
   async #take(sent: SentRequest<Id>): Promise<void> {
-    const isRepeat = this.#unsure !== undefined;
-    this.#unsure = sent;
+    const isRepeat = this.#unconfirmed !== undefined;
+    this.#unconfirmed = sent;
     const { request, sentMs } = sent;
     const { grantedNanos, availableNanos, isNew } = await this.#deps.store.take(request);
-    this.#unsure = undefined;
+    this.#unconfirmed = undefined;
     this.lease.noteOthers(availableNanos);
     if (grantedNanos > 0n) {
       const isOfUse = this.lease.taken({ ...sent.lease, isNew, grantedNanos }, sentMs, this.nowMs);
@@ -246,7 +246,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
     const leftNanos = availableNanos + this.lease.freeNanos(this.nowMs);
     this.refuse((boundNanos) => {
       if (boundNanos <= leftNanos) return undefined;
-      this.#giveUp = true;
+      this.#releasesSurplus = true;
       return this.#deps.refusal(this.accountId, boundNanos, leftNanos);
     });
   }

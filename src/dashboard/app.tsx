@@ -44,7 +44,7 @@ export function createDashboard(deps: DashboardDeps): Hono {
     ...deps,
     assets: readAssets(),
     cookies: createCookies(deps.baseUrl),
-    starts: createFailureLimit(deps.clock, signInStarts),
+    signInLimit: createFailureLimit(deps.clock, signInStarts),
   };
   const app = new Hono();
   app.use("/dashboard/*", async (context, next) => {

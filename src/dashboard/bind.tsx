@@ -26,7 +26,7 @@ export interface PageContext extends DashboardDeps {
   assets: Assets;
   cookies: Cookies;
   /** Limits per IP address how many sign-ins it starts and how many links it guesses. */
-  starts: FailureLimit;
+  signInLimit: FailureLimit;
 }
 
 /** A request for a page, or with a form, by a person who is signed in. */

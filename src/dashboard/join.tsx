@@ -59,7 +59,7 @@ export async function letIn(
 export async function joinPage(ctx: PageContext, context: Context): Promise<Response> {
   const token = ctx.cookies.read(context, "join");
   const now = ctx.clock.now();
-  const waiting = token && await ctx.signIns.look(hashToken(token), now);
+  const waiting = token && await ctx.signIns.find(hashToken(token), now);
   if (!token || !waiting || !waiting.identity) return await startedElsewhere(ctx, context);
   const offer = await ctx.signIns.offer(waiting, now);
   if (!offer) {

@@ -26,11 +26,13 @@ export function linkRoutes(app: Hono, ctx: PageContext): void {
 
 async function askPage(ctx: PageContext, context: Context): Promise<Response> {
   const address = addressOf(context);
-  if (ctx.starts.isReached(address)) return await tooMany(ctx, context, ctx.starts.fail(address));
+  if (ctx.signInLimit.isReached(address)) {
+    return await tooMany(ctx, context, ctx.signInLimit.fail(address));
+  }
   const token = context.req.query("token") ?? "";
   const offer = await ctx.signIns.lookUpLink(hashToken(token), ctx.clock.now());
   if (!offer) {
-    ctx.starts.fail(address);
+    ctx.signInLimit.fail(address);
     return await refused(ctx, context, "link_void");
   }
   const body = (
@@ -52,7 +54,7 @@ async function enter(ctx: PageContext, context: Context): Promise<Response> {
   const form = await readForm(context);
   if (!form || !isVisitorsForm(ctx, context, form)) return await expiredForm(ctx, context);
   const address = addressOf(context);
-  const waitSeconds = ctx.starts.fail(address);
+  const waitSeconds = ctx.signInLimit.fail(address);
   if (waitSeconds > 0) return await tooMany(ctx, context, waitSeconds);
   const now = ctx.clock.now();
   const admission = await ctx.signIns.admitByLink(hashToken(form.text("token")), {

@@ -65,7 +65,7 @@ async function begin(
 ): Promise<Response> {
   const form = await readForm(context);
   if (!form || !isVisitorsForm(ctx, context, form)) return await expiredForm(ctx, context);
-  const waitSeconds = ctx.starts.fail(addressOf(context));
+  const waitSeconds = ctx.signInLimit.fail(addressOf(context));
   if (waitSeconds > 0) return await tooMany(ctx, context, waitSeconds);
   const links = linksOf({ claim: form.text("claim"), invitation: form.text("invitation") });
   const secret = newToken();

@@ -156,10 +156,12 @@ async function offerOf(
   link: { claim?: string; invitation?: string },
 ): Promise<Offer | Response> {
   const address = addressOf(context);
-  if (ctx.starts.isReached(address)) return await tooMany(ctx, context, ctx.starts.fail(address));
+  if (ctx.signInLimit.isReached(address)) {
+    return await tooMany(ctx, context, ctx.signInLimit.fail(address));
+  }
   const offer = await ctx.signIns.offer(linksOf(link), ctx.clock.now());
   if (offer) return offer;
-  ctx.starts.fail(address);
+  ctx.signInLimit.fail(address);
   return await refused(ctx, context, link.claim === undefined ? "invitation_void" : "claim_void");
 }
 

@@ -11,7 +11,7 @@ interface Owner {
   address?: string;
 }
 
-const lookMs = 50;
+const pollMs = 50;
 /** How long a lock without a named owner may last: its owner has released it, or just taken it. */
 const namelessMs = 1_000;
 
@@ -23,13 +23,13 @@ const namelessMs = 1_000;
  */
 export async function claimDataDir(path: string): Promise<DataDirClaim> {
   const file = await openLock(path);
-  for (let waitedMs = 0; !await file.tryLock(true); waitedMs += lookMs) {
+  for (let waitedMs = 0; !await file.tryLock(true); waitedMs += pollMs) {
     const owner = await readOwner(path);
     if (owner || waitedMs >= namelessMs) {
       file.close();
       throw new Error(heldBy(path, owner));
     }
-    await new Promise((resolve) => setTimeout(resolve, lookMs));
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
   const ownerPath = `${path}/owner.json`;
   const write = (owner: Owner) => Deno.writeTextFile(ownerPath, JSON.stringify(owner) + "\n");
@@ -66,12 +66,12 @@ const leavingMs = 40_000;
  */
 export async function claimProcessDir(path: string, waitMs = leavingMs): Promise<Deno.FsFile> {
   const file = await openLock(path, "process.lock");
-  for (let waitedMs = 0; !await file.tryLock(true); waitedMs += lookMs) {
+  for (let waitedMs = 0; !await file.tryLock(true); waitedMs += pollMs) {
     if (waitedMs >= waitMs) {
       file.close();
       throw new Error(`${path} is held by a worker of an earlier start: wait until it has ended.`);
     }
-    await new Promise((resolve) => setTimeout(resolve, lookMs));
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
   return file;
 }

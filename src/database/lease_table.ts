@@ -16,7 +16,7 @@ export interface LeaseTable<Owner> {
    */
   remove(
     tx: Queryable,
-    which: string,
+    condition: string,
     values: readonly string[],
     owners: readonly Owner[],
   ): Promise<readonly SqlRow[]>;
@@ -34,16 +34,16 @@ interface HeldLease<Owner> {
  * in the same order as by a charge that is posted meanwhile.
  */
 export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<Owner>) {
-  const takeBack = (which: string, values: readonly string[]) =>
+  const takeBack = (condition: string, values: readonly string[]) =>
     database.transaction(async (tx) => {
       const rows = await tx.query(
-        `select distinct ${table.ownerColumns} from ${table.name} where ${which}`,
+        `select distinct ${table.ownerColumns} from ${table.name} where ${condition}`,
         values,
       );
       if (rows.length === 0) return { leases: 0, nanos: 0n };
       const owners = rows.map(table.ownerOf);
       await table.lock(tx, owners);
-      const returned = await table.remove(tx, which, values, owners);
+      const returned = await table.remove(tx, condition, values, owners);
       const nanos = returned.reduce((sum, row) => sum + (row.amount_nanos as bigint), 0n);
       return { leases: returned.length, nanos };
     });

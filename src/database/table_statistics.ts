@@ -20,7 +20,7 @@ const columns = {
  * Statistics targets that differ from the default here. For interactions as many most common values
  * as a PostgreSQL server has, so that rare models count as rare.
  */
-const rowsByTable: Partial<Record<keyof typeof columns, number>> = { interactions: 100 };
+const statisticsTargets: Partial<Record<keyof typeof columns, number>> = { interactions: 100 };
 
 /**
  * Refreshes the planner's statistics of tables that have grown by a fifth: the embedded database
@@ -39,7 +39,7 @@ export async function refreshStatistics(database: Database): Promise<void> {
   for (const { name, kind } of grown) {
     const table = kind as keyof typeof columns;
     await database.transaction(async (tx) => {
-      await tx.query(`set local default_statistics_target = ${rowsByTable[table] ?? 10}`);
+      await tx.query(`set local default_statistics_target = ${statisticsTargets[table] ?? 10}`);
       await tx.query(`analyze ${name} (${columns[table].join(", ")})`);
     });
   }

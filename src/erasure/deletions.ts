@@ -107,7 +107,7 @@ export class Deletions {
     try {
       await this.#queue.add({ tombstone, selectors: request.selectors, isAwaited: true });
     } catch (thrown) {
-      throw goesOn(thrown, request.deletionId);
+      throw whereToFollow(thrown, request.deletionId);
     }
     return (await store.find(wanted.accountId, request.deletionId))!;
   }
@@ -225,7 +225,7 @@ function manyRequests(): Fault {
 }
 
 /** Replaces a fault of the store by one that says where to follow the deletion. */
-function goesOn(thrown: unknown, deletionId: string): unknown {
+function whereToFollow(thrown: unknown, deletionId: string): unknown {
   if (!(thrown instanceof Fault) || thrown.code !== "store_unavailable") return thrown;
   return new Fault("store_unavailable", {
     message:

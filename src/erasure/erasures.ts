@@ -127,14 +127,14 @@ export function createErasures(deps: ErasureDeps): Erasures {
   const { index } = deps;
   const reader = deps.store.changeFeed();
   let refreshing: Promise<void> = Promise.resolve();
-  let tidiesDue = 0;
+  let compactionsDue = 0;
   /** Tombstones that were read but are not on disk yet. */
   let unkept: readonly Tombstone[] = [];
 
   async function forget(transactionIds: readonly string[]): Promise<void> {
     await deps.forget(transactionIds);
     // And again with the next poll: a record stays open in the journal until its writer is done.
-    tidiesDue = 2;
+    compactionsDue = 2;
   }
 
   async function pollFeed(): Promise<void> {
@@ -152,9 +152,9 @@ export function createErasures(deps: ErasureDeps): Erasures {
       unkept = tombstones;
       if (transactionIds.length > 0) await forget(transactionIds);
     }
-    if (tidiesDue > 0) {
+    if (compactionsDue > 0) {
       await deps.compactJournal();
-      tidiesDue--;
+      compactionsDue--;
     }
     index.prune();
   }

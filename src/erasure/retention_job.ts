@@ -28,8 +28,10 @@ export function createRetentionJob(deps: RetentionDeps): () => Promise<void> {
   return async () => {
     await store.ensurePartitions(clock.now());
     const { payloadsBefore, rowsBefore } = limitsAt(clock.now(), deps);
-    if (payloadsBefore) tell(log, "old payloads erased", await store.erasePayloads(payloadsBefore));
-    if (rowsBefore) tell(log, "old usage rows erased", await store.eraseUsage(rowsBefore));
+    if (payloadsBefore) {
+      logErased(log, "old payloads erased", await store.erasePayloads(payloadsBefore));
+    }
+    if (rowsBefore) logErased(log, "old usage rows erased", await store.eraseUsage(rowsBefore));
   };
 }
 
@@ -42,7 +44,7 @@ export function createJournalRetentionJob(
     const { payloadsBefore, rowsBefore } = limitsAt(clock.now(), deps);
     if (!payloadsBefore) return;
     const counts = await journal.expire({ payloadsBefore, rowsBefore });
-    tell(log, "old rejected records erased", counts);
+    logErased(log, "old rejected records erased", counts);
   };
 }
 
@@ -60,6 +62,6 @@ function limitsAt(
   };
 }
 
-function tell(log: Log, message: string, counts: object | undefined): void {
+function logErased(log: Log, message: string, counts: object | undefined): void {
   if (counts && Object.values(counts).some((count) => count > 0)) log.info(message, { ...counts });
 }

@@ -7,7 +7,7 @@ export interface VacuumJob {
   /** Scrubs recent erasures once the service is quiet or the time is up. To be called as a job. */
   whenQuiet(): Promise<void>;
   /** Only measures how long a scrub has been due. To be called as a job where operators scrub. */
-  look(): Promise<void>;
+  check(): Promise<void>;
   /** How long a scrub has been due, as of the last job; 0: none is due. */
   readonly dueSeconds: number;
 }
@@ -16,9 +16,9 @@ export interface VacuumJob {
  * How long a scrub waits for a quiet moment at most: erased text must be gone from all files within
  * ten minutes, and the scrub itself takes part of that time.
  */
-const lockWaitSeconds = 8 * 60;
+const quietWaitSeconds = 8 * 60;
 /** How long a scrub waits for further deletions, so that it serves them all. */
-const leastSeconds = 10;
+const minSeconds = 10;
 
 export function createVacuumJob({ store, before, log }: {
   store: VacuumStore;
@@ -44,7 +44,7 @@ export function createVacuumJob({ store, before, log }: {
     return next;
   };
 
-  async function look() {
+  async function check() {
     const due = await store.due();
     dueSeconds = due?.seconds ?? 0;
     return due;
@@ -55,13 +55,13 @@ export function createVacuumJob({ store, before, log }: {
       return dueSeconds;
     },
     all: () => inTurn("all"),
-    look: async () => void await look(),
+    check: async () => void await check(),
     async whenQuiet() {
-      const due = await look();
-      if (!due || due.seconds < leastSeconds) return;
-      if (due.seconds < lockWaitSeconds && await store.isBusy()) return;
+      const due = await check();
+      if (!due || due.seconds < minSeconds) return;
+      if (due.seconds < quietWaitSeconds && await store.isBusy()) return;
       await inTurn("erased");
-      await look();
+      await check();
     },
   };
 }

@@ -32,7 +32,7 @@ export interface Spent {
  * The result of a call. `busy`: another try may succeed; `wait`: this account can't make calls for
  * now; `unrecoverable`: no call of this run can succeed; `stopped`: the process is shutting down.
  */
-export type Asked =
+export type CallResult =
   | { kind: "answer"; json: unknown; spent: Spent }
   | { kind: "refused"; code: ErrorCode; message: string; spent: Spent }
   | { kind: "busy"; code: ErrorCode; ms: number | undefined; spent: Spent }
@@ -52,7 +52,7 @@ export interface EvalCallDeps {
 const creditMs = 2_000;
 
 /** Makes a call under the account's rate limit, credit and caps, like any caller's call. */
-export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Asked> {
+export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<CallResult> {
   const rate = await deps.rateLimiter.take(call.principal.account);
   if (!rate.admitted) {
     const ms = (rate.retryAfterSeconds ?? 1) * 1000;
@@ -77,7 +77,7 @@ export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Aske
   }
 }
 
-function failed(fault: Fault, spent: Spent): Asked {
+function failed(fault: Fault, spent: Spent): CallResult {
   const { code } = fault;
   const ms = fault.retryAfterSeconds === undefined ? undefined : fault.retryAfterSeconds * 1000;
   // A vendor's error text may quote the prompt, and this message is kept longer than the results.

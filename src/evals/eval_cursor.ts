@@ -13,7 +13,7 @@ export function readRunCursor(text: string): RunCursor {
   const [, time = "", evalRunId = ""] = /^(\S{24})_([\w-]+)$/.exec(text) ?? [];
   const createdAt = new Date(time);
   // No run is older than 1970, and databases have no year 0.
-  if (!(createdAt.getTime() >= 0)) throw noPlace();
+  if (!(createdAt.getTime() >= 0)) throw invalidCursor();
   return { createdAt, evalRunId };
 }
 
@@ -24,10 +24,10 @@ export function resultCursor(page: readonly EvalResult[]): string {
 
 export function readResultCursor(text: string): ResultCursor {
   const [, transactionId, index] = /^([\w-]+)_(\d{1,4})$/.exec(text) ?? [];
-  if (transactionId === undefined) throw noPlace();
+  if (transactionId === undefined) throw invalidCursor();
   return { transactionId, graderIndex: Number(index) };
 }
 
-function noPlace(): Fault {
+function invalidCursor(): Fault {
   return invalidValue("after", "expected `next` of the previous page");
 }

@@ -18,7 +18,7 @@ import { decodeRecorded } from "../dialects/kernel/decode_recorded.ts";
 import type { MediaStore } from "../shared/media.ts";
 import { inlineStoredMedia } from "../records/inline_stored_media.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
-import { type Asked, askModel, type EvalCallDeps, type Spent } from "./eval_call.ts";
+import { askModel, type CallResult, type EvalCallDeps, type Spent } from "./eval_call.ts";
 import { judgeRequest, readVerdict } from "./eval_judge.ts";
 import type { GradeThread } from "./grade_thread.ts";
 import { broken, gradeText, requiresStoredAnswer, unknown, type Verdict } from "./graders.ts";
@@ -41,7 +41,7 @@ export interface ItemContext {
 /** The outcome of a finished item, or why the run can't finish it now. */
 export type ItemEnd =
   | { kind: "finished"; done: FinishedItem }
-  | Extract<Asked, { kind: "wait" | "unrecoverable" | "stopped" }>;
+  | Extract<CallResult, { kind: "wait" | "unrecoverable" | "stopped" }>;
 
 /** Tries of one item at a vendor that is overloaded or unreachable. */
 const maxTries = 4;
@@ -180,7 +180,7 @@ function withMedia(
   });
 }
 
-type CallOutcome = Exclude<Asked, { kind: "busy" }>;
+type CallOutcome = Exclude<CallResult, { kind: "busy" }>;
 
 async function answerOf(
   deps: EvalItemDeps,
@@ -231,7 +231,7 @@ async function earlierAnswer(
   { work }: EvalItemDeps,
   { run, item }: ItemContext,
   requestId: string,
-): Promise<Extract<Asked, { kind: "answer" }> | undefined> {
+): Promise<Extract<CallResult, { kind: "answer" }> | undefined> {
   if (item.attempts === 0) return undefined;
   const earlier = await work.earlierCall(run, requestId);
   if (!earlier || earlier.responseText === null || earlier.payloadTruncated) return undefined;

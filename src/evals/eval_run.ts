@@ -40,9 +40,9 @@ export async function workOn(
   const itemDeps = { ...deps, onLowRate: () => progress.rest() };
   const queue = itemsOf(deps.work, run);
   const work = async () => {
-    while (progress.mayGoOn(signal)) {
+    while (progress.mayContinue(signal)) {
       const next = await queue.next();
-      if (next.done || !progress.mayGoOn(signal)) return;
+      if (next.done || !progress.mayContinue(signal)) return;
       const principal = await checkRun(deps, run, progress);
       if (!principal) return;
       const end = await runItem(itemDeps, { run, item: next.value, principal, signal });
@@ -60,7 +60,7 @@ class Progress {
   signal: StopSignal | undefined;
   #errorsInARow = 0;
 
-  mayGoOn(signal: AbortSignal): boolean {
+  mayContinue(signal: AbortSignal): boolean {
     return this.signal === undefined && !signal.aborted;
   }
 

@@ -112,8 +112,8 @@ Deno.test("neither schema nor pattern nor answer takes much memory, and the next
   // In a process of its own: this one runs other tests at the same time.
   const { stdout, code } = await runProgram({ script: "tests/support/greedy_grades.ts" });
   assert.equal(code, 0);
-  const { mostBytes, kinds }: GreedySight = JSON.parse(stdout);
-  assert.ok(mostBytes < 400e6, `${mostBytes} bytes`);
+  const { maxBytes, kinds }: GreedySight = JSON.parse(stdout);
+  assert.ok(maxBytes < 400e6, `${maxBytes} bytes`);
   assert.deepEqual(kinds, ["unusable", "judged"]);
 });
 

@@ -40,7 +40,7 @@ class Grader {
     for (const draft of Object.values(this.#drafts)) draft.validateSchema({});
   }
 
-  tell({ id, rule, text, limitMs }: GradeQuestion): GradeResult {
+  answer({ id, rule, text, limitMs }: GradeQuestion): GradeResult {
     try {
       const done = this.#limited(limitMs, () => {
         const check = this.#checkOf(rule);
@@ -86,7 +86,7 @@ class Grader {
       } catch {
         return "the answer isn't JSON";
       }
-      return validate(value) ? null : sayWhere(validate.errors?.[0]);
+      return validate(value) ? null : describePath(validate.errors?.[0]);
     };
   }
 
@@ -119,7 +119,7 @@ function compile(source: string, flags: string): RegExp {
   }
 }
 
-function sayWhere(error: ErrorObject | undefined): string {
+function describePath(error: ErrorObject | undefined): string {
   const path = error?.instancePath || "the answer";
   return `${path} ${error?.message ?? "is not what the schema allows"}`.slice(0, 500);
 }
@@ -130,6 +130,6 @@ parentPort!.on("message", (question: GradeQuestion) => {
   if (Deno.permissions.querySync({ name: "read" }).state === "granted") {
     throw new Error("the graders' thread may still read");
   }
-  parentPort!.postMessage(grader.tell(question));
+  parentPort!.postMessage(grader.answer(question));
 });
 parentPort!.postMessage(gradeReady);

@@ -38,7 +38,7 @@ export interface NewExport {
   requestId: string;
   accountId: number;
   location: ExportPath;
-  order: ExportSpec;
+  spec: ExportSpec;
   snapshot: string;
   /** Written to the audit log in the transaction that stores the job. */
   audit?: AuditNote;
@@ -65,7 +65,7 @@ export interface ExportJobStore {
    * Stores a job. Throws `rate_limit_exceeded` when the account has too many jobs that are waiting
    * or stored, or its files are too large.
    */
-  create(made: NewExport): Promise<ExportJob>;
+  create(newExport: NewExport): Promise<ExportJob>;
   /** Claims the next job for an attempt, except these; undefined when there is none to claim. */
   claim(except?: readonly string[]): Promise<ClaimedExport | undefined>;
   /** Renews the claims of attempts; returns the ids of those that this process still holds. */

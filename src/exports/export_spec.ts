@@ -64,7 +64,7 @@ export function exportMediaType(format: ExportFormat): string {
 export function readExportSpec(
   request: ExportRequest,
   context: { accountId: number; hasBucket: boolean },
-): { order: ExportSpec; delivery: Delivery } {
+): { spec: ExportSpec; delivery: Delivery } {
   const tables = [...new Set(request.tables)];
   if (request.format !== "json" && tables.length > 1) {
     throw invalidValue(
@@ -73,7 +73,7 @@ export function readExportSpec(
     );
   }
   const columns = columnsOfRequest(request, tables);
-  const order = {
+  const spec = {
     format: request.format,
     tables,
     ...span(request),
@@ -81,7 +81,7 @@ export function readExportSpec(
     rawCells: request.raw_cells,
     ...(columns ? { columns } : {}),
   };
-  return { order, delivery: deliveryOf(request, context.hasBucket) };
+  return { spec, delivery: deliveryOf(request, context.hasBucket) };
 }
 
 function columnNamesOf(table: ExportTable): string[] {

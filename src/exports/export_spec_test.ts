@@ -28,8 +28,8 @@ const spans: readonly [Record<string, unknown>, string | undefined, string | und
 ];
 for (const [body, start, end] of spans) {
   Deno.test(`${JSON.stringify(body)} reads from ${start} to ${end}`, () => {
-    const { order } = read(body);
-    assert.deepEqual([order.start?.toISOString(), order.end?.toISOString()], [start, end]);
+    const { spec } = read(body);
+    assert.deepEqual([spec.start?.toISOString(), spec.end?.toISOString()], [start, end]);
   });
 }
 
@@ -57,7 +57,7 @@ Deno.test("the form and the bucket decide how it is delivered, unless the reques
 
 Deno.test("a table that is named twice is one", () => {
   const tables = ["eval_runs", "eval_runs"];
-  assert.deepEqual(read({ ...from, format: "csv", tables }).order.tables, ["eval_runs"]);
+  assert.deepEqual(read({ ...from, format: "csv", tables }).spec.tables, ["eval_runs"]);
 });
 
 const refused: readonly [string, Record<string, unknown>, string][] = [
@@ -91,10 +91,10 @@ for (const [what, body, param] of refused) {
 }
 
 Deno.test("a column that one of the tables has may be asked for; the own account always", () => {
-  const { order } = read({
+  const { spec } = read({
     ...from,
     tables: ["interactions", "eval_results"],
     filters: { passed: true, account_id: 7 },
   });
-  assert.deepEqual(order.filters, { passed: true });
+  assert.deepEqual(spec.filters, { passed: true });
 });

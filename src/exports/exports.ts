@@ -11,7 +11,7 @@ export interface ExportsDeps extends ExportRunnerDeps {
   /** Waits this long. */
   pause: (ms: number) => Promise<void>;
   /** Where files that don't go to the bucket are stored. */
-  ownPlace: "files" | "chunks";
+  defaultLocation: "files" | "chunks";
 }
 
 /** How long `close` waits for jobs to be released. */
@@ -52,12 +52,12 @@ export class Exports {
    * the request rather than the stream. `onRows` gets the number of rows written so far. Throws
    * `rate_limit_exceeded` when too many streams of the account are waiting already.
    */
-  async write(accountId: number, order: ExportSpec, onRows?: (rows: number) => void) {
+  async write(accountId: number, spec: ExportSpec, onRows?: (rows: number) => void) {
     const { source } = this.#deps;
     const leave = await this.#streams.enter(String(accountId));
     try {
       const snapshot = await source.snapshot();
-      const pieces = exportBytes(source, { ...order, accountId, snapshot }, onRows);
+      const pieces = exportBytes(source, { ...spec, accountId, snapshot }, onRows);
       const first = await pieces.next();
       return resumed(first, pieces, leave);
     } catch (thrown) {
@@ -67,12 +67,12 @@ export class Exports {
   }
 
   /** Counts the rows that an export would have now. */
-  async count(accountId: number, { tables, ...order }: ExportSpec): Promise<number> {
+  async count(accountId: number, { tables, ...spec }: ExportSpec): Promise<number> {
     const { source } = this.#deps;
     const snapshot = await source.snapshot();
     let rows = 0;
     for (const table of tables) {
-      rows += await source.count({ ...order, table, accountId, snapshot });
+      rows += await source.count({ ...spec, table, accountId, snapshot });
     }
     return rows;
   }
@@ -80,15 +80,15 @@ export class Exports {
   /** Creates a job; it begins at once if this process has a free slot. */
   async start(
     accountId: number,
-    order: ExportSpec,
+    spec: ExportSpec,
     where: "job" | "bucket",
     audit?: AuditNote,
   ): Promise<ExportJob> {
-    const { jobs, source, newId, ownPlace } = this.#deps;
-    const location: ExportPath = where === "bucket" ? "bucket" : ownPlace;
+    const { jobs, source, newId, defaultLocation } = this.#deps;
+    const location: ExportPath = where === "bucket" ? "bucket" : defaultLocation;
     const snapshot = await source.snapshot();
     const job = await jobs.create({
-      ...{ requestId: newId(), accountId, location, order, snapshot },
+      ...{ requestId: newId(), accountId, location, spec, snapshot },
       ...(audit ? { audit } : {}),
     });
     await this.#queue.claim();

@@ -11,7 +11,7 @@ function memoryJobs(said: string[]) {
   const now = () => Promise.resolve(job && { ...job });
   const jobs: Partial<ExportJobStore> = {
     takeOver: () => Promise.resolve(),
-    create: ({ requestId, accountId, location, order: { format, tables } }) => {
+    create: ({ requestId, accountId, location, spec: { format, tables } }) => {
       const [createdAt, expiresAt] = [new Date(), new Date()];
       const created = { requestId, accountId, location, format, tables, createdAt, expiresAt };
       job = { ...created, state: "queued", claim: 0, bytesSize: 0 };
@@ -86,7 +86,7 @@ function setup(source: Partial<ExportSource> = {}) {
       ...source,
     },
     stores: { files: location },
-    ownPlace: "files",
+    defaultLocation: "files",
     log: { warn: (message) => void said.push(message) },
     newId: () => "job",
     pause: () => new Promise((resolve) => setImmediate(resolve)),

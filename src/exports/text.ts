@@ -28,7 +28,7 @@ export async function* exportBytes(
       const full = "text" in chunk ? pieces.addText(chunk.text) : pieces.addBytes(chunk.bytes);
       for (const piece of full) {
         yield piece;
-        gcHint.left(piece.length);
+        gcHint.addReleased(piece.length);
         onRows(rows);
       }
       rows += chunk.rows;

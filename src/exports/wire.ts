@@ -45,7 +45,7 @@ export function createExportService(
         : { files: createExportFiles(`${dataDir}/exports`) }),
       ...(exportBucket ? { bucket: createExportBucket(exportBucket, clock.now) } : {}),
     },
-    ownPlace: isShared ? "chunks" : "files",
+    defaultLocation: isShared ? "chunks" : "files",
     log,
     newId,
     pause: (ms) => new Promise((resolve) => systemSetTimer(ms, resolve)),

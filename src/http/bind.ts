@@ -10,7 +10,7 @@ import type { SentForm } from "../dialects/kernel/operation_request.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
 import type { HeavyBodies } from "../base/heavy_json.ts";
 import { runInTurns, type Step } from "../base/heavy_work.ts";
-import { type BodyMemory, readSent, type SentBody } from "./sent_body.ts";
+import { type BodyHold, readSent, type SentBody } from "./sent_body.ts";
 import type { DirectEndpoints } from "./direct_endpoints.ts";
 import { asFault, errorReply } from "./errors.ts";
 import type { Env, OnFault, RequestContext } from "./request_context.ts";
@@ -167,7 +167,7 @@ function mount(
 type Run<Answer> = (
   request: HttpRequest,
   requestContext: RequestContext,
-  room: BodyMemory,
+  room: BodyHold,
 ) => Promise<Output<Answer>>;
 
 function endpointOf<Answer>(
@@ -178,13 +178,13 @@ function endpointOf<Answer>(
   return async (request, requestContext) => {
     requestContext.route = contract.path;
     requestContext.isCall = contract.interaction === true;
-    const room: BodyMemory = {};
+    const room: BodyHold = {};
     try {
       const output = await run(request, requestContext, room);
       return isReply(output) ? output.reply : jsonReply(output, { status: contract.status ?? 200 });
     } catch (thrown) {
       const { signal } = request;
-      const isLeft = room.isLeft || (signal.aborted && thrown === signal.reason);
+      const isLeft = room.hasCallerLeft || (signal.aborted && thrown === signal.reason);
       if (isAbort(thrown) || isLeft) return leftReply;
       const fault = asFault(thrown);
       deps.onFault(fault, requestContext);
@@ -205,10 +205,10 @@ async function readInput<
   requestContext: RequestContext,
   contract: Pick<Contract<Params, Query, Body>, "params" | "query" | "body" | "form">,
   deps: BindDeps,
-  room: BodyMemory,
+  room: BodyHold,
 ): Promise<{ input: Input<Params, Query, Body>; step: Step }> {
   const { trace } = requestContext;
-  trace.waits?.(1);
+  trace.onWait?.(1);
   trace.times?.uploadBegins();
   const arrived = () => trace.times?.uploadEnds();
   room.arrived = arrived;
@@ -216,9 +216,9 @@ async function readInput<
   try {
     sent = await readSent(request, contract, deps, { room, who: whoOf(requestContext) });
   } finally {
-    trace.waits?.(-1);
+    trace.onWait?.(-1);
   }
-  trace.working?.();
+  trace.onWork?.();
   const schema = sent.form ? contract.form : contract.body;
   const params = check(contract.params, () => {
     const params = request.params();

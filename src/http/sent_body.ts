@@ -34,24 +34,24 @@ export interface SentBody {
 }
 
 /** The memory that a body holds until it is answered. */
-export interface BodyMemory {
+export interface BodyHold {
   permit?: MemoryPermit;
   /** Releases the room for heavy bodies. */
   leaveHeavy?: () => void;
   /** Called when the body's last byte has arrived. */
   arrived?: () => void;
   /** The caller left before there was room. */
-  isLeft?: boolean;
+  hasCallerLeft?: boolean;
 }
 
 export async function readSent(
   request: UnreadRequest,
   contract: Pick<Contract, "body" | "form">,
   { maxBodyBytes, bodies, heavy }: { maxBodyBytes: number; bodies: ByteGate; heavy: HeavyBodies },
-  { room, who }: { room: BodyMemory; who: string },
+  { room, who }: { room: BodyHold; who: string },
 ): Promise<SentBody> {
   if (!contract.body && !contract.form) return nothing;
-  const reading = new BodyRoom(request, bodies, room, who);
+  const reading = new ReservedReading(request, bodies, room, who);
   const contentType = request.header("content-type");
   const boundary = contract.form ? boundaryOf(contentType) : undefined;
   if (boundary !== undefined) {
@@ -83,14 +83,14 @@ const nothing: SentBody = {
 };
 
 /** Reserves memory for the pieces as they arrive; releasing the permit of `room` frees it. */
-class BodyRoom implements Reading {
+class ReservedReading implements Reading {
   readonly #signal: AbortSignal;
-  readonly #room: BodyMemory;
+  readonly #room: BodyHold;
   readonly #permit: MemoryPermit;
   #isLost = false;
   #lost: PromiseWithResolvers<never> | undefined;
 
-  constructor(request: UnreadRequest, bodies: ByteGate, room: BodyMemory, who: string) {
+  constructor(request: UnreadRequest, bodies: ByteGate, room: BodyHold, who: string) {
     const length = request.header("content-length");
     this.#signal = request.signal;
     this.#room = room;
@@ -132,7 +132,7 @@ class BodyRoom implements Reading {
   }
 
   #refuse(thrown: unknown): never {
-    this.#room.isLeft = this.#signal.aborted;
+    this.#room.hasCallerLeft = this.#signal.aborted;
     throw thrown instanceof PermitLost ? bodyDropped() : thrown;
   }
 }
@@ -215,12 +215,12 @@ async function readText(
   }
   const decoder = strictDecoder();
   const pieces: string[] = [];
-  let looked = 0;
+  let sinceYield = 0;
   for await (const bytes of bodyPieces(request, maxBytes, reading)) {
     pieces.push(take(decoded(() => decoder.decode(bytes, { stream: true }))));
-    looked += bytes.length;
-    if (looked < lookedBytes) continue;
-    looked = 0;
+    sinceYield += bytes.length;
+    if (sinceYield < yieldBytes) continue;
+    sinceYield = 0;
     // Pieces that have already arrived come without a pause: yield to the event loop.
     await new Promise<void>((resolve) => systemSetTimer(0, resolve));
   }
@@ -236,7 +236,7 @@ function strictDecoder(): TextDecoder {
 const strict = strictDecoder();
 
 /** Bytes to read before yielding. */
-const lookedBytes = 512 * 1024;
+const yieldBytes = 512 * 1024;
 
 function decoded(decode: () => string): string {
   try {

@@ -36,7 +36,7 @@ class StreamSink implements ByteSink {
   write(bytes: Uint8Array): boolean {
     this.#pieces.push(bytes);
     this.#bytes += bytes.length;
-    if (this.#bytes >= mostJoined) this.#flush();
+    if (this.#bytes >= maxJoined) this.#flush();
     else this.#flushSoon();
     return !this.#isFull;
   }
@@ -93,7 +93,7 @@ export function breakOff(outgoing: ServerResponse, reason: unknown): void {
 /** How long the caller may take to receive the bytes already written. */
 const leavingMs = 5_000;
 /** This many bytes are flushed at once, without waiting for more. */
-const mostJoined = 64 * 1024;
+const maxJoined = 64 * 1024;
 
 /**
  * Writes a chunk of the chunked coding in one piece; the runtime would write its length, bytes and

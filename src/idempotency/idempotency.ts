@@ -179,17 +179,17 @@ class Gate implements Idempotency {
     this.#attempts.set(id.key, attempt);
     try {
       const answer = await this.#acquire(attempt, request.signal);
-      if (answer) this.#end(attempt, answer);
+      if (answer) this.#settle(attempt, answer);
       if (answer) return replayOf(answer);
       if (request.signal.aborted) {
-        this.#free(attempt);
+        this.#abandon(attempt);
         return leftReply;
       }
       attempt.isRunning = true;
       attempt.confirm();
       return await this.#run(attempt, request, run);
     } catch (thrown) {
-      this.#free(attempt);
+      this.#abandon(attempt);
       throw thrown;
     }
   }
@@ -200,7 +200,7 @@ class Gate implements Idempotency {
     const { claim } = attempt;
     let runningAtMs: number | undefined;
     for (let mayClaim = true; !signal.aborted;) {
-      const asked: Promise<ReplayState> = mayClaim ? store.claim(claim) : store.look(claim);
+      const asked: Promise<ReplayState> = mayClaim ? store.claim(claim) : store.find(claim);
       const answered = await unlessAway(asked);
       const existing = answered ?? this.#knownHere(claim, runningAtMs);
       if (existing.state === "conflict") throw conflict();
@@ -236,9 +236,9 @@ class Gate implements Idempotency {
     const reply = await run();
     const { body, status } = reply;
     if (status < 200 || status > 299) {
-      this.#free(attempt);
+      this.#abandon(attempt);
     } else if (request.keepsNothing && !(body instanceof ReadableStream)) {
-      this.#free(attempt);
+      this.#abandon(attempt);
     } else if (body instanceof ReadableStream) {
       return { ...reply, body: this.#tapAnswer(attempt, request, reply, body) };
     } else {
@@ -260,10 +260,10 @@ class Gate implements Idempotency {
       aheadBytes: bytes && maxStoredBytes,
       // The rest of a completed answer is already here. One that goes on without its caller has to
       // be kept too: a repeat would make it, and be charged for it, again.
-      goesOn: () => trace.goesOn === true || isCompleted(trace),
+      readsOn: () => trace.outlivesCaller === true || isCompleted(trace),
       // Without its bytes the answer is not kept.
       ended: () => this.#conclude(attempt, reply, bytes?.whole(), trace, true),
-      broken: () => this.#free(attempt),
+      broken: () => this.#abandon(attempt),
     }, signal);
   }
 
@@ -278,13 +278,13 @@ class Gate implements Idempotency {
     trace: CallTrace,
     streamed: boolean,
   ): Promise<void> {
-    if (!bytes || !isCompleted(trace)) return this.#free(attempt);
+    if (!bytes || !isCompleted(trace)) return this.#abandon(attempt);
     try {
       await this.#keep(attempt, { status, headers }, bytes, trace, streamed);
     } catch (thrown) {
       // The caller gets its answer anyway; a repeat of the request gets another one.
       this.#deps.log.error("idempotent answer not stored", { reason: nameOf(thrown) });
-      this.#free(attempt);
+      this.#abandon(attempt);
     }
   }
 
@@ -302,7 +302,7 @@ class Gate implements Idempotency {
     // Repeats don't get an erased answer, but its charge may still be refunded.
     const isErased = transactionId !== null && this.#isErased(trace);
     if (isErased) this.#memory.erase(new Set([transactionId]));
-    this.#end(attempt, isErased ? undefined : answer);
+    this.#settle(attempt, isErased ? undefined : answer);
     const saved = inBackground(this.#writing, this.#save(remembered));
     // The last byte is sent once a restart can't lose the answer; a slow or unreachable store holds
     // nobody up for long.
@@ -327,13 +327,13 @@ class Gate implements Idempotency {
       remembered.isSaved = true;
       const { accountId } = claim;
       const { transactionId } = answer;
-      const tell = (originalId: string | null) => {
+      const notifyDuplicate = (originalId: string | null) => {
         if (transactionId === null) return;
         const returned = onDuplicate?.({ accountId, transactionId, claim, originalId, settled });
         if (returned) void inBackground(this.#returning, returned);
       };
       if (finished.state === "stored") {
-        if (finished.isChargedElsewhere) tell(null);
+        if (finished.isChargedElsewhere) notifyDuplicate(null);
         if (remembered.isBare) this.#memory.forget(remembered);
         if (finished.isGone) this.#memory.forget(remembered);
         // Erased while it was being written.
@@ -341,7 +341,7 @@ class Gate implements Idempotency {
         return;
       }
       this.#memory.forget(remembered);
-      if (finished.state === "duplicate") tell(finished.transactionId);
+      if (finished.state === "duplicate") notifyDuplicate(finished.transactionId);
     } catch (thrown) {
       if (isStoreAway(thrown)) return;
       log.error("idempotent answer not stored", { reason: messageOf(thrown) });
@@ -366,7 +366,7 @@ class Gate implements Idempotency {
       // The claim was still this attempt's, so nobody else has answered.
       return { state: "conflict" };
     }
-    const existing = await store.look(claim);
+    const existing = await store.find(claim);
     if (existing.state === "running") return { state: "held" };
     if (existing.state !== "done") return { state: "conflict" };
     const original = existing.answer.transactionId;
@@ -387,13 +387,13 @@ class Gate implements Idempotency {
   }
 
   /** Ends an attempt without an answer: one of the waiting requests makes the next. */
-  #free(attempt: InFlightRequest): void {
+  #abandon(attempt: InFlightRequest): void {
     if (attempt.hasEnded) return;
-    this.#end(attempt);
+    this.#settle(attempt);
     if (attempt.isClaimed) inBackground(this.#writing, this.#release(attempt.claim));
   }
 
-  #end(attempt: InFlightRequest, answer?: StoredAnswer): void {
+  #settle(attempt: InFlightRequest, answer?: StoredAnswer): void {
     this.#attempts.delete(attempt.claim.key);
     attempt.end(answer);
   }
@@ -418,9 +418,11 @@ function inBackground(all: Set<Promise<void>>, work: Promise<void>): Promise<voi
   return tracked;
 }
 
-function isCompleted({ settled, transactionId, isLeft }: CallTrace): boolean {
+function isCompleted({ settled, transactionId, isAcknowledged }: CallTrace): boolean {
   // Without a call to a vendor, the answer's status is all there is to judge by.
-  return settled ? settled.status === "completed" : isLeft === true || transactionId === undefined;
+  return settled
+    ? settled.status === "completed"
+    : isAcknowledged === true || transactionId === undefined;
 }
 
 function sameOr409(remembered: RememberedAnswer, id: ReplayId): StoredAnswer {

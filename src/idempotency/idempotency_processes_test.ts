@@ -6,13 +6,13 @@ import {
   request,
   seen,
   settleDown,
-  setUp,
+  setUpIdempotency,
   testProcess,
   wholeRun,
 } from "../../tests/support/repeats.ts";
 
 Deno.test("another process waits by asking, and runs when the first fails", async () => {
-  const { one, two, pass } = setUp(["a", "b"]);
+  const { one, two, pass } = setUpIdempotency(["a", "b"]);
   const first = request();
   const gate = Promise.withResolvers<void>();
   const failed = one.idempotent(
@@ -31,7 +31,7 @@ Deno.test("another process waits by asking, and runs when the first fails", asyn
 });
 
 Deno.test("a process that dies loses its claim after 30 s, one that lives does not", async () => {
-  const { one, two, make, pass } = setUp(["a", "b"]);
+  const { one, two, make, pass } = setUpIdempotency(["a", "b"]);
   for (const lives of [true, false]) {
     const requestId = `lives: ${lives}`;
     const first = request({ requestId });
@@ -72,7 +72,7 @@ Deno.test("a process that dies loses its claim after 30 s, one that lives does n
 });
 
 Deno.test("while the store is away a process repeats what it knows, and stores it afterwards", async () => {
-  const { one, two, store } = setUp(["a", "b"]);
+  const { one, two, store } = setUpIdempotency(["a", "b"]);
   const early = request({ requestId: "early" });
   await one.idempotent(early, () => Promise.resolve(wholeRun(early.trace, "t0")));
   store.isAway = true;
@@ -92,7 +92,7 @@ Deno.test("while the store is away a process repeats what it knows, and stores i
 });
 
 Deno.test("a call that began while the store was away is claimed when it is back", async () => {
-  const { one, two, store, pass } = setUp(["a", "b"]);
+  const { one, two, store, pass } = setUpIdempotency(["a", "b"]);
   store.isAway = true;
   const first = request();
   const gate = Promise.withResolvers<void>();
@@ -112,7 +112,7 @@ Deno.test("a call that began while the store was away is claimed when it is back
 });
 
 Deno.test("what two processes answered while they did not see each other is reported", async () => {
-  const processes = setUp(["a", "b"]);
+  const processes = setUpIdempotency(["a", "b"]);
   const { one, two } = processes;
   await answerTwice(processes);
   await one.maintain();
@@ -126,7 +126,7 @@ Deno.test("what two processes answered while they did not see each other is repo
 });
 
 Deno.test("what two processes answered is reported also if the second answer was erased before it was stored", async () => {
-  const processes = setUp(["a", "b"]);
+  const processes = setUpIdempotency(["a", "b"]);
   const { one, two, store } = processes;
   await answerTwice(processes);
   await one.maintain();
@@ -150,7 +150,7 @@ async function fillMemory(process: ReturnType<typeof testProcess>): Promise<void
 }
 
 Deno.test("what two processes answered is reported also if there was no room for the second answer", async () => {
-  const processes = setUp(["a", "b"]);
+  const processes = setUpIdempotency(["a", "b"]);
   const { one, two, store } = processes;
   await answerTwice(processes);
   store.isAway = true;
@@ -164,7 +164,7 @@ Deno.test("what two processes answered is reported also if there was no room for
 });
 
 Deno.test("what was answered twice for want of room gives one charge back", async () => {
-  const { one, store } = setUp();
+  const { one, store } = setUpIdempotency();
   store.isAway = true;
   const first = request();
   await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
@@ -181,7 +181,7 @@ Deno.test("what was answered twice for want of room gives one charge back", asyn
 Deno.test("what was answered twice for want of room gives one charge back, with a claim of the first call too, and where the process ends", async () => {
   for (const isClaimed of [false, true]) {
     for (const ends of [false, true]) {
-      const { timers, store } = setUp();
+      const { timers, store } = setUpIdempotency();
       const ours = store.for("a");
       const one = testProcess({
         ...{ clock: timers.clock, setTimer: timers.later },
@@ -207,7 +207,7 @@ Deno.test("what was answered twice for want of room gives one charge back, with 
 });
 
 Deno.test("what was answered twice for want of room gives a charge back also if it is erased then", async () => {
-  const { one, store } = setUp();
+  const { one, store } = setUpIdempotency();
   store.isAway = true;
   const [first, second] = [request(), request()];
   await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
@@ -221,7 +221,7 @@ Deno.test("what was answered twice for want of room gives a charge back also if 
 });
 
 Deno.test("an erased second answer still gives its charge back when the request was answered a third time", async () => {
-  const processes = setUp(["a", "b"]);
+  const processes = setUpIdempotency(["a", "b"]);
   const { one, two, store } = processes;
   await answerTwice(processes);
   await one.maintain();
@@ -237,7 +237,7 @@ Deno.test("an erased second answer still gives its charge back when the request 
 });
 
 Deno.test("a repeat of an erased answer is a call of its own: nothing is given back for it", async () => {
-  const { one, store } = setUp();
+  const { one, store } = setUpIdempotency();
   store.isAway = true;
   const first = request();
   await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
@@ -251,7 +251,7 @@ Deno.test("a repeat of an erased answer is a call of its own: nothing is given b
 });
 
 Deno.test("an erased answer that the store lacks gives its claim back at once", async () => {
-  const { one, two, store } = setUp(["a", "b"]);
+  const { one, two, store } = setUpIdempotency(["a", "b"]);
   await eraseUnstored(one, store);
   await one.maintain();
   assert.equal(one.unsaved, 0);
@@ -264,7 +264,7 @@ Deno.test("an erased answer that the store lacks gives its claim back at once", 
 });
 
 Deno.test("nothing is given back where another process takes the claim of an erased answer", async () => {
-  const { timers, store, two } = setUp(["a", "b"]);
+  const { timers, store, two } = setUpIdempotency(["a", "b"]);
   const [made, second] = [Promise.withResolvers<void>(), request()];
   let repeat: Promise<unknown> | undefined;
   const ours = store.for("a");
@@ -292,7 +292,7 @@ Deno.test("nothing is given back where another process takes the claim of an era
 });
 
 Deno.test("a second answer that was erased while it was made gives its charge back", async () => {
-  const { timers, store, one } = setUp();
+  const { timers, store, one } = setUpIdempotency();
   const two = testProcess({
     ...{ store: store.for("b"), clock: timers.clock, setTimer: timers.later },
     isErased: ({ transactionId }) => transactionId === "t2",
@@ -306,7 +306,7 @@ Deno.test("a second answer that was erased while it was made gives its charge ba
 });
 
 Deno.test("a process ends once a second charge is given back, or five seconds later", async () => {
-  const { timers, store, one, pass } = setUp();
+  const { timers, store, one, pass } = setUpIdempotency();
   const given = Promise.withResolvers<void>();
   const two = testProcess({
     ...{ store: store.for("b"), clock: timers.clock, setTimer: timers.later },
@@ -326,7 +326,7 @@ Deno.test("a process ends once a second charge is given back, or five seconds la
 });
 
 Deno.test("an answer that was erased while it was made is kept by nobody, and its claim is given back", async () => {
-  const { timers, store } = setUp();
+  const { timers, store } = setUpIdempotency();
   const one = testProcess({
     ...{ store: store.for("a"), clock: timers.clock, setTimer: timers.later },
     isErased: () => true,
@@ -339,7 +339,7 @@ Deno.test("an answer that was erased while it was made is kept by nobody, and it
 });
 
 Deno.test("who waits for an answer that is erased while it is made gets one of their own", async () => {
-  const { timers, store } = setUp();
+  const { timers, store } = setUpIdempotency();
   const one = testProcess({
     ...{ store: store.for("a"), clock: timers.clock, setTimer: timers.later },
     isErased: ({ transactionId }) => transactionId === "t1",
@@ -356,7 +356,7 @@ Deno.test("who waits for an answer that is erased while it is made gets one of t
 });
 
 Deno.test("an erased answer that the store lacks is never stored, nor given again", async () => {
-  const { one, two, store } = setUp(["a", "b"]);
+  const { one, two, store } = setUpIdempotency(["a", "b"]);
   store.isAway = true;
   const first = request();
   await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
@@ -374,7 +374,7 @@ Deno.test("an erased answer that the store lacks is never stored, nor given agai
 });
 
 Deno.test("an erased answer doesn't stay in the store if it got there behind the erasure, with its confirmation lost", async () => {
-  const { timers, store } = setUp();
+  const { timers, store } = setUpIdempotency();
   const inner = store.for("a");
   const erased = Promise.withResolvers<void>();
   const finish: typeof inner.finish = async (claim, answer) => {
@@ -396,7 +396,7 @@ Deno.test("an erased answer doesn't stay in the store if it got there behind the
 });
 
 Deno.test("a store that hangs holds the end of an answer for a second", async () => {
-  const { one, store, pass } = setUp();
+  const { one, store, pass } = setUpIdempotency();
   const first = request();
   const answer = one.idempotent(first, () => {
     store.delay = () => new Promise(() => {});
@@ -411,7 +411,7 @@ Deno.test("a store that hangs holds the end of an answer for a second", async ()
 });
 
 Deno.test("an erased answer is given by nobody again, wherever it was kept", async () => {
-  const { one, store } = setUp();
+  const { one, store } = setUpIdempotency();
   const first = request();
   await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
   assert.equal(await one.erase(["t0"]), 0);
@@ -423,7 +423,7 @@ Deno.test("an erased answer is given by nobody again, wherever it was kept", asy
 });
 
 Deno.test("what another process has erased is not given from memory, even before this one reads of it", async () => {
-  const { one, two } = setUp(["a", "b"]);
+  const { one, two } = setUpIdempotency(["a", "b"]);
   const first = request();
   await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
   assert.equal(await two.erase(["t1"]), 1);
@@ -434,8 +434,8 @@ Deno.test("what another process has erased is not given from memory, even before
 
 /** Answers as `t1`, which the store claims but doesn't get, and is erased then. */
 async function eraseUnstored(
-  one: Pick<ReturnType<typeof setUp>["one"], "idempotent" | "erase">,
-  store: ReturnType<typeof setUp>["store"],
+  one: Pick<ReturnType<typeof setUpIdempotency>["one"], "idempotent" | "erase">,
+  store: ReturnType<typeof setUpIdempotency>["store"],
 ): Promise<void> {
   const first = request();
   await one.idempotent(first, () => {
@@ -448,7 +448,7 @@ async function eraseUnstored(
 
 /** Two processes that don't see each other answer one request, as `t1` and `t2`. */
 async function answerTwice(
-  { one, two, store }: Pick<ReturnType<typeof setUp>, "one" | "two" | "store">,
+  { one, two, store }: Pick<ReturnType<typeof setUpIdempotency>, "one" | "two" | "store">,
 ): Promise<void> {
   store.isAway = true;
   for (const [where, id] of [[one, "t1"], [two, "t2"]] as const) {
@@ -459,7 +459,7 @@ async function answerTwice(
 }
 
 Deno.test("an answer that repeats an erased call's text is given to nobody, not from memory either", async () => {
-  const { one, store } = setUp();
+  const { one, store } = setUpIdempotency();
   store.isAway = true;
   const answered = async (id: string, run = true) => {
     const asked = request();
@@ -480,7 +480,7 @@ Deno.test("an answer that repeats an erased call's text is given to nobody, not 
 });
 
 Deno.test("an answer that repeats a call which was erased meanwhile is forgotten once that is known", async () => {
-  const { one, store } = setUp();
+  const { one, store } = setUpIdempotency();
   store.erasedCalls.add("t0");
   for (const id of ["t1", "t2"]) {
     const asked = request();

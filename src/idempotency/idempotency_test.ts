@@ -7,7 +7,7 @@ import {
   seen,
   settle,
   settleDown,
-  setUp,
+  setUpIdempotency,
   streamRun,
   wholeRun,
 } from "../../tests/support/repeats.ts";
@@ -16,7 +16,7 @@ import { maxStoredBytes } from "../base/answer_bytes.ts";
 import type { Reply } from "../relay/reply.ts";
 
 Deno.test("20 concurrent requests run once and get one answer, 19 of them as a replay", async () => {
-  const { one, store } = setUp();
+  const { one, store } = setUpIdempotency();
   let runs = 0;
   const gate = Promise.withResolvers<void>();
   const answers = await Promise.all(
@@ -40,7 +40,7 @@ Deno.test("20 concurrent requests run once and get one answer, 19 of them as a r
 });
 
 Deno.test("20 streamed ones get the first's bytes as a stream, once it is complete", async () => {
-  const { one } = setUp();
+  const { one } = setUpIdempotency();
   const first = request();
   const vendor = streamRun(first.trace, "t1");
   const opened = await one.idempotent(first, () => Promise.resolve(vendor.reply));
@@ -69,7 +69,7 @@ Deno.test("20 streamed ones get the first's bytes as a stream, once it is comple
 });
 
 Deno.test("another body is 409 at once, while the first runs, here and elsewhere, and after", async () => {
-  const { one, two, pass } = setUp(["a", "b"]);
+  const { one, two, pass } = setUpIdempotency(["a", "b"]);
   const first = request();
   const gate = Promise.withResolvers<void>();
   const answer = one.idempotent(first, async () => {
@@ -92,7 +92,7 @@ Deno.test("another body is 409 at once, while the first runs, here and elsewhere
 });
 
 Deno.test("an id is free for another account, method, path or query form", async () => {
-  const { one } = setUp();
+  const { one } = setUpIdempotency();
   const first = request();
   await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
   const others = [{ accountId: 2 }, { method: "PUT" }, { path: "/other" }, { requestId: "r2" }];
@@ -127,7 +127,7 @@ const failures: Record<string, (asked: IdempotentRequest) => Promise<Reply>> = {
 
 for (const [name, fail] of Object.entries(failures)) {
   Deno.test(`after a first attempt one of those who wait runs, the rest get its answer: ${name}`, async () => {
-    const { one, store } = setUp();
+    const { one, store } = setUpIdempotency();
     const first = request();
     const gate = Promise.withResolvers<void>();
     const failed = one.idempotent(first, () => gate.promise.then(() => fail(first)))
@@ -162,7 +162,7 @@ Deno.test("a cut stream, a broken one and a too large one free the id", async ()
     },
   ];
   for (const end of endings) {
-    const { one, store } = setUp();
+    const { one, store } = setUpIdempotency();
     const first = request();
     const vendor = streamRun(first.trace, "t1");
     const reply = await one.idempotent(first, () => Promise.resolve(vendor.reply));
@@ -179,7 +179,7 @@ Deno.test("a cut stream, a broken one and a too large one free the id", async ()
 
 for (const how of ["its stream is cancelled", "its connection is gone"] as const) {
   Deno.test(`a first caller who leaves in mid-stream frees the id: ${how}`, async () => {
-    const { one, store } = setUp();
+    const { one, store } = setUpIdempotency();
     const connection = new AbortController();
     const first = request({ signal: connection.signal });
     const vendor = streamRun(first.trace, "t1");
@@ -202,7 +202,7 @@ for (const how of ["its stream is cancelled", "its connection is gone"] as const
 }
 
 Deno.test("who leaves before taking the end of a complete stream gets it when asking again", async () => {
-  const { one } = setUp();
+  const { one } = setUpIdempotency();
   const first = request();
   const vendor = streamRun(first.trace, "t1");
   const reply = await one.idempotent(first, () => Promise.resolve(vendor.reply));
@@ -217,7 +217,7 @@ Deno.test("who leaves before taking the end of a complete stream gets it when as
 });
 
 Deno.test("who waits may leave, and the others still get the answer", async () => {
-  const { one, two, pass } = setUp(["a", "b"]);
+  const { one, two, pass } = setUpIdempotency(["a", "b"]);
   const first = request();
   const gate = Promise.withResolvers<void>();
   const answer = one.idempotent(first, async () => {

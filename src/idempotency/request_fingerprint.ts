@@ -89,7 +89,7 @@ export interface ReplayStore {
    */
   claim(claim: Claim): Promise<ReplayState>;
   /** As `claim`, but claims nothing. */
-  look(id: ReplayId): Promise<ReplayState>;
+  find(id: ReplayId): Promise<ReplayState>;
   /** Stores the answer for 24 hours; may be called again, and without a claim in the store. */
   finish(claim: Claim, answer: StoredAnswer): Promise<Finished>;
   /** Frees the id; false where its answer is stored, or another claim has it. */

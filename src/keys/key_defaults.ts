@@ -24,9 +24,9 @@ export interface KeyDefaults {
 }
 
 /** Most names in `models`. */
-const mostMappedNames = 100;
+const maxMappedNames = 100;
 const longestName = 256;
-const mostExpectedTokens = 1_000_000;
+const maxExpectedTokens = 1_000_000;
 
 /**
  * Checks the defaults of a new key; `isModel` says whether a name leads to a model. Throws
@@ -46,8 +46,8 @@ export async function checkKeyDefaults(
     throw new OptionError("default_model", `no model has the name '${shown(defaultModel)}'`);
   }
   const mapped = Object.entries(models);
-  if (mapped.length > mostMappedNames) {
-    throw new OptionError("map", `at most ${mostMappedNames} names`);
+  if (mapped.length > maxMappedNames) {
+    throw new OptionError("map", `at most ${maxMappedNames} names`);
   }
   for (const [name, model] of mapped) {
     if (name === "" || name.length > longestName) {
@@ -65,11 +65,11 @@ export async function checkKeyDefaults(
   }
   if (expectedOutputTokens === undefined) return;
   const isCount = Number.isSafeInteger(expectedOutputTokens) && expectedOutputTokens >= 1 &&
-    expectedOutputTokens <= mostExpectedTokens;
+    expectedOutputTokens <= maxExpectedTokens;
   if (!isCount) {
     throw new OptionError(
       "expected_output_tokens",
-      `expected a whole number from 1 to ${mostExpectedTokens}`,
+      `expected a whole number from 1 to ${maxExpectedTokens}`,
     );
   }
   const lack = missingCap({ defaults, capDayNanos, capMonthNanos });

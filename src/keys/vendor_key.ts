@@ -29,7 +29,7 @@ export interface VendorKeyChange {
 }
 
 /** What changed at or after a time, and whether this process has the right master key. */
-export interface VendorKeyLook {
+export interface VendorKeyRead {
   /** The database's current time. */
   now: Date;
   /** False when the database's keys are sealed under another master key than this process has. */
@@ -67,7 +67,7 @@ export interface VendorKeyStore {
   remove(accountId: number, vendor: string, audit?: AuditNote): Promise<boolean>;
   list(accountId?: number): Promise<StoredVendorKey[]>;
   /** Returns what changed at or after `since` (database time); everything for null. */
-  changedSince(since: Date | null): Promise<VendorKeyLook>;
+  changedSince(since: Date | null): Promise<VendorKeyRead>;
   /**
    * Reseals every key in one transaction: a crash leaves all of them or none resealed, and the same
    * call again finishes it. Throws an Error of one line when the current master key is not the

@@ -3,7 +3,7 @@ import { FakeClock } from "../base/clock.ts";
 import { createLog } from "../base/log.ts";
 import { Secret } from "../base/secret.ts";
 import { Fault } from "../shared/fault.ts";
-import type { VendorKeyChange, VendorKeyLook, VendorKeyState } from "./vendor_key.ts";
+import type { VendorKeyChange, VendorKeyRead, VendorKeyState } from "./vendor_key.ts";
 import { createRegistry } from "../vendors/registry.ts";
 import { createVendorKeyCache } from "./vendor_key_cache.ts";
 
@@ -17,7 +17,7 @@ function setup() {
     away: false,
     masterKeyMatches: true,
     gate: undefined as Promise<void> | undefined,
-    async changedSince(since: Date | null): Promise<VendorKeyLook> {
+    async changedSince(since: Date | null): Promise<VendorKeyRead> {
       store.looks++;
       store.asked.push(since);
       if (store.away) throw new Fault("store_unavailable");

@@ -8,13 +8,13 @@ import type { Connections } from "./connections.ts";
 /** A knock that waits longer than this was not accepted. */
 const stuckAfterMs = 500;
 /** How often a knock is checked for having been accepted. */
-const lookMs = 20;
+const pollMs = 20;
 /**
  * How many further knocks each check makes. If processes share a port, the system gives each
  * connection to any of them, so we knock often enough for one to reach this process: with two
  * processes that fails once in some ten million times.
  */
-const knocksEachLook = (sharers: number) => sharers === 1 ? 0 : Math.ceil(sharers / 2);
+const connectsPerPoll = (sharers: number) => sharers === 1 ? 0 : Math.ceil(sharers / 2);
 /**
  * If the timer's turns take more than this many times as long as they should, the process is busy.
  */
@@ -79,17 +79,17 @@ function knock(
     };
     let waitedMs = 0;
     const beganMs = clock.monotonicMs();
-    const looking = setInterval(() => {
-      waitedMs += lookMs;
+    const timer = setInterval(() => {
+      waitedMs += pollMs;
       // Counts turns of the timer, so that after a long pause of this process waiting callers are
       // accepted before the knock is given up.
       if (connections.accepted > before) end("taken");
       else if (waitedMs >= stuckAfterMs) {
         end(clock.monotonicMs() - beganMs > busyTimes * stuckAfterMs ? "too_busy" : "not_taken");
-      } else for (let more = knocksEachLook(sharers); more > 0; more--) open();
-    }, lookMs);
+      } else for (let more = connectsPerPoll(sharers); more > 0; more--) open();
+    }, pollMs);
     const end = (result: AcceptProbe) => {
-      clearInterval(looking);
+      clearInterval(timer);
       leaving.removeEventListener("leave", left);
       for (const socket of sockets) socket.destroy();
       resolve(result);

@@ -21,11 +21,11 @@ export const backlog = 4_096;
 export function takeEachTurn(server: net.Server): () => void {
   // After everything that this turn still reads, so that nothing comes before the listener in the
   // next one.
-  const timer = setInterval(() => setImmediate(() => sayAgain(server)), everyMs);
+  const timer = setInterval(() => setImmediate(() => rearm(server)), everyMs);
   return () => clearInterval(timer);
 }
 
-function sayAgain(server: net.Server & { _handle?: unknown }): void {
+function rearm(server: net.Server & { _handle?: unknown }): void {
   const { _handle: handle } = server;
   if (server.listening && canListen(handle)) handle.listen(backlog);
 }

@@ -76,7 +76,7 @@ export class AcceptWatch {
   }
 
   /** Knocks once, and acts on the outcome. */
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const knock = await this.#door.knock();
     if (this.#isClosed) return;
     if (knock === "taken") return this.#answered();
@@ -130,6 +130,6 @@ export class AcceptWatch {
   #next(ms: number): void {
     if (this.#isClosed) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.look(), ms);
+    this.#timer = setTimeout(() => void this.check(), ms);
   }
 }

@@ -18,14 +18,14 @@ function setUp(...knocks: AcceptProbe[]) {
   };
   const events = new ConnectionEvents(new FakeClock());
   const quiet = () => {};
-  events.tell({
+  events.setListeners({
     log: { info: quiet, warn: quiet, error: (message) => seen.errors.push(message) },
     count: quiet,
     changed: quiet,
   });
   const watch = new AcceptWatch(door, events, () => seen.alive++);
   const look = async (times: number) => {
-    for (let time = 0; time < times; time++) await watch.look();
+    for (let time = 0; time < times; time++) await watch.check();
     watch.close();
     return seen;
   };

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { openTestListener as open } from "../../tests/support/listener.ts";
-import { dial, get, hearers, pause } from "../../tests/support/raw_connection.ts";
+import { dial, get, listenersOf, pause } from "../../tests/support/raw_connection.ts";
 
 Deno.test("beyond the caps silent connections make room, callers go on, others are told 503", async () => {
   const ended: string[] = [];
@@ -8,8 +8,8 @@ Deno.test("beyond the caps silent connections make room, callers go on, others a
   const listener = await open(async (request) => {
     if (request.url.endsWith("/wait")) await answer.promise;
     return new Response("fine");
-  }, { most: 4, mostPerPeer: 100 });
-  listener.tell(hearers(ended));
+  }, { most: 4, maxPerPeer: 100 });
+  listener.setListeners(listenersOf(ended));
   using busy = await dial(listener.port);
   await busy.send("GET /wait HTTP/1.1\r\nhost: x\r\n\r\n");
   const silent = [];

@@ -1,7 +1,7 @@
 import type { ConnectionLimits } from "./limits.ts";
 
 /** The part of a socket that shows the progress of its bytes. */
-export interface Wire {
+export interface SocketProgress {
   readonly bytesRead: number;
   readonly bytesWritten: number;
   /** Written bytes that wait for the other side. */
@@ -10,13 +10,13 @@ export interface Wire {
 }
 
 /** The part of a request that shows the progress of its body. */
-export interface Body {
+export interface BodyProgress {
   /** Its last byte has arrived. */
   readonly complete: boolean;
 }
 
 /** The part of an answer that shows its progress. */
-export interface Answer {
+export interface AnswerProgress {
   /** Nothing will be added to it. */
   readonly writableEnded: boolean;
   readonly headersSent: boolean;
@@ -45,8 +45,8 @@ export class Connection {
   readonly #limits: ConnectionLimits;
   #underWay = 0;
   /** The body of the latest request; `#answer` is its answer. */
-  #body: Body | undefined;
-  #answer: Answer | undefined;
+  #body: BodyProgress | undefined;
+  #answer: AnswerProgress | undefined;
   /** Since when the next head is awaited. */
   #waitingMs: number;
   #headBegan = false;
@@ -88,7 +88,12 @@ export class Connection {
     this.#waitingMs = nowMs;
   }
 
-  requestBegan(body: Body, answer: Answer, wire: Wire, nowMs: number): void {
+  requestBegan(
+    body: BodyProgress,
+    answer: AnswerProgress,
+    wire: SocketProgress,
+    nowMs: number,
+  ): void {
     this.#underWay++;
     this.isServed = true;
     this.#headBegan = false;
@@ -99,7 +104,7 @@ export class Connection {
     this.#span = { ms: nowMs, read: wire.bytesRead };
   }
 
-  answerEnded(wire: Wire, nowMs: number): void {
+  answerEnded(wire: SocketProgress, nowMs: number): void {
     this.#underWay--;
     this.#waitingMs = nowMs;
     this.#read = wire.bytesRead;
@@ -110,16 +115,16 @@ export class Connection {
    * For a connection that has left HTTP for another protocol: whether the caller has read nothing
    * for too long.
    */
-  lookAtReader(wire: Wire, nowMs: number): boolean {
+  isReaderStalled(wire: SocketProgress, nowMs: number): boolean {
     return this.#isUnread(wire, nowMs);
   }
 
   /** Returns why the connection must be ended; undefined if it may go on. */
-  look(wire: Wire, nowMs: number): Overdue | undefined {
+  check(wire: SocketProgress, nowMs: number): Overdue | undefined {
     if (this.#isUnread(wire, nowMs)) return "unread";
     const hasRead = wire.bytesRead !== this.#read;
     this.#read = wire.bytesRead;
-    if (this.#body?.complete === false) return this.#lookAtBody(wire, hasRead, nowMs);
+    if (this.#body?.complete === false) return this.#checkBody(wire, hasRead, nowMs);
     if (this.#underWay > 0) return undefined;
     if (hasRead && !this.#headBegan) {
       this.#headBegan = true;
@@ -135,7 +140,7 @@ export class Connection {
   }
 
   /** Time in which we didn't read for lack of room doesn't count against the caller. */
-  #lookAtBody(wire: Wire, hasRead: boolean, nowMs: number): Overdue | undefined {
+  #checkBody(wire: SocketProgress, hasRead: boolean, nowMs: number): Overdue | undefined {
     const isPaused = wire.isPaused();
     if (isPaused || this.#wasPaused) {
       this.#wasPaused = isPaused;
@@ -153,7 +158,7 @@ export class Connection {
     return undefined;
   }
 
-  #isUnread(wire: Wire, nowMs: number): boolean {
+  #isUnread(wire: SocketProgress, nowMs: number): boolean {
     const waiting = wire.writableLength;
     const taken = wire.bytesWritten - waiting + this.piecesTaken;
     if (waiting === 0 || taken !== this.#taken) {

@@ -43,9 +43,9 @@ const explained: Readonly<Record<EndReason, string>> = {
 /** Counts connection events, and logs them without letting callers flood the log. */
 export class ConnectionEvents {
   readonly #clock: Clock;
-  readonly #untold = new Map<EndReason, { connections: number; peer: string }>();
+  readonly #unreported = new Map<EndReason, { connections: number; peer: string }>();
   readonly #loggedAtMs = new Map<EndReason, number>();
-  #hearers: ConnectionListeners | undefined;
+  #listeners: ConnectionListeners | undefined;
   #open = 0;
 
   constructor(clock: Clock) {
@@ -53,36 +53,36 @@ export class ConnectionEvents {
   }
 
   /** Sets where events are reported; reports earlier ones now. */
-  tell(hearers: ConnectionListeners): void {
-    this.#hearers = hearers;
-    hearers.changed(this.#open);
-    for (const [reason, { connections }] of this.#untold) hearers.count(reason, connections);
+  setListeners(listeners: ConnectionListeners): void {
+    this.#listeners = listeners;
+    listeners.changed(this.#open);
+    for (const [reason, { connections }] of this.#unreported) listeners.count(reason, connections);
   }
 
   changed(by: number): void {
     this.#open += by;
-    this.#hearers?.changed(by);
+    this.#listeners?.changed(by);
   }
 
   ended(reason: EndReason, peer: string): void {
-    const { connections = 0 } = this.#untold.get(reason) ?? {};
-    this.#untold.set(reason, { connections: connections + 1, peer });
-    this.#hearers?.count(reason, 1);
+    const { connections = 0 } = this.#unreported.get(reason) ?? {};
+    this.#unreported.set(reason, { connections: connections + 1, peer });
+    this.#listeners?.count(reason, 1);
   }
 
   error(message: string, fields: Readonly<Record<string, number | string>> = {}): void {
-    this.#hearers?.log.error(message, fields);
+    this.#listeners?.log.error(message, fields);
   }
 
   /** Writes the log lines that are due. */
   write(): void {
-    if (this.#hearers === undefined) return;
+    if (this.#listeners === undefined) return;
     const nowMs = this.#clock.monotonicMs();
-    for (const [reason, { connections, peer }] of this.#untold) {
+    for (const [reason, { connections, peer }] of this.#unreported) {
       if (nowMs - (this.#loggedAtMs.get(reason) ?? -Infinity) < lineEveryMs) continue;
       this.#loggedAtMs.set(reason, nowMs);
-      this.#untold.delete(reason);
-      this.#hearers.log.warn(explained[reason], { reason, connections, last_peer: peer });
+      this.#unreported.delete(reason);
+      this.#listeners.log.warn(explained[reason], { reason, connections, last_peer: peer });
     }
   }
 }

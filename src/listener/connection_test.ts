@@ -16,7 +16,7 @@ function setUp(isShaking = false) {
     body,
     answer,
     begin: (nowMs: number) => connection.requestBegan(body, answer, wire, nowMs),
-    look: (nowMs: number) => connection.look(wire, nowMs),
+    look: (nowMs: number) => connection.check(wire, nowMs),
   };
 }
 

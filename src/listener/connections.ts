@@ -38,7 +38,7 @@ class Held {
 /** Refused connections stay open for a second, so that their callers can read why. */
 const maxRefusalsAtOnce = 16;
 
-const mostReadAwayBytes = 64 * 1024 * 1024;
+const maxDiscardedBytes = 64 * 1024 * 1024;
 
 /**
  * All open connections. Limits how many there may be, in total and per address, and how long each
@@ -56,11 +56,11 @@ export class Connections {
   readonly #peers = new Map<string, Crowd<Held>>();
   readonly #everyMs: number;
   /** Time of the last check, by the clock, and without long pauses of this process. */
-  #lookedMs: number;
+  #checkedMs: number;
   #countedMs = 0;
   /** Connections that are being told that there is no room for them. */
   #refusing = 0;
-  readonly #looking: ReturnType<typeof setInterval>;
+  readonly #checks: ReturnType<typeof setInterval>;
 
   constructor(deps: ConnectionsDeps) {
     this.#deps = deps;
@@ -68,8 +68,8 @@ export class Connections {
     const { headMs, bodyMs, idleMs, unreadMs } = deps.limits;
     const shortest = Math.min(headMs, bodyMs, idleMs, unreadMs);
     this.#everyMs = Math.max(20, Math.min(1_000, shortest / 8));
-    this.#lookedMs = deps.clock.monotonicMs();
-    this.#looking = setInterval(() => this.look(), this.#everyMs);
+    this.#checkedMs = deps.clock.monotonicMs();
+    this.#checks = setInterval(() => this.check(), this.#everyMs);
   }
 
   get size(): number {
@@ -125,7 +125,7 @@ export class Connections {
     if (request.headers["transfer-encoding"] !== undefined) this.#followChunks(held, request);
     answer.on("close", () => {
       connection.answerEnded(socket, this.#nowMs());
-      if (!request.complete && !socket.destroyed) this.#readAway(held, request);
+      if (!request.complete && !socket.destroyed) this.#discardRest(held, request);
       if (!connection.isBusy && this.#held.get(socket) === held) this.#wait(held);
     });
     return true;
@@ -203,22 +203,22 @@ export class Connections {
   }
 
   close(): void {
-    clearInterval(this.#looking);
+    clearInterval(this.#checks);
   }
 
   /** Ends connections that take too long. */
-  look(): void {
+  check(): void {
     const nowMs = this.#countedMs = this.#nowMs();
-    this.#lookedMs = this.#deps.clock.monotonicMs();
+    this.#checkedMs = this.#deps.clock.monotonicMs();
     for (const held of this.#held.values()) {
       const { connection, socket } = held;
       if (connection.isRefused && !connection.isBusy) continue;
       if (held.upgraded !== undefined) {
-        if (connection.lookAtReader(socket, nowMs)) this.#endOverdue(held, "unread");
-        else if (held.upgraded !== "opening") held.upgraded.look(nowMs);
+        if (connection.isReaderStalled(socket, nowMs)) this.#endOverdue(held, "unread");
+        else if (held.upgraded !== "opening") held.upgraded.check(nowMs);
         continue;
       }
-      const overdue = connection.look(socket, nowMs);
+      const overdue = connection.check(socket, nowMs);
       if (overdue !== undefined) this.#endOverdue(held, overdue);
     }
     this.#deps.events.write();
@@ -251,10 +251,10 @@ export class Connections {
    * Reads the rest of a request that was answered before its end: many clients look for an answer
    * only once they have sent everything. Its rate is watched like any body's.
    */
-  #readAway(held: Held, request: IncomingMessage): void {
+  #discardRest(held: Held, request: IncomingMessage): void {
     const { socket } = held;
     const isHooked = held.answeredEarly !== undefined;
-    held.answeredEarly = { request, untilBytes: socket.bytesRead + mostReadAwayBytes };
+    held.answeredEarly = { request, untilBytes: socket.bytesRead + maxDiscardedBytes };
     request.resume();
     if (isHooked) return;
     afterEachRead(socket, () => {
@@ -281,7 +281,7 @@ export class Connections {
    * there is.
    */
   #makeRoom(crowd: Crowd<Held>): "full" | "peer_full" | undefined {
-    if (crowd.size >= this.#deps.limits.mostPerPeer) {
+    if (crowd.size >= this.#deps.limits.maxPerPeer) {
       if (crowd.oldestSilent === undefined) return "peer_full";
       this.#end(crowd.oldestSilent, "made_room");
     }
@@ -333,7 +333,7 @@ export class Connections {
    * hear no caller meanwhile.
    */
   #nowMs(): number {
-    const sinceMs = this.#deps.clock.monotonicMs() - this.#lookedMs;
+    const sinceMs = this.#deps.clock.monotonicMs() - this.#checkedMs;
     return this.#countedMs + Math.min(sinceMs, 2 * this.#everyMs);
   }
 }

@@ -50,7 +50,7 @@ function setup(limits: Partial<ConnectionsDeps["limits"]> = {}) {
   const lines: string[] = [];
   const seen = { open: 0 };
   const log = (message: string) => void lines.push(message);
-  events.tell({
+  events.setListeners({
     log: { info: log, warn: log, error: log },
     count: (reason) => void ended.push(reason),
     changed: (by) => void (seen.open += by),
@@ -79,7 +79,7 @@ function setup(limits: Partial<ConnectionsDeps["limits"]> = {}) {
   const pass = (ms: number) => {
     for (let passedMs = 0; passedMs < ms; passedMs += 100) {
       clock.advance(100);
-      connections.look();
+      connections.check();
     }
   };
   return {
@@ -114,7 +114,7 @@ Deno.test("connections are counted from their beginning to their end", async () 
 });
 
 Deno.test("of one address a silent connection makes room, one that was served does not", async () => {
-  using world = setup({ mostPerPeer: 2 });
+  using world = setup({ maxPerPeer: 2 });
   const [served, silent] = [world.dial(), world.dial()];
   world.ask(served)();
   const next = world.dial();
@@ -200,7 +200,7 @@ Deno.test("a process that stood still holds its pause against nobody", () => {
   using world = setup({ headMs: 8_000 });
   const socket = world.dial();
   world.clock.advance(60_000);
-  world.connections.look();
+  world.connections.check();
   assert.ok(!socket.destroyed);
   world.pass(8_000);
   assert.ok(socket.destroyed);
@@ -265,7 +265,7 @@ function upgrade(world: ReturnType<typeof setup>, socket: TestSocket) {
   const open = () =>
     upgrading.opened({
       receiver: { leave: () => calls.push("leave") },
-      look: (nowMs: number) => calls.push(`look ${nowMs}`),
+      check: (nowMs: number) => calls.push(`check ${nowMs}`),
     } as unknown as OpenSocket);
   return { upgrading, open, calls };
 }
@@ -286,7 +286,7 @@ Deno.test("a refused upgrade is answered, and nothing after it", async () => {
 });
 
 Deno.test("a WebSocket is no silent connection: it makes room for all, not for its own address", async () => {
-  using world = setup({ most: 2, mostPerPeer: 1 });
+  using world = setup({ most: 2, maxPerPeer: 1 });
   const socket = world.dial();
   upgrade(world, socket).open();
   await closed(world.dial());
@@ -323,12 +323,12 @@ Deno.test("a WebSocket is looked at as one, and has no time for a head", () => {
   using world = setup({ headMs: 1_000, idleMs: 1_000 });
   const socket = world.dial();
   const { open, calls } = upgrade(world, socket);
-  world.connections.look();
+  world.connections.check();
   assert.deepEqual(calls, [], "it is not open yet");
   open();
   world.pass(2_000);
   assert.equal(calls.length, 20);
-  assert.equal(calls.at(-1), "look 2000");
+  assert.equal(calls.at(-1), "check 2000");
   assert.ok(!socket.destroyed);
 });
 

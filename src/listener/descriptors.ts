@@ -7,7 +7,7 @@ export interface Descriptor {
  * Opening more would add milliseconds to each start. `AcceptWatch` learns higher limits when they
  * are reached.
  */
-const mostTried = 2_100;
+const maxProbed = 2_100;
 /** Descriptors that the service itself needs: for its database, journal and standard streams. */
 const ownDescriptors = 40;
 /**
@@ -23,7 +23,7 @@ const acceptedAtOnce = 128;
 export function connectionsByDescriptors(open: () => Descriptor): number | undefined {
   const opened: Descriptor[] = [];
   try {
-    while (opened.length < mostTried) opened.push(open());
+    while (opened.length < maxProbed) opened.push(open());
     return undefined;
   } catch {
     const free = opened.length - ownDescriptors;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Unreadable } from "./refusal.ts";
 
 /** A client sends a dozen, with proxies in front two dozen. */
-const mostHeaders = 200;
+const maxHeaders = 200;
 
 /**
  * Returns what is wrong with a head that the parser accepted: more headers than anybody needs, or
@@ -12,7 +12,7 @@ export function faultOfHead(
   request: Pick<IncomingMessage, "rawHeaders" | "httpVersionMinor">,
 ): Unreadable | undefined {
   const { rawHeaders } = request;
-  if (rawHeaders.length > 2 * mostHeaders) return "too_many_headers";
+  if (rawHeaders.length > 2 * maxHeaders) return "too_many_headers";
   let host: string | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;

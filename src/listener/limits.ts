@@ -17,11 +17,11 @@ export interface ConnectionLimits {
   /** Connections at once. */
   readonly most: number;
   /** Connections at once from one address. */
-  readonly mostPerPeer: number;
+  readonly maxPerPeer: number;
 }
 
 /** An honest upload on a bad line is faster. */
-const leastBodyRate = { bodyBytesPerSecond: 1024, rateSpanMs: 30_000 };
+const minBodyRate = { bodyBytesPerSecond: 1024, rateSpanMs: 30_000 };
 
 /** Returns the limits that the configuration sets. */
 export function limitsOf(config: {
@@ -36,11 +36,11 @@ export function limitsOf(config: {
   return {
     headMs: config.callerHeadTimeoutMs,
     bodyMs: config.callerBodyTimeoutMs,
-    ...leastBodyRate,
+    ...minBodyRate,
     idleMs: config.callerIdleTimeoutMs,
     unreadMs: config.callerUnreadTimeoutMs,
     most: config.connectionsMax,
     // All connections of a proxy have its address.
-    mostPerPeer: config.trustProxy ? Infinity : config.connectionsPerPeerMax,
+    maxPerPeer: config.trustProxy ? Infinity : config.connectionsPerPeerMax,
   };
 }

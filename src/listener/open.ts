@@ -33,7 +33,7 @@ export interface Listener {
   /** Current number of connections. */
   readonly connections: number;
   /** Sets where refused and ended connections are reported. */
-  tell(hearers: ConnectionListeners): void;
+  setListeners(listeners: ConnectionListeners): void;
   /**
    * Takes no new requests, and resolves when those under way are answered, after `ms` at the
    * latest.
@@ -64,7 +64,7 @@ export interface ListenOptions {
   /** How many processes share the port; default: 1. */
   sharers?: number;
   /** Max connections that the limit of descriptors allows, if they are known to be few. */
-  mostByDescriptors?: number;
+  maxByDescriptors?: number;
   /** Called twice a second as long as the port takes connections. */
   onAlive?(): void;
 }
@@ -81,7 +81,7 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   const { limits, clock } = options;
   const events = new ConnectionEvents(clock);
   const connections = new Connections({ limits, clock, events, refuse: options.refuse });
-  connections.most = Math.min(limits.most, options.mostByDescriptors ?? Infinity);
+  connections.most = Math.min(limits.most, options.maxByDescriptors ?? Infinity);
   const server = createServer(options);
   takeConnections(server, connections, options.tls !== undefined);
   takeRequests(server, connections, options, handle);
@@ -114,7 +114,7 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
     get connections() {
       return connections.size;
     },
-    tell: (hearers) => events.tell(hearers),
+    setListeners: (listeners) => events.setListeners(listeners),
     drain: close,
     abort: () => close(0),
   };
@@ -272,7 +272,7 @@ function refuseTheRest(
 }
 
 /** How often `drain` looks for connections whose last answer has ended meanwhile. */
-const idleLookMs = 50;
+const idleCheckMs = 50;
 
 /**
  * Closes the port and waits for requests under way, at most `ms`. Closes connections that clients
@@ -281,10 +281,10 @@ const idleLookMs = 50;
 function drain(server: http.Server, connections: Connections, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => connections.endAll(), ms);
-    const looking = setInterval(() => connections.endWaiting(), idleLookMs);
+    const checks = setInterval(() => connections.endWaiting(), idleCheckMs);
     server.close(() => {
       clearTimeout(timer);
-      clearInterval(looking);
+      clearInterval(checks);
       connections.close();
       resolve();
     });

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { openTestListener as open } from "../../tests/support/listener.ts";
-import { dial, get, hearers, pause } from "../../tests/support/raw_connection.ts";
+import { dial, get, listenersOf, pause } from "../../tests/support/raw_connection.ts";
 import { certificateFiles, testCertificate } from "../../tests/support/service_certificate.ts";
 
 Deno.test("a connection without a request does not hold up the end, a request under way does", async () => {
@@ -52,7 +52,7 @@ Deno.test("a head that can't be read is refused in the service's own words", asy
 Deno.test("heads that don't get on are told 408, silent connections are closed, others are not", async () => {
   const ended: string[] = [];
   const listener = await open(() => new Response("fine"), { headMs: 300, idleMs: 3000 });
-  listener.tell(hearers(ended));
+  listener.setListeners(listenersOf(ended));
   using silent = await dial(listener.port);
   using slow = await dial(listener.port);
   using second = await dial(listener.port);
@@ -147,7 +147,7 @@ Deno.test("what stands around the chunks of a body is bounded, small chunks are 
   const listener = await open(
     async (request) => new Response(`${(await request.text()).length}`),
   );
-  listener.tell(hearers(ended));
+  listener.setListeners(listenersOf(ended));
   const head = "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
   const taken = async (first: string, piece: string, last: string) => {
     using caller = await dial(listener.port);
@@ -274,7 +274,7 @@ Deno.test("over TLS too: handshakes, heads and bodies have their time, odd ones 
     { headMs: 400, ...bodyLimits },
     { tls },
   );
-  listener.tell(hearers(ended));
+  listener.setListeners(listenersOf(ended));
   const { port } = listener;
   const dialTls = () =>
     Deno.connectTls({ hostname: "localhost", port, caCerts: [testCertificate] });

@@ -30,7 +30,7 @@ export function writePiecewise(socket: Socket, onTaken: () => void): void {
   };
   const writeOne: Socket["_write"] = (chunk: string | Uint8Array, encoding, done) => {
     if (chunk.length <= pieceBytes) return write.call(socket, chunk, encoding, done);
-    inPieces(bytesOf({ chunk, encoding }), done);
+    inPieces(chunkBytes({ chunk, encoding }), done);
   };
   socket._write = writeOne;
   if (writeMany === undefined) return;
@@ -38,12 +38,12 @@ export function writePiecewise(socket: Socket, onTaken: () => void): void {
     let length = 0;
     for (const { chunk } of chunks) length += chunk.length;
     if (length <= pieceBytes) return writeMany.call(socket, chunks, done);
-    inPieces(Buffer.concat(chunks.map(bytesOf)), done);
+    inPieces(Buffer.concat(chunks.map(chunkBytes)), done);
   };
   socket._writev = writeAll;
 }
 
-function bytesOf({ chunk, encoding }: Chunk): Buffer {
+function chunkBytes({ chunk, encoding }: Chunk): Buffer {
   if (typeof chunk === "string") return Buffer.from(chunk, encoding);
   return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 }

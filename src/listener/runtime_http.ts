@@ -66,18 +66,18 @@ function insideOfHttp(): unknown {
  * Calls `look` after each piece that a connection's parser has read. On plain connections the
  * parser reads past the socket, which then emits no event for these bytes.
  */
-export function afterEachRead(socket: Socket & { parser?: unknown }, look: () => void): void {
-  socket.on("data", look);
+export function afterEachRead(socket: Socket & { parser?: unknown }, onRead: () => void): void {
+  socket.on("data", onRead);
   const { parser } = socket;
   if (!isRecord(parser) || parser._consumed !== true) return;
   const key = executeKey(parser);
   const execute = parser[key];
   if (!isFunction(execute)) return;
-  const executeAndLook = (...args: unknown[]) => {
+  const executeAndNotify = (...args: unknown[]) => {
     execute(...args);
-    look();
+    onRead();
   };
-  parser[key] = executeAndLook;
+  parser[key] = executeAndNotify;
 }
 
 /** From now on the connection's parser gets none of its bytes; the socket emits them. */

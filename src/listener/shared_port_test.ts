@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { openTestListener } from "../../tests/support/listener.ts";
-import { dial, hearers, pause } from "../../tests/support/raw_connection.ts";
+import { dial, listenersOf, pause } from "../../tests/support/raw_connection.ts";
 
 Deno.test("listeners that share a port each find that they are heard, though others take most knocks", async () => {
   const ended: string[] = [];
@@ -11,7 +11,7 @@ Deno.test("listeners that share a port each find that they are heard, though oth
     });
   const first = await open(0, 0);
   const listeners = [first, await open(first.port, 1), await open(first.port, 2)];
-  for (const listener of listeners) listener.tell(hearers(ended));
+  for (const listener of listeners) listener.setListeners(listenersOf(ended));
   try {
     await pause(2_500);
     for (const times of alive) assert.ok(times >= 2, `heard ${alive.join()} times`);

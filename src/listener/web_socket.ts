@@ -25,7 +25,7 @@ export interface OpenSocket {
   readonly channel: FrameChannel;
   readonly receiver: FrameReceiver;
   /** Checks whether the caller is still there; called about once a second. */
-  look(nowMs: number): void;
+  check(nowMs: number): void;
 }
 
 /** A larger message closes its socket with code 1009. */
@@ -65,7 +65,7 @@ const silentMs = 75_000;
 /** Bytes that may wait for the caller before `send` returns false. */
 const behindBytes = 64 * 1024;
 /** A caller that is further behind reads nothing: the next `send` ends its connection. */
-const mostBehindBytes = 4 * 1024 * 1024;
+const maxBehindBytes = 4 * 1024 * 1024;
 
 /** The part of the package that is used. */
 interface PackageServer {
@@ -135,7 +135,7 @@ class Channel implements OpenSocket, FrameChannel {
 
   send(text: string): boolean {
     if (this.#webSocket.readyState !== openState) return true;
-    if (this.#webSocket.bufferedAmount > mostBehindBytes) {
+    if (this.#webSocket.bufferedAmount > maxBehindBytes) {
       this.#webSocket.terminate();
       return true;
     }
@@ -166,7 +166,7 @@ class Channel implements OpenSocket, FrameChannel {
     this.#webSocket.resume();
   }
 
-  look(nowMs: number): void {
+  check(nowMs: number): void {
     const { bytesRead } = this.#socket;
     if (bytesRead !== this.#read || this.#readMs === undefined || this.#socket.isPaused()) {
       this.#read = bytesRead;
@@ -178,7 +178,7 @@ class Channel implements OpenSocket, FrameChannel {
       this.#hasAsked = true;
       this.ping();
     }
-    this.receiver.look(nowMs);
+    this.receiver.check(nowMs);
   }
 
   #isFull(): boolean {

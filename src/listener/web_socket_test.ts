@@ -68,7 +68,7 @@ async function open() {
     message: (bytes) => void events.push(`message ${Buffer.from(bytes)} of ${arrived}`),
     drained: () => void events.push("drained"),
     closed: () => void events.push("closed"),
-    look: (nowMs) => void events.push(`look ${nowMs}`),
+    check: (nowMs) => void events.push(`look ${nowMs}`),
     leave() {},
   };
   const request = {
@@ -160,7 +160,7 @@ Deno.test("a caller that reads nothing is cut off once four mebibytes wait for i
 });
 
 const look = (opened: OpenSocket, socket: TestSocket, nowMs: number) => {
-  opened.look(nowMs);
+  opened.check(nowMs);
   return socket.sent();
 };
 

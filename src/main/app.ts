@@ -16,7 +16,7 @@ import { createAuthenticate, requireKey } from "../http/middleware/authenticate.
 import { allowOrigins, secure } from "../http/middleware/response_headers.ts";
 import { upgradePlain } from "../http/middleware/https.ts";
 import { createRateCheck, rateLimit } from "../http/middleware/rate_limit.ts";
-import { setRequestContext } from "../http/middleware/request_context.ts";
+import { type RequestContextDeps, setRequestContext } from "../http/middleware/request_context.ts";
 import { toResponse } from "../http/respond.ts";
 import type { AdminDeps } from "../admin/commands.ts";
 import { scopesOf } from "../admin/deps.ts";
@@ -258,10 +258,12 @@ function addressOf({ baseUrl, host, tls }: Config): AddressDeps {
 const failedKeys = { burst: 400, perSecond: 5 };
 
 /** Lets requests report when they work and when they wait. */
-function createLoadHooks({ loopWatch, admission }: Pick<Services, "loopWatch" | "admission">) {
+function createLoadHooks(
+  { loopWatch, admission }: Pick<Services, "loopWatch" | "admission">,
+): Pick<RequestContextDeps, "onWork" | "onWait"> {
   return {
-    working: (request: RequestContext) => loopWatch.begins(request),
-    waits: ({ incoming }: RequestContext) => {
+    onWork: (request) => loopWatch.begin(request),
+    onWait: ({ incoming }) => {
       if (incoming) admission.turned(incoming);
     },
   };

@@ -392,7 +392,7 @@ function createHousekeeping(core: Core) {
     refreshStatistics: () => refreshStatistics(database),
     reclaimExpired: () => reclaimExpired(database),
     keepLabelSums: createLabelSumsJob({
-      keeper: analyticsStore.labelSumKeeper,
+      keeper: analyticsStore.labelSumWriter,
       now: clock.now,
     }),
     runBackfills: async () => {

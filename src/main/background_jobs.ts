@@ -38,43 +38,43 @@ const keyPollMs = 250;
  * All periodic work. A job's name is its label in `gateway_background_job_runs_total`; a job that
  * fails is logged, counted and run again at its next time.
  */
-export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
-  const { budgets, credit, erasure, exports, keys, routing } = on;
+export function createBackgroundJobs(deps: BackgroundJobDeps): BackgroundJob[] {
+  const { budgets, credit, erasure, exports, keys, routing } = deps;
   return [
     // Calls
-    { name: "rate_leases", everyMs: beatMs, run: () => on.rateLimiter.tick() },
+    { name: "rate_leases", everyMs: beatMs, run: () => deps.rateLimiter.tick() },
     { name: "credit_leases", everyMs: 1_000, run: () => credit.reservations.tick() },
     {
       name: "expired_credit_leases",
       everyMs: 10_000,
-      run: async () => void await on.ledger.sweepExpired(),
+      run: async () => void await deps.ledger.sweepExpired(),
     },
     { name: "budget_leases", everyMs: 1_000, run: () => budgets.budgetHolds.tick() },
     { name: "budget_gauges", everyMs: 10_000, run: () => budgets.budgetGauges.refresh() },
     { name: "expired_budget_leases", everyMs: 10_000, run: budgets.sweepBudgetLeases },
     { name: "spend_caps", everyMs: 1_000, run: () => credit.spendCaps.refresh() },
-    { name: "refused_calls", everyMs: 1_000, run: () => on.refusals.refusalRecorder.flush() },
-    { name: "idempotency_claims", everyMs: 10_000, run: () => on.idempotency.maintain() },
-    { name: "price_archive", everyMs: 15_000, run: on.archivePrices },
+    { name: "refused_calls", everyMs: 1_000, run: () => deps.refusals.refusalRecorder.flush() },
+    { name: "idempotency_claims", everyMs: 10_000, run: () => deps.idempotency.maintain() },
+    { name: "price_archive", everyMs: 15_000, run: deps.archivePrices },
 
     // Asynchronous requests
     {
       name: "background_calls",
       everyMs: 1_000,
       firstMs: 0,
-      run: () => on.background.backgroundRunner.tick(),
+      run: () => deps.background.backgroundRunner.tick(),
     },
-    { name: "evals", everyMs: 1_000, run: () => on.evals.evalRunner.tick() },
+    { name: "evals", everyMs: 1_000, run: () => deps.evals.evalRunner.tick() },
     { name: "exports", everyMs: 2_000, run: () => exports.tick() },
     { name: "deletions", everyMs: 1_000, run: () => erasure.deletions.tick() },
 
-    { name: "webhook_events", everyMs: 2_000, run: on.webhooks.noteEvents },
-    { name: "webhooks", everyMs: 1_000, run: () => on.webhooks.webhookSender.tick() },
+    { name: "webhook_events", everyMs: 2_000, run: deps.webhooks.noteEvents },
+    { name: "webhooks", everyMs: 1_000, run: () => deps.webhooks.webhookSender.tick() },
 
     // Changes by other processes. The embedded database has no others, and its one process evicts
     // the keys that it changes.
     { name: "erasure_feed", everyMs: 1_000, run: () => erasure.erasures.refresh() },
-    ...(on.isEmbedded ? [] : [
+    ...(deps.isEmbedded ? [] : [
       { name: "key_cache", everyMs: keyPollMs, run: () => keys.keyCache.refresh() },
       { name: "vendor_key_cache", everyMs: keyPollMs, run: () => keys.storedKeys.refresh() },
       { name: "budget_cache", everyMs: 1_000, run: () => budgets.budgetCache.refresh() },
@@ -84,10 +84,10 @@ export function createBackgroundJobs(on: BackgroundJobDeps): BackgroundJob[] {
         run: () => routing.virtualModelCache.refresh(),
       },
     ]),
-    ...metricExportJob(on),
+    ...metricExportJob(deps),
     { name: "models_file", everyMs: 2_000, run: () => routing.modelsFile.refresh() },
 
-    ...housekeeping(on),
+    ...housekeeping(deps),
   ];
 }
 
@@ -97,42 +97,42 @@ function metricExportJob({ metrics, metricExport }: BackgroundJobDeps): Backgrou
   return [{ name: "metric_export", everyMs: metricExport.everyMs, run }];
 }
 
-function housekeeping(on: BackgroundJobDeps): BackgroundJob[] {
-  const { budgets, erasure, exports, routing } = on;
+function housekeeping(deps: BackgroundJobDeps): BackgroundJob[] {
+  const { budgets, erasure, exports, routing } = deps;
   const { vacuum } = erasure;
   return [
-    { name: "expired_replays", everyMs: 60_000, run: on.sweepReplays },
-    { name: "expired_cached_answers", everyMs: 60_000, run: () => on.responseCache.sweep() },
-    { name: "expired_key_charges", everyMs: 60_000, run: on.sweepKeyCharges },
+    { name: "expired_replays", everyMs: 60_000, run: deps.sweepReplays },
+    { name: "expired_cached_answers", everyMs: 60_000, run: () => deps.responseCache.sweep() },
+    { name: "expired_key_charges", everyMs: 60_000, run: deps.sweepKeyCharges },
     { name: "expired_budgets", everyMs: 60_000, run: budgets.sweepBudgets },
     { name: "removed_virtual_models", everyMs: 60_000, run: routing.sweepVirtualModels },
-    { name: "expired_webhook_events", everyMs: 60_000, run: on.webhooks.sweepWebhooks },
-    { name: "expired_refused_calls", everyMs: 60_000, run: on.refusals.sweepRefusals },
+    { name: "expired_webhook_events", everyMs: 60_000, run: deps.webhooks.sweepWebhooks },
+    { name: "expired_refused_calls", everyMs: 60_000, run: deps.refusals.sweepRefusals },
     { name: "expired_exports", everyMs: 60_000, run: () => exports.sweep() },
     { name: "expired_erasure_feed", everyMs: 60_000, run: erasure.sweepErasureFeed },
     {
       name: "retention",
       everyMs: retentionEveryMs,
       firstMs: retentionFirstMs,
-      run: on.eraseOldRecords,
+      run: deps.eraseOldRecords,
     },
     {
       name: "journal_retention",
       everyMs: retentionEveryMs,
       firstMs: retentionFirstMs,
-      run: on.eraseOldRejected,
+      run: deps.eraseOldRejected,
     },
     // A vacuum locks tables: on a shared database only the operator starts one (`admin scrub`).
-    on.isEmbedded
+    deps.isEmbedded
       ? { name: "vacuum", everyMs: 5_000, run: () => vacuum.whenQuiet() }
-      : { name: "vacuum_check", everyMs: 60_000, run: () => vacuum.look() },
-    { name: "label_sums", everyMs: 20_000, firstMs: 1_000, run: on.keepLabelSums },
-    { name: "backfills", everyMs: 30_000, firstMs: 2_000, run: on.runBackfills },
+      : { name: "vacuum_check", everyMs: 60_000, run: () => vacuum.check() },
+    { name: "label_sums", everyMs: 20_000, firstMs: 1_000, run: deps.keepLabelSums },
+    { name: "backfills", everyMs: 30_000, firstMs: 2_000, run: deps.runBackfills },
     // A database server reclaims rows and refreshes its statistics itself.
-    ...(on.isEmbedded
+    ...(deps.isEmbedded
       ? [
-        { name: "expired_rows", everyMs: 60 * 60_000, firstMs: 60_000, run: on.reclaimExpired },
-        { name: "table_statistics", everyMs: 5 * 60_000, run: on.refreshStatistics },
+        { name: "expired_rows", everyMs: 60 * 60_000, firstMs: 60_000, run: deps.reclaimExpired },
+        { name: "table_statistics", everyMs: 5 * 60_000, run: deps.refreshStatistics },
       ]
       : []),
   ];

@@ -90,7 +90,7 @@ const gcHintEveryBytes = 6 * 1024 * 1024;
 /** Requests and answers have separate gates: a call that holds one may wait for the other. */
 function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
   const gcHint = createGcHint(gcHintEveryBytes);
-  const released = (bytes: number) => gcHint.left(bytes);
+  const released = (bytes: number) => gcHint.addReleased(bytes);
   return createByteGate({ capacityBytes: bodiesInFlightBytes, released });
 }
 

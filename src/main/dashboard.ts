@@ -24,7 +24,7 @@ import { readList } from "../vendors/catalogue.ts";
 import { vendorsWithStoredKeys } from "../vendors/stored_keys.ts";
 import type { Services } from "./application.ts";
 import { adminCommandOf, type Config, isLoopback, pathlessAdminCommand } from "./config.ts";
-import { asPeopleKnowIt, firstModel, firstModelOf } from "./greeting.ts";
+import { firstModel, firstModelOf, usualModelName } from "./greeting.ts";
 import { createPlaygroundDeps } from "./playground.ts";
 import type { Vendors } from "./vendors.ts";
 
@@ -55,7 +55,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     ),
     exampleModels: {
       anyModel: () => firstModel({ registry, prices, clock }),
-      shown: (id) => asPeopleKnowIt({ registry }, id),
+      shown: (id) => usualModelName({ registry }, id),
       ofVendor(label) {
         const vendor = registry.all.find((one) => one.label === label);
         if (!vendor?.family.dialects.includes("chat")) return undefined;

@@ -85,7 +85,7 @@ function oneTimeLink(link: string | undefined, text: string): string[] {
 
 function firstCall(deps: ModelDeps & { config: Config }, base: string, key: string): string[] {
   const first = firstModel(deps);
-  const model = first && asPeopleKnowIt(deps, first);
+  const model = first && usualModelName(deps, first);
   const lines = [
     "First start. This API key is shown only once, keep it:",
     "",
@@ -107,7 +107,7 @@ function firstCall(deps: ModelDeps & { config: Config }, base: string, key: stri
 }
 
 /** Returns a model under its vendor's usual name: `openai/gpt-5-mini` for `vendor-b/gpt-5-mini`. */
-export function asPeopleKnowIt({ registry }: Pick<ModelDeps, "registry">, model: string): string {
+export function usualModelName({ registry }: Pick<ModelDeps, "registry">, model: string): string {
   const label = model.split("/", 1)[0]!;
   const alias = registry.find(label)?.aliases[0];
   return alias === undefined ? model : alias + model.slice(label.length);

@@ -31,7 +31,7 @@ export interface Listeners {
   /** Starts to answer requests, those that are already waiting included. */
   open(
     handle: Handle,
-    hearers: ConnectionListeners & {
+    observers: ConnectionListeners & {
       frontDoor: FrontDoor;
       directCalls: DirectCalls;
       sockets: SocketHandler;
@@ -81,14 +81,17 @@ async function findPort(config: Config, variable: string, wanted: number): Promi
 export async function openListeners(
   config: Config,
   onAlive: () => void,
-  { sharers, mostByDescriptors: find = connectionsByDescriptors }: {
+  { sharers, maxByDescriptors: find = connectionsByDescriptors }: {
     sharers: number;
-    mostByDescriptors?: typeof connectionsByDescriptors | undefined;
+    maxByDescriptors?: typeof connectionsByDescriptors | undefined;
   },
 ): Promise<Listeners> {
   const opened = Promise.withResolvers<Handle>();
-  const mostByDescriptors = find(() => Deno.openSync(config.dataDir));
-  const few = { sharers, ...(mostByDescriptors === undefined ? {} : { mostByDescriptors }) };
+  const maxByDescriptors = find(() => Deno.openSync(config.dataDir));
+  const few = {
+    sharers,
+    ...(maxByDescriptors === undefined ? {} : { maxByDescriptors }),
+  };
   const socketsOpened = Promise.withResolvers<SocketHandler>();
   const sockets: SocketHandler = {
     takes: asksForResponses,
@@ -125,8 +128,8 @@ export async function openListeners(
   }
   return {
     address: `${config.tls ? "https" : "http"}://${shownHost(config.host)}:${main.port}`,
-    open(handle, { frontDoor, directCalls, sockets: handler, ...hearers }) {
-      for (const listener of listeners) listener.tell(hearers);
+    open(handle, { frontDoor, directCalls, sockets: handler, ...observers }) {
+      for (const listener of listeners) listener.setListeners(observers);
       guardOf = (listener) =>
         frontDoor.guard((incoming, outgoing) => {
           if (!directCalls(incoming, outgoing)) listener(incoming, outgoing);
@@ -181,7 +184,7 @@ async function listenOn(
     | "port"
     | "tls"
     | "guard"
-    | "mostByDescriptors"
+    | "maxByDescriptors"
     | "onAlive"
     | "sharers"
     | "sockets"

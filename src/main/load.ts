@@ -35,7 +35,7 @@ export function watchLoad({ admission, clock, log, metrics }: {
     lag(ms) {
       admission.lag(ms);
       metrics.loopLagSeconds.observe(ms / 1000);
-      refusals.look();
+      refusals.report();
     },
     blocked(ms, work) {
       const route = work?.route ?? "unknown";
@@ -59,7 +59,7 @@ class RefusalLog {
 
   constructor(readonly admission: Admission, readonly clock: Clock, readonly log: Log) {}
 
-  look(): void {
+  report(): void {
     const { refused, underWay } = this.admission;
     const nowMs = this.clock.monotonicMs();
     if (refused === this.#logged || nowMs < this.#nextMs) return;

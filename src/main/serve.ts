@@ -75,7 +75,7 @@ export interface ServerOptions {
   /** By default the server starts a thread of its own. */
   writerThreads?: WriterThreads;
   /** Finds the limit on connections; by default `connectionsByDescriptors`, in each server. */
-  mostByDescriptors?: typeof connectionsByDescriptors;
+  maxByDescriptors?: typeof connectionsByDescriptors;
 }
 
 /**
@@ -191,8 +191,8 @@ export function supervisorOf(config: Config, { warn }: Pick<Log, "warn">) {
 /** A worker's supervisor is its parent, which notifies systemd for all workers. */
 function superviseByParent(parent: ParentLink, address: string): Supervisor {
   return {
-    ready: () => parent.tell({ kind: "ready", address }),
-    ...createHeartbeat(1_000, systemClock, () => parent.tell({ kind: "alive" })),
+    ready: () => parent.send({ kind: "ready", address }),
+    ...createHeartbeat(1_000, systemClock, () => parent.send({ kind: "alive" })),
   };
 }
 

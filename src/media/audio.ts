@@ -16,7 +16,7 @@ import type { Usage } from "../shared/usage.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
 import { costOfCall, maxEventBytes } from "./operations.ts";
 import type { OperationContext, PassedEvents } from "./operations.ts";
-import type { Speaking } from "./speech.ts";
+import type { SpeechCall } from "./speech.ts";
 
 /** The most bytes of an answer that are recorded. */
 const maxRecordedBytes = 32 * 1024 * 1024;
@@ -25,9 +25,9 @@ const maxRecordedBytes = 32 * 1024 * 1024;
  * Reads the audio of an answer (bytes, events or JSON with base64, or raw samples that need a
  * header) and collects it for the record.
  */
-export class Sound {
+export class AudioReader {
   readonly #ctx: OperationContext;
-  readonly #speaking: Speaking;
+  readonly #speechCall: SpeechCall;
   readonly #splitter: SseSplitter | undefined;
   #pieces: Uint8Array[] = [];
   #length = 0;
@@ -36,10 +36,10 @@ export class Sound {
   #hasEnded = false;
 
   /** `contentType` is the vendor's. */
-  constructor(ctx: OperationContext, speaking: Speaking, contentType: string) {
+  constructor(ctx: OperationContext, speechCall: SpeechCall, contentType: string) {
     this.#ctx = ctx;
-    this.#speaking = speaking;
-    const sampleRate = speaking.encoded.sampleRate ?? 24_000;
+    this.#speechCall = speechCall;
+    const sampleRate = speechCall.encoded.sampleRate ?? 24_000;
     this.#samples = { sampleRate, channels: 1 };
     if (/\bevent-stream\b/i.test(contentType)) this.#splitter = new SseSplitter({ maxEventBytes });
     else if (!/\bjson\b|^audio\/|\boctet-stream\b/i.test(contentType)) {
@@ -51,7 +51,7 @@ export class Sound {
    * Reads a piece of the vendor's answer; returns the bytes for the caller of a stream. Audio
    * before a failure in the same piece was spoken all the same, and is returned.
    */
-  hear(piece: Uint8Array): PassedEvents & { isLast: boolean } {
+  readPiece(piece: Uint8Array): PassedEvents & { isLast: boolean } {
     const isFirst = this.#length === 0;
     const { sound, failure } = this.#splitter
       ? this.#events(this.#splitter.push(piece))
@@ -77,22 +77,22 @@ export class Sound {
   }
 
   /** Reads a whole answer of any type. Throws if it has no audio. */
-  hearAll(body: Uint8Array, isJson: boolean): void {
+  readWhole(body: Uint8Array, isJson: boolean): void {
     if (isJson) {
       this.#collected(
-        this.#read(this.#speaking.wire.read(parseAnswer(new TextDecoder().decode(body)))),
+        this.#read(this.#speechCall.codec.read(parseAnswer(new TextDecoder().decode(body)))),
       );
       if (this.#length === 0) throw noAudio();
       return;
     }
-    const { failure } = this.hear(body);
+    const { failure } = this.readPiece(body);
     if (failure) throw failure;
     this.end();
   }
 
   /** Returns the file, and the JSON answer for caller and record. */
   finish(): { file: Uint8Array; json: string } {
-    this.#tell(true);
+    this.#reportUsage(true);
     const file = this.#file();
     return { file, json: this.#json(file) };
   }
@@ -100,14 +100,14 @@ export class Sound {
   /** At the end of a stream: reports usage, and returns the record. */
   settle(isComplete: boolean): { recordText?: string; isTruncated?: boolean } {
     if (this.#length === 0) return {};
-    this.#tell(isComplete);
+    this.#reportUsage(isComplete);
     const isTruncated = this.#length > maxRecordedBytes;
     return { recordText: this.#json(isTruncated ? undefined : this.#file()), isTruncated };
   }
 
   get #wantsHeader(): boolean {
-    const { wire, encoded } = this.#speaking;
-    return wire.givesSamples && encoded.format === "wav";
+    const { codec, encoded } = this.#speechCall;
+    return codec.givesSamples && encoded.format === "wav";
   }
 
   /** Returns the sound of these events, up to one with a failure. */
@@ -124,7 +124,7 @@ export class Sound {
 
   #event({ data }: SseEvent): Uint8Array[] {
     if (data === undefined || data.trim() === "[DONE]") return [];
-    return this.#read(this.#speaking.wire.read(parseAnswer(data)));
+    return this.#read(this.#speechCall.codec.read(parseAnswer(data)));
   }
 
   #read(piece: SpeechPiece): Uint8Array[] {
@@ -158,10 +158,10 @@ export class Sound {
     return Buffer.concat([...header, ...this.#pieces]);
   }
 
-  #tell(isComplete: boolean): void {
+  #reportUsage(isComplete: boolean): void {
     const { price, target: { vendor } } = this.#ctx.vendorCall;
     const reported = isComplete ? this.#usage : undefined;
-    const { usage, basis } = speechUsage(this.#speaking.ask, reported, {
+    const { usage, basis } = speechUsage(this.#speechCall.ask, reported, {
       ...{ price, ignoresCost: !vendor.reportsCost },
       seconds: () => this.#seconds(),
     });
@@ -169,8 +169,8 @@ export class Sound {
   }
 
   #seconds(): number {
-    const { ask, wire, encoded } = this.#speaking;
-    if (wire.givesSamples || encoded.format === "pcm") {
+    const { ask, codec, encoded } = this.#speechCall;
+    if (codec.givesSamples || encoded.format === "pcm") {
       return pcmSeconds(this.#length, this.#samples.sampleRate);
     }
     const measured = this.#length > maxRecordedBytes ? undefined : audioSeconds(this.#file());
@@ -178,7 +178,7 @@ export class Sound {
   }
 
   #json(file: Uint8Array | undefined): string {
-    const { encoded, ask } = this.#speaking;
+    const { encoded, ask } = this.#speechCall;
     const { target } = this.#ctx.vendorCall;
     const costNanos = costOfCall(this.#ctx);
     const rate = encoded.sampleRate === undefined ? undefined : this.#samples.sampleRate;

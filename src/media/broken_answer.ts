@@ -1,12 +1,12 @@
 import { utf8Text } from "../base/bytes.ts";
 import { wholeMembers } from "../base/mend_json.ts";
 import { withoutPictures } from "../dialects/kernel/picture_text.ts";
-import { tellsCost } from "../dialects/kernel/reported_tokens.ts";
+import { reportsTrustedCost } from "../dialects/kernel/reported_tokens.ts";
 import type { BillableUsage } from "../pricing/pricing.ts";
 import type { VendorCallContext } from "../relay/vendor_call.ts";
 
 /** Answers that are longer than this, without their pictures, aren't read. */
-const mostRead = 1024 * 1024;
+const maxRead = 1024 * 1024;
 
 /**
  * Returns the usage that the vendor reported in a whole answer that broke off. It comes after the
@@ -19,11 +19,11 @@ export function usageBeforeBreak(
   usageOf: (answer: unknown) => BillableUsage | undefined,
 ): BillableUsage | undefined {
   const text = withoutPictures(utf8Text(bytes));
-  if (text.length > mostRead) return undefined;
+  if (text.length > maxRead) return undefined;
   const usage = attempt(() => usageOf(wholeMembers(text)));
   if (!usage) return undefined;
   const { input, output, seconds = 0 } = usage;
-  if (tellsCost(usage, !vendor.reportsCost)) return usage;
+  if (reportsTrustedCost(usage, !vendor.reportsCost)) return usage;
   // A price per image needs the number of images, which a broken list doesn't tell.
   return price?.rates.perImage === undefined && input + output + seconds > 0 ? usage : undefined;
 }

@@ -9,7 +9,7 @@ import { estimateTokens } from "../shared/token_estimate.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
-import type { Drawing } from "./images.ts";
+import type { ImageGeneration } from "./images.ts";
 import { imageUsage } from "./image_usage.ts";
 import { lossHeader } from "../relay/reply.ts";
 import {
@@ -22,12 +22,12 @@ import {
 /** Forwards the vendor's events unchanged, and reads images and usage from them. */
 export function imageStream(
   ctx: OperationContext,
-  drawing: Drawing,
+  generation: ImageGeneration,
   reader: ImageStreamReader,
   answer: UpstreamAnswer,
 ): StreamedOperationAnswer {
-  const { losses, ask: { count }, request: { caller } } = drawing;
-  const images = new StreamedImages(ctx, drawing, reader);
+  const { losses, ask: { count }, request: { caller } } = generation;
+  const images = new StreamedImages(ctx, generation, reader);
   return {
     status: answer.status,
     headers: {
@@ -46,15 +46,15 @@ export function imageStream(
 
 class StreamedImages {
   readonly #ctx: OperationContext;
-  readonly #drawing: Drawing;
+  readonly #generation: ImageGeneration;
   readonly #reader: ImageStreamReader;
   readonly #images: GeneratedImage[] = [];
   #usage: Usage | undefined;
   #partials = 0;
 
-  constructor(ctx: OperationContext, drawing: Drawing, reader: ImageStreamReader) {
+  constructor(ctx: OperationContext, generation: ImageGeneration, reader: ImageStreamReader) {
     this.#ctx = ctx;
-    this.#drawing = drawing;
+    this.#generation = generation;
     this.#reader = reader;
   }
 
@@ -63,7 +63,7 @@ class StreamedImages {
   }
 
   settle(): { recordText?: string } {
-    const { request, ask, encoded } = this.#drawing;
+    const { request, ask, encoded } = this.#generation;
     const { meter, vendorCall: { price, target } } = this.#ctx;
     if (this.#images.length === 0 && this.#partials === 0) return {};
     if (this.#images.length === 0) {

@@ -2,7 +2,7 @@ import { nanosToUsd } from "../base/money.ts";
 import { optionalField } from "../dialects/kernel/fields.ts";
 import type { EncodedImages, ImageAsk } from "../dialects/kernel/image_codec.ts";
 import { framesOf, imageTokens } from "../dialects/kernel/image_tokens.ts";
-import { tellsCost } from "../dialects/kernel/reported_tokens.ts";
+import { reportsTrustedCost } from "../dialects/kernel/reported_tokens.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type { BillingBasis } from "../shared/interaction.ts";
 import { type BillableUsage, type PriceRow, vendorCostNanos } from "../pricing/pricing.ts";
@@ -32,7 +32,7 @@ export function imageUsage(
     count: billable.reduce((sum, { count }) => sum + count, 0),
   }];
   const usages = (list: readonly BillableImages[]) => list.flatMap(({ usage }) => usage ?? []);
-  const hasCost = ({ usage }: BillableImages) => tellsCost(usage, ignoresCost);
+  const hasCost = ({ usage }: BillableImages) => reportsTrustedCost(usage, ignoresCost);
   // With a price per image, the number of images is the usage. A broken list doesn't tell the
   // number.
   const isCountEnough = price?.rates.perImage !== undefined || encoded.tokensPerImage === 0;

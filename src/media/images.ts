@@ -60,9 +60,9 @@ export interface ImagesDeps {
   vendorFetch: PublicFetch;
 }
 
-export interface Drawing {
+export interface ImageGeneration {
   request: ImagesRequest;
-  wire: ImageCodec;
+  codec: ImageCodec;
   ask: ImageAsk;
   encoded: EncodedImages;
   losses: readonly string[];
@@ -72,23 +72,23 @@ export interface Drawing {
 /** Handles `POST /imagen/v1/generate`: images by any vendor that supports it. */
 export async function createImages(deps: ImagesDeps, request: ImagesRequest): Promise<Reply> {
   const { caller, body, bodyText } = request;
-  const { target, wire, requestedModel } = resolveMedia(deps.registry, body, "images");
+  const { target, codec, requestedModel } = resolveMedia(deps.registry, body, "images");
   const options = optionsFor(deps.registry, target.vendor, body.provider_options);
   const asked = readImageRequest(body, { model: target.model, options });
   if (asked.asAddress) {
     refuseUnrecorded(caller, addressField, "'url' needs the image to be stored");
   }
   // Validate the request before anything is fetched.
-  const encoded = wire.encode(asked);
+  const encoded = codec.encode(asked);
   const losses = enforceTranslationMode(encoded.losses, translationMode(caller));
   const { vendorFetch, publicFetch } = deps;
-  let drawing: Drawing = { request, wire, ask: asked, encoded, losses, vendorFetch };
+  let generation: ImageGeneration = { request, codec, ask: asked, encoded, losses, vendorFetch };
   const fetch = async () => {
     const references = await inlineReferences(asked.references, publicFetch, fetchCaller(caller));
     const ask = { ...asked, references };
-    drawing = { ...drawing, ask, encoded: wire.encode(ask) };
+    generation = { ...generation, ask, encoded: codec.encode(ask) };
   };
-  const mustFetch = !wire.takesAddresses && asked.references.some(({ type }) => type !== "base64");
+  const mustFetch = !codec.takesAddresses && asked.references.some(({ type }) => type !== "base64");
   return await deps.operations.run({
     caller,
     form: imageGenerations,
@@ -97,12 +97,12 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
     stream: asked.stream,
     endUser: asked.user,
     requestText: bodyText,
-    hosted: wire.hostedWork && optionsWork(wire.hostedWork(options)),
-    bound: boundOf(drawing),
+    hosted: codec.hostedWork && optionsWork(codec.hostedWork(options)),
+    bound: boundOf(generation),
     likelyOutputTokens: likelyImageTokens(asked, encoded),
     requests: encoded.calls.length,
     fetch: mustFetch ? fetch : undefined,
-  }, (ctx) => work(ctx, drawing));
+  }, (ctx) => work(ctx, generation));
 }
 
 function fetchCaller({ principal, signal }: ImagesRequest["caller"]): FetchCaller {
@@ -110,7 +110,7 @@ function fetchCaller({ principal, signal }: ImagesRequest["caller"]): FetchCalle
 }
 
 /** Returns the upper bound of the usage of all vendor requests together. */
-function boundOf({ ask, encoded }: Drawing) {
+function boundOf({ ask, encoded }: ImageGeneration) {
   const text = `${ask.prompt} ${ask.negativePrompt ?? ""} ${JSON.stringify(ask.options)}`;
   const { inputTokens, believedInputTokens } = inputTokenBounds(text);
   const references = ask.references.length * maxImageTokens;
@@ -123,21 +123,21 @@ function boundOf({ ask, encoded }: Drawing) {
   };
 }
 
-async function work(ctx: OperationContext, drawing: Drawing): Promise<OperationAnswer> {
-  const { encoded, wire } = drawing;
+async function work(ctx: OperationContext, generation: ImageGeneration): Promise<OperationAnswer> {
+  const { encoded, codec } = generation;
   const [first] = encoded.calls;
-  if (drawing.ask.stream && wire.stream && first) {
+  if (generation.ask.stream && codec.stream && first) {
     const answer = await askMedia(ctx, requestOf(ctx, first, 0, "text/event-stream"));
     if (/\bevent-stream\b/i.test(answer.headers["content-type"] ?? "")) {
-      return imageStream(ctx, drawing, wire.stream, answer);
+      return imageStream(ctx, generation, codec.stream, answer);
     }
     const brokenOff = (usage: BillableUsage | undefined) => {
-      reportImages(ctx, drawing, [{ count: first.count, usage, isBroken: true }]);
+      reportImages(ctx, generation, [{ count: first.count, usage, isBroken: true }]);
     };
-    const answers = [await readAnswer(ctx, drawing, answer, brokenOff)];
-    return await wholeAnswer(ctx, drawing, { answers, broken: [] });
+    const answers = [await readAnswer(ctx, generation, answer, brokenOff)];
+    return await wholeAnswer(ctx, generation, { answers, broken: [] });
   }
-  return await wholeAnswer(ctx, drawing, await askAll(ctx, drawing));
+  return await wholeAnswer(ctx, generation, await askAll(ctx, generation));
 }
 
 /** The results of a call's vendor requests. */
@@ -154,8 +154,8 @@ const maxAtOnce = 4;
  * Makes all vendor requests and returns the successful answers; if all fail, throws the first
  * error.
  */
-async function askAll(ctx: OperationContext, drawing: Drawing): Promise<Answers> {
-  const { calls } = drawing.encoded;
+async function askAll(ctx: OperationContext, generation: ImageGeneration): Promise<Answers> {
+  const { calls } = generation.encoded;
   const answers: ImageAnswer[] = [];
   const broken: BillableImages[] = [];
   const failures: { thrown: unknown; key: PooledKey | undefined }[] = [];
@@ -166,11 +166,11 @@ async function askAll(ctx: OperationContext, drawing: Drawing): Promise<Answers>
       let answer: UpstreamAnswer | undefined;
       try {
         answer = await askMedia(ctx, requestOf(ctx, call, index, "application/json"));
-        answers[index] = await readAnswer(ctx, drawing, answer, (usage) => {
+        answers[index] = await readAnswer(ctx, generation, answer, (usage) => {
           broken.push({ count: call.count, usage, isBroken: true });
         });
         // If the caller leaves before the other answers come, the vendor still bills these images.
-        reportImages(ctx, drawing, billableIn(answers));
+        reportImages(ctx, generation, billableIn(answers));
       } catch (thrown) {
         if (isAbort(thrown)) throw thrown;
         failures.push({ thrown, key: answer?.key });
@@ -183,7 +183,7 @@ async function askAll(ctx: OperationContext, drawing: Drawing): Promise<Answers>
   // If the caller left before one of several answers was complete, nothing is reported here: the
   // call is then charged for all pictures that were asked for (`usageAskedFor`).
   if (broken.length > 0 && (!stopped || billable.length > 0 || calls.length === 1)) {
-    reportImages(ctx, drawing, [...billable, ...broken]);
+    reportImages(ctx, generation, [...billable, ...broken]);
   }
   if (stopped) throw (stopped as PromiseRejectedResult).reason;
   const made = answers.filter((answer) => answer !== undefined);
@@ -221,13 +221,13 @@ function requestOf(
 /** `brokenOff` gets the usage that was reported in an answer that breaks off. */
 async function readAnswer(
   ctx: OperationContext,
-  { wire }: Drawing,
+  { codec }: ImageGeneration,
   answer: UpstreamAnswer,
   brokenOff: (usage: BillableUsage | undefined) => void,
 ): Promise<ImageAnswer> {
   const bytes = await ctx.read(answer, (part) => {
     if (part.length === 0) return;
-    brokenOff(usageBeforeBreak(part, ctx.vendorCall, (members) => wire.decode(members).usage));
+    brokenOff(usageBeforeBreak(part, ctx.vendorCall, (members) => codec.decode(members).usage));
   });
   // Some hosts of open models return the file itself.
   if (/^image\//i.test(answer.headers["content-type"] ?? "")) {
@@ -239,19 +239,19 @@ async function readAnswer(
   if (isRecord(json) && carriesError(json)) {
     throw ctx.vendorCall.fault(readVendorError(json, undefined));
   }
-  return wire.decode(json);
+  return codec.decode(json);
 }
 
 /** Throws if the answers have no image. */
 async function wholeAnswer(
   ctx: OperationContext,
-  drawing: Drawing,
+  generation: ImageGeneration,
   { answers, broken }: Answers,
 ): Promise<OperationAnswer> {
-  const { request, ask, losses, vendorFetch: fetch } = drawing;
+  const { request, ask, losses, vendorFetch: fetch } = generation;
   const generated: GeneratedImage[] = answers.flatMap((answer) => answer.images);
   // The images were generated, and are billed, even if they can't be fetched.
-  const { usage, basis } = reportImages(ctx, drawing, [...billableIn(answers), ...broken]);
+  const { usage, basis } = reportImages(ctx, generation, [...billableIn(answers), ...broken]);
   if (generated.length === 0) throw noImages(answers);
   const caller = fetchCaller(request.caller);
   const images = await fetchGeneratedImages(generated, { fetch, caller, asAddress: ask.asAddress });
@@ -280,10 +280,10 @@ async function wholeAnswer(
 /** Reports the usage of these pictures; without any, the call costs nothing. */
 function reportImages(
   { meter, vendorCall: { price, target: { vendor } } }: OperationContext,
-  drawing: Drawing,
+  generation: ImageGeneration,
   billable: readonly BillableImages[],
 ): ReturnType<typeof imageUsage> {
-  const counted = imageUsage(billable, { ...drawing, price, ignoresCost: !vendor.reportsCost });
+  const counted = imageUsage(billable, { ...generation, price, ignoresCost: !vendor.reportsCost });
   if (billable.length > 0) meter.report(counted.usage, counted.basis);
   return counted;
 }

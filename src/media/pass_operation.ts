@@ -110,7 +110,7 @@ function passedTarget(
   target: ResolvedModel,
 ): PassedTarget {
   const mapping = target.vendor.operations[operation.kind];
-  if (!mapping) throw lacking(registry, operation, target);
+  if (!mapping) throw unsupportedOperation(registry, operation, target);
   const path = pathOf(mapping, target.model);
   if (path === undefined) return { target, path, losses: batchLosses(caller, request) };
   forVendor(request, target.model, operation);
@@ -192,17 +192,17 @@ async function wholeAnswer(
     if (isJson(type)) reportBroken(ctx, reader, bytes, type);
   });
   const text = new TextDecoder().decode(body);
-  if (isJson(type)) checkAnswerLimits(text, operation.mostValues);
+  if (isJson(type)) checkAnswerLimits(text, operation.maxValues);
   const error = errorIn(text, type);
   if (error) throw ctx.vendorCall.fault(error);
   try {
     reader.whole(text, type);
   } catch (thrown) {
     // What could be read was generated, and is billed.
-    tell(ctx, reader, false);
+    reportUsage(ctx, reader, false);
     throw thrown;
   }
-  const settled = tell(ctx, reader, true);
+  const settled = reportUsage(ctx, reader, true);
   return { status: answer.status, headers, body, recordText: text, ...settled };
 }
 
@@ -234,7 +234,7 @@ function errorIn(text: string, contentType: string): VendorError | undefined {
 }
 
 /** Reports the usage to the meter, and returns the rest for the record. */
-function tell(
+function reportUsage(
   ctx: OperationContext,
   reader: AnswerReader,
   isComplete: boolean,
@@ -265,27 +265,31 @@ function byteListener(
     },
     end: () => undefined,
     fail: () => undefined,
-    settle: (isComplete) => tell(ctx, reader, isComplete),
+    settle: (isComplete) => reportUsage(ctx, reader, isComplete),
   };
 }
 
 function readEvents(ctx: OperationContext, caller: CallContext, reader: AnswerReader) {
   let isEnded = false;
-  let isEnough = false;
+  let mayEndHere = false;
   return eventListener(caller.requestId, {
     read(event) {
       const { error, ...progress } = reader.event(event);
       isEnded ||= progress.isLast === true;
-      isEnough ||= progress.isEnough === true;
+      mayEndHere ||= progress.isComplete === true;
       return error && ctx.vendorCall.fault(error);
     },
     isLast: () => isEnded,
-    isWhole: () => isEnded || isEnough,
-    settle: (isComplete) => tell(ctx, reader, isComplete),
+    isWhole: () => isEnded || mayEndHere,
+    settle: (isComplete) => reportUsage(ctx, reader, isComplete),
   });
 }
 
-function lacking(registry: Registry, { kind, name }: Operation, target: ResolvedModel): Fault {
+function unsupportedOperation(
+  registry: Registry,
+  { kind, name }: Operation,
+  target: ResolvedModel,
+): Fault {
   const who = registry.all.filter(({ operations }) => operations[kind]).map(({ label }) => label);
   return new Fault("model_not_found", {
     param: "model",

@@ -16,7 +16,7 @@ import type {
   OperationListener,
   Operations,
 } from "./operations.ts";
-import { Sound } from "./audio.ts";
+import { AudioReader } from "./audio.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
 
 export interface SpeechRequest {
@@ -27,9 +27,9 @@ export interface SpeechRequest {
   isBinary: boolean;
 }
 
-export interface Speaking {
+export interface SpeechCall {
   request: SpeechRequest;
-  wire: SpeechCodec;
+  codec: SpeechCodec;
   ask: SpeechAsk;
   encoded: EncodedSpeech;
   losses: readonly string[];
@@ -41,12 +41,12 @@ export async function createSpeech(
   request: SpeechRequest,
 ): Promise<Reply> {
   const { caller, body, bodyText } = request;
-  const { target, wire, requestedModel } = resolveMedia(deps.registry, body, "speech");
+  const { target, codec, requestedModel } = resolveMedia(deps.registry, body, "speech");
   const options = optionsFor(deps.registry, target.vendor, body.provider_options);
   const ask = readSpeechRequest(body, { model: target.model, options });
-  const encoded = wire.encode(ask);
+  const encoded = codec.encode(ask);
   const losses = enforceTranslationMode(encoded.losses, translationMode(caller));
-  const speaking = { request, wire, ask, encoded, losses };
+  const speechCall = { request, codec, ask, encoded, losses };
   return await deps.operations.run({
     caller,
     form: spoken,
@@ -55,13 +55,13 @@ export async function createSpeech(
     stream: ask.stream,
     endUser: ask.user,
     requestText: bodyText,
-    hosted: wire.hostedWork && optionsWork(wire.hostedWork(options)),
+    hosted: codec.hostedWork && optionsWork(codec.hostedWork(options)),
     bound: speechBound(ask, ask.speed),
-  }, (ctx) => work(ctx, speaking));
+  }, (ctx) => work(ctx, speechCall));
 }
 
-async function work(ctx: OperationContext, speaking: Speaking): Promise<OperationAnswer> {
-  const { encoded, ask, request } = speaking;
+async function work(ctx: OperationContext, speechCall: SpeechCall): Promise<OperationAnswer> {
+  const { encoded, ask, request } = speechCall;
   const answer = await askMedia(ctx, {
     path: encoded.path,
     contentType: "application/json",
@@ -70,23 +70,23 @@ async function work(ctx: OperationContext, speaking: Speaking): Promise<Operatio
     sameDialect: false,
   });
   const type = answer.headers["content-type"] ?? "";
-  const sound = new Sound(ctx, speaking, type);
+  const sound = new AudioReader(ctx, speechCall, type);
   const isJson = /\bjson\b/i.test(type);
   if (ask.stream && !isJson) {
-    const headers = headersOf(ctx, speaking, soundType(encoded));
+    const headers = headersOf(ctx, speechCall, soundType(encoded));
     return { status: 200, headers, body: answer.body, listener: listenerOf(sound) };
   }
-  sound.hearAll(await ctx.read(answer), isJson);
+  sound.readWhole(await ctx.read(answer), isJson);
   const { json, file } = sound.finish();
   const isFile = request.isBinary || ask.stream;
-  const headers = headersOf(ctx, speaking, isFile ? soundType(encoded) : "application/json");
+  const headers = headersOf(ctx, speechCall, isFile ? soundType(encoded) : "application/json");
   return { status: 200, headers, body: isFile ? file : json, recordText: json };
 }
 
 /** Audio can't carry an error: if it breaks off, the caller's connection is broken off too. */
-function listenerOf(sound: Sound): OperationListener {
+function listenerOf(sound: AudioReader): OperationListener {
   return {
-    take: (piece) => sound.hear(piece),
+    take: (piece) => sound.readPiece(piece),
     end() {
       sound.end();
       return undefined;
@@ -98,7 +98,7 @@ function listenerOf(sound: Sound): OperationListener {
 
 function headersOf(
   { vendorCall: { target } }: OperationContext,
-  { ask, losses }: Speaking,
+  { ask, losses }: SpeechCall,
   contentType: string,
 ): Record<string, string> {
   return {

@@ -50,7 +50,7 @@ export interface SignInStore {
   begin(start: SignInStart, now: Date): Promise<void>;
   take(stateHash: string, now: Date): Promise<SignInStart | undefined>;
   /** Like `take`, but keeps the sign-in. */
-  look(stateHash: string, now: Date): Promise<SignInStart | undefined>;
+  find(stateHash: string, now: Date): Promise<SignInStart | undefined>;
   /** Returns the offer of these links; undefined when they are void or there is none. */
   offer(links: Pick<SignInStart, "claimHash" | "invitationHash">, now: Date): Promise<
     Offer | undefined

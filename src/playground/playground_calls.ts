@@ -89,7 +89,7 @@ async function* send(
     const body = bodyOf(dialect, tagged(call.request), true);
     const bodyText = JSON.stringify(body);
     const reply = await deps.relay.send({ caller, dialect, vendor: undefined, body, bodyText });
-    yield* spoken(eventsOf(dialect, reply));
+    yield* playgroundEvents(eventsOf(dialect, reply));
   } catch (thrown) {
     if (call.signal.aborted) return;
     if (!(thrown instanceof Fault)) throw thrown;
@@ -164,7 +164,9 @@ async function* eventsOf(dialect: Dialect, reply: Reply): AsyncGenerator<Canonic
 
 const maxEventBytes = 32 * 1024 * 1024;
 
-async function* spoken(events: AsyncIterable<CanonicalEvent>): AsyncGenerator<PlaygroundEvent> {
+async function* playgroundEvents(
+  events: AsyncIterable<CanonicalEvent>,
+): AsyncGenerator<PlaygroundEvent> {
   const reasoning = new Set<number>();
   for await (const event of events) {
     if (event.type === "block-start" && event.content.kind === "reasoning") {

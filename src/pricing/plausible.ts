@@ -40,7 +40,7 @@ export function costBoundsOf(
 const believedTimes = 10n;
 
 /** A billion dollars: no balance is higher, and the store's integers can hold it. */
-export const mostNanos = 1_000_000_000n * 1_000_000_000n;
+export const maxNanos = 1_000_000_000n * 1_000_000_000n;
 
 /**
  * Checks a bill before it reaches the ledger; the only place that does. A cost above the bound that
@@ -75,5 +75,5 @@ export function storableCount(count: number): number {
 
 function storableNanos(nanos: bigint): bigint {
   if (nanos < 0n) return 0n;
-  return nanos > mostNanos ? mostNanos : nanos;
+  return nanos > maxNanos ? maxNanos : nanos;
 }

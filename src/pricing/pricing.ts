@@ -166,8 +166,8 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
     row.rates,
     ...reachedTiers(row, input.inputTokens).map((tier) => mergeRates([row.rates, tier])),
   ];
-  const inputRate = dearest(reachable, input.textOnly === true ? textInput : inputDimensions);
-  const outputRate = dearest(reachable, outputDimensions);
+  const inputRate = costliest(reachable, input.textOnly === true ? textInput : inputDimensions);
+  const outputRate = costliest(reachable, outputDimensions);
   const { numerator, denominator } = times(
     atLeastOnce(factorOf(row.serviceTiers, input.serviceTier)),
     atLeastOnce(factorOf(row.regions, input.region)),
@@ -189,7 +189,7 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
 const defaultMaxOutputTokens = 128_000;
 
 /** No model gives more in one answer. */
-const mostOutputTokens = 1_000_000;
+const maxOutputTokens = 1_000_000;
 
 /**
  * Returns the caller's limit, capped at what the model can give; else the row's, else that of the
@@ -197,7 +197,7 @@ const mostOutputTokens = 1_000_000;
  * it.
  */
 export function outputLimit(row: PriceRow, requested?: number, listed?: number): number {
-  const context = row.contextTokens ?? mostOutputTokens;
+  const context = row.contextTokens ?? maxOutputTokens;
   const maxOutput = row.maxOutputTokens ?? listed;
   if (requested !== undefined && requested > 0) return Math.min(requested, maxOutput ?? context);
   return maxOutput ?? Math.min(defaultMaxOutputTokens, context);
@@ -234,8 +234,8 @@ type OtherUsage = Pick<
 
 const millisecondsPerMinute = 60_000n;
 /** Cap on the seconds of audio that a vendor may report: some thirty thousand years. */
-const mostSeconds = 1e12;
-const once: Fraction = { numerator: 1n, denominator: 1n };
+const maxSeconds = 1e12;
+const unchanged: Fraction = { numerator: 1n, denominator: 1n };
 const mediaInput: readonly Dimension[] = ["audioInput", "cachedAudioInput", "imageInput"];
 const textInput = inputDimensions.filter((dimension) => !mediaInput.includes(dimension));
 const outputDimensions: readonly Dimension[] = [
@@ -271,7 +271,7 @@ function otherCharges(usage: OtherUsage, rates: Rates, unit: bigint): Charge[] {
   for (const image of usage.images ?? []) {
     add("perImage", image.count, imageRate(rates.perImage, image));
   }
-  const seconds = Math.min(Math.max(0, usage.seconds || 0), mostSeconds);
+  const seconds = Math.min(Math.max(0, usage.seconds || 0), maxSeconds);
   const ratePico = rates.perMinute ?? 0n;
   const units = BigInt(Math.ceil(seconds * 1000)) * ratePico * unit;
   if (units > 0n) charges.push({ dimension: "perMinute", count: seconds / 60, ratePico, units });
@@ -325,7 +325,7 @@ function mergeRates(list: readonly [Rates, ...Rates[]]): Rates {
   return list.length === 1 ? list[0] : { ...list[0], ...list.at(-1) };
 }
 
-function dearest(rates: readonly Rates[], dimensions: readonly Dimension[]): bigint {
+function costliest(rates: readonly Rates[], dimensions: readonly Dimension[]): bigint {
   let most = 0n;
   for (const each of rates) {
     for (const dimension of dimensions) {
@@ -337,7 +337,7 @@ function dearest(rates: readonly Rates[], dimensions: readonly Dimension[]): big
 }
 
 /** The dimension whose price stands in for one without a price of its own. */
-const stands: Partial<Record<Dimension, Dimension>> = {
+const fallbackDimensions: Partial<Record<Dimension, Dimension>> = {
   cacheRead: "input",
   cacheWrite: "input",
   cacheWriteLong: "cacheWrite",
@@ -356,7 +356,7 @@ function rateOf(rates: Rates, dimension: Dimension): bigint {
   if (dimension === "cachedAudioInput" && rates.cacheRead === undefined) {
     return rateOf(rates, "audioInput");
   }
-  const other = stands[dimension];
+  const other = fallbackDimensions[dimension];
   return other === undefined ? 0n : rateOf(rates, other);
 }
 
@@ -368,12 +368,12 @@ export function isDearerTier(row: PriceRow, tier: string | undefined): boolean {
 
 /** The factor of a service tier or region; one that the row doesn't name changes nothing. */
 function factorOf(factors: PriceRow["regions"], name: string | undefined): Fraction {
-  if (name === undefined || !factors || !Object.hasOwn(factors, name)) return once;
+  if (name === undefined || !factors || !Object.hasOwn(factors, name)) return unchanged;
   return factors[name]!;
 }
 
 function times(one: Fraction, other: Fraction): Fraction {
-  if (one === once) return other;
+  if (one === unchanged) return other;
   return {
     numerator: one.numerator * other.numerator,
     denominator: one.denominator * other.denominator,
@@ -381,7 +381,7 @@ function times(one: Fraction, other: Fraction): Fraction {
 }
 
 function atLeastOnce(factor: Fraction): Fraction {
-  return factor.numerator > factor.denominator ? factor : once;
+  return factor.numerator > factor.denominator ? factor : unchanged;
 }
 
 function promptTokens(parts: readonly Part[]): number {

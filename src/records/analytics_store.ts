@@ -16,7 +16,7 @@ import type {
 import type { CallSums } from "../shared/call_sums.ts";
 import type { MediaStore } from "../shared/media.ts";
 import type { Usage } from "../shared/usage.ts";
-import type { LabelSumKeeper, LabelSumStore } from "../usage/label_sums.ts";
+import type { LabelSumStore, LabelSumWriter } from "../usage/label_sums.ts";
 import type { LabelRows } from "../usage/label_usage.ts";
 import type { UsageStore } from "../usage/usage_sums.ts";
 import type { Cell } from "./exported_cells.ts";
@@ -35,7 +35,7 @@ export interface AnalyticsStore
   /** Reads of exports; accounts take turns. */
   readonly inBulk: Pick<AnalyticsReads, "readLines" | "count">;
   readonly media: MediaStore;
-  readonly labelSumKeeper: LabelSumKeeper;
+  readonly labelSumWriter: LabelSumWriter;
   /**
    * Whether the rows are in the main database, so that they change in one transaction with its other
    * tables. Otherwise the main database is written first, and an interrupted step is repeated. Ask

@@ -23,7 +23,7 @@ export type Cell = string | number | boolean | null;
  * others as text.
  */
 const numberColumns = publicColumns.filter(({ name, sqlType }) =>
-  sqlType !== "text" && kindOf(name) === "number"
+  sqlType !== "text" && columnKind(name) === "number"
 );
 const textColumns = publicColumns.filter((column) => !numberColumns.includes(column));
 
@@ -106,7 +106,7 @@ function textCell(text: string | null, kind: ColumnKind): Cell {
   return kind === "usd" ? nanosToUsd(BigInt(text)) : text;
 }
 
-function kindOf(sqlName: ColumnName): ColumnKind | undefined {
+function columnKind(sqlName: ColumnName): ColumnKind | undefined {
   return (columnKinds.interactions as Readonly<Record<string, ColumnKind>>)[sqlName];
 }
 

@@ -7,7 +7,7 @@ import { base64BytesSteps, base64Source } from "../dialects/kernel/media_source.
 import { type Media, mediaPath } from "../shared/media.ts";
 
 /** Shorter strings are not media. */
-const leastUnits = 32;
+const minUnits = 32;
 
 /**
  * Takes media of more than `inlineBytes` out of a payload (JSON text), and replaces the base64 or
@@ -36,7 +36,7 @@ export function* externalizeMediaSteps(
   // Made when needed: few texts hold media, and each call's texts are scanned twice.
   let media: Map<string, Media> | undefined;
   const least = options.fields.some(({ always }) => always)
-    ? leastUnits
+    ? minUnits
     : Math.floor(options.inlineBytes * 4 / 3);
   let siblings: ReturnType<typeof siblingsIn> | undefined;
   for (const found of longStringsSteps(text, least)) {

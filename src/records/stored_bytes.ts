@@ -5,7 +5,7 @@ import { mediaBytes } from "../shared/media.ts";
 import { capPayload } from "./payload.ts";
 
 /** Bytes of each payload that are stored even when the account has reached its limit. */
-const leastBytes = 4 * 1024;
+const minBytes = 4 * 1024;
 /**
  * Bytes that are stored of a request whose key the vendor rejected: storage is all that such a call
  * costs us.
@@ -21,7 +21,7 @@ const refusals: ReadonlySet<SettledCall["errorCode"]> = new Set<SettledCall["err
  * Returns the part of a call that is worth storing: calls that failed without an answer are stored
  * without media, and of a request whose key the vendor rejected only the beginning is stored.
  */
-export function worthStoring(row: SettledCall): SettledCall {
+export function storablePart(row: SettledCall): SettledCall {
   if (row.status !== "failed" || row.responseText !== null) return row;
   const maxBytes = refusals.has(row.errorCode) ? refusedBytes : Infinity;
   return withoutMedia(row, maxBytes);
@@ -83,7 +83,7 @@ export class StoredBytes {
         return row;
       }
       over.push(row);
-      return withoutMedia(row, leastBytes);
+      return withoutMedia(row, minBytes);
     });
     return {
       rows: fitting,

@@ -3,7 +3,7 @@ import { interactionRow } from "../../tests/support/interaction_row.ts";
 import { FakeClock } from "../base/clock.ts";
 import { createLog } from "../base/log.ts";
 import type { SettledCall } from "../shared/interaction.ts";
-import { StoredBytes, worthStoring } from "./stored_bytes.ts";
+import { storablePart, StoredBytes } from "./stored_bytes.ts";
 
 const medium = { sha256: "0".repeat(64), mimeType: "image/png", content: new Uint8Array(500) };
 const long = "x".repeat(100_000);
@@ -12,19 +12,19 @@ const row = (id: string, more: Partial<SettledCall> = {}) =>
 
 Deno.test("a call that failed before an answer leaves no media, one that was answered does", () => {
   const failed = { status: "failed", responseText: null, media: [medium] } as const;
-  const stored = worthStoring(row("a", { ...failed, errorCode: "upstream_error" }));
+  const stored = storablePart(row("a", { ...failed, errorCode: "upstream_error" }));
   assert.deepEqual([stored.media, stored.payloadTruncated], [undefined, true]);
   assert.equal(stored.requestText, "asked");
   for (const more of [{ status: "completed" }, { responseText: "half an answer" }] as const) {
     const kept = row("b", { ...failed, ...more });
-    assert.equal(worthStoring(kept), kept);
+    assert.equal(storablePart(kept), kept);
   }
 });
 
 Deno.test("of a request that the vendor's door refused the beginning stays", () => {
   const failed = { status: "failed", responseText: null, requestText: long } as const;
   const lengthOf = (errorCode: SettledCall["errorCode"]) =>
-    worthStoring(row("a", { ...failed, errorCode })).requestText?.length;
+    storablePart(row("a", { ...failed, errorCode })).requestText?.length;
   assert.deepEqual(
     [
       lengthOf("invalid_vendor_api_key"),

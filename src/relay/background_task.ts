@@ -139,5 +139,8 @@ export function planBackground(plan: TextPlan, task: BackgroundTask): TextPlan {
 function* withoutStream(text: string, upstream: TextPlan["upstream"]): Steps<string> {
   const members = yield* topLevelMembersSteps(text);
   if (!members) return text;
-  return splice(text, changeMembers(text, members.range, { remove: upstream.asking.streaming }));
+  return splice(
+    text,
+    changeMembers(text, members.range, { remove: upstream.resendRules.streaming }),
+  );
 }

@@ -48,12 +48,12 @@ export async function throughCache<M extends CallMeter>(
   if (key === undefined) return withMiss(await make({ result: "miss" }));
   const { caller } = candidates[0].vendorCall;
   const { trace, signal, principal: { account } } = caller;
-  trace.waits?.(1);
+  trace.onWait?.(1);
   const finding = await deps.responseCache.find({ key, ttlSeconds, accountId: account.id, signal })
-    .finally(() => trace.waits?.(-1));
-  trace.working?.();
+    .finally(() => trace.onWait?.(-1));
+  trace.onWork?.();
   if (finding.state === "left") return { status: 499, headers: {}, body: null };
-  if (finding.state === "hit") return await giveAgain(deps, candidates, finding.answer);
+  if (finding.state === "hit") return await replayCached(deps, candidates, finding.answer);
   const filling = new Filling(finding.fill);
   try {
     const reply = await make({
@@ -73,7 +73,7 @@ function withMiss(reply: Reply): Reply {
 }
 
 /** Returns a stored answer, recorded as a new interaction that costs nothing. */
-async function giveAgain<M extends CallMeter>(
+async function replayCached<M extends CallMeter>(
   deps: CachedCallDeps,
   candidates: Candidates<Candidate<M>>,
   answer: StoredCachedAnswer,
@@ -139,7 +139,7 @@ class Filling {
       // wait for this reader.
       aheadBytes: maxStoredBytes,
       // The rest of a complete answer is already here.
-      goesOn: () => this.#call?.status === "completed",
+      readsOn: () => this.#call?.status === "completed",
       ended: () => Promise.resolve(this.#conclude(reply, true, bytes.whole())),
       broken: () => this.#fill.abandon(),
     }, signal);
@@ -160,7 +160,7 @@ class Filling {
     const record = body && recordOf(text, body);
     if (!body || (record?.length ?? 0) > maxStoredBytes) return this.#fill.skip();
     const answer: CachedAnswer = {
-      ...{ status, body, streamed, headers: ofTheAnswer(headers) },
+      ...{ status, body, streamed, headers: answerHeaders(headers) },
       ...(record ? { record } : {}),
       ...{ vendor: call.vendor, model: call.model, finishReason: call.finishReason },
       losses: call.translationLoss,
@@ -179,7 +179,7 @@ function recordOf(text: string, body: Uint8Array): Uint8Array | undefined {
  * Keeps the headers that describe the answer itself, and so suit any caller; drops those about the
  * vendor's request and the first call.
  */
-function ofTheAnswer(headers: Readonly<Record<string, string>>): Record<string, string> {
+function answerHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     answerHeaderNames.flatMap((name) => headers[name] === undefined ? [] : [[name, headers[name]]]),
   );

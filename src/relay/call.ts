@@ -132,7 +132,7 @@ export class Call<M extends CallMeter = Meter> {
       throw thrown;
     }
     trace.transactionId = this.transactionId;
-    trace.waits?.(1);
+    trace.onWait?.(1);
   }
 
   get meter(): M {
@@ -182,12 +182,12 @@ export class Call<M extends CallMeter = Meter> {
    * Moves the call to this candidate: the previous try failed before the caller got a byte of its
    * answer.
    */
-  goOn(candidate: Candidate<M>): void {
+  moveTo(candidate: Candidate<M>): void {
     this.#candidate = candidate;
     this.#plan = candidate.recorded.plan;
     if (!this.#isAnswered) return;
     this.#isAnswered = false;
-    this.#caller.trace.waits?.(1);
+    this.#caller.trace.onWait?.(1);
   }
 
   /** Notes that the request goes to the same vendor in another dialect. */
@@ -201,16 +201,16 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** Work for the call begins; see `CallTrace`. */
-  working(): void {
-    this.#caller.trace.working?.();
+  noteWork(): void {
+    this.#caller.trace.onWork?.();
   }
 
   /** The vendor has answered: from here on the call no longer waits for it. */
   answered(): void {
-    this.working();
+    this.noteWork();
     if (this.#isAnswered) return;
     this.#isAnswered = true;
-    this.#caller.trace.waits?.(-1);
+    this.#caller.trace.onWait?.(-1);
   }
 
   /**

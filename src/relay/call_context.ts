@@ -92,9 +92,9 @@ export interface CallTrace {
    */
   repeat?: { key: string; claimId: string };
   /** A background call was accepted; its caller already has the reply. */
-  isLeft?: boolean;
+  isAcknowledged?: boolean;
   /** If the caller leaves, a streamed answer is still read to its end and stored. */
-  goesOn?: boolean;
+  outlivesCaller?: boolean;
   /** Set once the call has been settled. */
   settled?: SettledCall;
   /** Set with it: the earlier calls whose text the answer repeats. */
@@ -104,9 +104,9 @@ export interface CallTrace {
   /**
    * Called when work for the call begins, so that a blocked event loop can be traced to its call.
    */
-  working?: () => void;
+  onWork?: () => void;
   /** Called when the call starts (1) or stops (-1) waiting for its caller or its vendor. */
-  waits?: (change: 1 | -1) => void;
+  onWait?: (change: 1 | -1) => void;
   /** Where its time goes. */
   times?: CallTimes;
   /** Set once the call has been settled. */

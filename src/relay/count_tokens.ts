@@ -39,7 +39,7 @@ import {
   unsignedThinking,
 } from "./plan/plan_call.ts";
 import { modelHeader, type Reply, serverTiming } from "./reply.ts";
-import type { Counting, Dialect } from "../dialects/kernel/dialect.ts";
+import type { Dialect, TokenCountEndpoint } from "../dialects/kernel/dialect.ts";
 
 export interface CountRequest {
   caller: CallContext;
@@ -69,7 +69,7 @@ export async function countTokens(deps: CountDeps, request: CountRequest): Promi
   // call.
   translationMode(caller);
   setsCacheMarks(caller);
-  const counted = { ...dialect.counting!.counted(body), model, stream: false };
+  const counted = { ...dialect.counting!.requestOf(body), model, stream: false };
   const { tagBlocks, endUser, endUserField } = dialect.readRequest(counted);
   const plain = withoutTags(counted, tagBlocks);
   const targets = await candidatesOf(deps, caller, {
@@ -116,7 +116,7 @@ interface Count extends Pick<Counted, "caller" | "dialect" | "plain"> {
 interface CountQuestion {
   access: VendorAccess;
   upstream: Dialect;
-  counting: Counting;
+  counting: TokenCountEndpoint;
   body: string;
   sameDialect: boolean;
 }

@@ -361,7 +361,7 @@ async function firstOf<M extends CallMeter>(
         targetHealth.passed(target);
       }
     }
-    call.goOn(next!);
+    call.moveTo(next!);
     [plan, left] = [next!, others];
   }
 }
@@ -405,7 +405,7 @@ async function askCandidate<M extends CallMeter>(
         noteFailure(targetHealth, vendorCall, fault);
         throw thrown;
       }
-      call.goOn(plan);
+      call.moveTo(plan);
     }
   }
 }
@@ -433,7 +433,7 @@ function nameTarget(
  * Faults that say nothing about a target: our own, and those of a vendor key that is not the
  * service's.
  */
-const saysNothing: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
+const inconclusiveCodes: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
   "internal_error",
   "invalid_vendor_api_key",
   "overloaded",
@@ -447,8 +447,8 @@ function noteFailure(
 ): void {
   const { code, retryAfterSeconds } = fault;
   const isOwnLimit = code === "upstream_rate_limited" && !isManaged;
-  if (isOwnLimit || saysNothing.has(code)) return targetHealth.released(target);
-  if (vendorFailures.has(code)) targetHealth.failed(target, retryAfterSeconds);
+  if (isOwnLimit || inconclusiveCodes.has(code)) return targetHealth.released(target);
+  if (fallbackCodes.has(code)) targetHealth.failed(target, retryAfterSeconds);
   else targetHealth.answered(target);
 }
 
@@ -469,7 +469,7 @@ async function answerOf<M extends CallMeter>(
 }
 
 /** Failures of a vendor, or of the service's key there. All others are about the request itself. */
-const vendorFailures: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
+const fallbackCodes: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
   "overloaded",
   "upstream_authentication_failed",
   "upstream_error",
@@ -486,7 +486,7 @@ const vendorFailures: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
 /** Whether another vendor may be able to answer where one has failed with this error. */
 export function mayAnotherAnswer(thrown: unknown): boolean {
   const fault = thrown instanceof StreamFailure ? thrown.fault : thrown;
-  return fault instanceof Fault && vendorFailures.has(fault.code);
+  return fault instanceof Fault && fallbackCodes.has(fault.code);
 }
 
 async function streamReply<M extends CallMeter>(
@@ -501,7 +501,7 @@ async function streamReply<M extends CallMeter>(
       listener,
       body,
       onDisconnect: caller.principal.key.onDisconnect,
-      goesOn: caller.trace.goesOn,
+      outlivesCaller: caller.trace.outlivesCaller,
       httpStatus: status,
       nowMs: () => clock.monotonicMs(),
     });

@@ -176,7 +176,7 @@ async function planText(
   // A lack of credit refuses the call even if another candidate needs nothing fetched.
   await authorized;
   const counted = step.isHeavy
-    ? await lightened(request, candidates.map(({ continued }) => continued.body), step)
+    ? await releaseBodies(request, candidates.map(({ continued }) => continued.body), step)
     : undefined;
   const bodyText = caller.sentText ?? request.sentText ?? request.bodyText;
   const limits = payloadLimits(deps, dialect);
@@ -335,7 +335,7 @@ interface Counted {
  * Releases a heavy body once the vendors' requests and everything else that is needed have been
  * made of it.
  */
-async function lightened(
+async function releaseBodies(
   { caller, dialect, body: sent }: RelayRequest,
   bodies: readonly unknown[],
   step: Step,

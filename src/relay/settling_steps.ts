@@ -63,7 +63,7 @@ export class Tries {
   note(step: SettlingStep, transaction: string, thrown: unknown): void {
     this.#failed++;
     try {
-      const reason = kindOf(thrown);
+      const reason = describeError(thrown);
       this.#deps.log.error("a step of settling a call failed", { transaction, step, ...reason });
     } catch {
       // A failing log must not stop a call.
@@ -72,7 +72,7 @@ export class Tries {
 }
 
 /** The kind of error and where it was thrown; messages may quote content. */
-function kindOf(thrown: unknown): { reason: string; at?: string } {
+function describeError(thrown: unknown): { reason: string; at?: string } {
   const reason = thrown instanceof Fault
     ? thrown.code
     : thrown instanceof Error

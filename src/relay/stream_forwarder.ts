@@ -81,7 +81,7 @@ export interface ForwardDeps {
   body: UpstreamBody;
   onDisconnect: OnDisconnect;
   /** If the answer is read to its end, the call counts as completed even if its caller has left. */
-  goesOn?: boolean | undefined;
+  outlivesCaller?: boolean | undefined;
   /** Status that the caller receives with the stream. */
   httpStatus: number;
   /** A monotonic clock. */
@@ -165,7 +165,7 @@ class StreamForwarder implements StreamOutput {
     try {
       if (this.#unnotedBytes >= notedBytes) {
         this.#unnotedBytes = 0;
-        this.#deps.call.working();
+        this.#deps.call.noteWork();
       }
       this.#deps.listener.take(piece, this);
     } catch (thrown) {
@@ -177,7 +177,7 @@ class StreamForwarder implements StreamOutput {
   #guard(act: () => void): void {
     if (this.#isOver) return;
     try {
-      this.#deps.call.working();
+      this.#deps.call.noteWork();
       act();
     } catch (thrown) {
       this.#fail(faultOf(thrown));
@@ -301,8 +301,8 @@ class StreamForwarder implements StreamOutput {
   }
 
   #wellEnded(isWhole: boolean): Ending {
-    const goesOn = isWhole && this.#deps.goesOn === true;
-    const isCancelled = this.#callerLeft && !this.#leftWithWhole && !goesOn;
+    const readsToEnd = isWhole && this.#deps.outlivesCaller === true;
+    const isCancelled = this.#callerLeft && !this.#leftWithWhole && !readsToEnd;
     const status = isCancelled ? "cancelled" : "completed";
     return { status, httpStatus: this.#deps.httpStatus };
   }

@@ -9,7 +9,7 @@ import { type ForwardDeps, forwardStream, type StreamListener } from "./stream_f
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-interface Setting extends Partial<Pick<ForwardDeps, "onDisconnect" | "goesOn">> {
+interface Setting extends Partial<Pick<ForwardDeps, "onDisconnect" | "outlivesCaller">> {
   listener?: Partial<StreamListener>;
 }
 
@@ -46,7 +46,7 @@ function setUp({ listener: own, ...more }: Setting = {}) {
   const call: Partial<Call> = {
     streams: createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later),
     settle: (ending) => (endings.push(ending), recorded.promise),
-    working() {},
+    noteWork() {},
     stepFailed: (step) => void did.push(`${step} failed`),
   };
   const stream = forwardStream({
@@ -171,11 +171,11 @@ const leaves: [string, string[], Setting, [status: string, record: string]][] = 
   ["after the last event", ["a", "end"], {}, ["cancelled", "whole"]],
   ["with what may be all", ["a"], { listener: { mayBeWhole: true } }, ["completed", "whole"]],
   ["with all to come", ["a"], { onDisconnect: "drain" }, ["cancelled", "whole"]],
-  ["and the call goes on", ["a"], { onDisconnect: "drain", goesOn: true }, [
+  ["and the call goes on", ["a"], { onDisconnect: "drain", outlivesCaller: true }, [
     "completed",
     "whole",
   ]],
-  ["and the call can't go on", ["a"], { goesOn: true }, ["cancelled", "part"]],
+  ["and the call can't go on", ["a"], { outlivesCaller: true }, ["cancelled", "part"]],
 ];
 for (const [when, pieces, more, expected] of leaves) {
   Deno.test(`a caller who leaves ${when}: ${expected.join(", ")}`, async () => {

@@ -187,7 +187,7 @@ export function parseAnswer(text: string): unknown {
 }
 
 /** In a longer text only the usage is parsed; its characters and media are counted. */
-const mostRead = 1024 * 1024;
+const maxRead = 1024 * 1024;
 
 /**
  * Meters a whole answer that can't be given to the caller: cut, malformed or too large. The
@@ -203,7 +203,7 @@ function meterUnread(
   if (!/^\s{0,64}[{[]/.test(text)) return;
   const read = (raw: unknown) => attempt(() => readRawUsage(dialect.name, raw, quirks));
   const field = dialect.usageMember;
-  if (text.length > mostRead) {
+  if (text.length > maxRead) {
     const { chars, pieces } = wordsAndMedia(text);
     return meter.unread(read(lastObject(text, field)), chars, pieces);
   }

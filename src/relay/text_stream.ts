@@ -76,7 +76,7 @@ export class TextStreamListener implements StreamListener {
     const isEmpty = this.#awaitsContent && !output.hasBegun && !rest.events.some(isContent);
     if (rest.complete && !isEmpty) {
       const { sent } = this.#forward(rest.events, () => this.#plan.end(rest.events));
-      return sent === undefined ? undefined : bytesOf(sent);
+      return sent === undefined ? undefined : encoded(sent);
     }
     this.#meter.listen(rest.events);
     if (output.hasBegun || this.#heldBytes > 0) throw new Fault("upstream_stream_truncated");
@@ -133,7 +133,7 @@ export class TextStreamListener implements StreamListener {
     if (event.data !== undefined) checkEvent(event.data);
     const decoded = this.#decoder.decode(event);
     // After the last event only usage belongs to this answer.
-    if (this.#isTerminated && !isAfterword(decoded)) return;
+    if (this.#isTerminated && !mayFollowEnd(decoded)) return;
     this.#fail(decoded);
     const { sent } = this.#forward(decoded.events, () => this.#plan.forward(event, decoded));
     if (!output.hasBegun && event.data !== undefined && this.#mayBegin(decoded.events, sent)) {
@@ -197,7 +197,7 @@ function isContent(event: CanonicalEvent): boolean {
 }
 
 /** Usage may follow the end, and some vendors send the end twice. */
-function isAfterword({ events, terminal }: DecodedEvent): boolean {
+function mayFollowEnd({ events, terminal }: DecodedEvent): boolean {
   return terminal || (events.length > 0 && events.every(({ type }) => type === "usage"));
 }
 
@@ -247,7 +247,7 @@ class Run {
   send(): void {
     const sent = this.#sent;
     this.#sent = "";
-    if (sent.length > 0) this.#output.send(bytesOf(sent));
+    if (sent.length > 0) this.#output.send(encoded(sent));
   }
 }
 
@@ -255,7 +255,7 @@ class Run {
  * Encodes by way of a Buffer, which takes a third of the time. Returns a plain Uint8Array, since
  * the `slice` of a Buffer is not a copy.
  */
-function bytesOf(sent: Uint8Array | string): Uint8Array {
+function encoded(sent: Uint8Array | string): Uint8Array {
   if (typeof sent !== "string") return sent;
   const { buffer, byteOffset, length } = Buffer.from(sent);
   return new Uint8Array(buffer, byteOffset, length);

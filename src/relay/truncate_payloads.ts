@@ -7,7 +7,7 @@ import { mediaBytes } from "../shared/media.ts";
 import type { RecordedForm } from "./recorded_request.ts";
 import { externalizeMedia } from "../records/externalize_media.ts";
 import { capPayload } from "../records/payload.ts";
-import { type StoredBytes, worthStoring } from "../records/stored_bytes.ts";
+import { storablePart, type StoredBytes } from "../records/stored_bytes.ts";
 import type { Tries } from "./settling_steps.ts";
 
 /** How payloads are shortened on their way into the store. */
@@ -44,7 +44,7 @@ const chunkUnits = 8 * 1024 * 1024;
 export function storePayloads(
   store: Pick<InteractionStore, "insert">,
   rules: PayloadRules,
-  { gcHint = { left() {} }, room = unbounded, tries }: {
+  { gcHint = { addReleased() {} }, room = unbounded, tries }: {
     gcHint?: GcHint;
     room?: Pick<StoredBytes, "fit">;
     tries?: Tries;
@@ -64,7 +64,7 @@ export function storePayloads(
     const { rows, stored } = room.fit(chunk);
     await store.insert(rows);
     stored();
-    gcHint.left(mediaBytes(chunk.flatMap(({ media = [] }) => media)));
+    gcHint.addReleased(mediaBytes(chunk.flatMap(({ media = [] }) => media)));
   };
   return {
     async insert(rows) {
@@ -110,7 +110,7 @@ export function storedForm(row: SettledCall, rules: PayloadRules): SettledCall {
   };
   const requestText = store(row.requestText);
   const responseText = store(row.responseText);
-  return worthStoring({
+  return storablePart({
     ...row,
     requestText,
     responseText,

@@ -276,7 +276,7 @@ const noStream = "This model doesn't support streaming.";
 
 Deno.test("a background call to a model that can't stream is asked for whole, if only by its path", async () => {
   const upstream = {
-    ...{ name: "generate", asking: { streaming: [] } },
+    ...{ name: "generate", resendRules: { streaming: [] } },
     upstreamPath: (_: string, stream: boolean) => stream ? "/stream" : "/whole",
   };
   const asked = await backgroundRequests(upstream, '{"contents":[]}', [noStream]);
@@ -285,7 +285,11 @@ Deno.test("a background call to a model that can't stream is asked for whole, if
 
 Deno.test("a background call is asked for whole without what the model had refused before", async () => {
   const upstream = {
-    ...{ name: "responses", asking: { streaming: ["stream"] }, upstreamPath: () => "/responses" },
+    ...{
+      name: "responses",
+      resendRules: { streaming: ["stream"] },
+      upstreamPath: () => "/responses",
+    },
     withoutRefused: ({ ours, ...request }: { ours?: number }, refusal: string) =>
       ours && refusal.includes("ours") ? { request, cause: "ours" } : undefined,
   };
@@ -299,7 +303,11 @@ Deno.test("a background call is asked for whole without what the model had refus
 
 Deno.test("a vendor that goes on refusing what was left out is not asked again", async () => {
   const upstream = {
-    ...{ name: "responses", asking: { streaming: ["stream"] }, upstreamPath: () => "/responses" },
+    ...{
+      name: "responses",
+      resendRules: { streaming: ["stream"] },
+      upstreamPath: () => "/responses",
+    },
     withoutRefused: ({ ours: _, ...request }: { ours?: number }) => ({ request, cause: "ours" }),
   };
   const asked = await backgroundRequests(upstream, '{"ours":1}', ["ours", "ours"]);
@@ -308,7 +316,7 @@ Deno.test("a vendor that goes on refusing what was left out is not asked again",
 
 Deno.test("a background call is asked for whole after a refused usage flag, and for nothing after that", async () => {
   const upstream = {
-    ...{ name: "chat", asking: { streaming: ["stream", "stream_options"] } },
+    ...{ name: "chat", resendRules: { streaming: ["stream", "stream_options"] } },
     upstreamPath: () => "/chat",
     usageFlag: { isRefusedIn: (refusal: string) => refusal.includes("usage") },
   };

@@ -165,10 +165,10 @@ function isKeyProblem(status: number, message: string): boolean {
     /api[ _-]?key|credential|unregistered callers|permission_denied/.test(message);
 }
 
-function isQuotaProblem(status: number, message: string, saysWhenToRetry: boolean): boolean {
+function isQuotaProblem(status: number, message: string, hasRetryAfter: boolean): boolean {
   if (status === 402) return true;
   // If waiting helps it is a rate limit: Google writes "quota" and "billing" for both.
-  if (status === 429 && saysWhenToRetry) return false;
+  if (status === 429 && hasRetryAfter) return false;
   if (status === 429) return message.includes("insufficient_quota") || message.includes("billing");
   return status === 400 && message.includes("credit balance is too low");
 }

@@ -31,7 +31,7 @@ export async function reprice(
   const sums = new Map<string, ModelCorrection>();
   for (const query of queries) {
     for await (const calls of deps.store.read(query)) {
-      const outcomes = calls.map((call) => ({ call, outcome: priceAgain(deps, call) }));
+      const outcomes = calls.map((call) => ({ call, outcome: repricedCall(deps, call) }));
       const corrections = outcomes.flatMap(({ outcome }) => isCorrection(outcome) ? [outcome] : []);
       const written = dryRun
         ? new Set(corrections.map(({ call }) => call.transactionId))
@@ -48,7 +48,7 @@ function isCorrection(outcome: Outcome): outcome is CorrectedCall {
   return typeof outcome === "object";
 }
 
-function priceAgain(
+function repricedCall(
   { prices, registry }: { prices: Prices; registry: Registry },
   call: PricedCall,
 ): Outcome {

@@ -73,25 +73,25 @@ export function checkVirtualName(name: string): string {
   );
 }
 
-const { targets: mostTargets, fallbacks: mostFallbacks, weight: mostWeight } = virtualModelLimits;
+const { targets: maxTargets, fallbacks: maxFallbacks, weight: maxWeight } = virtualModelLimits;
 const modelName = "expected a model's name of 1 to 200 characters";
 const targetForm = "expected a model's name, or an object with model and weight";
-const targetList = `expected a list of 1 to ${mostTargets} targets`;
-const fallbackList = `expected a list of at most ${mostFallbacks} model names`;
-const wholeWeight = `expected a whole number from 1 to ${mostWeight}`;
+const targetList = `expected a list of 1 to ${maxTargets} targets`;
+const fallbackList = `expected a list of at most ${maxFallbacks} model names`;
+const wholeWeight = `expected a whole number from 1 to ${maxWeight}`;
 
 const model = z.string(modelName).min(1, modelName).max(200, modelName);
 const target = z.strictObject({
   model,
-  weight: z.int(wholeWeight).min(1, wholeWeight).max(mostWeight, wholeWeight).default(1),
+  weight: z.int(wholeWeight).min(1, wholeWeight).max(maxWeight, wholeWeight).default(1),
 }, { error: ({ code }) => code === "invalid_type" ? targetForm : undefined });
 
 const definitionSchema = z.strictObject({
   targets: z.array(
     z.preprocess((value) => typeof value === "string" ? { model: value } : value, target),
     targetList,
-  ).min(1, targetList).max(mostTargets, targetList),
-  fallbacks: z.array(model, fallbackList).max(mostFallbacks, fallbackList).default([]),
+  ).min(1, targetList).max(maxTargets, targetList),
+  fallbacks: z.array(model, fallbackList).max(maxFallbacks, fallbackList).default([]),
   stick_by: z.enum(["session", "user"], 'expected "session" or "user"').optional(),
 }, {
   error: ({ code }) =>

@@ -49,12 +49,12 @@ export class ChangeFeed<Change> {
    * taken last.
    */
   poll(): Promise<void> {
-    const turn = this.#turn.then(() => this.#look());
+    const turn = this.#turn.then(() => this.#poll());
     this.#turn = turn.catch(() => {});
     return turn;
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const since = this.#since;
     let found = await this.#read(since);
     const isAll = since === null || found.now.getTime() - since.getTime() > longestGapMs;

@@ -46,12 +46,12 @@ export function answerMediaTokens(
 
 /** Whether a text is base64, judged by its first 1,000 characters; shorter texts count as words. */
 export function isLongBase64(text: string): boolean {
-  if (text.length <= leastBase64) return false;
-  const start = text.slice(0, leastBase64);
+  if (text.length <= minBase64) return false;
+  const start = text.slice(0, minBase64);
   return !/\s/.test(start) && /^[A-Za-z0-9+/_=-]+$/.test(start);
 }
 
-const leastBase64 = 1000;
+const minBase64 = 1000;
 
 /**
  * Counts the UTF-16 units of a JSON text that are words, and its long pieces of base64; a text that
@@ -63,7 +63,7 @@ export function wordsAndMedia(text: string): { chars: number; pieces: number } {
   for (let from = 0; from < text.length;) {
     const found = text.indexOf('"', from);
     const to = found < 0 ? text.length : found;
-    if (to - from > leastBase64 && isLongBase64(text.slice(from, from + leastBase64 + 1))) {
+    if (to - from > minBase64 && isLongBase64(text.slice(from, from + minBase64 + 1))) {
       chars -= to - from;
       pieces++;
     }

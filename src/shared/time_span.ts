@@ -25,7 +25,7 @@ export function timeSpan(
         : `${names.end}: the end is not after the start.`,
     });
   }
-  return assertStorableTime({ start, end });
+  return clampSpan({ start, end });
 }
 
 export const hourMs = 3_600_000;
@@ -60,7 +60,7 @@ export function isStorableTime(time: Date): boolean {
 }
 
 /** Clamps the span to supported times: no call is outside them. */
-export function assertStorableTime(
+export function clampSpan(
   { start, end }: { start: Date | undefined; end: Date | undefined },
 ): TimeSpan {
   return { ...(start ? { start: clamp(start) } : {}), ...(end ? { end: clamp(end) } : {}) };

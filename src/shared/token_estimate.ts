@@ -81,7 +81,9 @@ function textBound(text: string): number {
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index);
     if (isSmallLetter(unit)) thirds += isSmallLetter(before) ? 2 : 3;
-    else if (unit !== space || !isLetter(text.charCodeAt(index + 1))) thirds += 3 * bytesOf(unit);
+    else if (unit !== space || !isLetter(text.charCodeAt(index + 1))) {
+      thirds += 3 * utf8Length(unit);
+    }
     before = unit;
   }
   return Math.ceil(thirds / 3);
@@ -99,7 +101,7 @@ function isLetter(unit: number): boolean {
 }
 
 /** Bytes of UTF-8. Each surrogate counts 3: at least half of a pair's 4, and exact if unpaired. */
-function bytesOf(unit: number): number {
+function utf8Length(unit: number): number {
   if (unit < 0x80) return 1;
   return unit < 0x800 ? 2 : 3;
 }

@@ -17,7 +17,7 @@ export function validate<T extends z.ZodType>(schema: T, value: unknown): z.outp
   const result = schema.safeParse(value, firstOnly);
   if (result.success) return result.data;
   const first = result.error.issues[0]!;
-  throw faultOf(decisive(first), () => fieldsAt(schema, first.path));
+  throw faultOf(issueToReport(first), () => fieldsAt(schema, first.path));
 }
 
 /**
@@ -58,7 +58,7 @@ function checkElement(element: z.ZodType, value: unknown, path: [string, number]
   const { error } = element.safeParse(value, firstOnly);
   if (!error) return;
   const first = error.issues[0]!;
-  const issue = decisive(first);
+  const issue = issueToReport(first);
   const atPath = { ...issue, path: [...path, ...issue.path] };
   throw faultOf(atPath, () => fieldsAt(element, issue.path));
 }
@@ -122,8 +122,8 @@ function anyElements(field: z.ZodType): z.ZodType {
 }
 
 /** Returns the issue to report: for a union, the issue within the only form that fits the value. */
-function decisive(issue: z.core.$ZodIssue): z.core.$ZodIssue {
-  return tooMany(issue, issue.path) ?? namedForm(issue) ?? withinForm(issue);
+function issueToReport(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  return tooMany(issue, issue.path) ?? namedForm(issue) ?? issueInFittingForm(issue);
 }
 
 /** For a value whose discriminator names no form of its union: the issue that lists the names. */
@@ -138,20 +138,20 @@ function namedForm(issue: z.core.$ZodIssue): z.core.$ZodIssue | undefined {
   };
 }
 
-function withinForm(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+function issueInFittingForm(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== "invalid_union" || issue.message !== unnamed) return issue;
-  const within = issue.errors.flatMap(([first]) => first && !otherTypes(first) ? [first] : []);
+  const within = issue.errors.flatMap(([first]) => first && !unmatchedTypes(first) ? [first] : []);
   const [only, ...others] = within;
   if (!only || others.length > 0) return issue;
-  return withinForm({ ...only, path: [...issue.path, ...only.path] });
+  return issueInFittingForm({ ...only, path: [...issue.path, ...only.path] });
 }
 
 /** Returns the types of a union's form if the value has none of them; else undefined. */
-function otherTypes(issue: z.core.$ZodIssue): string[] | undefined {
+function unmatchedTypes(issue: z.core.$ZodIssue): string[] | undefined {
   if (issue.path.length > 0) return undefined;
   if (issue.code === "invalid_type") return [issue.expected];
   if (issue.code !== "invalid_union" || issue.errors.length === 0) return undefined;
-  const types = issue.errors.map(([first]) => first && otherTypes(first));
+  const types = issue.errors.map(([first]) => first && unmatchedTypes(first));
   return types.every((one) => one !== undefined) ? types.flat() : undefined;
 }
 
@@ -182,7 +182,7 @@ function faultOf(issue: z.core.$ZodIssue, fields: () => string[]): Fault {
     // Some schemas have their own message with the known fields.
     const text = !issue.message.startsWith("Unrecognized")
       ? issue.message
-      : hint === "" && names.length > 0 && names.length <= mostListed
+      : hint === "" && names.length > 0 && names.length <= maxListed
       ? `unknown field, expected one of ${names.join(", ")}`
       : "unknown field";
     return new Fault("invalid_value", { param, message: `${field}: ${text}.${hint}` });
@@ -202,7 +202,7 @@ function faultOf(issue: z.core.$ZodIssue, fields: () => string[]): Fault {
 }
 
 /** Max field names in one message; for more, callers have the reference. */
-const mostListed = 20;
+const maxListed = 20;
 
 /** Returns the fields that the object at a path may have; none if it may have several forms. */
 function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
@@ -253,7 +253,7 @@ function expectation(issue: z.core.$ZodIssue): string {
 
 /** Says which types a union accepts, each once, since several forms may have the same type. */
 function formsOf(issue: z.core.$ZodIssue): string {
-  const types = otherTypes({ ...issue, path: [] });
+  const types = unmatchedTypes({ ...issue, path: [] });
   if (types === undefined) return "the value has none of the accepted forms";
   const named = [...new Set(types)].map(aOrAn).join(" or ");
   return `expected ${named}, received ${typeName(issue.input)}`;

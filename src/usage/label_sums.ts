@@ -33,19 +33,19 @@ export interface StepSlice extends StoredStep {
 }
 
 /** Finds missing sums and stores them. Implemented in `src/usage/store/label_sums.ts`. */
-export interface LabelSumKeeper {
+export interface LabelSumWriter {
   /** Returns the ids of up to `limit` accounts with calls, in order, after this one. */
   accounts(after: number, limit: number): Promise<number[]>;
   /** Returns the steps whose sums are missing or out of date, the newest first. */
   missing(query: UsageQuery): Promise<Date[]>;
   /** Adds up the calls of a step, and stores the sums of each label. */
-  keep(of: Omit<StepsOf, "label">, at: Date): Promise<void>;
+  store(of: Omit<StepsOf, "label">, at: Date): Promise<void>;
   /** Deletes the sums of hours before this one. */
   dropHours(accountId: number, before: Date): Promise<void>;
 }
 
 export interface LabelSumsJobDeps {
-  keeper: LabelSumKeeper;
+  keeper: LabelSumWriter;
   /** Wall clock. */
   now: () => Date;
 }
@@ -83,7 +83,7 @@ export function createLabelSumsJob({ keeper, now }: LabelSumsJobDeps): () => Pro
     for (const span of ["hour", "day"] as const) {
       for (const at of await keeper.missing({ accountId, span, ...spans[span] })) {
         if (isTimeUp()) return false;
-        await keeper.keep({ accountId, span }, at);
+        await keeper.store({ accountId, span }, at);
       }
     }
     return true;

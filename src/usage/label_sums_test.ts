@@ -20,7 +20,7 @@ Deno.test("a round takes account after account, in as many runs as it needs, and
       },
       missing: ({ accountId, span }) =>
         Promise.resolve(span === "day" ? [...left.get(accountId)!] : []),
-      keep({ accountId }, at) {
+      store({ accountId }, at) {
         kept.push(`${accountId} ${at.toISOString().slice(0, 10)}`);
         left.get(accountId)!.shift();
         ms += 2_500;
@@ -56,7 +56,7 @@ Deno.test("hours and days that are over are kept, hours of four days alone; the 
         asked.push(`${span} ${text(from)} ${text(to)}`);
         return Promise.resolve([]);
       },
-      keep: () => Promise.resolve(),
+      store: () => Promise.resolve(),
       dropHours(_, before) {
         asked.push(`drop ${text(before)}`);
         return Promise.resolve();

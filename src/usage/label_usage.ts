@@ -189,7 +189,7 @@ class HeldUsage implements LabelUsage {
 
   #hold(key: string, held: HeldStep): void {
     this.#forget(key);
-    held.bytes = bytesOf(held.step);
+    held.bytes = sizeOf(held.step);
     this.#steps.set(key, held);
     held.slots.hold();
     this.#bytes += held.bytes;
@@ -211,7 +211,7 @@ class HeldUsage implements LabelUsage {
       const held = rest.isStored ? this.#steps.get(keyOf(rest, rest.at)) : undefined;
       if (!held) continue;
       this.#bytes -= held.bytes;
-      held.bytes = bytesOf(held.step);
+      held.bytes = sizeOf(held.step);
       this.#bytes += held.bytes;
     }
   }
@@ -255,7 +255,7 @@ function wholeStep(at: Date, read: LabelStep | undefined, slots: ValueSlots): He
 }
 
 /** Returns the size of a step, not 0 for an empty one, so that the number of steps is limited. */
-function bytesOf({ slots, sums, rest }: HeldSums): number {
+function sizeOf({ slots, sums, rest }: HeldSums): number {
   const least = 500 + slots.length * 9 + sums.more.size * 100;
   if (rest.isStored) return least + rest.records.size * 300 + (rest.all ? 4096 : 0);
   const names = rest.values.reduce((sum, { length }) => sum + length, 0);

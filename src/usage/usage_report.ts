@@ -36,7 +36,7 @@ export interface UsageReport {
 }
 
 /** The most groups of a report: nobody can read more. */
-const mostGroups = 50_000;
+const maxGroups = 50_000;
 /** The most calls that one statement reads, unless a single hour has more. */
 const callsAtOnce = 25_000;
 
@@ -97,7 +97,7 @@ async function fromSums(
   part: UsagePart | "all",
 ): Promise<UsageReportRow[]> {
   const by = { part, byDay: groups.includes("day") };
-  const found = await usage.groups(withSpan(query), by, mostGroups);
+  const found = await usage.groups(withSpan(query), by, maxGroups);
   return enough(found).map((sums) => ({
     ...sumsOf(sums),
     values: valuesOf(groups, part, sums),
@@ -116,7 +116,7 @@ async function fromCalls(
     const key = JSON.stringify([row.values, row.erased]);
     const existing = rows.get(key);
     rows.set(key, existing ? { ...existing, ...plus(existing, row) } : row);
-    if (rows.size > mostGroups) throw tooManyGroups();
+    if (rows.size > maxGroups) throw tooManyGroups();
   };
   const part: UsagePart | "all" =
     (["model", "api_key", "vendor"] as const).find((one) => groups.includes(one)) ??
@@ -132,7 +132,7 @@ async function fromCalls(
 }
 
 /** The most reads of one slice while its calls are being erased. */
-const mostReads = 20;
+const maxReads = 20;
 
 /**
  * Reads the stored and the erased calls as of one moment: a call that is erased between the two
@@ -146,17 +146,17 @@ async function readSlice(
 ): Promise<{ calls: GroupedCalls[]; erased: UsageGroupSums[] }> {
   const query = withSpan({ accountId, from, to });
   const by = { part, byDay: groups.includes("day"), erasedOnly: true };
-  const readErased = async () => enough(await usage.groups(query, by, mostGroups));
+  const readErased = async () => enough(await usage.groups(query, by, maxGroups));
   // Counts of erased calls only grow, so an equal count means that none was erased meanwhile.
   const countOf = (sums: readonly GroupSums[]) => sums.reduce((sum, one) => sum + one.calls, 0n);
   let erased = await readErased();
   for (let reads = 1;; reads++) {
     const calls = enough(
-      await groupedCalls({ accountId, labels: groups, from, to, most: mostGroups }),
+      await groupedCalls({ accountId, labels: groups, from, to, most: maxGroups }),
     );
     const before = erased;
     erased = await readErased();
-    if (countOf(erased) === countOf(before) || reads === mostReads) return { calls, erased };
+    if (countOf(erased) === countOf(before) || reads === maxReads) return { calls, erased };
   }
 }
 
@@ -244,6 +244,6 @@ function enough<T>(found: T[] | undefined): T[] {
 }
 
 function tooManyGroups(): Fault {
-  const many = `more than ${mostGroups} groups; narrow the dates, or group by fewer labels`;
+  const many = `more than ${maxGroups} groups; narrow the dates, or group by fewer labels`;
   return invalidValue("group_by", many);
 }

@@ -4,9 +4,9 @@ import type { Mode } from "../shared/interaction.ts";
 import { type ToolDemand, toolDemands } from "../dialects/kernel/tool_demand.ts";
 
 /** Cap on remembered models, whose names callers choose. */
-const mostModels = 10_000;
+const maxModels = 10_000;
 /** Cap on causes per kind of call. The vendor words them, but few of them blame an addition. */
-const mostCauses = 8;
+const maxCauses = 8;
 /** How long a refusal counts. It may depend on an account at the vendor, whose rights change. */
 const refusedMs = 10 * 60_000;
 
@@ -82,13 +82,13 @@ export function createLearnedEndpoints(
       makeRoom(additions, key);
       const causes = additions.get(key) ?? new Map<string, number>();
       additions.set(key, causes);
-      makeRoom(causes, cause, mostCauses);
+      makeRoom(causes, cause, maxCauses);
       causes.set(cause, clock.monotonicMs() + refusedMs);
     },
   };
 }
 
 /** Drops the oldest entry of a full map, to make room for a new key. */
-function makeRoom(learned: Map<string, unknown>, key: string, most = mostModels): void {
+function makeRoom(learned: Map<string, unknown>, key: string, most = maxModels): void {
   if (!learned.has(key) && learned.size >= most) learned.delete(learned.keys().next().value!);
 }

@@ -11,8 +11,8 @@ import { codedSpeech } from "../dialects/media/speech/coded_speech.ts";
 import type { SpeechCodec } from "../dialects/kernel/speech_codec.ts";
 
 /** A vendor's codec for images or speech, and its models for them. */
-export interface MediaRoute<Wire> {
-  readonly wire: Wire;
+export interface MediaRoute<Codec> {
+  readonly codec: Codec;
   /** For error messages; the first is the default for requests that name none. */
   readonly models: readonly string[];
 }
@@ -29,8 +29,8 @@ export const noMedia: MediaRoutes = { hasNestedNames: false, images: undefined, 
 /** For chat-style vendors that an operator adds, whatever models they host. */
 export const hostMedia: MediaRoutes = {
   hasNestedNames: true,
-  images: { wire: hosted, models: [] },
-  speech: { wire: aggregatedSpeech, models: [] },
+  images: { codec: hosted, models: [] },
+  speech: { codec: aggregatedSpeech, models: [] },
 };
 
 /** Those of the seven vendors that have images or speech (docs/images-and-speech.md). */
@@ -38,7 +38,7 @@ export const mediaRouteTable = {
   "vendor-a": {
     hasNestedNames: true,
     images: {
-      wire: hosted,
+      codec: hosted,
       models: ["black-forest-labs/FLUX.1-schnell", "black-forest-labs/FLUX.1-dev"],
     },
     speech: undefined,
@@ -46,15 +46,15 @@ export const mediaRouteTable = {
   "vendor-b": {
     hasNestedNames: false,
     images: {
-      wire: generations,
+      codec: generations,
       models: ["gpt-image-2", "gpt-image-1.5", "dall-e-3", "dall-e-2"],
     },
-    speech: { wire: audioSpeech, models: ["gpt-4o-mini-tts", "tts-1", "tts-1-hd"] },
+    speech: { codec: audioSpeech, models: ["gpt-4o-mini-tts", "tts-1", "tts-1-hd"] },
   },
   "vendor-d": {
     hasNestedNames: false,
     images: {
-      wire: generateImageCodec,
+      codec: generateImageCodec,
       models: [
         "gemini-2.5-flash-image",
         "gemini-3-pro-image-preview",
@@ -64,24 +64,24 @@ export const mediaRouteTable = {
       ],
     },
     speech: {
-      wire: generateSpeechCodec,
+      codec: generateSpeechCodec,
       models: ["gemini-2.5-flash-preview-tts", "gemini-2.5-pro-preview-tts"],
     },
   },
   "vendor-f": {
     hasNestedNames: true,
     images: {
-      wire: aggregated,
+      codec: aggregated,
       models: ["google/gemini-2.5-flash-image", "openai/gpt-5-image-mini"],
     },
-    speech: { wire: aggregatedSpeech, models: ["openai/gpt-4o-mini-tts"] },
+    speech: { codec: aggregatedSpeech, models: ["openai/gpt-4o-mini-tts"] },
   },
   "vendor-g": {
     hasNestedNames: false,
     images: {
-      wire: ratioGenerations,
+      codec: ratioGenerations,
       models: ["grok-imagine-image", "grok-imagine-image-quality"],
     },
-    speech: { wire: codedSpeech, models: ["tts"] },
+    speech: { codec: codedSpeech, models: ["tts"] },
   },
 } satisfies Record<string, MediaRoutes>;

@@ -9,15 +9,15 @@ export interface MediaChoice {
 }
 
 /** The vendor, codec and model for an image or speech request. */
-export interface MediaTarget<Wire> {
+export interface MediaTarget<Codec> {
   target: ResolvedModel;
-  wire: Wire;
+  codec: Codec;
   /** As the caller wrote it; the vendor's default model where it named none. */
   requestedModel: string;
 }
 
 type MediaKind = "images" | "speech";
-type WireOf<Kind extends MediaKind> = NonNullable<Vendor[Kind]>["wire"];
+type CodecOf<Kind extends MediaKind> = NonNullable<Vendor[Kind]>["codec"];
 
 /**
  * Returns the vendor and model of a request (docs/images-and-speech.md). Throws
@@ -29,7 +29,7 @@ export function resolveMedia<Kind extends MediaKind>(
   registry: Registry,
   choice: MediaChoice,
   kind: Kind,
-): MediaTarget<WireOf<Kind>> {
+): MediaTarget<CodecOf<Kind>> {
   const { provider, model } = choice;
   if (provider == null && model == null) {
     throw new Fault("missing_required_field", {
@@ -50,7 +50,7 @@ export function resolveMedia<Kind extends MediaKind>(
     );
   }
   const vendor = named ?? inFront ?? registry.find(defaultProvider)!;
-  const route = vendor[kind] as MediaRoute<WireOf<Kind>> | undefined;
+  const route = vendor[kind] as MediaRoute<CodecOf<Kind>> | undefined;
   if (!route) {
     const name = provider ?? prefix ?? vendor.label;
     throw noProvider(registry, kind, provider == null ? "model" : "provider", name);
@@ -63,8 +63,8 @@ export function resolveMedia<Kind extends MediaKind>(
     });
   }
   const target = resolveOnFamily(vendor, requestedModel);
-  if (!route.wire.hasModel(target.model)) throw noModel(target, route, kind);
-  return { target, wire: route.wire, requestedModel };
+  if (!route.codec.hasModel(target.model)) throw noModel(target, route, kind);
+  return { target, codec: route.codec, requestedModel };
 }
 
 /** The vendor for models without a provider prefix. */

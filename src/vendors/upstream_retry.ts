@@ -44,9 +44,9 @@ export function nextDelayMs(
 }
 
 /** Read as seconds it would be over thirty years, so from here on it is a Unix time. */
-const leastUnixTime = 1e9;
+const minUnixTime = 1e9;
 /** A Unix time from here on is in milliseconds. */
-const leastUnixTimeMs = 1e12;
+const minUnixTimeMs = 1e12;
 
 /**
  * Returns the wait that `Retry-After` (seconds or HTTP date, RFC 9110 §10.2.3; some servers send a
@@ -63,10 +63,10 @@ export function retryAfterMs(
 
 function waitOf(value: string, nowMs: number): number | undefined {
   const number = numberOf(value);
-  if (number !== undefined && number < leastUnixTime) return number * 1000;
+  if (number !== undefined && number < minUnixTime) return number * 1000;
   const atMs = number === undefined
     ? dateMs(value)
-    : number < leastUnixTimeMs
+    : number < minUnixTimeMs
     ? number * 1000
     : number;
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);

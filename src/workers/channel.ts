@@ -53,7 +53,7 @@ export class Channel {
   }
 
   /** Nothing happens if the other side is gone. */
-  tell(notice: WorkerNotice): void {
+  send(notice: WorkerNotice): void {
     this.#send({ notice });
   }
 

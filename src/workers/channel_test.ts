@@ -49,13 +49,13 @@ Deno.test("a fault is the same fault where it was asked for, however many proces
 
 Deno.test("who is gone answers nothing, and hears nothing", async () => {
   const { near, notices } = pair(() => new Promise(() => {}));
-  near.tell({ kind: "stop" });
+  near.send({ kind: "stop" });
   const asked = near.ask("flush");
   await Promise.resolve();
   near.close();
   await assert.rejects(asked, /gone/);
   await assert.rejects(near.ask("flush"), /gone/);
-  near.tell({ kind: "stop" });
+  near.send({ kind: "stop" });
   await new Promise((resolve) => setTimeout(resolve, 0));
   assert.equal(notices.length, 1);
 });

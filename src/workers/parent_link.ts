@@ -24,7 +24,7 @@ export interface Siblings {
 export const noSiblings: Siblings = { ask: () => Promise.resolve([]), metrics: undefined };
 
 export interface ParentLink extends Siblings {
-  tell(notice: WorkerNotice): void;
+  send(notice: WorkerNotice): void;
   /** Sets the function that answers questions; those that came earlier wait for it. */
   answers(answer: (question: Question) => Promise<unknown>): void;
 }
@@ -62,13 +62,13 @@ export function openParentLink(
   });
   // So that the parent notices a start that freezes. Once it's ready, a worker reports whenever its
   // port is found to accept connections.
-  const alive = () => channel.tell({ kind: "alive" });
+  const alive = () => channel.send({ kind: "alive" });
   alive();
   const starting = setInterval(alive, 1_000);
   return {
-    tell(notice) {
+    send(notice) {
       if (notice.kind === "ready") clearInterval(starting);
-      channel.tell(notice);
+      channel.send(notice);
     },
     answers: answering.resolve,
     ask: async (question) => await channel.ask(question) as unknown[],

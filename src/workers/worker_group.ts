@@ -31,7 +31,7 @@ export interface WorkerGroupDeps {
   /**
    * Starts the process of worker `index`. `isFirst`: it greets the person who started the program.
    */
-  spawn(index: number, isFirst: boolean, events: WorkerEvents): WorkerProcess;
+  spawn(index: number, greets: boolean, events: WorkerEvents): WorkerProcess;
   /** The metrics of the parent itself. */
   ownMetrics: (state: { running: number; restarts: number }) => Promise<MetricSnapshot[]>;
   clock: Pick<Clock, "monotonicMs">;
@@ -64,7 +64,7 @@ interface Running {
 
 /** How long metrics wait for a busy worker; after that its last known ones are used. */
 const metricsWaitMs = 2_000;
-const lookEveryMs = 5_000;
+const checkEveryMs = 5_000;
 /**
  * Same as `WatchdogSec` in the systemd unit. Calls get as long when the service stops, so that a
  * stop ends within the unit's 40 s.
@@ -79,7 +79,7 @@ export class WorkerGroup {
   #isStarted = false;
   #isStopping = false;
   #restarts = 0;
-  #cancelLook: (() => void) | undefined;
+  #cancelCheck: (() => void) | undefined;
 
   constructor(deps: WorkerGroupDeps) {
     this.#deps = deps;
@@ -117,21 +117,21 @@ export class WorkerGroup {
     for (const seat of this.#seats) seat.cancelRestart?.();
     for (const one of running) {
       one.lastMessageMs = this.#deps.clock.monotonicMs();
-      one.channel.tell({ kind: "stop" });
+      one.channel.send({ kind: "stop" });
     }
     const statuses = await Promise.all(running.map(({ ended }) => ended.promise));
-    this.#cancelLook?.();
+    this.#cancelCheck?.();
     return statuses.every(({ code }) => code === 0);
   }
 
   /** Makes all workers reload what SIGHUP reloads. */
   reload(): void {
-    for (const { channel } of this.#running()) channel.tell({ kind: "reload" });
+    for (const { channel } of this.#running()) channel.send({ kind: "reload" });
   }
 
   abort(): void {
     this.#isStopping = true;
-    this.#cancelLook?.();
+    this.#cancelCheck?.();
     for (const seat of this.#seats) seat.cancelRestart?.();
     for (const { process } of this.#running()) process.kill();
   }
@@ -140,14 +140,14 @@ export class WorkerGroup {
     return this.#seats.flatMap(({ running }) => running ?? []);
   }
 
-  #spawn(seat: Seat, isFirst: boolean): Running {
+  #spawn(seat: Seat, greets: boolean): Running {
     const { clock } = this.#deps;
     const channel = new Channel({
       send: (message) => process.send(message),
       onNotice: (notice) => takeNotice(running, notice, clock.monotonicMs()),
       answer: (question) => this.#answer(seat, question),
     });
-    const process = this.#deps.spawn(seat.index, isFirst, {
+    const process = this.#deps.spawn(seat.index, greets, {
       message: (message) => channel.take(message),
       ended: (how) => this.#ended(seat, running, how),
     });
@@ -224,12 +224,12 @@ export class WorkerGroup {
   /** Kills workers whose event loop is stuck, and calls `beat`. */
   #superviseAll(): void {
     const { setTimer, clock, log } = this.#deps;
-    let lastLookMs = clock.monotonicMs();
-    const look = () => {
+    let lastCheckMs = clock.monotonicMs();
+    const check = () => {
       const nowMs = clock.monotonicMs();
       // A pause of the whole machine doesn't count as silence.
-      const pausedMs = Math.max(0, nowMs - lastLookMs - 2 * lookEveryMs);
-      lastLookMs = nowMs;
+      const pausedMs = Math.max(0, nowMs - lastCheckMs - 2 * checkEveryMs);
+      lastCheckMs = nowMs;
       for (const { index, running } of this.#seats) {
         if (running?.lastMessageMs === undefined) continue;
         running.lastMessageMs += pausedMs;
@@ -238,9 +238,9 @@ export class WorkerGroup {
         running.process.kill();
       }
       this.#deps.beat();
-      this.#cancelLook = setTimer(lookEveryMs, look);
+      this.#cancelCheck = setTimer(checkEveryMs, check);
     };
-    this.#cancelLook = setTimer(lookEveryMs, look);
+    this.#cancelCheck = setTimer(checkEveryMs, check);
   }
 }
 

@@ -14,7 +14,7 @@ import { blockOf, runShell, timeoutMs } from "./shell.ts";
 import { type AgentWorld, startAgentWorld } from "./world.ts";
 
 /** One tool call and an answer take two calls; agents add those for titles and summaries. */
-const mostCalls = 8;
+const maxCalls = 8;
 const prompt = "Read the file note.txt and tell me what it holds.";
 
 async function main(): Promise<number> {
@@ -106,7 +106,7 @@ async function runCell(
   problems.push(...vendors.flatMap(({ refusals }) => refusals).slice(0, 1));
   const bad = rows.filter(({ status }) => status !== "completed");
   if (bad.length > 0) problems.push(`${bad.length} calls failed: ${bad[0]!.error_code}`);
-  if (rows.length === 0 || rows.length > mostCalls) problems.push(`${rows.length} calls`);
+  if (rows.length === 0 || rows.length > maxCalls) problems.push(`${rows.length} calls`);
   if (rows.length !== posts.length + frames.length) {
     problems.push(`${rows.length} records of ${posts.length} requests, ${frames.length} frames`);
   }

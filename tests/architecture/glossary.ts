@@ -91,6 +91,9 @@ const refused: readonly Refused[] = [
   ...name("wrong tried", "fieldErrors, submitted"),
   ...word("halt obstacle hopeless exhibits", "StopSignal, blocker, unrecoverable, evidence"),
   ...name("takeIn", "ingest"),
+  ...name("goOn goesOn giveAgain giveUp putAside", "continue, replay, release, quarantine"),
+  { word: "most…", instead: "max…", refuses: ({ name }) => /^#?most[A-Z]/.test(name) },
+  { word: "least…", instead: "min…", refuses: ({ name }) => /^#?least[A-Z]/.test(name) },
 ];
 
 /**

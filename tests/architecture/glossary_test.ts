@@ -22,6 +22,9 @@ Deno.test("a refused word is found in every kind of name, as a whole word", () =
     "interface A { undo(): void }",
     "interface A { read(given: string): void }",
     "type Halt = 1;",
+    "const mostBytes = 1;",
+    "class A { #leastMs = 1; }",
+    "class A { goOn() {} }",
     "function build(parts: RelayDeps) {}",
   ];
   for (const text of refused) assert.match(verdict(text) ?? "", /^'.*' says '.*'; write /, text);
@@ -34,6 +37,8 @@ Deno.test("what only looks alike, what is used and what is on the wire are left 
     'const text = "told";',
     "const saidText = 1;".replace("saidText", "salient"),
     "const placeholder = 1;",
+    "const most = 1;",
+    "const almostFull = 1;",
     "const knownPriceDiscrepancies = 1;",
     "const body = { kept: 1 };",
     "const { kept } = row;",

@@ -8,7 +8,6 @@ import { type Finding, isTest } from "./tree.ts";
  */
 export const shared: Readonly<Record<string, number>> = {
   Admission: 2,
-  Body: 2,
   Connection: 3,
   Conversation: 2,
   Credential: 2,

@@ -24,7 +24,7 @@ import type { Schema } from "./fuzz/schema_values.ts";
 const runs = Number(Deno.env.get("FUZZ_RUNS") ?? 14);
 const seed = Number(Deno.env.get("FUZZ_SEED") ?? 1);
 /** How many of the right requests are to be served at least. Their fields go together by chance. */
-const leastServed = 0.6;
+const minServed = 0.6;
 
 const document: FuzzedDocument = JSON.parse(
   Deno.readTextFileSync(new URL("../../openapi/openapi.json", import.meta.url)),
@@ -92,7 +92,7 @@ function assertSound(tag: string, told: readonly Told[]): void {
   const problems = told.flatMap(({ problems }) => problems);
   const shown = problems.slice(0, 12).join("\n\n");
   assert.equal(problems.length, 0, `${problems.length} of them, from seed ${seed}\n${shown}`);
-  assert.ok(served >= leastServed, `only ${served} of the right requests were served`);
+  assert.ok(served >= minServed, `only ${served} of the right requests were served`);
 }
 
 /** Sends one operation's requests, right and odd by turns. */

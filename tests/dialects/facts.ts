@@ -5,7 +5,7 @@ import type {
   CanonicalChoice,
 } from "../../src/dialects/kernel/canonical.ts";
 import type { FinishReason } from "../../src/shared/interaction.ts";
-import type { Said } from "../support/grammar/said.ts";
+import type { AnswerContent } from "../support/grammar/answer_content.ts";
 import type { Name } from "./translated.ts";
 
 export interface Facts {
@@ -32,7 +32,7 @@ export function factsOf(answer: CanonicalAnswer): Facts {
 }
 
 /** The same facts as the grammar read them off the wire. */
-export function factsSaid(said: Said): Facts {
+export function factsSaid(said: AnswerContent): Facts {
   return {
     choices: said.choices.map(({ text, reasoning, refusal, calls, finish }) => ({
       text,

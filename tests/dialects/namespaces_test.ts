@@ -122,7 +122,7 @@ function sentNames(name: DialectName, body: unknown): { tools: string[]; calls: 
 /** What the caller gets when the vendor calls the tool, whole and streamed. */
 function backAt(
   tools: readonly string[],
-  reversal: ConstructorParameters<typeof ResponseRewriter>[0],
+  emulations: ConstructorParameters<typeof ResponseRewriter>[0],
   namespaces: Parameters<typeof dialects.responses.createStreamEncoder>[0]["request"]["namespaces"],
 ): Named[][] {
   const events: CanonicalEvent[] = [
@@ -139,7 +139,7 @@ function backAt(
     ]),
     { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_calls" },
   ];
-  const rewriter = new ResponseRewriter(reversal, () => "minted");
+  const rewriter = new ResponseRewriter(emulations, () => "minted");
   const rewritten = events.flatMap((event) => rewriter.apply(event));
   let issued = 0;
   const context = {
@@ -179,7 +179,7 @@ Deno.test("tools in namespaces have one accepted name at every vendor, and both 
     const request = finish(dialects.responses.decodeRequest(requestOf(tools, random)));
     assert.equal(request.tools.length, tools.length, `seed ${seed}`);
     for (const name of others) {
-      const { body, reversal } = finish(dialects[name].encodeRequest(request, {
+      const { body, emulations } = finish(dialects[name].encodeRequest(request, {
         model: "m",
         maxOutputTokens: 4096,
       }));
@@ -190,7 +190,7 @@ Deno.test("tools in namespaces have one accepted name at every vendor, and both 
       for (const one of sent.tools) assert.match(one, accepted[name], at);
       // Earlier calls name the same tools.
       assert.deepEqual(sent.calls.toSorted(), sent.tools.toSorted(), at);
-      for (const back of backAt(sent.calls, reversal, request.namespaces)) {
+      for (const back of backAt(sent.calls, emulations, request.namespaces)) {
         assert.deepEqual(back, tools, at);
       }
     }

@@ -2,10 +2,10 @@
 import { type ChoiceFacts, factsSaid } from "./facts.ts";
 import { bytesOf, checkStream, type Passage, relayStream } from "./translated.ts";
 import { framesOf, type Payload } from "./recordings.ts";
-import type { Said } from "../support/grammar/said.ts";
+import type { AnswerContent } from "../support/grammar/answer_content.ts";
 
 /** What the caller's stream says, by its grammar. */
-export function said(passage: Passage, payloads: readonly Payload[]): Said {
+export function said(passage: Passage, payloads: readonly Payload[]): AnswerContent {
   return checkStream(passage, relayStream(passage, framesOf(passage.vendor, payloads)).text);
 }
 

@@ -115,8 +115,12 @@ const rows: Crossing[] = [
     body: { messages: hello, response_format: jsonSchema(objectSchema({ a: {} })) },
     gives: { tool_choice: { type: "tool", disable_parallel_tool_use: true } },
     also: (encoded) => {
-      const passage = { vendor: "messages", caller: "chat", reversal: encoded.reversal } as const;
-      const blocks = [["tool_use", encoded.reversal.jsonTool!, '{"a":', "1}"]] as const;
+      const passage = {
+        vendor: "messages",
+        caller: "chat",
+        emulations: encoded.emulations,
+      } as const;
+      const blocks = [["tool_use", encoded.emulations.jsonTool!, '{"a":', "1}"]] as const;
       const answer = told(passage, messagesAnswer(blocks, "tool_use"));
       assert.deepEqual([answer.text, answer.calls, answer.finish], ['{"a":1}', [], "stop"]);
     },
@@ -128,7 +132,11 @@ const rows: Crossing[] = [
     model: "claude-3-5-sonnet",
     body: { messages: hello, response_format: jsonSchema(objectSchema({ a: {} })) },
     also: (encoded) => {
-      const passage = { vendor: "messages", caller: "chat", reversal: encoded.reversal } as const;
+      const passage = {
+        vendor: "messages",
+        caller: "chat",
+        emulations: encoded.emulations,
+      } as const;
       const blocks = [["text", "I would rather talk."]] as const;
       const answer = told(passage, messagesAnswer(blocks, "end_turn"));
       assert.deepEqual([answer.text, answer.finish], ["I would rather talk.", "stop"]);

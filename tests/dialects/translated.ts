@@ -1,7 +1,11 @@
 import { type DialectName, dialectNames } from "../../contracts/calls/vendors.ts";
 import { SseSplitter } from "../../src/base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
-import type { AnswerContext, DialectQuirks, Reversal } from "../../src/dialects/kernel/dialect.ts";
+import type {
+  AnswerContext,
+  DialectQuirks,
+  Emulations,
+} from "../../src/dialects/kernel/dialect.ts";
 import { dialects } from "../../src/dialects/text/mod.ts";
 import type { Forwarded, TextPlan } from "../../src/relay/plan/text_plan.ts";
 import { Meter } from "../../src/relay/meter.ts";
@@ -14,7 +18,7 @@ import { checkChatStream } from "../support/grammar/chat.ts";
 import { checkGenerateStream } from "../support/grammar/generate.ts";
 import { checkMessagesStream } from "../support/grammar/messages.ts";
 import { checkResponsesStream } from "../support/grammar/responses.ts";
-import type { Said } from "../support/grammar/said.ts";
+import type { AnswerContent } from "../support/grammar/answer_content.ts";
 
 /** A vendor's answer on its way to a caller of another dialect, as the gateway's lane takes it. */
 
@@ -24,7 +28,7 @@ export type Name = DialectName;
 
 export const names: readonly Name[] = dialectNames;
 
-export const noUndo: Reversal = {
+export const noUndo: Emulations = {
   toolNames: {},
   customTools: [],
   jsonTool: undefined,
@@ -43,7 +47,7 @@ export interface Passage {
   jsonArray?: boolean;
   /** Whether the caller asked for a stream; a whole answer becomes one then. */
   streams?: boolean;
-  reversal?: Reversal;
+  emulations?: Emulations;
 }
 
 /** How a vendor's bytes ended: in order, or with the connection. */
@@ -120,9 +124,10 @@ export function writeWhole(passage: Passage, answer: CanonicalAnswer): unknown {
   return planOf(passage).encodeFolded(answer);
 }
 
-/** The plan of a call whose request was emulated as `reversal` says. */
+/** The plan of a call whose request was emulated as `emulations` says. */
 export function planOf(passage: Passage): TextPlan {
-  const { quirks = {}, reversal = noUndo, showUsage = true, jsonArray = false, choices } = passage;
+  const { quirks = {}, emulations = noUndo, showUsage = true, jsonArray = false, choices } =
+    passage;
   // Nothing else of a vendor's row is asked for here.
   const vendor = { quirks } as ResolvedModel["vendor"];
   return translate({
@@ -133,7 +138,7 @@ export function planOf(passage: Passage): TextPlan {
     body: {},
     target: { vendor, model, id: `vendor/${model}` },
     shownModel: undefined,
-    encoded: { losses: [], reversal },
+    encoded: { losses: [], emulations },
     requestText: "{}",
     hosted: { tools: [], state: [] },
     inputTokens,
@@ -166,7 +171,7 @@ export function decodeStream(
 }
 
 /** The grammar of the caller's stream. */
-export function checkStream(passage: Passage, text: string): Said {
+export function checkStream(passage: Passage, text: string): AnswerContent {
   switch (passage.caller) {
     case "chat":
       return checkChatStream(text, { usage: passage.showUsage !== false });

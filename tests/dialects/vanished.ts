@@ -63,7 +63,7 @@ function vanishedSettings(
     lost.push("format");
   }
   // Where a tool stands for the answer, the choice is about that one too.
-  const isOwn = encoded.reversal.jsonTool === undefined;
+  const isOwn = encoded.emulations.jsonTool === undefined;
   if (before.tools.length > 0 && isOwn) lost.push(...vanishedChoice(before, after));
   return lost.map((name) => before.paths[name] ?? name);
 }
@@ -85,7 +85,7 @@ function isEffective(request: CanonicalRequest, name: SettingName): boolean {
 function isFormatted(after: CanonicalRequest, encoded: EncodedRequest): boolean {
   // An answer that must be a call of the caller's tool has no text to be formatted.
   if (after.toolChoice?.mode === "required" && after.tools.length > 0) return true;
-  return after.format !== undefined || encoded.reversal.jsonTool !== undefined ||
+  return after.format !== undefined || encoded.emulations.jsonTool !== undefined ||
     allTexts(after).some(({ text }) => text.includes("JSON"));
 }
 

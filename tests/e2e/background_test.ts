@@ -166,7 +166,7 @@ postgresSite(
 
 /** A dead process holds what it worked on for at most so long; nobody wants to wait for that here. */
 async function halfAMinutePasses(site: Site): Promise<void> {
-  await site.look(async (database) => {
+  await site.query(async (database) => {
     const claims = await database.query(
       `select claimed_until - clock_timestamp() between interval '1 second' and interval '30 seconds'
          as is_held

@@ -7,9 +7,9 @@ const callers = 32;
 const callsEach = 120;
 const calls = callers * callsEach;
 /** A call's record waits for its batch, and is promoted meanwhile: its texts and some fields, 2 KB. */
-const mostBytes = 4_000;
+const maxBytes = 4_000;
 /** Of the writing thread, where a batch is gone when it is written. */
-const mostBytesOfWriter = 1_500;
+const maxBytesOfWriter = 1_500;
 
 /**
  * What a call leaves behind must not outlive it in the young generation: the collector copies it twice,
@@ -72,12 +72,12 @@ Deno.test("little more than its record is promoted of a call that has ended", as
   await makeAll();
   let [bytes = 0, ofWriter = Infinity] = await makeAll();
   // If the machine stalls, calls wait and survive; what the code retains shows every time.
-  for (let more = 0; more < 2 && (bytes >= mostBytes || ofWriter >= mostBytesOfWriter); more++) {
+  for (let more = 0; more < 2 && (bytes >= maxBytes || ofWriter >= maxBytesOfWriter); more++) {
     [bytes = 0, ofWriter = Infinity] = await makeAll();
   }
   assert.ok(bytes > 100, `${bytes} bytes a call: was anything counted?`);
-  assert.ok(bytes < mostBytes, `${Math.round(bytes)} bytes of a call`);
-  assert.ok(ofWriter < mostBytesOfWriter, `${Math.round(ofWriter)} bytes of a record`);
+  assert.ok(bytes < maxBytes, `${Math.round(bytes)} bytes of a call`);
+  assert.ok(ofWriter < maxBytesOfWriter, `${Math.round(ofWriter)} bytes of a record`);
 });
 
 /** By thread: first the one with most scavenges, which serves calls, then the one that writes records. */

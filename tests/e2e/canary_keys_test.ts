@@ -191,7 +191,7 @@ async function refuteTables(site: Site, canaries: Canaries): Promise<void> {
     return [`${name} (hex)`, bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")];
   });
   const forms = { ...canaries, ...Object.fromEntries(inHex) };
-  await site.look(async (database) => {
+  await site.query(async (database) => {
     const tables = await database.query(
       `select table_name from information_schema.tables where table_schema = 'public'`,
       [],

@@ -229,7 +229,7 @@ Deno.test("a worker beside others takes no connection before the database has an
   const [PORT, DATA_DIR] = [freePort(), await Deno.makeTempDir()];
   const DATABASE_URL = `postgres://user:secret@127.0.0.1:${port}/gateway`;
   const config = parseConfig({ PORT, DATA_DIR, DATABASE_URL, WORKERS: "2" });
-  const parent = { ...noSiblings, tell() {}, answers() {} };
+  const parent = { ...noSiblings, send() {}, answers() {} };
   const worker = { seat: { index: 2, count: 2 }, parent, greets: false };
   const start = startServer(config, () => {}, { lines: silent, worker }).catch(failedStart);
   const asked = await database.accept();

@@ -119,7 +119,7 @@ postgresSite(
       };
       const old = await startService({ env: { ...site.env, ...more } });
       const key = old.firstKey;
-      await site.look((database) => database.query(plenty));
+      await site.query((database) => database.query(plenty));
       await wait(1500);
       const oldLoad = load(old, key);
       await wait(1000);
@@ -146,7 +146,7 @@ postgresSite(
       const lastLoad = load(newer, key);
       const last = await start(latest, site.another());
       await lastLoad.stop();
-      const [left] = await site.look((database) =>
+      const [left] = await site.query((database) =>
         database.query(
           `select count(*) filter (where shop is null) as unfilled, count(*) as calls
            from interactions where created_at < $1`,

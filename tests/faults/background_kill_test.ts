@@ -116,7 +116,7 @@ async function rowsOf(service: ServiceProcess, key: string, count: number) {
 }
 
 async function noneUnrecorded(site: Site): Promise<void> {
-  await site.look(async (database) => {
+  await site.query(async (database) => {
     const [row] = await database.query(
       `select count(*) as count from background_calls
        where request is not null or body is not null or claimed_by is not null`,

@@ -4,7 +4,7 @@
  */
 import type { BlockKind, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
-import type { Reversal } from "../../src/dialects/kernel/dialect.ts";
+import type { Emulations } from "../../src/dialects/kernel/dialect.ts";
 import { retainedReasoning } from "../../src/relay/conversation/reasoning_store.ts";
 import {
   bytesOf,
@@ -112,7 +112,7 @@ const answers: Readonly<Record<string, (chars: number) => CanonicalEvent[]>> = {
 };
 
 /** What may have been emulated in the request, for as many tools as there are calls. */
-function reversal(chars: number): Reversal {
+function emulations(chars: number): Emulations {
   const tools = copies(chars, 250, (index) => `t${index}`);
   return {
     ...noUndo,
@@ -138,16 +138,16 @@ for (const vendor of names) {
         }],
         [`${name}, whole, undone`, (chars) => {
           const json = dialects[vendor].encodeAnswer(foldEvents(make(chars)));
-          return () => whole({ vendor, caller, reversal: reversal(chars) }, json);
+          return () => whole({ vendor, caller, emulations: emulations(chars) }, json);
         }],
         [`${name}, without its fence`, (chars) => {
           const json = dialects[vendor].encodeAnswer(foldEvents(make(chars)));
-          return () => whole({ vendor, caller, reversal: { ...noUndo, stripFence: true } }, json);
+          return () => whole({ vendor, caller, emulations: { ...noUndo, stripFence: true } }, json);
         }],
         [`${name}, streamed`, (chars) => {
           const bytes = bytesOf(streamOf(vendor, make(chars)));
           return () =>
-            relayStream({ vendor, caller, reversal: reversal(chars) }, pieces(bytes, 1_000));
+            relayStream({ vendor, caller, emulations: emulations(chars) }, pieces(bytes, 1_000));
         }],
       ]);
       assertLinear(sample(rows, { oneOf: 3, salt: `${vendor} ${caller}`, all }), most);

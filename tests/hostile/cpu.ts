@@ -12,9 +12,9 @@ export type Work = (chars: number) => () => unknown;
 /** Each four times the one before. */
 const steps = [8_192, 32_768, 131_072, 524_288] as const;
 /** Four times the input may take so many times as long: linear is 4, quadratic 16. */
-const mostTimes = 8;
+const maxTimes = 8;
 /** Shorter times say more about the collector of garbage than about the work. */
-const leastMs = 12;
+const minMs = 12;
 const attempts = 5;
 
 /** What is wrong as soon as four times the input takes eight times as long; else undefined. */
@@ -24,7 +24,7 @@ export function growth(name: string, work: Work, most: number = steps.at(-1)!): 
   for (const chars of steps.filter((one) => one <= most)) {
     const act = work(chars);
     let ms = msOf(act);
-    const isSlow = () => before !== undefined && ms >= mostTimes * Math.max(before.ms, leastMs);
+    const isSlow = () => before !== undefined && ms >= maxTimes * Math.max(before.ms, minMs);
     // Once may be chance; always isn't. A short time is known better from several.
     for (let again = 1; again < attempts && isSlow(); again++) {
       before!.ms = Math.max(before!.ms, msOf(before!.act, 8));

@@ -6,7 +6,7 @@ import { kinds, MarkedCalls, oddSeconds } from "../support/marked_calls.ts";
 import { startService } from "../support/process.ts";
 import { Random } from "../support/random.ts";
 
-const { seconds, leastCalls } = oddSeconds(3);
+const { seconds, minCalls } = oddSeconds(3);
 
 Deno.test(`odd heads of every kind for ${seconds} s: each call's answer is its own`, async () => {
   await using vendor = await startEchoVendor();
@@ -16,7 +16,7 @@ Deno.test(`odd heads of every kind for ${seconds} s: each call's answer is its o
   const calls = new MarkedCalls(service, injected);
   const untilMs = Date.now() + seconds * 1000;
   const caller = async (_: unknown, number: number) => {
-    while (Date.now() < untilMs || calls.made < leastCalls) {
+    while (Date.now() < untilMs || calls.made < minCalls) {
       await calls.make(kinds[(calls.made + number) % kinds.length]!, "vendor-f/m");
     }
   };

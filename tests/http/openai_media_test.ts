@@ -186,7 +186,7 @@ Deno.test("images.edit: the form's files reach the vendor byte for byte and are 
     width: 64,
     height: 64,
     subject: "given",
-    leastBytes: 150_000,
+    minBytes: 150_000,
   });
   const { data, response } = await client().images.edit({
     model: "vendor-b/gpt-image-2",

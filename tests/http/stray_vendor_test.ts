@@ -12,7 +12,7 @@ import {
   type StrayVendor,
 } from "../support/stray_vendor.ts";
 
-const { seconds, leastCalls } = oddSeconds(1);
+const { seconds, minCalls } = oddSeconds(1);
 
 Deno.test(`bytes behind answers' ends for ${seconds} s: each call's answer is its own`, async () => {
   await using vendors = new AsyncDisposableStack();
@@ -50,7 +50,7 @@ Deno.test(`bytes behind answers' ends for ${seconds} s: each call's answer is it
     }).map((label) => ({ kind, model: `${label}/m` }))
   );
   const untilMs = Date.now() + seconds * 1000;
-  const least = Math.max(leastCalls, jobs.length);
+  const least = Math.max(minCalls, jobs.length);
   let next = 0;
   const caller = async () => {
     while (Date.now() < untilMs || calls.made < least) {

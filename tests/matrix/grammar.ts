@@ -3,7 +3,7 @@ import { checkChatStream } from "../support/grammar/chat.ts";
 import { checkGenerateStream } from "../support/grammar/generate.ts";
 import { checkMessagesStream } from "../support/grammar/messages.ts";
 import { checkResponsesStream } from "../support/grammar/responses.ts";
-import type { Said } from "../support/grammar/said.ts";
+import type { AnswerContent } from "../support/grammar/answer_content.ts";
 
 /** Throws unless a whole stream of ours obeys its dialect's grammar; gives what it says. */
 export function checkGrammar(
@@ -11,7 +11,7 @@ export function checkGrammar(
   text: string,
   /** The caller's request, which may have asked for usage. */
   request: { stream_options?: { include_usage?: boolean } } = {},
-): Said {
+): AnswerContent {
   switch (dialect) {
     case "chat":
       return checkChatStream(text, { usage: request.stream_options?.include_usage === true });

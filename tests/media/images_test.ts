@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { mediaToolsAreThere, openPicture } from "../support/media_tools.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
-import { draw, drawn, type ImageAnswer } from "../support/media_calls.ts";
+import { generateImage, type ImageAnswer, imagesOf } from "../support/media_calls.ts";
 
 const service = shared(() => startSimulatedService({}, { database: "any" }));
 const ignore = !mediaToolsAreThere();
@@ -33,12 +33,12 @@ for (const [provider, fields, width, height, format] of whole) {
     async fn() {
       const own = fields.model === "stabilityai/stable-diffusion-3.5-large";
       const answer = own
-        ? await draw(service(), { provider, prompt: "A lighthouse", ...fields }, {
+        ? await generateImage(service(), { provider, prompt: "A lighthouse", ...fields }, {
           authorization: `Bearer ${service().key};hf_simulatedVendorA0000`,
         })
-        : await draw(service(), { provider, prompt: "A lighthouse", ...fields });
+        : await generateImage(service(), { provider, prompt: "A lighthouse", ...fields });
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
-      const [image] = drawn(answer);
+      const [image] = imagesOf(answer);
       const report = await openPicture(Buffer.from(image!.b64_json!, "base64"));
       assert.deepEqual([report.format, report.width, report.height], [format, width, height]);
       assert.equal(image!.mime_type, `image/${format.toLowerCase()}`);
@@ -58,9 +58,9 @@ Deno.test("more pictures than a vendor makes at once are several calls and one i
     const n = calls === 2 ? 6 : calls;
     const label = fields.provider;
     const before = service().simulators.requests(label).length;
-    const answer = await draw(service(), { ...fields, prompt: "Three boats", n });
-    assert.equal(drawn(answer).length, n);
-    assert.deepEqual(drawn(answer).map(({ index }) => index), [...Array(n).keys()]);
+    const answer = await generateImage(service(), { ...fields, prompt: "Three boats", n });
+    assert.equal(imagesOf(answer).length, n);
+    assert.deepEqual(imagesOf(answer).map(({ index }) => index), [...Array(n).keys()]);
     const sent = service().simulators.requests(label).slice(before);
     assert.equal(sent.length, calls);
     assert(sent.every((one) => one.path.endsWith(path)));
@@ -71,7 +71,7 @@ Deno.test("more pictures than a vendor makes at once are several calls and one i
 });
 
 Deno.test("withheld pictures are counted, and only those made are charged", async () => {
-  const answer = await draw(service(), {
+  const answer = await generateImage(service(), {
     provider: "vendor-d",
     model: "imagen-4.0-generate-001",
     prompt: "Five boats [filter:1]",
@@ -79,19 +79,19 @@ Deno.test("withheld pictures are counted, and only those made are charged", asyn
   });
   // Each of the two calls withholds one.
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
-  assert.equal(drawn(answer).length, 3);
+  assert.equal(imagesOf(answer).length, 3);
   assert.equal(answer.body.filtered_count, 2);
   assert.equal(answer.body.cost_usd, "0.120000000");
 });
 
 Deno.test("the rest is given where one of several calls fails", async () => {
-  const answer = await draw(service(), {
+  const answer = await generateImage(service(), {
     provider: "vendor-d",
     prompt: "Two boats [error:400x1]",
     n: 2,
   });
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
-  assert.equal(drawn(answer).length, 1);
+  assert.equal(imagesOf(answer).length, 1);
   assert.equal(answer.body.filtered_count, 1);
 });
 
@@ -107,7 +107,7 @@ const refusals: readonly Record<string, unknown>[] = [
 
 for (const fields of refusals) {
   Deno.test(`a safety refusal says why and costs nothing: ${JSON.stringify(fields)}`, async () => {
-    const answer = await draw(service(), { prompt: "Something [refuse]", ...fields });
+    const answer = await generateImage(service(), { prompt: "Something [refuse]", ...fields });
     assert.equal(answer.status, 400);
     const { type, code, message } = answer.body.error!;
     assert.deepEqual([type, code], ["invalid_request_error", "content_policy_violation"]);
@@ -119,10 +119,12 @@ for (const fields of refusals) {
 }
 
 Deno.test("reference pictures reach every vendor that changes them", async () => {
-  const [first] = drawn(await draw(service(), { provider: "vendor-b", prompt: "A boat" }));
+  const [first] = imagesOf(
+    await generateImage(service(), { provider: "vendor-b", prompt: "A boat" }),
+  );
   const images = [`data:image/png;base64,${first!.b64_json}`];
   for (const provider of ["vendor-b", "vendor-d", "vendor-f", "vendor-g"]) {
-    const answer = await draw(service(), { provider, prompt: "By night", images });
+    const answer = await generateImage(service(), { provider, prompt: "By night", images });
     assert.equal(answer.status, 200, `${provider}: ${JSON.stringify(answer.body)}`);
     const row = await service().row(answer.transaction);
     assert(JSON.stringify(row.request).length > 100);

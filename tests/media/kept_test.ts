@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { sha256Hex } from "../../src/base/hash.ts";
-import { draw, drawn } from "../support/media_calls.ts";
+import { generateImage, imagesOf } from "../support/media_calls.ts";
 import { type Row, shared, startSimulatedService } from "../support/service.ts";
 
 const service = shared(() => startSimulatedService());
@@ -17,8 +17,12 @@ async function contentOf(
 
 Deno.test("an address works without a key, whatever the picture's size and the vendor", async () => {
   for (const provider of ["vendor-a", "vendor-b", "vendor-d", "vendor-f", "vendor-g"]) {
-    const answer = await draw(service(), { provider, prompt: "A boat", response_format: "url" });
-    const [made] = drawn(answer);
+    const answer = await generateImage(service(), {
+      provider,
+      prompt: "A boat",
+      response_format: "url",
+    });
+    const [made] = imagesOf(answer);
     assert.equal(made!.b64_json, undefined);
     const { status, bytes, type } = await contentOf(made!.url!);
     assert.equal(status, 200, provider);
@@ -32,7 +36,7 @@ Deno.test("an address works without a key, whatever the picture's size and the v
 });
 
 Deno.test("an address holds for an hour, and not after nor for another file", async () => {
-  const [made] = drawn(await draw(service(), { ...image, response_format: "url" }));
+  const [made] = imagesOf(await generateImage(service(), { ...image, response_format: "url" }));
   const url = new URL(made!.url!);
   const expires = Number(url.searchParams.get("expires"));
   const now = Date.now() / 1000;
@@ -54,10 +58,10 @@ Deno.test("an address holds for an hour, and not after nor for another file", as
 Deno.test("a large picture is stored once for all that name it, and goes with the last of them", async () => {
   const prompt = "A very large boat [bytes:300000]";
   const answers = [
-    await draw(service(), { ...image, prompt }),
-    await draw(service(), { ...image, prompt }),
+    await generateImage(service(), { ...image, prompt }),
+    await generateImage(service(), { ...image, prompt }),
   ];
-  const file = Buffer.from(drawn(answers[0]!)[0]!.b64_json!, "base64");
+  const file = Buffer.from(imagesOf(answers[0]!)[0]!.b64_json!, "base64");
   const rows: Row[] = [];
   for (const { transaction } of answers) rows.push(await service().row(transaction));
   const named = rows.map((row) =>
@@ -124,16 +128,16 @@ Deno.test("credit covers all calls of a request or none is made", async () => {
   const headers = { authorization: `Bearer ${key}` };
   const imagen = { provider: "vendor-d", model: "imagen-4.0-generate-001", prompt: "Boats" };
   const before = service().simulators.requests("vendor-d").length;
-  const refused = await draw(service(), { ...imagen, n: 3 }, headers);
+  const refused = await generateImage(service(), { ...imagen, n: 3 }, headers);
   assert.deepEqual([refused.status, refused.body.error?.code], [402, "insufficient_credits"]);
   assert.equal(service().simulators.requests("vendor-d").length, before);
-  const allowed = await draw(service(), { ...imagen, n: 2 }, headers);
+  const allowed = await generateImage(service(), { ...imagen, n: 2 }, headers);
   assert.equal(allowed.body.cost_usd, "0.080000000");
 });
 
 Deno.test("a vendor key of the caller's own draws without charge", async () => {
   const { apiKey } = service().simulators.vendors["vendor-b"];
-  const answer = await draw(service(), image, {
+  const answer = await generateImage(service(), image, {
     authorization: `Bearer ${service().key};${apiKey}`,
   });
   const row = await service().row(answer.transaction);
@@ -143,7 +147,7 @@ Deno.test("a vendor key of the caller's own draws without charge", async () => {
 });
 
 Deno.test("end user, tags of the request and provider options are recorded and sent", async () => {
-  const answer = await draw(service(), {
+  const answer = await generateImage(service(), {
     ...image,
     user: "user-42",
     provider_options: { openai: { moderation: "low" }, "vendor-d": { labels: {} } },

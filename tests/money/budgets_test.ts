@@ -111,7 +111,7 @@ postgresSite(
     assert.equal(charged, 37);
     console.log(`${paid} answers and ${charged} cents`);
     for (const service of [first, again]) assert.equal(await service.stop(), 0);
-    const [left] = await site.look((database) =>
+    const [left] = await site.query((database) =>
       database.query(
         "select coalesce(sum(leased_nanos), 0)::bigint as nanos from budget_periods",
         [],

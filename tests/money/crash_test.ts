@@ -149,7 +149,7 @@ postgresSite(
     assert.equal(await late.stop(), 0);
     assert.equal(await other.stop(), 0);
     assert.equal(await soundBalance(site), 65n * cent - spent);
-    const left = await site.look((database) => createLedger(database).available([1]));
+    const left = await site.query((database) => createLedger(database).available([1]));
     assert.equal(left.get(1), 65n * cent - spent, "nothing is leased any more");
     console.log(`spendable again after ${seconds.toFixed(1)} s, ${answered} of 50 to 55 answered`);
   },
@@ -157,7 +157,7 @@ postgresSite(
 
 /** What the ledger has by kind, for whoever reads why it failed. */
 async function entriesOf(site: Site): Promise<string> {
-  const rows = await site.look((database) =>
+  const rows = await site.query((database) =>
     database.query(
       `select kind, count(*)::int as entries, sum(amount_nanos)::text as nanos from ledger_entries
        group by kind`,

@@ -126,7 +126,7 @@ postgresSite(
     assert.deepEqual([await call(), await call(), await call()], [200, 200, 402]);
     assert.equal(await running.stop(), 0);
     assert.equal(await soundBalance(site), 0n);
-    await site.look(async (database) => {
+    await site.query(async (database) => {
       assert.equal((await createLedger(database).available([1])).get(1), 0n);
     });
   },
@@ -146,11 +146,11 @@ postgresSite(
       return (await answer.json()).balance_usd;
     };
     // What such a process leaves: the grant, and no answer.
-    const forget = () => site.look((database) => database.query("delete from replays", []));
+    const forget = () => site.query((database) => database.query("delete from replays", []));
     assert.equal(await balanceAfterAsking(), "5.000000000");
     await forget();
     assert.equal(await balanceAfterAsking(), "5.000000000");
-    await site.look((database) =>
+    await site.query((database) =>
       database.query(
         `update ledger_entries set created_at = created_at - interval '25 hours', operation_id =
            left(operation_id, -10) || to_char(

@@ -107,7 +107,7 @@ postgresSite(
     assert.equal(admitted(await atOnce(services[0]!, key, 20)), 0);
     for (const service of services) assert.equal(await service.stop(), 0);
     assert.equal(await soundBalance(site), 0n);
-    const left = await site.look((database) => createLedger(database).available([1]));
+    const left = await site.query((database) => createLedger(database).available([1]));
     assert.equal(left.get(1), 0n, "nothing is leased any more");
     console.log(`three processes answered by rounds: ${rounds}`);
   },

@@ -68,7 +68,7 @@ function actsOf(database: Database, accountId: number) {
     "role changed": (audit: AuditNote) => people.changeRole(accountId, "p", "member", () => audit),
     "removed": (audit: AuditNote) => people.remove(accountId, "p", () => audit),
     "export made": (audit: AuditNote) =>
-      exports.create({ ...exported, order: { ...order, rawCells: false }, audit }),
+      exports.create({ ...exported, spec: { ...order, rawCells: false }, audit }),
     "export deleted": (audit: AuditNote) => exports.remove(accountId, "e", audit),
     "evaluation made": (audit: AuditNote) =>
       evals.create({

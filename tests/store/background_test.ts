@@ -105,7 +105,7 @@ eachDatabase("another account's background call can't be seen, ended or recorded
   assert.equal(await store.cancel(theirs, "{}"), false);
   assert.equal(await store.remove(theirs), undefined);
   await store.release(theirs, { ms: 0, uncounted: false });
-  await store.giveUp(theirs, "{}");
+  await store.endUnrecorded(theirs, "{}");
   const background = { responseId: "resp", state: "failed", answerText: "{}" } as const;
   await createAnalyticsStore(database).insert([{
     ...interactionRow("txn theirs", { accountId: otherId }),

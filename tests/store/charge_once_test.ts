@@ -111,7 +111,7 @@ eachDatabase("both in one batch, and three in a line, are one charge", async (da
   await dead.claim(z);
   await records.insert([row("z", z)]);
   assert.equal((await charged()).length, 1);
-  assert.deepEqual((await alive.look(z)).state, "running");
+  assert.deepEqual((await alive.find(z)).state, "running");
 });
 
 eachDatabase("requests of one batch are charged each by itself, once", async (database) => {

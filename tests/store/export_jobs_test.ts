@@ -12,12 +12,12 @@ import { collect, newAccount } from "./samples.ts";
 
 const directory = temporaryDirectory("exports");
 
-function order(accountId: number, more: Partial<NewExport["order"]> = {}): NewExport {
+function order(accountId: number, more: Partial<NewExport["spec"]> = {}): NewExport {
   return {
     requestId: crypto.randomUUID(),
     accountId,
     location: "chunks",
-    order: {
+    spec: {
       format: "json",
       tables: ["interactions"],
       filters: { user_id: "somebody" },
@@ -31,7 +31,7 @@ function order(accountId: number, more: Partial<NewExport["order"]> = {}): NewEx
 async function setup(database: Database, options = {}) {
   const accountId = await newAccount(database);
   const jobs = createExportJobs(database, options);
-  const ready = async (more: Partial<NewExport["order"]> = {}) => {
+  const ready = async (more: Partial<NewExport["spec"]> = {}) => {
     const made = await jobs.create(order(accountId, more));
     const claimed = await jobs.claim();
     assert.equal(await jobs.finish(claimed!.job, 10), true);
@@ -238,7 +238,7 @@ eachDatabase("a job that waits for its next attempt survives an erasure", async 
   assert.equal(hit?.state, "queued");
   await jobs.cleared(hit!);
   const { filters, rawCells } = (await jobs.claim())!.work;
-  assert.deepEqual({ filters, rawCells }, { filters: made.order.filters, rawCells: false });
+  assert.deepEqual({ filters, rawCells }, { filters: made.spec.filters, rawCells: false });
 });
 
 eachDatabase(

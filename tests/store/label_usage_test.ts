@@ -296,14 +296,14 @@ onPostgres(
     await erased.promise;
     let isStored = false;
     const keeper = createLabelSumKeeper(database, createLabelRows);
-    const keeping = keeper.keep({ accountId, span: "day" }, new Date(first)).then(() =>
+    const keeping = keeper.store({ accountId, span: "day" }, new Date(first)).then(() =>
       isStored = true
     );
     await untilOneWaits(database, () => isStored);
     seen.resolve();
     await Promise.all([erasing, keeping]);
     assert.deepEqual(await storedUsers(database), []);
-    await keeper.keep({ accountId, span: "day" }, new Date(first));
+    await keeper.store({ accountId, span: "day" }, new Date(first));
     assert.deepEqual(await storedUsers(database), [["other"]]);
   },
 );
@@ -325,9 +325,9 @@ onPostgres("sums are not kept of a day to which a call comes meanwhile", async (
       return steps;
     },
   }));
-  await keeper.keep({ accountId, span: "day" }, new Date(first));
+  await keeper.store({ accountId, span: "day" }, new Date(first));
   assert.deepEqual(await storedUsers(database), []);
-  await keeper.keep({ accountId, span: "day" }, new Date(first));
+  await keeper.store({ accountId, span: "day" }, new Date(first));
   const [names] = await storedUsers(database);
   assert.deepEqual(names!.sort(), ["one", "two"]);
 });
@@ -350,7 +350,7 @@ onPostgres("sums are kept while calls of their day are erased", async (database)
   await startInTurn(
     database,
     "select from usage_sums where part = 'all' and span = 'day' and erased for update",
-    () => keeper.keep({ accountId, span: "day" }, new Date(first)),
+    () => keeper.store({ accountId, span: "day" }, new Date(first)),
     () => erase(database, request(accountId, { userIds: ["one"] })),
   );
   const [sums] = await database.query(

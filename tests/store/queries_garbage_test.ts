@@ -5,7 +5,7 @@ import { postgresAvailability } from "../support/postgres.ts";
 import { withFolder } from "./children.ts";
 
 /** The queries' texts are 4.2 MB; a connection holds on to its last ones. */
-const mostBytes = 1_000_000;
+const maxBytes = 1_000_000;
 
 /**
  * What a query sends and receives must be gone with the next minor collection: else it is copied twice,
@@ -20,7 +20,7 @@ async function leavesNothing(database: string): Promise<void> {
   }).output();
   assert.ok(success);
   const bytes = Number(new TextDecoder().decode(stdout));
-  assert.ok(bytes < mostBytes, `${bytes} bytes are left`);
+  assert.ok(bytes < maxBytes, `${bytes} bytes are left`);
 }
 
 const { available, reason } = postgresAvailability();

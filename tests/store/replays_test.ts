@@ -49,18 +49,18 @@ onBothDatabases("an answer comes back byte for byte, also from a database opened
   const account = await newAccount(database);
   const claim = claimOf(account);
   assert.deepEqual(await ours.claim(claim), { state: "free" });
-  assert.deepEqual(await ours.look(claim), { state: "running" });
+  assert.deepEqual(await ours.find(claim), { state: "running" });
   assert.deepEqual(await ours.finish(claim, answer), { state: "stored" });
   assert.deepEqual(await ours.finish(claim, answer), { state: "stored" }, "said again");
   const { ours: later } = stores(await open());
-  for (const known of [await later.claim(claimOf(account)), await later.look(claimOf(account))]) {
+  for (const known of [await later.claim(claimOf(account)), await later.find(claimOf(account))]) {
     const given = answerOf(known);
     assert.deepEqual({ ...given, body: new Uint8Array(given.body) }, answer);
   }
   const conflict = { state: "conflict" };
   assert.deepEqual(await later.claim(claimOf(account, { bodyText: "{ }" })), conflict);
-  assert.deepEqual(await later.look(claimOf(account, { bodyText: "{ }" })), conflict);
-  assert.deepEqual(await later.look(claimOf(account, { requestId: "r2" })), { state: "free" });
+  assert.deepEqual(await later.find(claimOf(account, { bodyText: "{ }" })), conflict);
+  assert.deepEqual(await later.find(claimOf(account, { requestId: "r2" })), { state: "free" });
 });
 
 onBothDatabases("an answer of 16 MiB is stored", async (database) => {
@@ -68,7 +68,7 @@ onBothDatabases("an answer of 16 MiB is stored", async (database) => {
   const claim = claimOf(await newAccount(database));
   const body = new Uint8Array(16 * 1024 * 1024).fill(200);
   await ours.finish(claim, { ...answer, body });
-  const given = answerOf(await ours.look(claim));
+  const given = answerOf(await ours.find(claim));
   assert.equal(given.body.length, body.length);
   assert.ok(given.body.every((byte) => byte === 200));
 });
@@ -86,7 +86,7 @@ eachDatabase("an answer is given again for 24 hours, then swept", async (databas
   assert.ok(Math.abs(Number(row!.hours) - 24) < 0.01);
   assert.equal(await ours.sweep(), 0);
   await pass(database);
-  assert.deepEqual(await ours.look(claim), { state: "free" });
+  assert.deepEqual(await ours.find(claim), { state: "free" });
   assert.equal(await ours.sweep(), 1);
   assert.deepEqual(await database.query("select key from replays", []), []);
 });
@@ -100,7 +100,7 @@ eachDatabase("the time after which an answer is old begins a new use of the id",
   await pass(database);
   const next = claimOf(account, { bodyText: "another" });
   assert.deepEqual(await ours.claim(next), { state: "free" });
-  assert.deepEqual(await ours.look(next), { state: "running" });
+  assert.deepEqual(await ours.find(next), { state: "running" });
   assert.deepEqual(await ours.finish(next, { ...answer, transactionId: null }), {
     state: "stored",
   });
@@ -179,7 +179,7 @@ onPostgres("a claim is another process's until it is released or no longer renew
   assert.deepEqual(await ours!.finish(other, answer), { state: "conflict" });
   await pass(database);
   await theirs!.renew([second]);
-  assert.deepEqual(await ours!.look(first), { state: "free" }, "an answer is not renewed");
+  assert.deepEqual(await ours!.find(first), { state: "free" }, "an answer is not renewed");
 });
 
 onPostgres("of claims at once by eight processes exactly one is granted", async (

@@ -4,7 +4,7 @@ import { createGradeThread } from "../../src/evals/grade_thread.ts";
 /** The output of this program, which runs graders that try to take much memory. */
 export interface GreedySight {
   /** The most bytes by which the process grew. */
-  mostBytes: number;
+  maxBytes: number;
   /** The verdicts on two more answers after that: a text that is too long, and an ordinary one. */
   kinds: string[];
 }
@@ -25,14 +25,14 @@ const greedy: readonly [CallersRule, string][] = [
 const thread = createGradeThread(1_500);
 await thread.grade({ type: "json_schema", schema: true }, "1");
 const before = Deno.memoryUsage().rss;
-let mostBytes = 0;
+let maxBytes = 0;
 const watch = setInterval(() => {
-  mostBytes = Math.max(mostBytes, Deno.memoryUsage().rss - before);
+  maxBytes = Math.max(maxBytes, Deno.memoryUsage().rss - before);
 }, 5);
 for (const [rule, text] of greedy) await thread.grade(rule, text);
 clearInterval(watch);
 const tooLong = await thread.grade({ type: "regex", pattern: "a" }, "a".repeat(2 ** 20 + 1));
 const next = await thread.grade({ type: "regex", pattern: "a" }, "a");
 thread.close();
-const sight: GreedySight = { mostBytes, kinds: [tooLong.kind, next.kind] };
+const sight: GreedySight = { maxBytes, kinds: [tooLong.kind, next.kind] };
 console.log(JSON.stringify(sight));

@@ -44,7 +44,7 @@ export async function startHeldVendor(): Promise<HeldVendor> {
       ),
     );
   });
-  const become = async (isSo: () => boolean, what: string, withinMs = 15_000) => {
+  const waitUntil = async (isSo: () => boolean, what: string, withinMs = 15_000) => {
     for (let waited = 0; !isSo(); waited += 25) {
       if (waited > withinMs) throw new Error(what);
       await pause(25);
@@ -54,9 +54,9 @@ export async function startHeldVendor(): Promise<HeldVendor> {
   return Object.assign(vendor, {
     count: (words: string) => having(words).length,
     reached: (words: string, count: number, withinMs?: number) =>
-      become(() => having(words).length >= count, `no ${count} calls '${words}'`, withinMs),
+      waitUntil(() => having(words).length >= count, `no ${count} calls '${words}'`, withinMs),
     left: (words: string, count: number) =>
-      become(() => having(words).filter(({ left }) => left).length >= count, `'${words}' stays`),
+      waitUntil(() => having(words).filter(({ left }) => left).length >= count, `'${words}' stays`),
     release: gate.resolve,
   });
 }

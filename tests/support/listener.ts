@@ -16,7 +16,7 @@ export const wideLimits: ConnectionLimits = {
   idleMs: 75_000,
   unreadMs: 300_000,
   most: 1000,
-  mostPerPeer: 1000,
+  maxPerPeer: 1000,
 };
 
 /** Opens a listener on loopback; `given` overrides limits. Refusals have their reason as body. */

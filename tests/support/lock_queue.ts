@@ -1,7 +1,7 @@
 import type { Database, Queryable } from "../../src/database/database.ts";
 
 /** Over half a minute: an act that hangs for another reason then fails its test. */
-const mostLooks = 3000;
+const maxChecks = 3000;
 
 /**
  * Starts acts while a transaction holds the locks that the statement `held` takes. Each is started
@@ -30,7 +30,7 @@ export async function startInTurn(
 
 /** Resolves when so many of the database's sessions wait for a lock; throws after 30 s. */
 export async function untilWaiting(database: Queryable, count: () => number): Promise<void> {
-  for (let look = 0; look < mostLooks; look++) {
+  for (let look = 0; look < maxChecks; look++) {
     const sessions = await database.query(
       `select from pg_stat_activity
        where wait_event_type = 'Lock' and datname = current_database()`,

@@ -111,7 +111,7 @@ function joined(text: string): string {
  * Returns how long a test runs: `ODD_HEADS_SECONDS=600` is the long form. From ten minutes on it
  * makes at least 20,000 calls, however long they take.
  */
-export function oddSeconds(short: number): { seconds: number; leastCalls: number } {
+export function oddSeconds(short: number): { seconds: number; minCalls: number } {
   const seconds = Number(Deno.env.get("ODD_HEADS_SECONDS") ?? short);
-  return { seconds, leastCalls: seconds >= 600 ? 20_000 : 50 };
+  return { seconds, minCalls: seconds >= 600 ? 20_000 : 50 };
 }

@@ -25,7 +25,7 @@ export interface Drawn {
 }
 
 /** Requests images as JSON. */
-export async function draw(
+export async function generateImage(
   service: Pick<TestService, "post">,
   body: unknown,
   headers: Record<string, string> = {},
@@ -40,7 +40,7 @@ export async function draw(
 }
 
 /** Asserts that the answer has status 200 and returns its images. */
-export function drawn({ status, body }: Drawn): NonNullable<ImageAnswer["data"]> {
+export function imagesOf({ status, body }: Drawn): NonNullable<ImageAnswer["data"]> {
   assert.equal(status, 200, JSON.stringify(body).slice(0, 500));
   return body.data!;
 }

@@ -18,7 +18,7 @@ export interface Site {
   /** Returns the environment of another process on the same database, with its own directory. */
   another(): Readonly<Record<string, string>>;
   /** Runs `work` on the database; on the embedded one no process of the service may be running. */
-  look<T>(work: (database: Database) => Promise<T>): Promise<T>;
+  query<T>(work: (database: Database) => Promise<T>): Promise<T>;
 }
 
 /** `empty`: a PostgreSQL database begins without tables; otherwise it is migrated already. */
@@ -86,7 +86,7 @@ async function withSite(
       kind: database ? "postgres" : "embedded",
       env,
       another: environment,
-      async look(work) {
+      async query(work) {
         const opened = database
           ? await openPostgres(database.url)
           : await openEmbedded(`${env.DATA_DIR}/database`);
@@ -193,7 +193,7 @@ export async function outcomeOf(answer: Response): Promise<Outcome> {
 
 /** Checks that all sums agree with the ledger's entries; returns the balance in nano-dollars. */
 export async function soundBalance(site: Site, accountId = 1): Promise<bigint> {
-  return await site.look(async (database) => {
+  return await site.query(async (database) => {
     const ledger = createLedger(database);
     assert.deepEqual(await ledger.check(), [], "sums agree with the entries");
     const [row] = await database.query(

@@ -177,7 +177,7 @@ class PrivateServer implements TestPostgres {
       this.#run();
       const failure = await this.#ready();
       if (failure === undefined) return;
-      await this.#tell("QUIT");
+      await this.#signal("QUIT");
       // Another process may have taken the port that was free a moment ago.
       if (attempt === 3 || !failure.includes("Address already in use")) throw new Error(failure);
       this.#port = 0;
@@ -188,7 +188,7 @@ class PrivateServer implements TestPostgres {
   }
 
   async stop(mode: "fast" | "immediate" = "fast"): Promise<void> {
-    await this.#tell(mode === "fast" ? "INT" : "QUIT");
+    await this.#signal(mode === "fast" ? "INT" : "QUIT");
   }
 
   async freeze(): Promise<void> {
@@ -275,7 +275,7 @@ class PrivateServer implements TestPostgres {
     return `PostgreSQL does not start: ${readText(`${this.#folder}/log`)}`;
   }
 
-  async #tell(signal: string): Promise<void> {
+  async #signal(signal: string): Promise<void> {
     const keeper = this.#keeper;
     if (keeper === undefined) return;
     this.#keeper = undefined;

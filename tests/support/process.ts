@@ -241,12 +241,12 @@ class Program {
 }
 
 /** Limits the kept output: ten minutes of calls log more than a string can hold. */
-const mostOutput = 64 * 1024 * 1024;
+const maxOutput = 64 * 1024 * 1024;
 
 /** Appends to the output, and cuts its beginning off once it is too long. */
 function latest(output: string, text: string): string {
   const whole = output + text;
-  return whole.length <= mostOutput ? whole : whole.slice(-mostOutput / 2);
+  return whole.length <= maxOutput ? whole : whole.slice(-maxOutput / 2);
 }
 
 /**

@@ -46,7 +46,7 @@ export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve
 export const get = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
 /** Callbacks for a listener that collect the reasons of ended connections in `ended`. */
-export function hearers(ended: string[]) {
+export function listenersOf(ended: string[]) {
   const quiet = () => {};
   return {
     log: { info: quiet, warn: quiet, error: quiet },

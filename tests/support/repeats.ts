@@ -142,7 +142,7 @@ export async function settleDown(turns = 50): Promise<void> {
 }
 
 /** Makes processes that share a store, with a clock that moves only by `pass`. */
-export function setUp(names: readonly string[] = ["a"]) {
+export function setUpIdempotency(names: readonly string[] = ["a"]) {
   const timers = new FakeTimers();
   const store = new FakeReplays(timers.clock);
   const make = (name: string) =>

@@ -41,7 +41,7 @@ export class FakeReplays {
     };
     return {
       claim: (claim) => statement(() => this.#claim(claim, holder)),
-      look: (id) => statement(() => this.#look(id)),
+      find: (id) => statement(() => this.#look(id)),
       finish: (claim, answer) => statement(() => this.#finish(claim, holder, answer)),
       release: (claim) =>
         statement(() => {

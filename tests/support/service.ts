@@ -21,7 +21,7 @@ const writerThreads = reuseWriterThreads();
 let found: { most: number | undefined } | undefined;
 
 /** The limit is the process's: two thousand files opened tell its first service, and all others. */
-const mostByDescriptors: typeof connectionsByDescriptors = (open) =>
+const maxByDescriptors: typeof connectionsByDescriptors = (open) =>
   (found ??= { most: connectionsByDescriptors(open) }).most;
 
 export type Environment = Readonly<Record<string, string>>;
@@ -99,7 +99,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       lines: { write: (line) => log.push(line), flush() {} },
       onFirstStart: options.onFirstStart,
       writerThreads,
-      mostByDescriptors,
+      maxByDescriptors,
     },
   ).catch(async (thrown) => {
     await removeData();

@@ -35,7 +35,7 @@ export interface Wish {
   subject: string;
   isTransparent?: boolean;
   /** Minimum size of the file; PNG only. */
-  leastBytes?: number;
+  minBytes?: number;
 }
 
 /** Returns a picture of exactly this format and size. */

@@ -3,13 +3,13 @@ import { type Bytes, joined, u32 } from "./bytes.ts";
 
 /**
  * A PNG of a gradient, 8-bit RGB or, where `isTransparent`, RGBA with a see-through corner.
- * `leastBytes` makes the file at least that large, with a private chunk that viewers skip.
+ * `minBytes` makes the file at least that large, with a private chunk that viewers skip.
  */
 export function png(
   width: number,
   height: number,
   colour: readonly [number, number, number],
-  options: { isTransparent?: boolean; leastBytes?: number } = {},
+  options: { isTransparent?: boolean; minBytes?: number } = {},
 ): Bytes {
   const channels = options.isTransparent === true ? 4 : 3;
   const header = joined(u32(width), u32(height), [8, channels === 4 ? 6 : 2, 0, 0, 0]);
@@ -20,7 +20,7 @@ export function png(
     chunk("IDAT", deflateSync(rows, { level: 1 })),
   ];
   const size = picture.reduce((sum, part) => sum + part.length, 0) + 2 * 12;
-  const missing = (options.leastBytes ?? 0) - size;
+  const missing = (options.minBytes ?? 0) - size;
   if (missing > 0) picture.push(chunk("siMu", noise(missing, colour[0])));
   return joined(...picture, chunk("IEND", new Uint8Array()));
 }

@@ -76,7 +76,7 @@ export function createBackgroundCalls(database: Database, workerId: string): Bac
       }));
     },
     release: (key, how) => release(database, workerId, key, how),
-    giveUp: (key, answerText) => giveUp(database, key, answerText),
+    endUnrecorded: (key, answerText) => endUnrecorded(database, key, answerText),
   };
 }
 
@@ -182,7 +182,11 @@ async function release(
   );
 }
 
-async function giveUp(database: Queryable, key: BackgroundKey, answerText: string): Promise<void> {
+async function endUnrecorded(
+  database: Queryable,
+  key: BackgroundKey,
+  answerText: string,
+): Promise<void> {
   await database.query(
     `update background_calls set request = null, body = null, ${withoutClaim(work)},
        answer = case when state in ('queued', 'in_progress') then $3 else answer end,

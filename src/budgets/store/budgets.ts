@@ -258,7 +258,10 @@ export async function eraseUserBudgets(tx: Queryable, { accountId, salt, userHas
 }
 
 /** Returns a budget's scope for display; undefined for a removed budget. */
-export async function readBudgetName(database: Queryable, id: string): Promise<string | undefined> {
+export async function readBudgetScopeText(
+  database: Queryable,
+  id: string,
+): Promise<string | undefined> {
   const [row] = await database.query(
     `select ${columns} from budgets b where b.id = $1 and b.removed_at is null`,
     [id],

@@ -91,7 +91,7 @@ async function checkKnown(tx: Queryable, { accountId, cohortId, items }: Outcome
   const existing = new Map(rows.map((row) => [row.item_id, row]));
   for (const [index, item] of items.entries()) {
     const row = item.itemId === null ? undefined : existing.get(item.itemId);
-    if (!row || saysTheSame(row, item)) continue;
+    if (!row || isSameOutcome(row, item)) continue;
     const param = `conversions[${index}].id`;
     throw new Fault("idempotency_conflict", {
       param,
@@ -101,7 +101,7 @@ async function checkKnown(tx: Queryable, { accountId, cohortId, items }: Outcome
   }
 }
 
-function saysTheSame(row: SqlRow, item: OutcomeItem): boolean {
+function isSameOutcome(row: SqlRow, item: OutcomeItem): boolean {
   const { value_nanos, ...stored } = storedItem(item);
   return String(row.value_nanos) === value_nanos &&
     Object.entries(stored).every(([column, value]) => row[column] === value);

@@ -10,7 +10,7 @@ const maxStatements = 300;
  * Plans are dropped once values of this many bytes, plus a fifth of all bytes before, have come
  * since they were made.
  */
-const leastGrowth = 4 * 1024 * 1024;
+const minGrowth = 4 * 1024 * 1024;
 
 type Parser = (value: string) => unknown;
 type Serializer = (value: unknown) => string;
@@ -89,7 +89,7 @@ export class PreparedStatements {
    * again.
    */
   async #forgetOutgrown(): Promise<void> {
-    if (this.#bytes - this.#bytesBefore > leastGrowth + this.#bytesBefore / 5) await this.forget();
+    if (this.#bytes - this.#bytesBefore > minGrowth + this.#bytesBefore / 5) await this.forget();
   }
 
   async #prepared(text: string): Promise<Statement> {

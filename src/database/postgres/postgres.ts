@@ -296,8 +296,8 @@ class Session implements Connection {
   /** Ends the session, and with it the query, if there is no answer and the server is unreachable. */
   #endIfUnanswered(): () => void {
     let answered = false;
-    const wait = () => setTimeout(look, this.#timeouts.answerMs);
-    const look = async () => {
+    const wait = () => setTimeout(probe, this.#timeouts.answerMs);
+    const probe = async () => {
       const alive = await this.#server.probe().then(() => true, () => false);
       if (answered) return;
       if (alive) timer = wait();

@@ -14,15 +14,15 @@ import { isRecord } from "./json.ts";
  * SyntaxError if the text isn't JSON.
  */
 export function askAgain(dialect: Dialect, storedText: string, model: string): BodyAndText {
-  const { asking } = dialect;
+  const { resendRules } = dialect;
   const members = topLevelMembers(storedText);
   if (!members || !isRecord(JSON.parse(storedText))) throw new SyntaxError("no JSON object");
-  const set = asking.modelInPath ? [] : [["model", JSON.stringify(model)] as const];
+  const set = resendRules.modelInPath ? [] : [["model", JSON.stringify(model)] as const];
   const plain = splice(
     storedText,
     changeMembers(storedText, members.range, {
-      remove: [...set.map(([key]) => key), ...asking.streaming, ...asking.drop],
-      insert: [...set, ...asking.set],
+      remove: [...set.map(([key]) => key), ...resendRules.streaming, ...resendRules.drop],
+      insert: [...set, ...resendRules.set],
     }),
   );
   const asked = (text: string) => ({ ...JSON.parse(text), model, stream: false });
@@ -34,6 +34,6 @@ export function askAgain(dialect: Dialect, storedText: string, model: string): B
       return range ? [cutStringPrefix(plain, range, units)] : [];
     }),
   );
-  const body = asking.modelInPath ? asked(bodyText) : JSON.parse(bodyText) as unknown;
+  const body = resendRules.modelInPath ? asked(bodyText) : JSON.parse(bodyText) as unknown;
   return { body, bodyText };
 }

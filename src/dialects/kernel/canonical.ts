@@ -13,7 +13,7 @@ import { type JsonRecord } from "./json.ts";
 export type CanonicalEvent =
   | StartEvent
   | BlockEvent
-  | OwnFieldsEvent
+  | DialectFieldsEvent
   | UsageEvent
   | FinishEvent
   | ErrorEvent;
@@ -78,23 +78,23 @@ export interface BlockEndEvent {
   block: number;
   /** What the vendor needs back unchanged with this block: a signature, sealed reasoning. */
   opaque?: Opaque;
-  own?: OwnFields;
+  own?: DialectFields;
 }
 
 /**
  * Fields of an answer, a choice or a block that no other dialect has, as the vendor sent them. The
  * records of streams and stored conversations keep them, as those of whole answers do.
  */
-export interface OwnFields {
+export interface DialectFields {
   dialect: DialectName;
   fields: JsonRecord;
 }
 
 /** Own fields of one choice, or of the whole answer if `choice` is undefined. */
-export interface OwnFieldsEvent {
+export interface DialectFieldsEvent {
   type: "own";
   choice: number | undefined;
-  own: OwnFields;
+  own: DialectFields;
 }
 
 /** A source of an open block's text. */
@@ -155,7 +155,7 @@ export interface CanonicalAnswer {
   created: number | undefined;
   choices: CanonicalChoice[];
   usage: Usage | undefined;
-  own?: OwnFields;
+  own?: DialectFields;
   /** True when the fold's cap was reached and later text was left out. */
   truncated: boolean;
 }
@@ -166,7 +166,7 @@ export interface CanonicalChoice {
   logprobs: TokenLogprob[] | undefined;
   /** Undefined when the answer never ended. */
   finish: { reason: FinishReason; raw: string; stopSequence?: string } | undefined;
-  own?: OwnFields;
+  own?: DialectFields;
 }
 
 /** A block after the fold: its kind and its whole text. */
@@ -174,5 +174,5 @@ export type AnswerPart = BlockKind & {
   text: string;
   opaque?: Opaque;
   citations?: Citation[];
-  own?: OwnFields;
+  own?: DialectFields;
 };

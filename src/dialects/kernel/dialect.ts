@@ -63,7 +63,7 @@ interface RequestCodec {
   readonly mediaFields: readonly MediaField[];
   /** Whether the vendor refuses this media's address: it must be fetched and sent as data. */
   readonly mustInline: (part: MediaPart, url: string) => boolean;
-  readonly asking: Asking;
+  readonly resendRules: ResendRules;
   /**
    * Members of a request that name its end user or label it, and that no answer repeats: requests
    * that differ only in these have the same answer.
@@ -134,7 +134,7 @@ interface OptionalForms {
   /** For the dialect of chat endpoints: the tool use in a request that some of them refuse. */
   toolDemand?(body: unknown): ToolDemand;
   /** For a dialect with an endpoint that counts a request's tokens. */
-  readonly counting?: Counting;
+  readonly counting?: TokenCountEndpoint;
   /** For a dialect whose callers may continue a stored answer. */
   readonly conversation?: Conversation;
   /** For a dialect that is spoken over WebSocket too. */
@@ -204,7 +204,7 @@ export interface BackgroundForm {
 }
 
 /** How to change a stored request to send it again. */
-interface Asking {
+interface ResendRules {
   /**
    * Whether the path holds the model and the choice of streaming; `readRequest` reads them from the
    * body even so.
@@ -227,14 +227,14 @@ export interface StatelessCall {
 }
 
 /** A dialect's endpoint for counting tokens: the vendor's side and the caller's. */
-export interface Counting {
+export interface TokenCountEndpoint {
   /** Path of the count, appended to the vendor's base address. */
   path(model: string): string;
   /** The body that asks the vendor to count a request, given as a JSON value. */
   requestBody(request: JsonRecord, model: string): unknown;
   /** The count in the vendor's answer. */
   read(answer: unknown): number | undefined;
-  counted(body: unknown): JsonRecord;
+  requestOf(body: unknown): JsonRecord;
   /** The answer for the caller. */
   write(tokens: number): unknown;
 }
@@ -488,14 +488,14 @@ export interface EncodedRequest {
   /** JSON value of the vendor's request. */
   body: Record<string, unknown>;
   losses: Loss[];
-  reversal: Reversal;
+  emulations: Emulations;
 }
 
 /**
  * What was emulated in the request and must be reversed on the canonical events of the answer
  * (`response_rewriter.ts`, for every dialect).
  */
-export interface Reversal {
+export interface Emulations {
   /** Alias sent to the vendor → the caller's tool name. */
   toolNames: Readonly<Record<string, string>>;
   /** Custom tools sent as functions with one string property `input`. */
@@ -511,8 +511,8 @@ export interface Reversal {
   stripFence: boolean;
 }
 
-/** The reversal for a request in which nothing was emulated. */
-export const noReversal: Reversal = {
+/** For a request in which nothing was emulated. */
+export const noEmulations: Emulations = {
   toolNames: {},
   customTools: [],
   jsonTool: undefined,

@@ -5,8 +5,8 @@ import type {
   CanonicalAnswer,
   CanonicalChoice,
   CanonicalEvent,
-  OwnFields,
-  OwnFieldsEvent,
+  DialectFields,
+  DialectFieldsEvent,
   TokenLogprob,
 } from "./canonical.ts";
 
@@ -29,7 +29,7 @@ export class Fold {
   readonly #choices = new Map<number, CanonicalChoice>();
   readonly #parts = new Map<number, OpenPart>();
   #usage: CanonicalAnswer["usage"];
-  readonly #own: { own?: OwnFields } = {};
+  readonly #own: { own?: DialectFields } = {};
   readonly #room: { text: number; media: number };
   #truncated = false;
   #citations = 0;
@@ -128,7 +128,7 @@ export class Fold {
   }
 
   /** Own fields count as text. */
-  #keepOwn({ choice, own }: OwnFieldsEvent): void {
+  #keepOwn({ choice, own }: DialectFieldsEvent): void {
     const length = lengthOf(own.fields, this.#room.text);
     if (length > this.#room.text) {
       this.#truncated = true;

@@ -19,7 +19,7 @@ const fields = {
  * Returns a loss for each field that is set but not carried; `table` has the fields' public names
  * and weights.
  */
-export function uncarried<Field extends string>(
+export function unsupportedLosses<Field extends string>(
   ask: Readonly<Partial<Record<Field, unknown>>>,
   table: Readonly<Record<Field, readonly [string, LossWeight]>>,
   carried: readonly Field[],
@@ -33,7 +33,7 @@ export function uncarried<Field extends string>(
 
 /** The fields of the request that this vendor can't carry. */
 export function lossesOf(ask: ImageAsk, carried: readonly (keyof typeof fields)[]): Loss[] {
-  return uncarried(ask, fields, carried);
+  return unsupportedLosses(ask, fields, carried);
 }
 
 /** The fault for `stream` with a model that has no streams. */

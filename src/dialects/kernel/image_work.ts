@@ -17,15 +17,15 @@ export function imageWork(fields: JsonRecord): HostedWork {
 /** Images and masks named by the id of a file at the vendor. */
 function filesNamed(fields: JsonRecord): VendorState[] {
   const found: VendorState[] = [];
-  const look = (value: unknown, path: string) => {
+  const collect = (value: unknown, path: string) => {
     if (isRecord(value) && asString(value.file_id) !== undefined) {
       found.push({ path: `${path}.file_id` });
     }
   };
   for (const name of ["image", "images", "mask"]) {
     const value = fields[name];
-    if (Array.isArray(value)) value.forEach((one, index) => look(one, `${name}[${index}]`));
-    else look(value, name);
+    if (Array.isArray(value)) value.forEach((one, index) => collect(one, `${name}[${index}]`));
+    else collect(value, name);
   }
   return found;
 }

@@ -29,7 +29,7 @@ export interface Operation {
   /**
    * Maximum number of JSON values in a whole answer; absent: the limit for any other vendor answer.
    */
-  readonly mostValues?: number;
+  readonly maxValues?: number;
   /** The vendor-side work that its fields ask for besides running the model. */
   hostedWork?(fields: JsonRecord): HostedWork;
   /** The most that a request can cost. */
@@ -71,7 +71,7 @@ export interface OperationEvent {
   /** Nothing relevant follows. */
   readonly isLast?: boolean;
   /** More may follow, but the answer is complete if the vendor ends it here. */
-  readonly isEnough?: boolean;
+  readonly isComplete?: boolean;
   readonly error?: VendorError;
 }
 

@@ -37,10 +37,10 @@ export function* otherFields(
   const trail: (string | number)[] = [];
   const enter = (step: string | number, value: unknown, of: KnownFieldSet): void => {
     trail.push(step);
-    look(value, of);
+    collect(value, of);
     trail.pop();
   };
-  const look = (value: unknown, of: KnownFieldSet): void => {
+  const collect = (value: unknown, of: KnownFieldSet): void => {
     if (of === true) return;
     if (Array.isArray(value)) {
       for (let index = 0; index < value.length; index++) enter(index, value[index], of);
@@ -49,7 +49,7 @@ export function* otherFields(
     if (!isRecord(value)) return;
     const fields = typeof of === "function" ? of(value) : of;
     if (fields === undefined || fields === true) return;
-    if (typeof fields === "function") return look(value, fields);
+    if (typeof fields === "function") return collect(value, fields);
     for (const [name, held] of Object.entries(value)) {
       const inside = knownIn(fields, spell(name));
       if (inside === true) continue;
@@ -70,7 +70,7 @@ export function* otherFields(
     const of = knownIn(knownFields, spell(name)) ?? true;
     if (of === true) continue;
     trail.push(name);
-    if (!Array.isArray(value)) look(value, of);
+    if (!Array.isArray(value)) collect(value, of);
     else {
       for (let index = 0; index < value.length; index++) {
         enter(index, value[index], of);

@@ -1,5 +1,5 @@
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
-import type { CanonicalEvent, OwnFields } from "./canonical.ts";
+import type { CanonicalEvent, DialectFields } from "./canonical.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
@@ -65,7 +65,7 @@ export class OwnMembers {
 /** No real answer has more. */
 const maxMembers = 200;
 
-export function ownMembersOf(dialect: DialectName, { own }: { own?: OwnFields }): JsonRecord {
+export function ownMembersOf(dialect: DialectName, { own }: { own?: DialectFields }): JsonRecord {
   return own?.dialect === dialect ? own.fields : {};
 }
 

@@ -20,7 +20,7 @@ export function reportedTokens(
 /**
  * Whether a usage reports the vendor's cost, and that cost is trusted (`ignoresCost`: it isn't).
  */
-export function tellsCost(
+export function reportsTrustedCost(
   usage: Pick<Usage, "vendorCostUsd"> | undefined,
   ignoresCost: boolean | undefined,
 ): boolean {

@@ -8,12 +8,12 @@ import type {
   FinishEvent,
 } from "./canonical.ts";
 import { innerJson, isRecord } from "./json.ts";
-import type { Reversal } from "./dialect.ts";
+import type { Emulations } from "./dialect.ts";
 
 /** A block whose pieces are held until it ends, then emitted as one repaired text. */
 interface Gathered {
   pieces: string[];
-  mend: (whole: string) => string;
+  transform: (whole: string) => string;
 }
 
 /**
@@ -23,8 +23,8 @@ interface Gathered {
  * same id.
  */
 export class ResponseRewriter {
-  readonly #reversal: Reversal;
-  readonly #mintCallId: () => string;
+  readonly #emulations: Emulations;
+  readonly #newCallId: () => string;
   readonly #gathered = new Map<number, Gathered>();
   /** Text per choice, held back while an answer through the JSON tool may follow. */
   readonly #held = new Map<number, CanonicalEvent[]>();
@@ -34,23 +34,23 @@ export class ResponseRewriter {
   readonly #toolChoices = new Set<number>();
   readonly #customTools: ReadonlySet<string>;
 
-  constructor(reversal: Reversal, mintCallId: () => string) {
-    this.#reversal = reversal;
-    this.#customTools = new Set(reversal.customTools);
-    this.#mintCallId = mintCallId;
+  constructor(emulations: Emulations, newCallId: () => string) {
+    this.#emulations = emulations;
+    this.#customTools = new Set(emulations.customTools);
+    this.#newCallId = newCallId;
   }
 
   /**
    * The events that replace this one. Throws upstream_invalid_tool_call for a call without a name.
    */
   apply(event: CanonicalEvent): CanonicalEvent[] {
-    return this.#reversal.jsonTool === undefined ? this.#apply(event) : this.#applyHolding(event);
+    return this.#emulations.jsonTool === undefined ? this.#apply(event) : this.#applyHolding(event);
   }
 
   /** Whether `apply` would return just this event: nothing is gathered or held back. */
   keeps(event: CanonicalEvent): boolean {
     return event.type === "block-delta" && this.#gathered.size === 0 &&
-      this.#reversal.jsonTool === undefined;
+      this.#emulations.jsonTool === undefined;
   }
 
   /**
@@ -66,7 +66,7 @@ export class ResponseRewriter {
       return this.#hold(event);
     }
     if (event.type === "block-start" && event.content.kind === "tool-call") {
-      if (event.content.name === this.#reversal.jsonTool) this.#held.delete(event.choice);
+      if (event.content.name === this.#emulations.jsonTool) this.#held.delete(event.choice);
       else return [...this.#release(event.choice), ...this.#apply(event)];
     }
     if (event.type === "finish") return [...this.#release(event.choice), ...this.#apply(event)];
@@ -104,7 +104,7 @@ export class ResponseRewriter {
 
   #start(event: BlockStartEvent): BlockStartEvent {
     const { content } = event;
-    const { jsonTool, jsonUnwrap: member, stripFence: isFenced } = this.#reversal;
+    const { jsonTool, jsonUnwrap: member, stripFence: isFenced } = this.#emulations;
     if (content.kind === "text" && isFenced) {
       this.#gather(event.block, stripFence);
       return event;
@@ -123,14 +123,14 @@ export class ResponseRewriter {
       throw new Fault("upstream_invalid_tool_call", { note: "a tool call without a name" });
     }
     this.#toolChoices.add(event.choice);
-    const name = Object.hasOwn(this.#reversal.toolNames, content.name)
-      ? this.#reversal.toolNames[content.name]!
+    const name = Object.hasOwn(this.#emulations.toolNames, content.name)
+      ? this.#emulations.toolNames[content.name]!
       : content.name;
     const custom = content.custom || this.#customTools.has(name);
     if (custom && !content.custom) this.#gather(event.block, (whole) => unwrap(whole, "input"));
     return {
       ...event,
-      content: { ...content, id: content.id || this.#mintCallId(), name, custom },
+      content: { ...content, id: content.id || this.#newCallId(), name, custom },
     };
   }
 
@@ -145,7 +145,7 @@ export class ResponseRewriter {
     const gathered = this.#gathered.get(event.block);
     if (!gathered) return [event];
     this.#gathered.delete(event.block);
-    const text = gathered.mend(gathered.pieces.join(""));
+    const text = gathered.transform(gathered.pieces.join(""));
     const { choice, block } = event;
     return text === "" ? [event] : [{ type: "block-delta", choice, block, text }, event];
   }
@@ -156,8 +156,8 @@ export class ResponseRewriter {
     return onlyJson && event.reason === "tool_calls" ? { ...event, reason: "stop" } : event;
   }
 
-  #gather(block: number, mend: (whole: string) => string): void {
-    this.#gathered.set(block, { pieces: [], mend });
+  #gather(block: number, transform: (whole: string) => string): void {
+    this.#gathered.set(block, { pieces: [], transform });
   }
 }
 

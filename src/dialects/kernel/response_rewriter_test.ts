@@ -1,10 +1,10 @@
 import assert from "@std/assert";
 import type { CanonicalEvent } from "./canonical.ts";
 import { foldEvents } from "./fold.ts";
-import type { Reversal } from "./dialect.ts";
+import type { Emulations } from "./dialect.ts";
 import { ResponseRewriter } from "./response_rewriter.ts";
 
-const nothing: Reversal = {
+const nothing: Emulations = {
   toolNames: {},
   customTools: [],
   jsonTool: undefined,
@@ -14,7 +14,7 @@ const nothing: Reversal = {
 
 /** The folded answer to a block given in pieces, with what was emulated undone. */
 function undone(
-  reversal: Partial<Reversal>,
+  emulations: Partial<Emulations>,
   content: (CanonicalEvent & { type: "block-start" })["content"],
   pieces: readonly string[],
 ) {
@@ -24,7 +24,7 @@ function undone(
     { type: "block-end", choice: 0, block: 0 },
     { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_use" },
   ];
-  const rewriter = new ResponseRewriter({ ...nothing, ...reversal }, () => "call_minted");
+  const rewriter = new ResponseRewriter({ ...nothing, ...emulations }, () => "call_minted");
   const choice = foldEvents(events.flatMap((event) => rewriter.apply(event))).choices[0]!;
   return { part: choice.parts[0]!, reason: choice.finish?.reason };
 }

@@ -1,7 +1,7 @@
 import { characters } from "../../base/characters.ts";
 import { Fault, invalidValue } from "../../shared/fault.ts";
 import type { Loss, LossWeight } from "./canonical_request.ts";
-import { uncarried } from "./image_losses.ts";
+import { unsupportedLosses } from "./image_losses.ts";
 import { notAllowed } from "./picture_shape.ts";
 import type { SoundFormat, SpeechAsk } from "./speech_codec.ts";
 
@@ -43,7 +43,7 @@ const fields = {
 
 /** The fields of the request that this vendor can't carry. */
 export function speechLosses(ask: SpeechAsk, carried: readonly (keyof typeof fields)[]): Loss[] {
-  return uncarried(ask, fields, carried);
+  return unsupportedLosses(ask, fields, carried);
 }
 
 /** Refuses several speakers, for a vendor with one voice per call. */

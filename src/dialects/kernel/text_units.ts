@@ -13,7 +13,7 @@ export class TextUnits {
   }
 
   add(piece: string): void {
-    if (highSurrogate.test(piece) && this.#pairs.length < mostPairs) {
+    if (highSurrogate.test(piece) && this.#pairs.length < maxPairs) {
       for (let at = 0; at < piece.length; at++) {
         if ((piece.charCodeAt(at) & 0xfc00) === 0xd800) this.#pairs.push(this.#length + at);
       }
@@ -45,4 +45,4 @@ export class TextUnits {
 
 const highSurrogate = /[\ud800-\udbff]/;
 /** No real answer has more; after them offsets are approximate. */
-const mostPairs = 1_000_000;
+const maxPairs = 1_000_000;

@@ -72,7 +72,7 @@ export function createDeletions(
       return await main.transaction(async (tx) => {
         await lockForErasure(tx);
         if (!await insertTombstone(tx, tombstone)) return false;
-        await insertAgain(tx, tombstone);
+        await reinsert(tx, tombstone);
         return true;
       });
     },
@@ -113,7 +113,7 @@ export function createDeletions(
 
 /** How far apart the clocks of replicas may be. */
 const clocksApartMs = 5 * 60_000;
-const mostAhead = 10_000;
+const maxAhead = 10_000;
 
 /**
  * Builds the tombstone of a deletion that is requested now. It covers every matching call stored so
@@ -131,7 +131,7 @@ async function tombstoneNow(
     start: start && start > before ? start : before,
     before: new Date(before.getTime() + clocksApartMs),
   };
-  const latest = (await analytics.matched(scopeOf(ahead, request.selectors), mostAhead)).at(-1);
+  const latest = (await analytics.matched(scopeOf(ahead, request.selectors), maxAhead)).at(-1);
   return latest ? { ...tombstone, before: latest.createdAt } : tombstone;
 }
 
@@ -272,7 +272,7 @@ async function insertDeletion(
 }
 
 /** Queues a deletion again whose tombstone, and maybe receipt, the store has lost. */
-async function insertAgain(tx: Queryable, stone: Tombstone): Promise<void> {
+async function reinsert(tx: Queryable, stone: Tombstone): Promise<void> {
   await tx.query(
     `insert into deletions (deletion_id, account_id, state, selectors_hash, reason, requested_at)
      values ($1, $2, 'queued', $3, 'Applied again: the store was restored.', $4)

@@ -32,7 +32,7 @@ interface ErasedTable {
 
 const ofTheCall = "transaction_id = any($1::text[])";
 /** The sub-select hides the ids from the planner, which expects them to match most of the table. */
-const withItsText = `${ofTheCall} or sources && (select $1::text[])`;
+const withTextOfTheCall = `${ofTheCall} or sources && (select $1::text[])`;
 
 /** Selects stored replays, and locks them in the same order as charging calls does. */
 const replaysWhere = (where: string) =>
@@ -44,11 +44,11 @@ const replaysWhere = (where: string) =>
 const erasedWithInteraction: readonly ErasedTable[] = [
   { table: "eval_results", where: ofTheCall, isExported: true },
   // A later response holds the whole conversation.
-  { table: "kept_responses", where: withItsText },
+  { table: "kept_responses", where: withTextOfTheCall },
   { table: "kept_reasoning", where: ofTheCall },
   { table: "background_calls", where: ofTheCall },
   // An answer may quote earlier calls.
-  { table: "replays", where: replaysWhere(withItsText) },
+  { table: "replays", where: replaysWhere(withTextOfTheCall) },
   { table: "cached_answers", where: ofTheCall },
 ];
 
@@ -87,22 +87,22 @@ export async function eraseBatch(
       await lockForErasure(tx);
       const rows = analytics.within(tx);
       const { calls, reached } = await pick({ main: tx, analytics: rows }, scope, from);
-      const hanging = await eraseMain(tx, calls, { scope, from, mostCalls: batchRows - 1 });
-      const all = joined(hanging, recordsOf(calls, await rows.erase(calls)));
+      const dependents = await eraseMain(tx, calls, { scope, from, maxCalls: batchRows - 1 });
+      const all = joined(dependents, recordsOf(calls, await rows.erase(calls)));
       await note(tx, all);
-      return { ...all, reached: hanging.reached ?? reached };
+      return { ...all, reached: dependents.reached ?? reached };
     });
   }
   const { calls, reached } = await pick({ main, analytics }, scope, from);
-  const hanging = await main.transaction(async (tx) => {
+  const dependents = await main.transaction(async (tx) => {
     await lockForErasure(tx);
-    const erased = await eraseMain(tx, calls, { scope, from, mostCalls: 0 });
+    const erased = await eraseMain(tx, calls, { scope, from, maxCalls: 0 });
     await note(tx, erased);
     return erased;
   });
   const rows = recordsOf(calls, await analytics.erase(calls));
   await main.transaction((tx) => note(tx, rows));
-  return { ...joined(hanging, rows), reached: hanging.reached ?? reached };
+  return { ...joined(dependents, rows), reached: dependents.reached ?? reached };
 }
 
 /** Chooses a batch of calls in the scope, and the calls that evaluations made from them. */
@@ -127,14 +127,14 @@ function restOf(scope: ErasureScope, from: Date | undefined): ErasureScope {
 async function eraseMain(
   tx: Queryable,
   calls: readonly CallKey[],
-  { scope, from, mostCalls }: {
+  { scope, from, maxCalls }: {
     scope: ErasureScope;
     from: Date | undefined;
-    mostCalls: number;
+    maxCalls: number;
   },
 ): Promise<Erased> {
   await noteErased(tx, calls.map(idOf));
-  const hanging = await eraseHanging(tx, calls);
+  const dependents = await eraseDependents(tx, calls);
   if (from === undefined) {
     // Not in batches: the first step erases all of it, and the last one looks again.
     await eraseUnrecorded(tx, scope);
@@ -142,14 +142,14 @@ async function eraseMain(
     await eraseBudgets(tx, scope);
   }
   // Evaluations in the scope come last; results about erased calls were erased with these.
-  if (calls.length > mostCalls) return hanging;
+  if (calls.length > maxCalls) return dependents;
   const rest = restOf(scope, from);
   const results = await eraseOldest(tx, rest, "eval_results");
   const runs = await eraseOldest(tx, rest, "eval_runs");
   // After a full batch, the rest of the table begins where the batch ended.
   const ends = [results, runs].filter(({ length }) => length >= batchRows)
     .map((times) => greatest(times.map((at) => at.getTime())));
-  return joined(hanging, {
+  return joined(dependents, {
     ...erasedOf([...results, ...runs]),
     isLast: ends.length === 0,
     reached: ends.length === 0 ? undefined : new Date(least(ends)),
@@ -203,7 +203,7 @@ function recordsOf(calls: readonly CallKey[], { interactions, relations }: Erase
   };
 }
 
-async function eraseHanging(tx: Queryable, calls: readonly CallKey[]): Promise<Erased> {
+async function eraseDependents(tx: Queryable, calls: readonly CallKey[]): Promise<Erased> {
   const counts = { ...noCounts };
   const relations: string[] = [];
   const created = calls.map(({ createdAt }) => createdAt);

@@ -11,7 +11,7 @@ const withoutText: ReadonlySet<string> = new Set([
 const partitioned = ["interactions", "interaction_payloads"];
 
 /** Where PostgreSQL stores data that this service can't rewrite. */
-const operators = [
+const outsidePlaces = [
   "the server's write-ahead log",
   "archives of the log, backups and standby servers",
 ];
@@ -66,7 +66,7 @@ async function rewrite(database: Database, tables: readonly string[]): Promise<V
   for (const name of partitioned) if (sampled.has(name)) await attempt(name, `analyze ${name}`);
   if (sampled.size > 0) await attempt("pg_statistic", "vacuum (full) pg_catalog.pg_statistic");
   if (database.kind === "postgres") {
-    pushAll(report.notRewritten, operators);
+    pushAll(report.notRewritten, outsidePlaces);
     return report;
   }
   await clearLog(database);

@@ -86,11 +86,11 @@ async function findGone(
     ...[row.transactionId, ...sourcesOf(row)],
     ...row.sourceCallIds ?? [],
   ]);
-  for (const id of await goneAmong(tx, ids)) erased.add(id);
+  for (const id of await erasedAmong(tx, ids)) erased.add(id);
 }
 
 /** Returns those of these calls that were erased in the last seven days. */
-export async function goneAmong(tx: Queryable, transactionIds: readonly string[]) {
+export async function erasedAmong(tx: Queryable, transactionIds: readonly string[]) {
   const found = await tx.query(
     "select transaction_id from erased_calls where transaction_id = any($1::text[])",
     [transactionIds],

@@ -58,7 +58,7 @@ export function createExportChunks(database: Database): ExportFiles {
         if (bytes.length === 0) throw new Error("The export's file is shorter than it was.");
         at += bytes.length;
         yield bytes;
-        gcHint.left(whole.length);
+        gcHint.addReleased(whole.length);
       }
     },
     async remove({ requestId, claim }, which) {

@@ -62,14 +62,15 @@ export async function countEvalRows(
 interface Table {
   /** The unique sort key of the rows. */
   key: readonly { name: string; type: "timestamptz" | "text" | "integer" }[];
-  was: (conditions: SnapshotConditions) => string;
+  inSnapshot: (conditions: SnapshotConditions) => string;
 }
 
 const tables: Readonly<Record<EvalTable, Table>> = {
   eval_runs: {
     key: [{ name: "created_at", type: "timestamptz" }, { name: "eval_run_id", type: "text" }],
     // A run's row is updated at each step, and is exported in its current state.
-    was: (was) => `(${was.before("t.created_at")} or ${was.written("t")})`,
+    inSnapshot: (conditions) =>
+      `(${conditions.before("t.created_at")} or ${conditions.written("t")})`,
   },
   eval_results: {
     key: [
@@ -78,7 +79,7 @@ const tables: Readonly<Record<EvalTable, Table>> = {
       { name: "transaction_id", type: "text" },
       { name: "grader_index", type: "integer" },
     ],
-    was: (was) => `(${was.old("t.created_at")} or ${was.written("t")})`,
+    inSnapshot: (conditions) => `(${conditions.old("t.created_at")} or ${conditions.written("t")})`,
   },
 };
 
@@ -92,7 +93,7 @@ function where(
   if (query.start) conditions.push(`t.created_at >= ${bind(query.start)}`);
   if (query.end) conditions.push(`t.created_at < ${bind(query.end)}`);
   pushAll(conditions, filterConditions(table, "t", query.filters, bind));
-  conditions.push(tables[table].was(snapshotConditions(query.snapshot, bind)));
+  conditions.push(tables[table].inSnapshot(snapshotConditions(query.snapshot, bind)));
   return { conditions, values };
 }
 

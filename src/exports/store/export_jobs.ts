@@ -68,8 +68,8 @@ class ExportJobs implements ExportJobStore {
     );
   }
 
-  create(made: NewExport): Promise<ExportJob> {
-    return this.database.transaction((tx) => create(tx, made, this.limits));
+  create(newExport: NewExport): Promise<ExportJob> {
+    return this.database.transaction((tx) => create(tx, newExport, this.limits));
   }
 
   async claim(except: readonly string[] = []): Promise<ClaimedExport | undefined> {
@@ -190,7 +190,7 @@ const isStored = "state <> 'removed' and expires_at > clock_timestamp()";
 
 async function create(
   database: Queryable,
-  { requestId, accountId, location, order, snapshot, audit }: NewExport,
+  { requestId, accountId, location, spec, snapshot, audit }: NewExport,
   limits: Required<ExportJobOptions>,
 ): Promise<ExportJob> {
   // An account's concurrent requests are counted one after the other.
@@ -203,7 +203,7 @@ async function create(
   );
   const { open, kept: stored, bytes } = counts!;
   checkRoom({ open: Number(open), stored: Number(stored), bytes: Number(bytes) }, limits);
-  const { filters, rawCells, columns: chosen } = order;
+  const { filters, rawCells, columns: chosen } = spec;
   const detail = { filters, rawCells, columns: chosen };
   const [row] = await database.query(
     `insert into export_jobs (request_id, account_id, place, format, tables, start_at, end_at,
@@ -214,10 +214,10 @@ async function create(
       requestId,
       accountId,
       location,
-      order.format,
-      order.tables,
-      order.start ?? null,
-      order.end ?? null,
+      spec.format,
+      spec.tables,
+      spec.start ?? null,
+      spec.end ?? null,
       sanitizeText(JSON.stringify(detail)),
       snapshot,
       limits.keepMs,

@@ -42,7 +42,7 @@ export function createAuthenticate(deps: {
       deps.knows?.(header, requestContext.principal.account.id);
       return undefined;
     } catch (thrown) {
-      const fault = orTooMany(asFault(thrown), requestContext.remoteHost, deps.failures);
+      const fault = orRateLimited(asFault(thrown), requestContext.remoteHost, deps.failures);
       deps.onFault(fault, requestContext);
       return errorReply(fault, deps.errorDialect(path), requestContext.requestId);
     }
@@ -74,7 +74,7 @@ function credentialOf(header: (name: string) => string | undefined, googleAllowe
 }
 
 /** The fault itself, or 429 if the address has sent too many wrong keys. */
-function orTooMany(fault: Fault, address: string, failures: FailureLimit): Fault {
+function orRateLimited(fault: Fault, address: string, failures: FailureLimit): Fault {
   if (errors[fault.code].status !== 401) return fault;
   const retryAfterSeconds = failures.fail(address);
   if (retryAfterSeconds === 0) return fault;

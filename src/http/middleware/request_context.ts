@@ -10,9 +10,9 @@ export interface RequestContextDeps {
   newRequestId: () => string;
   trustProxy: boolean;
   /** Called when work for a request begins. */
-  working?: (requestContext: RequestContext) => void;
+  onWork?: (requestContext: RequestContext) => void;
   /** Called when a request starts (1) or stops (-1) waiting for its caller or a vendor. */
-  waits?: (requestContext: RequestContext, change: 1 | -1) => void;
+  onWait?: (requestContext: RequestContext, change: 1 | -1) => void;
 }
 
 /** Creates a request's context: its id, time of arrival and origin. */
@@ -35,7 +35,7 @@ export function newRequestContext(
     trace,
   };
   trace.request = requestContext;
-  trace.working();
+  trace.onWork();
   return requestContext;
 }
 
@@ -54,12 +54,12 @@ class RequestTrace implements CallTrace {
     this.times = new CallTimes(() => deps.clock.monotonicMs());
   }
 
-  working(): void {
-    this.#deps.working?.(this.request!);
+  onWork(): void {
+    this.#deps.onWork?.(this.request!);
   }
 
-  waits(change: 1 | -1): void {
-    this.#deps.waits?.(this.request!, change);
+  onWait(change: 1 | -1): void {
+    this.#deps.onWait?.(this.request!, change);
   }
 }
 

@@ -38,20 +38,20 @@ export function exportRoutes(
     noteBy(by(caller), caller.principal.account.id, action, subject, detail);
   app.bind(contracts.createExport, async ({ caller, body, bodyText }) => {
     const accountId = caller.principal.account.id;
-    const { order, delivery } = readExportSpec(body, { accountId, hasBucket: exports.hasBucket });
+    const { spec, delivery } = readExportSpec(body, { accountId, hasBucket: exports.hasBucket });
     if (delivery === "stream") {
       await deps.flushRecords();
       // The audit log says who took data out, before any of it leaves.
-      await audit.record(note(caller, "export.downloaded", describeExport(order)));
-      const bytes = pulledStream(await exports.write(accountId, order), callerUnreadTimeout);
-      return { reply: { status: 200, headers: contentHeaders(order.format), body: bytes } };
+      await audit.record(note(caller, "export.downloaded", describeExport(spec)));
+      const bytes = pulledStream(await exports.write(accountId, spec), callerUnreadTimeout);
+      return { reply: { status: 200, headers: contentHeaders(spec.format), body: bytes } };
     }
     const run = async () => {
       await deps.flushRecords();
       const detail = delivery === "bucket" ? "to the bucket" : "";
       return await startedReply(exports, caller, {
-        ...{ order, delivery },
-        note: note(caller, "export.created", describeExport(order), detail),
+        ...{ spec, delivery },
+        note: note(caller, "export.created", describeExport(spec), detail),
       });
     };
     return await idempotent(deps.idempotency, { caller, bodyText }, run);
@@ -85,9 +85,9 @@ export function exportRoutes(
 async function startedReply(
   exports: Exports,
   caller: CallContext,
-  { order, delivery, note }: { order: ExportSpec; delivery: "job" | "bucket"; note: AuditNote },
+  { spec, delivery, note }: { spec: ExportSpec; delivery: "job" | "bucket"; note: AuditNote },
 ): Promise<Reply> {
-  const started = await exports.start(caller.principal.account.id, order, delivery, note);
+  const started = await exports.start(caller.principal.account.id, spec, delivery, note);
   if (prefersAsync(caller.header("prefer"))) return accepted(started);
   const job = await exports.finished(started, caller.signal);
   if (!job) return leftReply;

@@ -111,7 +111,7 @@ async function listUnified(
       permittedModelsOf(deps, vendor, caller)
         .then((models) => models.map((model) => ofVendor(vendor, model)))
         .catch((thrown) => {
-          if (thrown instanceof Fault && callersMatter.has(thrown.code)) return [];
+          if (thrown instanceof Fault && callerFaults.has(thrown.code)) return [];
           // One failing vendor doesn't fail the list.
           deps.log.warn("a vendor's model list is unavailable and left out", {
             vendor: vendor.label,
@@ -127,7 +127,7 @@ async function listUnified(
 }
 
 /** Failures that concern this caller's vendor key alone, so the operator's log leaves them out. */
-const callersMatter: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
+const callerFaults: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
   "invalid_vendor_api_key",
   "vendor_not_configured",
 ]);

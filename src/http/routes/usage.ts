@@ -119,13 +119,17 @@ function prefersCsv(accept = ""): boolean {
 }
 
 /** Groups with values of ours; the values of the others come from callers. */
-const ownWords: ReadonlySet<UsageGroup> = new Set<UsageGroup>(["vendor", "api_key", "day"]);
+const serviceDefinedGroups: ReadonlySet<UsageGroup> = new Set<UsageGroup>([
+  "vendor",
+  "api_key",
+  "day",
+]);
 
 function csvReply(groups: readonly UsageGroup[], rows: readonly UsageReportRow[]): Reply {
   const names = Object.keys(sumFields(noSums));
   const lines = rows.map(({ values, erased, ...sums }) => {
     const labels = values.map((value, at) =>
-      csvCell(value, ownWords.has(groups[at]!) ? "word" : "text", false)
+      csvCell(value, serviceDefinedGroups.has(groups[at]!) ? "word" : "text", false)
     );
     return [...labels, ...Object.values(sumFields(sums)), erased].join(",") + "\r\n";
   });

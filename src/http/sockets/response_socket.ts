@@ -35,7 +35,7 @@ const maxUncountedBytes = smallBytes;
 /** A message must make progress within this time, as a request's body must. */
 const stalledMs = 30_000;
 /** Up to this many pending bytes may be control frames only, which have no time limit. */
-const begunBytes = 256;
+const controlFrameBytes = 256;
 const maxEventBytes = 32 * 1024 * 1024;
 
 interface Message {
@@ -61,7 +61,7 @@ export class ResponseSocket implements FrameReceiver {
   readonly #waiting: Message[] = [];
   #running: RunningCall | undefined;
   /** Frames that act at once and are being authenticated and rate limited. */
-  #acting = 0;
+  #actsUnderWay = 0;
   /** Bytes so far of the message that is arriving. */
   #pending = 0;
   #permit: MemoryPermit | undefined;
@@ -141,13 +141,13 @@ export class ResponseSocket implements FrameReceiver {
     this.#onClosed();
   }
 
-  look(nowMs: number): void {
+  check(nowMs: number): void {
     this.#openedMs ??= nowMs;
     if (nowMs - this.#openedMs >= maxAgeMs && this.#running === undefined && !this.#isLeaving) {
       this.#sendFault(new Fault("websocket_connection_limit_reached"));
       this.leave();
     }
-    if (this.#pending <= begunBytes || this.#progress?.pending !== this.#pending) {
+    if (this.#pending <= controlFrameBytes || this.#progress?.pending !== this.#pending) {
       this.#progress = { pending: this.#pending, ms: nowMs };
     } else if (nowMs - this.#progress.ms >= stalledMs) {
       this.#sendFault(new Fault("request_timeout"));
@@ -187,7 +187,7 @@ export class ResponseSocket implements FrameReceiver {
    * The store may be slow to hand one out, so the number of waiting frames is limited.
    */
   async #limited(act: () => void): Promise<void> {
-    if (this.#acting >= maxWaiting) {
+    if (this.#actsUnderWay >= maxWaiting) {
       return this.#sendFault(
         new Fault("rate_limit_exceeded", {
           message:
@@ -195,7 +195,7 @@ export class ResponseSocket implements FrameReceiver {
         }),
       );
     }
-    this.#acting++;
+    this.#actsUnderWay++;
     try {
       const refusal = await this.#refusalOf(this.#newContext({}));
       if (refusal === undefined) act();
@@ -203,7 +203,7 @@ export class ResponseSocket implements FrameReceiver {
     } catch (thrown) {
       this.#sendFault(asFault(thrown));
     } finally {
-      this.#acting--;
+      this.#actsUnderWay--;
     }
   }
 

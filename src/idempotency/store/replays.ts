@@ -7,7 +7,7 @@ import type {
 } from "../request_fingerprint.ts";
 import type { Database, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
-import { goneAmong } from "../../erasure/store/tombstones.ts";
+import { erasedAmong } from "../../erasure/store/tombstones.ts";
 
 /** How long a claim holds without being renewed; a live process renews every 10 s. */
 const defaultClaimMs = 30_000;
@@ -30,7 +30,7 @@ export function createReplays(
       // sees it.
       return rows[0] ? readKnown(rows[0], claim) : { state: "running" };
     },
-    async look(id) {
+    async find(id) {
       const [row] = await database.query(
         `select ${answerColumns("$2")} from replays where key = $1 and until > clock_timestamp()`,
         [id.key, id.fingerprint],
@@ -56,7 +56,7 @@ export function createReplays(
       if (finished.state !== "stored" || !answer.sources?.length) return finished;
       // Sources were erased while the answer was made. Later deletions find it: each process erases
       // again what it reads in the feed of deletions.
-      const gone = await goneAmong(database, answer.sources);
+      const gone = await erasedAmong(database, answer.sources);
       if (gone.length === 0) return finished;
       await erase(database, gone);
       return { ...finished, isGone: true };
@@ -128,13 +128,13 @@ function answerColumns(fingerprint: string): string {
  * Whether the claim that is taken over was of a process that died while it answered the same
  * request. Its call then belongs to this claim; a call of any other claim doesn't.
  */
-const isHeir = "replays.status is null and replays.fingerprint = excluded.fingerprint";
+const takesOverCall = "replays.status is null and replays.fingerprint = excluded.fingerprint";
 /** Cap on a row's past claims: more processes won't die over one request. */
-const mostPast = 100;
-const inherited = `past_claims = case when replays.claim_id = excluded.claim_id
+const maxPastClaims = 100;
+const pastClaimsColumn = `past_claims = case when replays.claim_id = excluded.claim_id
         then replays.past_claims
-      when ${isHeir} then array_append(
-        replays.past_claims[greatest(1, cardinality(replays.past_claims) - ${mostPast - 2}):],
+      when ${takesOverCall} then array_append(
+        replays.past_claims[greatest(1, cardinality(replays.past_claims) - ${maxPastClaims - 2}):],
         replays.claim_id)
       else '{}' end`;
 
@@ -145,8 +145,8 @@ const claimSql = `with claimed as (
       claim_id = excluded.claim_id, holder = excluded.holder, until = excluded.until,
       status = null, headers = null, body = null, streamed = null, transaction_id = null,
       sources = null,
-      ${inherited},
-      charged_claim = case when ${isHeir} then replays.charged_claim end
+      ${pastClaimsColumn},
+      charged_claim = case when ${takesOverCall} then replays.charged_claim end
     where replays.until <= clock_timestamp()
       or (replays.status is null and replays.holder = excluded.holder)
     returning key
@@ -166,8 +166,8 @@ const finishSql = `with stored as (
       status = excluded.status, headers = excluded.headers, body = excluded.body,
       streamed = excluded.streamed, transaction_id = excluded.transaction_id,
       sources = excluded.sources,
-      ${inherited},
-      charged_claim = case when replays.claim_id = excluded.claim_id or ${isHeir}
+      ${pastClaimsColumn},
+      charged_claim = case when replays.claim_id = excluded.claim_id or ${takesOverCall}
         then coalesce(replays.charged_claim, excluded.claim_id) else excluded.claim_id end
     where replays.claim_id = excluded.claim_id or replays.until <= clock_timestamp()
     returning key, charged_claim

@@ -3,7 +3,7 @@ import { Secret } from "../../base/secret.ts";
 import { messageOf } from "../../shared/fault.ts";
 import { MasterKey } from "../sealing.ts";
 import type { Database } from "../../database/database.ts";
-import { claimMasterKey, masterKeyLine, readClaim } from "./master_key_claim.ts";
+import { claimMasterKey, readClaim, wrongMasterKeyText } from "./master_key_claim.ts";
 
 /** The master key of this process: `MASTER_KEY`, or the one that `DATA_DIR` keeps. */
 export interface MasterKeySource {
@@ -36,7 +36,7 @@ export async function openMasterKey(deps: MasterKeyDeps): Promise<MasterKeySourc
   const claimed = (await readClaim(database))?.fingerprint;
   const source = await sourceOf(configured, dataDir, claimed);
   if (!source) {
-    if (claimed !== undefined) throw new Error(masterKeyLine("missing"));
+    if (claimed !== undefined) throw new Error(wrongMasterKeyText("missing"));
     const made = MasterKey.generate();
     await writeKeyFile(`${dataDir}/${fileName}`, made);
     return new FileKeySource(dataDir, made);
@@ -47,7 +47,9 @@ export async function openMasterKey(deps: MasterKeyDeps): Promise<MasterKeySourc
     );
   } else if (claimed !== undefined && claimed !== source.current().fingerprint) {
     const fromFile = configured && await readKeyFile(`${dataDir}/${fileName}`);
-    throw new Error(masterKeyLine(fromFile?.fingerprint === claimed ? "inFile" : source.source));
+    throw new Error(
+      wrongMasterKeyText(fromFile?.fingerprint === claimed ? "inFile" : source.source),
+    );
   }
   return source;
 }

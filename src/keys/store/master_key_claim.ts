@@ -33,7 +33,7 @@ export async function claimMasterKey(
     ]);
     return 1n;
   }
-  if (claim.fingerprint !== key.fingerprint) throw new Error(masterKeyLine(source));
+  if (claim.fingerprint !== key.fingerprint) throw new Error(wrongMasterKeyText(source));
   return claim.version;
 }
 
@@ -65,7 +65,7 @@ const vendorKeyLock = 7_305_112_604_912;
  * Says what is wrong with this process's master key, and what the operator can do. `inFile`: the
  * environment has another one, but `DATA_DIR/master.key` is the right one.
  */
-export function masterKeyLine(what: "missing" | "environment" | "file" | "inFile"): string {
+export function wrongMasterKeyText(what: "missing" | "environment" | "file" | "inFile"): string {
   return `${wrongs[what]}: ${
     what === "inFile"
       ? "leave MASTER_KEY out, give it to 'admin master-key rotate', and set it then."

@@ -6,14 +6,19 @@ import {
   lastFourOf,
   type Rotation,
   type StoredVendorKey,
-  type VendorKeyLook,
+  type VendorKeyRead,
   type VendorKeyState,
   type VendorKeyStore,
 } from "../vendor_key.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import type { MasterKeySource } from "./master_key.ts";
-import { claimMasterKey, lockVendorKeys, masterKeyLine, readClaim } from "./master_key_claim.ts";
+import {
+  claimMasterKey,
+  lockVendorKeys,
+  readClaim,
+  wrongMasterKeyText,
+} from "./master_key_claim.ts";
 
 const shown = "account_id, vendor, last_four, created_at, changed_at";
 
@@ -62,7 +67,7 @@ export function createVendorKeys(
       );
       return rows.map(readShown);
     },
-    changedSince: async (since) => look(database, await masterKey(), since),
+    changedSince: async (since) => readChanges(database, await masterKey(), since),
     rotate: async (next) => rotate(database, await masterKey(), next, resealOthers),
   };
 }
@@ -91,11 +96,11 @@ async function insert(
   return readShown(row!);
 }
 
-async function look(
+async function readChanges(
   database: Queryable,
   masterKeys: MasterKeySource,
   since: Date | null,
-): Promise<VendorKeyLook> {
+): Promise<VendorKeyRead> {
   const rows = await database.query(
     `select n.now, m.fingerprint, v.account_id, v.vendor, v.revision, v.sealed, v.key_version
      from (select clock_timestamp() as now) n
@@ -154,7 +159,7 @@ async function rotate(
     const isCurrentKey = claim === undefined ||
       claim.fingerprint === masterKeys.current().fingerprint;
     const checkCurrent = () => {
-      if (!isCurrentKey) throw new Error(masterKeyLine(masterKeys.source));
+      if (!isCurrentKey) throw new Error(wrongMasterKeyText(masterKeys.source));
     };
     if (rows.length > 0) checkCurrent();
     const version = (claim?.version ?? 0n) + 1n;

@@ -39,7 +39,7 @@ export function createSignIns(database: Database): SignInStore {
       );
       return readStart(row, now);
     },
-    async look(stateHash, now) {
+    async find(stateHash, now) {
       const [row] = await database.query("select * from sign_in_states where state_hash = $1", [
         stateHash,
       ]);

@@ -62,9 +62,9 @@ export function rowsFromHostedModels(label: string, body: unknown): PriceRow[] {
         contextTiers: [],
         serviceTiers: {},
       });
-    const dearest = live.reduce<Rates>((rates, one) => dearestRates(rates, one.rates), {});
+    const costliest = live.reduce<Rates>((rates, one) => costliestRates(rates, one.rates), {});
     return [
-      row(id, dearest),
+      row(id, costliest),
       ...live.filter((one) => typeof one.name === "string")
         .map((one) => row(`${id}:${one.name}`, one.rates)),
     ];
@@ -123,7 +123,7 @@ function tiersOf(rates: ListedRates, overrides: readonly Json[], pricing: Json):
 function withOverrides(rates: ListedRates, overrides: readonly Json[], pricing: Json): ListedRates {
   return overrides.reduce<ListedRates>((current, override) => {
     const next = { ...current, ...discounted(aggregatorRates(override), pricing.discount) };
-    return timeBound(override) ? dearestRates(current, next) : next;
+    return timeBound(override) ? costliestRates(current, next) : next;
   }, rates);
 }
 
@@ -145,14 +145,14 @@ function discounted(rates: ListedRates, discount: unknown): ListedRates {
   return Object.fromEntries(Object.entries(rates).map(([key, rate]) => [key, reduced(rate)]));
 }
 
-function dearestRates(one: ListedRates, other: ListedRates): ListedRates {
-  const dearest: ListedRates = { ...one };
+function costliestRates(one: ListedRates, other: ListedRates): ListedRates {
+  const costliest: ListedRates = { ...one };
   for (const key of Object.keys(other) as (keyof ListedRates)[]) {
     const rate = other[key];
     const current = one[key];
-    if (rate !== undefined && (current === undefined || rate > current)) dearest[key] = rate;
+    if (rate !== undefined && (current === undefined || rate > current)) costliest[key] = rate;
   }
-  return dearest;
+  return costliest;
 }
 
 /** Reads a vendor's amount, text or number; undefined when it is missing or negative. */

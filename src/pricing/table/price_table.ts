@@ -50,7 +50,7 @@ const resellers = { source: "resellers quoting the vendor's price", checked_on: 
  * Replicate's prices, the dearest of the hosts that workflowlab.dev compared on 2026-05-11; others
  * asked 0.0027 and 0.0154.
  */
-const dearestHost = {
+const costliestHost = {
   source: "dearest host compared by workflowlab.dev",
   checked_on: "2026-05-11",
 };
@@ -339,8 +339,8 @@ const media = [
     per_million_characters: "4.20",
   }),
   // Their hosts set prices of their own; these stand in where the vendor's list has none.
-  row(familyA, "black-forest-labs/FLUX.1-schnell", dearestHost, [], { per_image: "0.003" }),
-  row(familyA, "black-forest-labs/FLUX.1-dev", dearestHost, [], { per_image: "0.025" }),
+  row(familyA, "black-forest-labs/FLUX.1-schnell", costliestHost, [], { per_image: "0.003" }),
+  row(familyA, "black-forest-labs/FLUX.1-dev", costliestHost, [], { per_image: "0.025" }),
 ];
 
 // Web and X search and runs of code 5 per 1,000 calls, searches of collections 2.50 (docs.x.ai,

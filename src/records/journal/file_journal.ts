@@ -40,7 +40,7 @@ export class FileJournal implements Journal {
   readonly #spilled = new SpilledRecords();
   #unsynced: PendingEnd[] = [];
   /** Files with begin records whose end record, in another file, is not synced yet. */
-  #leaving: Segment[] = [];
+  #beginFilesToRelease: Segment[] = [];
   /** End records whose write failed. */
   #unwritten: PendingEnd[] = [];
   /** The failed end records were written again, but are not synced yet. */
@@ -256,7 +256,7 @@ export class FileJournal implements Journal {
     this.#lastEnded = ended;
     if (openCall?.segment !== segment) {
       segment.open++;
-      if (openCall) this.#leaving.push(openCall.segment);
+      if (openCall) this.#beginFilesToRelease.push(openCall.segment);
     }
     const all = bytes + (asBegun ? openCall.bytes : 0);
     this.#openCalls.set(id, { segment, accountId, bytes: all, request: undefined });
@@ -299,7 +299,7 @@ export class FileJournal implements Journal {
       append: (record) => this.#append(record),
       sync: () => Promise.resolve(this.#syncing).then(() => this.#sync()),
       prune: () => this.#prune(),
-      putAside: (segment) => this.#putAside(segment),
+      quarantine: (segment) => this.#quarantine(segment),
       inTurn: (act) => void this.#inTurn(act),
     });
   }
@@ -310,7 +310,7 @@ export class FileJournal implements Journal {
   }
 
   /** Removes a file and saves its unreadable bytes, as a start does. */
-  async #putAside(segment: Segment): Promise<void> {
+  async #quarantine(segment: Segment): Promise<void> {
     await this.#removeReplayed(segment.path);
     // The file may have been removed meanwhile, with its last call.
     if (this.#segments.includes(segment)) this.#drop(segment);
@@ -403,16 +403,16 @@ export class FileJournal implements Journal {
   }
 
   async #sync(): Promise<void> {
-    const leaving = this.#leaving.splice(0);
+    const toRelease = this.#beginFilesToRelease.splice(0);
     const startedMs = this.#clock.monotonicMs();
-    const dirty = this.#segments.filter((segment) => segment.isUnsure);
+    const dirty = this.#segments.filter((segment) => segment.mayBeUnsynced);
     try {
       await Promise.all(dirty.map((segment) => segment.sync()));
     } catch (thrown) {
-      pushAll(this.#leaving, leaving);
+      pushAll(this.#beginFilesToRelease, toRelease);
       throw thrown;
     }
-    for (const segment of leaving) segment.open--;
+    for (const segment of toRelease) segment.open--;
     if (dirty.length === 0) return;
     this.#observer?.synced((this.#clock.monotonicMs() - startedMs) / 1000);
   }
@@ -431,7 +431,7 @@ export class FileJournal implements Journal {
     } catch {
       // Tried again with the next record. The next append that creates a file reports the failure.
     }
-    this.#relief.look();
+    this.#relief.check();
   }
 
   /** Throws if the file can't be removed; then it stays in the list. */

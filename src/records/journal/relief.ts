@@ -6,7 +6,7 @@ import type { Segment } from "./segment.ts";
 import type { OpenCall, OpenCalls } from "./state.ts";
 
 /** An upper limit: at a start, a quarter of a large journal would take too long to read. */
-const mostHeldBytes = 256 * 1024 * 1024;
+const maxHeldBytes = 256 * 1024 * 1024;
 const pauseMs = 1000;
 /** Bytes that are read before the event loop gets a turn. */
 const pieceBytes = 512 * 1024;
@@ -40,7 +40,7 @@ export interface CompactionTarget {
   /** Removes finished files, the oldest first. */
   prune(): void;
   /** Removes a file whose readable records were all moved. */
-  putAside(segment: Segment): Promise<void>;
+  quarantine(segment: Segment): Promise<void>;
   /** Runs `act` while no other rewrite runs. */
   inTurn(act: () => Promise<void>): void;
 }
@@ -60,7 +60,7 @@ export class Relief {
   }
 
   /** Starts to move records if that pays; otherwise cheap. */
-  look(): void {
+  check(): void {
     if (this.#isRunning || !this.#held()) return;
     this.#isRunning = true;
     this.#deps.inTurn(() => this.#run());
@@ -72,7 +72,7 @@ export class Relief {
   #held(): Segment | undefined {
     const { openCalls, clock, maxBytes, bytes, segments, mayMove } = this.#deps;
     const isHeld = segments().length > 1 && mayMove() && clock.monotonicMs() >= this.#fromMs &&
-      bytes() >= Math.min(maxBytes / 4, mostHeldBytes) && openCalls.bytes <= bytes() / 2;
+      bytes() >= Math.min(maxBytes / 4, maxHeldBytes) && openCalls.bytes <= bytes() / 2;
     return isHeld ? segments()[0] : undefined;
   }
 
@@ -80,7 +80,7 @@ export class Relief {
     try {
       for (let oldest = this.#held(); oldest; oldest = this.#held()) {
         const isMoved = await moveRecords(oldest, this.#deps);
-        if (isMoved && this.#isUnreadable(oldest)) await this.#deps.putAside(oldest);
+        if (isMoved && this.#isUnreadable(oldest)) await this.#deps.quarantine(oldest);
         this.#deps.prune();
         if (this.#deps.segments()[0] === oldest) this.#wait();
       }

@@ -34,7 +34,7 @@ export class Segment {
   }
 
   /** Whether appended records may not be on disk yet. */
-  get isUnsure(): boolean {
+  get mayBeUnsynced(): boolean {
     return this.isDirty || this.#syncs > 0;
   }
 
@@ -96,7 +96,7 @@ export class Segment {
 
   /** Whether the file can be removed: all its calls are in the store, and no sync is pending. */
   get isDone(): boolean {
-    return this.open === 0 && !this.isUnsure && !this.#isRewriting;
+    return this.open === 0 && !this.mayBeUnsynced && !this.#isRewriting;
   }
 
   /**

@@ -84,7 +84,7 @@ export function createAnalyticsStore(
     fair: createFairAnalytics(reads),
     inBulk: readsByAccount(reads.inBulk, createAnalyticsReads, ["readLines", "count"]),
     media: createMedia(database),
-    labelSumKeeper: createLabelSumKeeper(database, createLabelRows),
+    labelSumWriter: createLabelSumKeeper(database, createLabelRows),
     sharesMain,
     within,
     async afterMain(change, changeRows) {

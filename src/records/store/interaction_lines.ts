@@ -143,8 +143,8 @@ class LinePage {
     this.#rows++;
   }
 
-  #takeBuffer(leastBytes: number): Uint8Array<ArrayBuffer> {
-    if (leastBytes > bufferBytes) return new Uint8Array(leastBytes);
+  #takeBuffer(minBytes: number): Uint8Array<ArrayBuffer> {
+    if (minBytes > bufferBytes) return new Uint8Array(minBytes);
     const buffer = this.#free.pop() ?? new Uint8Array(bufferBytes);
     this.#used.push(buffer);
     return buffer;

@@ -55,7 +55,7 @@ class Searcher {
   async page(): Promise<InteractionListPage> {
     const [cursor, bottom] = await Promise.all([this.#newest(), this.#bottom()]);
     if (cursor === undefined || bottom === undefined || this.#isFull) return this.#whole();
-    return await this.#among(cursor, bottom);
+    return await this.#searchIndex(cursor, bottom);
   }
 
   get #isFull(): boolean {
@@ -87,16 +87,16 @@ class Searcher {
     // Ranges of cost and latency are checked afterwards: here they would cause a long scan.
     const { search: _, costNanos: _cost, latencyMs: _latency, ...query } = this.#query;
     const { rows, next } = await listInteractions(this.#database, { ...query, limit: firstRows });
-    const saying = await this.#saying(rows);
+    const withText = await this.#idsWithText(rows);
     pushAll(
       this.#rows,
-      rows.filter((row) => saying.has(row.transactionId) && isWithin(row, this.#query)),
+      rows.filter((row) => withText.has(row.transactionId) && isWithin(row, this.#query)),
     );
     return next;
   }
 
   /** Returns the ids of the given rows that contain the words. */
-  async #saying(rows: readonly CallKey[]): Promise<Set<string>> {
+  async #idsWithText(rows: readonly CallKey[]): Promise<Set<string>> {
     if (rows.length === 0) return new Set();
     const spans = [...new Set(rows.map(({ createdAt }) => spanOf(createdAt)))];
     const values: SqlValue[] = [
@@ -124,14 +124,14 @@ class Searcher {
   }
 
   /** Searches the index of words for rows after the cursor. */
-  async #among(cursor: CallKey, bottom: Date): Promise<InteractionListPage> {
+  async #searchIndex(cursor: CallKey, bottom: Date): Promise<InteractionListPage> {
     if (isBelow(cursor, bottom)) return this.#whole();
     const top = spanBeyond(cursor);
     const lowest = Math.max(spanOf(bottom), top - maxSpans + 1);
     const hasPhrases = this.#terms.phrases.length > 0;
     const most = hasPhrases ? maxRead : this.#hasFilters ? maxHeld : this.#missing;
     const found = await this.#found(cursor, { top, lowest, most });
-    pushAll(this.#rows, await this.#meeting(found));
+    pushAll(this.#rows, await this.#fetchMatching(found));
     if (this.#isFull) return this.#whole();
     const end = found.length < most
       ? { createdAt: new Date(lowest * spanMs), transactionId: beforeAll }
@@ -196,15 +196,15 @@ class Searcher {
   /**
    * Fetches the found rows that contain the phrases and match the other filters, up to a full page.
    */
-  async #meeting(found: readonly CallKey[]): Promise<InteractionSummary[]> {
-    const saying = this.#terms.phrases.length > 0 ? await this.#saying(found) : undefined;
+  async #fetchMatching(found: readonly CallKey[]): Promise<InteractionSummary[]> {
+    const withText = this.#terms.phrases.length > 0 ? await this.#idsWithText(found) : undefined;
     const { after: _, ...query } = this.#query;
     const { conditions, values } = interactionConditions(query);
     addFilters(query, conditions, (value) => `$${values.push(value)}`);
     return await fetchByKey(
       this.#database,
       query.accountId,
-      saying ? found.filter(({ transactionId }) => saying.has(transactionId)) : found,
+      withText ? found.filter(({ transactionId }) => withText.has(transactionId)) : found,
       { conditions, values, limit: this.#missing },
     );
   }

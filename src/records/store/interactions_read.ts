@@ -10,8 +10,8 @@ import { snapshotConditions } from "../../database/snapshot.ts";
 export const heldBytes = 4 * 1024 * 1024;
 /** Rows of a page: of the first page, and the bounds for later ones. */
 const firstRows = 500;
-const leastRows = 100;
-const mostRows = 1000;
+const minRows = 100;
+const maxRows = 1000;
 
 /**
  * Reads rows oldest first, in pages by keyset. Memory holds at most two pages of rows with small
@@ -136,7 +136,7 @@ function inlineOf(size: number): number {
  */
 function sizeAfter({ count, payloadBytes }: RowPage<unknown>): number {
   const fitting = heldBytes * count / (2 * Math.max(1, payloadBytes));
-  return Math.floor(Math.min(mostRows, Math.max(leastRows, fitting)));
+  return Math.floor(Math.min(maxRows, Math.max(minRows, fitting)));
 }
 
 /**

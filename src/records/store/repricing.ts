@@ -6,7 +6,7 @@ import type {
 } from "../analytics_store.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
-import { goneAmong } from "../../erasure/store/tombstones.ts";
+import { erasedAmong } from "../../erasure/store/tombstones.ts";
 import {
   changeUsage,
   correctedCalls,
@@ -145,6 +145,6 @@ export async function clearCharge(
     [transactionId],
   );
   if (rows.length > 0 || !refunded) return await changeUsage(tx, correctedCalls(rows));
-  if ((await goneAmong(tx, [transactionId])).length === 0) return;
+  if ((await erasedAmong(tx, [transactionId])).length === 0) return;
   await changeUsage(tx, refundedErased(refunded.call, refunded.chargedNanos));
 }

@@ -78,7 +78,7 @@ export function createWriteWork(embedded?: Database): WriteWork {
       if (rows.length !== rowsInAll) throw away("the thread that writes records was replaced");
       const dropped = await stores.insert(urls, rows);
       const media = rows.flatMap(({ media = [] }) => media);
-      mediaHint.left(mediaBytes(media));
+      mediaHint.addReleased(mediaBytes(media));
       // This thread's own copies, which nothing refers to any more.
       for (const { content } of media) released(content);
       return { ok: true, dropped };
@@ -94,7 +94,7 @@ export function createWriteWork(embedded?: Database): WriteWork {
     const written = await takePart(part);
     if (part.rowsInAll === undefined) return written;
     // From here on nothing refers to the batch.
-    rowsHint.left(units);
+    rowsHint.addReleased(units);
     units = 0;
     return written;
   };

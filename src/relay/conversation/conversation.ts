@@ -36,9 +36,9 @@ export async function continueConversation(
       ? Promise.resolve(() => undefined)
       : findSeals(ids, sealedBy, account, store);
   const isUnrecorded = recordModeOf(caller) === "metadata";
-  const shelf = { caller, account, store, seals, mayBeVendors, isUnrecorded };
-  const continued = await withPrevious(conversation, request, shelf);
-  const whole = await withItems(conversation, continued, shelf);
+  const lookup = { caller, account, store, seals, mayBeVendors, isUnrecorded };
+  const continued = await withPrevious(conversation, request, lookup);
+  const whole = await withItems(conversation, continued, lookup);
   if (sealedBy === undefined) return whole;
   // The vendor stores nothing, so items that the caller sends back are sealed too.
   const own = conversation.unsealedIds(isBody(whole.body) ? whole.body.input : undefined);
@@ -49,7 +49,7 @@ export async function continueConversation(
 type Seals = (ids: readonly string[]) => Promise<(id: string) => string | undefined>;
 
 /** What it takes to find earlier answers. */
-interface Shelf {
+interface LookupDeps {
   caller: CallContext;
   account: number;
   store: StoredResponseStore;
@@ -79,7 +79,7 @@ export interface ContinuedRequest extends RequestBody {
 async function withPrevious(
   conversation: Conversation,
   { body, bodyText }: RequestBody,
-  { caller, account, store, seals, mayBeVendors, isUnrecorded }: Shelf,
+  { caller, account, store, seals, mayBeVendors, isUnrecorded }: LookupDeps,
 ): Promise<ContinuedRequest> {
   const { own } = conversation;
   const previousId = conversation.previousId(body);
@@ -167,7 +167,7 @@ function textsOf(responses: readonly StoredResponse[]): string[] {
 async function withItems(
   conversation: Conversation,
   request: ContinuedRequest,
-  { caller, account, store, seals }: Shelf,
+  { caller, account, store, seals }: LookupDeps,
 ): Promise<ContinuedRequest> {
   const wanted = conversation.referencedIds(request.body);
   if (wanted.length === 0) return request;

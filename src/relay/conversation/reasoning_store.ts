@@ -18,7 +18,7 @@ interface TurnReasoning {
 }
 
 /** How many calls of one turn hold a copy of the reasoning before them. */
-const mostHolding = 8;
+const maxRowsPerItem = 8;
 
 /**
  * Returns thought signatures, signed thinking and sealed reasoning by tool-call id, which are
@@ -34,7 +34,7 @@ export function retainedReasoning(answer: CanonicalAnswer): RetainedReasoning[] 
     return choice.parts.filter(isToolCall).flatMap((part, index) => {
       // If the client sends back one of the turn's calls, that restores the turn, so only some of
       // them hold it.
-      const own = index < mostHolding ? before : [];
+      const own = index < maxRowsPerItem ? before : [];
       if (!part.opaque && own.length === 0) return [];
       const turn: TurnReasoning = { before: own, ...(part.opaque ? { call: part.opaque } : {}) };
       return [{ callId: part.id, reasoningText: JSON.stringify(turn) }];

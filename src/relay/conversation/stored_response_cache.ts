@@ -142,12 +142,12 @@ class CachedResponses implements StoredResponseCache {
   ): Promise<T | undefined> {
     if (this.#waited.has(request)) return undefined;
     for (const wait of this.#waits) {
-      const goesOn = await wait(accountId);
+      const mayContinue = await wait(accountId);
       // Search even if nobody was waited for: a process that has just ended has written its
       // answers.
       const found = await find();
       if (found !== undefined) return found;
-      if (!goesOn) break;
+      if (!mayContinue) break;
     }
     this.#waited.add(request);
     return undefined;

@@ -171,11 +171,11 @@ const loops: ReadonlySet<string> = new Set([
 ]);
 
 function usesOf({ maxUses }: HostedTool, maxOfAll: number | undefined): number {
-  return Math.min(maxUses ?? maxOfAll ?? usualUses, maxOfAll ?? Infinity, mostUses);
+  return Math.min(maxUses ?? maxOfAll ?? usualUses, maxOfAll ?? Infinity, maxCountedUses);
 }
 
 /** The most uses of a tool in one call. */
-const mostUses = 1000;
+const maxCountedUses = 1000;
 
 /** Tiers that cost the row's price or less. */
 const plainTiers: ReadonlySet<string> = new Set([

@@ -98,13 +98,13 @@ function mediaNamedByUrl(
   isWanted: (part: MediaPart) => boolean,
 ): NamedPart[] {
   const named: NamedPart[] = [];
-  const look = (part: Part) => {
+  const collectFrom = (part: Part) => {
     if (isNamed(part) && isWanted(part)) named.push(part);
   };
   for (const { parts } of turns) {
     for (const part of parts) {
-      if (part.type !== "tool-result") look(part);
-      else for (const one of part.parts) look(one);
+      if (part.type !== "tool-result") collectFrom(part);
+      else for (const one of part.parts) collectFrom(one);
     }
   }
   return named;

@@ -93,7 +93,7 @@ export async function planCall(
   );
   checkSettings(read);
   const isMoved = request.target.vendor.dialects.includes(dialect.name);
-  const decoded = isMoved ? unshown(read) : read;
+  const decoded = isMoved ? withoutReasoningSummaries(read) : read;
   const inputTokens = await step.inSteps(() => promptTokens(request.body));
   const asked = dialectCall(request, demand ?? demandOf(decoded));
   const [best, ...others] = upstream === undefined ? dialectsFor(deps, asked) : [upstream];
@@ -164,7 +164,7 @@ function checkSettings({ temperature = 0, choices = 1, paths }: CanonicalRequest
  * caller's dialect. The caller expects the answer of that endpoint, which has none, and vendors
  * require a verified organisation for them.
  */
-function unshown(request: CanonicalRequest): CanonicalRequest {
+function withoutReasoningSummaries(request: CanonicalRequest): CanonicalRequest {
   const { reasoning } = request;
   return reasoning?.show ? { ...request, reasoning: { ...reasoning, show: false } } : request;
 }
@@ -221,7 +221,7 @@ async function encodeFor(
       choices: recalled.choices,
       asksForSummary: recalled.asksForSummary,
     }),
-    encoded: { losses: encoded.losses, reversal: encoded.reversal },
+    encoded: { losses: encoded.losses, emulations: encoded.emulations },
     losses: encoded.losses,
     hosted: upstream.hostedWork(encoded.body),
     requestText: await step.inSteps(() =>
@@ -400,7 +400,7 @@ async function readAgain(
 ): Promise<unknown> {
   const body = await step.inSteps(() => parsing(bodyText));
   const { model, stream } = facts;
-  return dialect.asking.modelInPath && isRecord(body) ? { ...body, model, stream } : body;
+  return dialect.resendRules.modelInPath && isRecord(body) ? { ...body, model, stream } : body;
 }
 
 /**

@@ -30,7 +30,7 @@ export interface TranslationCall {
   /** The model's name for the answer; undefined: the vendor's own. */
   shownModel: string | undefined;
   /** The encoded request's losses, and how to reverse its changes. */
-  encoded: Pick<EncodedRequest, "losses" | "reversal">;
+  encoded: Pick<EncodedRequest, "losses" | "emulations">;
   /** The encoded request's JSON text. */
   requestText: string;
   /** What the request asks the vendor to run besides the model. */
@@ -63,7 +63,7 @@ export function translate(options: TranslationCall): TextPlan {
   const losses = enforceTranslationMode(encoded.losses, call.mode);
   const createRewriter = () => {
     const ids = answerIds(`${call.transactionId}/tools`);
-    return new ResponseRewriter(encoded.reversal, () => ids("call_"));
+    return new ResponseRewriter(encoded.emulations, () => ids("call_"));
   };
   const encodeWhole = (answer: CanonicalAnswer) => dialect.encodeAnswer(answer, contextOf(call));
   return {

@@ -1,6 +1,6 @@
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { type LabelStep, stepMs, type StepsOf, usageLabels } from "../label_step.ts";
-import type { LabelSumKeeper, LabelSumStore, StoredSums } from "../label_sums.ts";
+import type { LabelSumStore, LabelSumWriter, StoredSums } from "../label_sums.ts";
 import type { LabelRows } from "../label_usage.ts";
 import { packStep, unpackRanks } from "../packed_step.ts";
 import { createUsageSums } from "./usage_sums.ts";
@@ -69,7 +69,7 @@ const keeperLock = 7_305_112_604_920;
 export function createLabelSumKeeper(
   analytics: Database,
   rowsOf: (tx: Queryable) => LabelRows,
-): LabelSumKeeper {
+): LabelSumWriter {
   const usage = createUsageSums(analytics);
   return {
     async accounts(after, limit) {
@@ -100,7 +100,7 @@ export function createLabelSumKeeper(
         return ofStep.filter((row) => row.state === state).length < usageLabels.length;
       }).map(({ at }) => at).reverse();
     },
-    async keep(of, at) {
+    async store(of, at) {
       // One transaction for each label: the embedded database does nothing else meanwhile.
       for (const label of usageLabels) {
         await analytics.transaction((tx) => keepStep(tx, rowsOf(tx), { ...of, label }, at));

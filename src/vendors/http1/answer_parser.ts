@@ -67,7 +67,7 @@ export class AnswerParser {
   #sizeDigits = 0;
   #lineBytes = 0;
   /** Lines of an incomplete block, and where the last of them, which is unfinished, starts. */
-  #rest: Uint8Array | undefined;
+  #incompleteBlock: Uint8Array | undefined;
   #lineStart = 0;
 
   constructor(sink: AnswerSink) {
@@ -255,7 +255,7 @@ export class AnswerParser {
    * complete.
    */
   #takeBlock(bytes: Uint8Array, at: number): { text: string; next: number } | undefined {
-    const rest = this.#rest;
+    const rest = this.#incompleteBlock;
     const all = rest === undefined ? bytes : joined(rest, bytes.subarray(at));
     let begin = rest === undefined ? at : 0;
     let lineStart = rest === undefined ? at : this.#lineStart;
@@ -269,13 +269,13 @@ export class AnswerParser {
     }
     if ((end < 0 ? all.length : end) - begin > maxBlockBytes) throw new NotHttp("overflow");
     if (end >= 0) {
-      this.#rest = undefined;
+      this.#incompleteBlock = undefined;
       const next = rest === undefined ? end + 1 : end + 1 - rest.length + at;
       return { text: latin1(all, begin, lineStart), next };
     }
     // Bytes that can't begin an answer fail at once, before their lines are complete.
     if (this.#state === "head" && !mayBeAnswer(all, begin)) throw new NotHttp("status_line");
-    this.#rest = all.slice(begin);
+    this.#incompleteBlock = all.slice(begin);
     this.#lineStart = lineStart - begin;
     return undefined;
   }

@@ -62,7 +62,7 @@ export class Http1Connection {
   #isStopped = false;
   /** When the socket was last read or resumed (monotonic ms). */
   #readMs = -Infinity;
-  #isStanding = false;
+  #isConnected = false;
   #isOver = false;
 
   constructor(options: Http1ConnectionOptions) {
@@ -120,12 +120,12 @@ export class Http1Connection {
     this.#isBodiless = request.method === "HEAD";
     const write = () => this.#write(head, body);
     // Bytes that came since the last answer are read first: they don't answer this request.
-    if (this.#isStanding) return void setImmediate(write);
+    if (this.#isConnected) return void setImmediate(write);
     const { connector, target } = this.#options;
     this.#socket = connector(target, (piece) => this.#read(piece), (error, socket) => {
       if (this.#isOver) return void socket?.destroy();
       if (error !== null) return this.#fail(error);
-      this.#stands(socket);
+      this.#onConnected(socket);
       write();
     });
   }
@@ -163,8 +163,8 @@ export class Http1Connection {
     this.#fail(new ConnectionClosed());
   }
 
-  #stands(socket: Socket): void {
-    this.#isStanding = true;
+  #onConnected(socket: Socket): void {
+    this.#isConnected = true;
     let failure: unknown;
     socket.on("error", (error: Error) => failure = error);
     socket.on("end", () => {

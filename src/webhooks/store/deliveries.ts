@@ -1,6 +1,6 @@
 import type { Secret } from "../../base/secret.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
-import { readBudgetName } from "../../budgets/store/budgets.ts";
+import { readBudgetScopeText } from "../../budgets/store/budgets.ts";
 import { type SealedFor, UnsealError } from "../../keys/sealing.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { Claims, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
@@ -59,7 +59,7 @@ export function createDeliveries(
   { sealer, workerId }: { sealer: Sealer; workerId: string },
 ): Pick<WebhookStore, "claim" | "renew" | "finish" | "release" | "sweep"> {
   const claims = new Claims(database, work, workerId);
-  const lose = async (id: string) => {
+  const markLost = async (id: string) => {
     await database.query(
       `update webhook_deliveries set state = 'lost', ${withoutClaim(work)} where id = $1`,
       [id],
@@ -78,7 +78,7 @@ export function createDeliveries(
         const [row] = await claims.claimInTurn(query, claimLock);
         if (!row) return undefined;
         const delivery = await complete(database, sealer, row);
-        if (delivery === "gone") await lose(String(row.id));
+        if (delivery === "gone") await markLost(String(row.id));
         else if (delivery === "unreadable") await postpone(String(row.id), now);
         else return delivery;
       }
@@ -158,7 +158,7 @@ async function complete(
   const accountId = Number(hook.account_id);
   const data = JSON.parse(String(row.data)) as Record<string, unknown>;
   if (row.type === "budget.reached") {
-    const on = await readBudgetName(database, String(data.budget_id));
+    const on = await readBudgetScopeText(database, String(data.budget_id));
     if (on === undefined) return "gone";
     data.on = on;
   }

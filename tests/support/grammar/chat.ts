@@ -11,13 +11,22 @@ import {
   text,
   words,
 } from "./frames.ts";
-import { newChoice, type Said, type SaidCall, type SaidChoice, type SaidUsage } from "./said.ts";
+import {
+  type AnswerCall,
+  type AnswerChoice,
+  type AnswerContent,
+  type AnswerUsage,
+  newChoice,
+} from "./answer_content.ts";
 
 /**
  * Checks a chat stream against chat-completions.md §4.3 and §5.1, and returns what it says. `usage`
  * tells whether the caller asked for usage (`stream_options.include_usage`). Throws GrammarError.
  */
-export function checkChatStream(stream: string | Uint8Array, asked: { usage: boolean }): Said {
+export function checkChatStream(
+  stream: string | Uint8Array,
+  asked: { usage: boolean },
+): AnswerContent {
   const walk = new ChatWalk(asked.usage);
   for (const { event, data } of frames(stream)) {
     must(event === undefined, "an event: line in a chat stream");
@@ -43,9 +52,9 @@ class ChatWalk {
   readonly #asksUsage: boolean;
   #head: string | undefined;
   #done = false;
-  #error: Said["error"];
-  #usage: SaidUsage | undefined;
-  readonly #choices: SaidChoice[] = [];
+  #error: AnswerContent["error"];
+  #usage: AnswerUsage | undefined;
+  readonly #choices: AnswerChoice[] = [];
 
   constructor(asksUsage: boolean) {
     this.#asksUsage = asksUsage;
@@ -63,7 +72,7 @@ class ChatWalk {
     else this.#chunk(chunk);
   }
 
-  end(): Said {
+  end(): AnswerContent {
     if (!this.#error) {
       must(this.#done, "[DONE] is missing");
       must(this.#choices.length > 0, "no choice at all");
@@ -130,7 +139,7 @@ class ChatWalk {
     if (choice.finish_reason !== null) this.#finish(choice.finish_reason, said);
   }
 
-  #finish(reason: unknown, said: SaidChoice): void {
+  #finish(reason: unknown, said: AnswerChoice): void {
     const finish = finishReasons.find((one) => one === reason);
     must(finish, `finish_reason ${JSON.stringify(reason)} is not one of the four`);
     const called = said.calls.length > 0;
@@ -151,7 +160,7 @@ function piece(delta: Json, key: string, mayBeEmpty: boolean): string {
   return words(delta[key], key);
 }
 
-function readCalls(entries: readonly unknown[], calls: SaidCall[]): void {
+function readCalls(entries: readonly unknown[], calls: AnswerCall[]): void {
   must(entries.length > 0, "tool_calls is empty");
   for (const one of entries) {
     const entry = object(one, "tool call");
@@ -162,7 +171,7 @@ function readCalls(entries: readonly unknown[], calls: SaidCall[]): void {
   }
 }
 
-function openCall(entry: Json, index: number, calls: readonly SaidCall[]): SaidCall {
+function openCall(entry: Json, index: number, calls: readonly AnswerCall[]): AnswerCall {
   hasOnly(entry, "tool call", ["index", "id", "type", "function", "custom"]);
   must(index === calls.length, `tool call ${index} opens out of order`);
   const id = words(entry.id, "tool call id");
@@ -174,7 +183,7 @@ function openCall(entry: Json, index: number, calls: readonly SaidCall[]): SaidC
   return { id, name: words(body.name, "tool name"), input, custom };
 }
 
-function readFragment(entry: Json, call: SaidCall): void {
+function readFragment(entry: Json, call: AnswerCall): void {
   hasOnly(entry, "fragment", ["index", call.custom ? "custom" : "function"]);
   const key = call.custom ? "input" : "arguments";
   const body = object(call.custom ? entry.custom : entry.function, "fragment");
@@ -192,7 +201,7 @@ function checkLogprobs(logprobs: unknown): void {
 }
 
 /** Reads a usage object (§4.2), whose totals must add up. */
-export function readUsage(usage: Json): SaidUsage {
+export function readUsage(usage: Json): AnswerUsage {
   const input = count(usage.prompt_tokens, "prompt_tokens");
   const output = count(usage.completion_tokens, "completion_tokens");
   must(usage.total_tokens === input + output, "total_tokens is not the sum");

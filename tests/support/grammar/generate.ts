@@ -14,13 +14,21 @@ import {
   textOf,
   words,
 } from "./frames.ts";
-import { newChoice, type Said, type SaidChoice, type SaidUsage } from "./said.ts";
+import {
+  type AnswerChoice,
+  type AnswerContent,
+  type AnswerUsage,
+  newChoice,
+} from "./answer_content.ts";
 
 /**
  * Checks a generate stream, as server-sent events or as one JSON array, against generate-content.md
  * §4, §5 and §7, and returns what it says. Throws GrammarError.
  */
-export function checkGenerateStream(stream: string | Uint8Array, form: "sse" | "array"): Said {
+export function checkGenerateStream(
+  stream: string | Uint8Array,
+  form: "sse" | "array",
+): AnswerContent {
   const walk = new GenerateWalk();
   const elements = form === "sse" ? sseElements(textOf(stream)) : arrayElements(textOf(stream));
   for (const element of elements) walk.take(element);
@@ -51,7 +59,7 @@ function arrayElements(stream: string): Json[] {
   return list(value, "the stream").map((one) => object(one, "element"));
 }
 
-type Finish = Exclude<SaidChoice["finish"], undefined>;
+type Finish = Exclude<AnswerChoice["finish"], undefined>;
 
 /** Reasons of candidates that ended well or were cut; after calls `stop` means `tool_calls`. */
 const finishReasons: Readonly<Record<string, Finish>> = {
@@ -105,13 +113,13 @@ const elementKeys = [
 const canonicalStatus = /^[A-Z]+(_[A-Z]+)*$/;
 
 class GenerateWalk {
-  readonly #choices: SaidChoice[] = [];
+  readonly #choices: AnswerChoice[] = [];
   #head: string | undefined;
   #blocked = false;
-  #usage: SaidUsage | undefined;
+  #usage: AnswerUsage | undefined;
   /** Whether the latest element had usage: the last one must have it. */
   #usageLast = false;
-  #error: Said["error"];
+  #error: AnswerContent["error"];
 
   take(element: Json): void {
     must(!this.#error, "something follows the error");
@@ -134,7 +142,7 @@ class GenerateWalk {
     if (this.#usageLast) this.#takeUsage(readUsage(object(element.usageMetadata, "usage")));
   }
 
-  end(): Said {
+  end(): AnswerContent {
     if (!this.#error) {
       must(this.#choices.length > 0 || this.#blocked, "no candidate at all");
       for (const choice of this.#choices) must(choice?.finish, "a candidate without finishReason");
@@ -148,7 +156,7 @@ class GenerateWalk {
     };
   }
 
-  #takeUsage(usage: SaidUsage): void {
+  #takeUsage(usage: AnswerUsage): void {
     must(usage.output >= (this.#usage?.output ?? 0), "usage goes down");
     this.#usage = usage;
   }
@@ -172,7 +180,7 @@ class GenerateWalk {
 }
 
 /** Reads a part of a candidate. It must not be empty: client libraries would drop it. */
-export function readCandidatePart(value: unknown, said: SaidChoice): void {
+export function readCandidatePart(value: unknown, said: AnswerChoice): void {
   const part = object(value, "part");
   const members = dataMembers.filter((key) => key in part);
   must(members.length === 1, `a part with ${members.length} data members`);
@@ -191,7 +199,7 @@ export function readCandidatePart(value: unknown, said: SaidChoice): void {
   if (members[0] === "functionCall") readCall(object(part.functionCall, "functionCall"), said);
 }
 
-function readCall(call: Json, said: SaidChoice): void {
+function readCall(call: Json, said: AnswerChoice): void {
   hasOnly(call, "functionCall", ["id", "name", "args"]);
   const id = "id" in call ? words(call.id, "functionCall.id") : "";
   must(id === "" || said.calls.every((one) => one.id !== id), "two calls have one id");
@@ -200,7 +208,7 @@ function readCall(call: Json, said: SaidChoice): void {
 }
 
 /** Returns what a `finishReason` means, given the candidate's calls. */
-export function finishOf(reason: unknown, said: SaidChoice): Finish {
+export function finishOf(reason: unknown, said: AnswerChoice): Finish {
   const raw = text(reason, "finishReason");
   must(Object.hasOwn(finishReasons, raw), `unknown finishReason ${raw}`);
   const finish = finishReasons[raw]!;
@@ -208,7 +216,7 @@ export function finishOf(reason: unknown, said: SaidChoice): Finish {
 }
 
 /** Reads usage by §4.1: thoughts are counted beside visible output, and the total must add up. */
-export function readUsage(usage: Json): SaidUsage {
+export function readUsage(usage: Json): AnswerUsage {
   const of = (key: string) => count(usage[key] ?? 0, key);
   const input = of("promptTokenCount") + of("toolUsePromptTokenCount");
   const output = of("candidatesTokenCount") + of("thoughtsTokenCount");

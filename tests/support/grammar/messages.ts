@@ -12,13 +12,18 @@ import {
   text,
   words,
 } from "./frames.ts";
-import { newChoice, type Said, type SaidChoice, type SaidUsage } from "./said.ts";
+import {
+  type AnswerChoice,
+  type AnswerContent,
+  type AnswerUsage,
+  newChoice,
+} from "./answer_content.ts";
 
 /**
  * Checks a messages stream against messages.md §3, §5 and §6, and returns what it says. Throws
  * GrammarError.
  */
-export function checkMessagesStream(stream: string | Uint8Array): Said {
+export function checkMessagesStream(stream: string | Uint8Array): AnswerContent {
   const walk = new MessagesWalk();
   for (const { event, data } of frames(stream)) {
     const value = json(data);
@@ -44,7 +49,7 @@ const errorTypes = [
   "overloaded_error",
 ];
 
-type Finish = Exclude<SaidChoice["finish"], undefined>;
+type Finish = Exclude<AnswerChoice["finish"], undefined>;
 
 const stopReasons: Readonly<Record<string, Finish>> = {
   end_turn: "stop",
@@ -80,7 +85,7 @@ class MessagesWalk {
   #open: OpenBlock | undefined;
   #end: Json | undefined;
   #stopped = false;
-  #error: Said["error"];
+  #error: AnswerContent["error"];
 
   take(type: string, event: Json): void {
     must(!this.#stopped, "something follows message_stop");
@@ -111,7 +116,7 @@ class MessagesWalk {
     must(false, `unknown event ${type}`);
   }
 
-  end(): Said {
+  end(): AnswerContent {
     if (!this.#error) {
       must(this.#stopped, "message_stop is missing");
       this.#checkCalls();
@@ -240,7 +245,7 @@ class MessagesWalk {
 }
 
 /** Reads how an answer ended; the explanation of a refusal is stored in `said`. */
-export function finishOf(told: Json, said: SaidChoice): Finish {
+export function finishOf(told: Json, said: AnswerChoice): Finish {
   has(told, "the ending", ["stop_reason", "stop_sequence"]);
   const reason = text(told.stop_reason, "stop_reason");
   must(Object.hasOwn(stopReasons, reason), `unknown stop_reason ${reason}`);
@@ -257,7 +262,7 @@ export function finishOf(told: Json, said: SaidChoice): Finish {
 }
 
 /** Reads the totals: counts at the end replace those at the start, unless null or absent. */
-export function readUsage(start: Json, end: Json): SaidUsage {
+export function readUsage(start: Json, end: Json): AnswerUsage {
   const total = (key: string) => count(end[key] ?? start[key] ?? 0, key);
   const cacheRead = total("cache_read_input_tokens");
   const input = total("input_tokens") + cacheRead + total("cache_creation_input_tokens");

@@ -1,9 +1,9 @@
 import { has, isObject, type Json, list, must, object, text, words } from "./frames.ts";
 import { finishOf, readUsage } from "./messages.ts";
-import { newChoice, type Said, type SaidChoice } from "./said.ts";
+import { type AnswerChoice, type AnswerContent, newChoice } from "./answer_content.ts";
 
 /** Checks a whole message against messages.md §3 and returns what it says. Throws GrammarError. */
-export function checkMessagesWhole(answer: Json): Said {
+export function checkMessagesWhole(answer: Json): AnswerContent {
   has(answer, "message", ["stop_reason", "stop_sequence", "stop_details", "container"]);
   has(answer, "message", ["diagnostics", "usage"]);
   must(/^msg_./.test(text(answer.id, "message.id")), "message.id doesn't begin with msg_");
@@ -22,7 +22,7 @@ export function checkMessagesWhole(answer: Json): Said {
   };
 }
 
-function readBlock(block: Json, said: SaidChoice): void {
+function readBlock(block: Json, said: AnswerChoice): void {
   switch (words(block.type, "block.type")) {
     case "text":
       said.text += words(block.text, "a text block");

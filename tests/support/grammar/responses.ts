@@ -1,14 +1,14 @@
 import { frames, type Json, json, must, object, words } from "./frames.ts";
 import { checkResponseObject, readUsage } from "./responses_object.ts";
-import { ItemWalk, saidByItems } from "./responses_items.ts";
-import type { Said } from "./said.ts";
+import { contentOfItems, ItemWalk } from "./responses_items.ts";
+import type { AnswerContent } from "./answer_content.ts";
 
 /**
  * Checks a responses stream against responses.md §4 and §5, and returns what it says. Sequence
  * numbers have no gaps, the response begins before its items and ends after them, ids stay the
  * same, and the last object equals what the events before it said. Throws GrammarError.
  */
-export function checkResponsesStream(stream: string | Uint8Array): Said {
+export function checkResponsesStream(stream: string | Uint8Array): AnswerContent {
   const walk = new ResponsesWalk();
   for (const [position, { event, data }] of frames(stream).entries()) {
     must(data !== "[DONE]", "[DONE] in a responses stream");
@@ -28,7 +28,7 @@ class ResponsesWalk {
   #created: Json | undefined;
   #running = false;
   #last: Json | undefined;
-  #error: Said["error"];
+  #error: AnswerContent["error"];
 
   take(type: string, event: Json): void {
     must(!this.#last, "something follows the terminal event");
@@ -44,7 +44,7 @@ class ResponsesWalk {
     this.#live(life, object(event.response, "response"));
   }
 
-  end(): Said {
+  end(): AnswerContent {
     const last = this.#last;
     const isRefused = this.#error && !this.#created;
     must(last || isRefused, "the terminal event is missing");
@@ -52,7 +52,7 @@ class ResponsesWalk {
     const output = this.#items.done;
     return {
       ending: failed ? "failed" : "finished",
-      choices: last ? [saidByItems(last, failed ? undefined : output)] : [],
+      choices: last ? [contentOfItems(last, failed ? undefined : output)] : [],
       usage: last && last.usage !== null ? readUsage(object(last.usage, "usage")) : undefined,
       error: this.#error,
     };

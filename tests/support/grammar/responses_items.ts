@@ -1,6 +1,6 @@
 import { type Json, list, must, object, text, words } from "./frames.ts";
 import { PartWalk } from "./responses_parts.ts";
-import { newChoice, type SaidChoice } from "./said.ts";
+import { type AnswerChoice, newChoice } from "./answer_content.ts";
 
 interface OpenItem {
   index: number;
@@ -145,7 +145,7 @@ function readInput(type: string, event: Json, open: OpenItem): void {
 }
 
 /** Returns what the items of an answer say; `items` is undefined if the response failed. */
-export function saidByItems(response: Json, items: readonly Json[] | undefined): SaidChoice {
+export function contentOfItems(response: Json, items: readonly Json[] | undefined): AnswerChoice {
   const said = newChoice();
   for (const item of items ?? []) readItem(item, said);
   if (!items) return said;
@@ -155,7 +155,7 @@ export function saidByItems(response: Json, items: readonly Json[] | undefined):
   return said;
 }
 
-function readItem(item: Json, said: SaidChoice): void {
+function readItem(item: Json, said: AnswerChoice): void {
   if (item.type === "message") {
     for (const one of item.content as Json[]) {
       if (one.type === "refusal") said.refusal += one.refusal;

@@ -1,5 +1,5 @@
 import { count, has, type Json, list, must, object, text, words } from "./frames.ts";
-import type { SaidUsage } from "./said.ts";
+import type { AnswerUsage } from "./answer_content.ts";
 
 /** Keys that a response object always has (responses.md §4), null where empty. */
 const keys = [
@@ -60,7 +60,7 @@ export function checkResponseObject(response: Json): void {
 }
 
 /** Reads a usage object, which must have all keys and a total that adds up. */
-export function readUsage(usage: Json): SaidUsage {
+export function readUsage(usage: Json): AnswerUsage {
   const input = count(usage.input_tokens, "input_tokens");
   const output = count(usage.output_tokens, "output_tokens");
   must(usage.total_tokens === input + output, "total_tokens is not the sum");

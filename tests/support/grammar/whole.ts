@@ -3,14 +3,14 @@ import { count, has, hasOnly, type Json, list, must, object, text, words } from 
 import { readUsage as readChatUsage } from "./chat.ts";
 import { finishOf, readCandidatePart, readUsage as readGenerateUsage } from "./generate.ts";
 import { checkResponseObject, readUsage as readResponsesUsage } from "./responses_object.ts";
-import { saidByItems } from "./responses_items.ts";
-import { newChoice, type Said, type SaidChoice } from "./said.ts";
+import { contentOfItems } from "./responses_items.ts";
+import { type AnswerChoice, type AnswerContent, newChoice } from "./answer_content.ts";
 
 /** Checks a whole answer against its dialect and returns what it says. Throws GrammarError. */
 export function checkWhole(
   dialect: "chat" | "responses" | "messages" | "generate",
   answer: unknown,
-): Said {
+): AnswerContent {
   // Answers are sent as JSON, which leaves out undefined members.
   const json = object(JSON.parse(JSON.stringify(answer)), "the answer");
   switch (dialect) {
@@ -26,7 +26,7 @@ export function checkWhole(
 }
 
 /** Checks an answer against chat-completions.md §4.1. */
-function checkChatWhole(answer: Json): Said {
+function checkChatWhole(answer: Json): AnswerContent {
   has(answer, "answer", ["id", "object", "created", "model", "choices", "usage"]);
   must(answer.object === "chat.completion", "object is not chat.completion");
   words(answer.id, "id");
@@ -42,7 +42,7 @@ function checkChatWhole(answer: Json): Said {
   return finished(choices, readChatUsage(object(answer.usage, "usage")));
 }
 
-function chatChoice(choice: Json, message: Json): SaidChoice {
+function chatChoice(choice: Json, message: Json): AnswerChoice {
   has(message, "message", ["role", "content", "refusal"]);
   must(message.role === "assistant", "role is not assistant");
   const said = newChoice();
@@ -76,7 +76,7 @@ function chatChoice(choice: Json, message: Json): SaidChoice {
 }
 
 /** Checks an answer against responses.md §4. */
-function checkResponsesWhole(answer: Json): Said {
+function checkResponsesWhole(answer: Json): AnswerContent {
   checkResponseObject(answer);
   must(answer.status === "completed" || answer.status === "incomplete", "the status is no end");
   must(answer.error === null, "an answer that ended well has an error");
@@ -90,11 +90,11 @@ function checkResponsesWhole(answer: Json): Said {
     must(!isCut || answer.status === "incomplete", "an incomplete item in a completed answer");
   }
   const usage = readResponsesUsage(object(answer.usage, "usage"));
-  return finished([saidByItems(answer, items)], usage);
+  return finished([contentOfItems(answer, items)], usage);
 }
 
 /** Checks an answer against generate-content.md §4. */
-function checkGenerateWhole(answer: Json): Said {
+function checkGenerateWhole(answer: Json): AnswerContent {
   hasOnly(answer, "answer", [
     "candidates",
     "promptFeedback",
@@ -119,6 +119,6 @@ function checkGenerateWhole(answer: Json): Said {
   return finished(choices, readGenerateUsage(object(answer.usageMetadata, "usageMetadata")));
 }
 
-function finished(choices: SaidChoice[], usage: Said["usage"]): Said {
+function finished(choices: AnswerChoice[], usage: AnswerContent["usage"]): AnswerContent {
   return { ending: "finished", choices, usage, error: undefined };
 }

@@ -13,7 +13,7 @@ import { ModelComparison } from "./model_comparison.tsx";
 import { dayMs } from "../../../shared/time_span.ts";
 
 /** How many of a cohort's latest calls are counted, unless somebody asks for all of them. */
-const mostCalls = 1000;
+const maxCalls = 1000;
 const everything = 1_000_000_000;
 
 const spans = [
@@ -40,7 +40,7 @@ export async function loadCohort(ctx: PageContext, request: PageRequest) {
   const ids = other === undefined || other === id ? [id] : [id, other];
   const bounds = {
     since: span.days === undefined ? null : new Date(request.now.getTime() - span.days * dayMs),
-    most: isWhole ? everything : mostCalls,
+    most: isWhole ? everything : maxCalls,
   };
   const { accountId } = request;
   const latest = await ctx.cohorts.readLatest(accountId, ids, bounds);
@@ -94,7 +94,7 @@ export async function cohortPage(
           isSame={isSame}
           names={names.map(({ cohortId }) => cohortId).filter((name) => name !== at.id)}
         />
-        <Cuts latest={latest} at={at} />
+        <CutNotices latest={latest} at={at} />
         {[body, compared?.body].map((one) => one ? <Warnings body={one} /> : null)}
         {compared
           ? (
@@ -141,7 +141,7 @@ function spanTabs({ id, span, other }: At) {
 }
 
 /** Says how many calls are counted, for cohorts of which not all are. */
-function Cuts({ latest, at }: { latest: readonly LatestSums[]; at: At }) {
+function CutNotices({ latest, at }: { latest: readonly LatestSums[]; at: At }) {
   const cut = latest.flatMap(({ sums, cutAt }) => cutAt === null ? [] : [{ sums, cutAt }]);
   if (cut.length === 0) return null;
   const address = cohortAddress(at.id, { with: at.other, span: at.span.name });

@@ -10,7 +10,7 @@ import { dayMs } from "../../../shared/time_span.ts";
 const address = "/dashboard/cohorts";
 const pageRows = 20;
 /** How many calls of each listed cohort are read at most, so that the page loads at once. */
-const mostCalls = 200;
+const maxCalls = 200;
 
 /** Pages about cohorts: what groups of calls cost, and what came of them. */
 export function cohortRoutes(app: Routes, ctx: PageContext): void {
@@ -28,7 +28,7 @@ async function readLines(ctx: PageContext, request: PageRequest, from: string) {
     from,
     limit: pageRows,
     since: new Date(request.now.getTime() - 30 * dayMs),
-    most: mostCalls,
+    most: maxCalls,
   });
 }
 
@@ -96,7 +96,7 @@ async function listPage(ctx: PageContext, request: PageRequest) {
             </form>
           )}
         <p class="hint">
-          {`Calls of the last 30 days; of each cohort at most its latest ${mostCalls} calls and outcomes are counted here. Open one for more.`}
+          {`Calls of the last 30 days; of each cohort at most its latest ${maxCalls} calls and outcomes are counted here. Open one for more.`}
         </p>
         {next === undefined
           ? null

@@ -14,12 +14,12 @@ import {
 } from "./cohort_comparison.tsx";
 
 /** How many models the page lists; the API lists up to a hundred. */
-const mostModels = 12;
+const maxModels = 12;
 
 /** Compares what a cohort's models cost and brought, each with the one that has the most calls. */
 export function ModelComparison({ models, csv }: { models: CohortModelsBody; csv: string }) {
   const { by_model: all, unattributed_conversions: unattributed } = models;
-  const shown = all.slice(0, mostModels);
+  const shown = all.slice(0, maxModels);
   const [first] = shown;
   if (!first) return null;
   const isExperiment = shown.length > 1;

@@ -60,16 +60,16 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
   const { accountId } = request;
   const { fieldErrors } = await submitOrExplain(async () => {
     const wanted = validate(exportRequest, requestOf(form));
-    const { order, delivery } = readExportSpec(wanted, {
+    const { spec, delivery } = readExportSpec(wanted, {
       accountId,
       hasBucket: ctx.exports.hasBucket,
     });
     await ctx.flushRecords();
-    const tables = order.tables.map((table) => tableNames[table]).join(", ");
-    const detail = `${form.day("from")} to ${form.day("to")}, ${order.format.toUpperCase()}`;
+    const tables = spec.tables.map((table) => tableNames[table]).join(", ");
+    const detail = `${form.day("from")} to ${form.day("to")}, ${spec.format.toUpperCase()}`;
     const note = request.note("export.created", tables, detail);
     const location = delivery === "bucket" ? "bucket" : "job";
-    await ctx.exports.start(accountId, order, location, note);
+    await ctx.exports.start(accountId, spec, location, note);
   }, fieldOf);
   if (fieldErrors) {
     return { ...await formPage(ctx, request, { values: form.values(), fieldErrors }), status: 400 };

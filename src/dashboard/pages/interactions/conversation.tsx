@@ -7,7 +7,7 @@ import type {
   ShownTurn,
   Transcript,
 } from "../../../records/transcript.ts";
-import { fitBlocks, fitTurns } from "./fit_turns.ts";
+import { cutTurn, fitTurns } from "./fit_turns.ts";
 import { count, counted } from "../../amounts.ts";
 import { isAudible, isShowable, type MediaAddresses, type MediaPart } from "./media.ts";
 import { BoxedFact } from "../../components.tsx";
@@ -166,7 +166,7 @@ function Answers({ answers, media }: WithMedia & { answers: readonly ShownAnswer
 }
 
 function Parts({ parts, media }: WithMedia & { parts: readonly ShownPart[] }) {
-  const fitting = fitBlocks(parts);
+  const fitting = cutTurn(parts);
   return (
     <>
       {fitting.parts.map((part) => <Part part={part} media={media} />)}

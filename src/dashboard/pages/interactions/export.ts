@@ -12,7 +12,7 @@ import { viewOf } from "./list_page.tsx";
 import { listPath, readView, type View } from "./view.ts";
 
 /** The most calls in an export of a view that is narrowed in a way that exports can't filter by. */
-const mostCalls = 10_000;
+const maxCalls = 10_000;
 /** How many rows are looked up at a time for such an export. */
 const chunkRows = 1000;
 
@@ -93,8 +93,8 @@ async function idsOf(ctx: PageContext, request: PageRequest, view: View): Promis
     });
     pushAll(ids, found.rows.map(({ transactionId }) => transactionId));
     after = found.next;
-  } while (after && ids.length < mostCalls);
-  return ids.slice(0, mostCalls);
+  } while (after && ids.length < maxCalls);
+  return ids.slice(0, maxCalls);
 }
 
 function dayOf(time: Date): string {

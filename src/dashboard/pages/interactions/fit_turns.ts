@@ -13,13 +13,13 @@ const turnChars = 16_000;
 export function fitTurns(
   turns: readonly ShownTurn[],
 ): { first: ShownTurn[]; leftOut: number; last: ShownTurn[] } {
-  const last = within(turns.toReversed(), lastChars, lastTurns).toReversed();
+  const last = takeFitting(turns.toReversed(), lastChars, lastTurns).toReversed();
   const before = turns.slice(0, turns.length - last.length);
-  const first = within(before, firstChars, firstTurns);
+  const first = takeFitting(before, firstChars, firstTurns);
   return { first, leftOut: before.length - first.length, last };
 }
 
-function within(turns: readonly ShownTurn[], chars: number, most: number): ShownTurn[] {
+function takeFitting(turns: readonly ShownTurn[], chars: number, most: number): ShownTurn[] {
   let left = chars;
   const fitting: ShownTurn[] = [];
   for (const turn of turns.slice(0, most)) {
@@ -31,7 +31,7 @@ function within(turns: readonly ShownTurn[], chars: number, most: number): Shown
 }
 
 /** Returns the beginning of a long turn. */
-export function fitBlocks(parts: readonly ShownPart[]): { parts: ShownPart[]; isWhole: boolean } {
+export function cutTurn(parts: readonly ShownPart[]): { parts: ShownPart[]; isWhole: boolean } {
   let left = turnChars;
   let isWhole = true;
   const fitting: ShownPart[] = [];

@@ -2,7 +2,7 @@ import { withoutEnd } from "../../../base/trim.ts";
 import { nanosToUsd, parseUsd } from "../../../base/money.ts";
 import { exactTime, nameText, readTime } from "../../format.ts";
 import type { InteractionPageQuery } from "../../../records/interaction_repository.ts";
-import { assertStorableTime } from "../../../shared/time_span.ts";
+import { clampSpan } from "../../../shared/time_span.ts";
 
 /** Address of the list; the pages of single calls are below it. */
 export const listPath = "/dashboard/interactions";
@@ -120,7 +120,7 @@ class ViewReader {
       }
       return;
     }
-    const { start, end } = assertStorableTime({ start: this.#time("from"), end: this.#time("to") });
+    const { start, end } = clampSpan({ start: this.#time("from"), end: this.#time("to") });
     if (start && end && end <= start) {
       this.#problems.push("“To” is not after “From”, so no call can lie between them.");
     }
@@ -215,11 +215,11 @@ function readUsd(text: string): bigint {
     throw new RangeError("expected an amount such as 0.25");
   }
   const nanos = parseUsd(plain, 9);
-  if (nanos > mostNanos) throw new RangeError("expected less than a billion dollars");
+  if (nanos > maxNanos) throw new RangeError("expected less than a billion dollars");
   return nanos;
 }
 
-const mostNanos = 10n ** 18n;
+const maxNanos = 10n ** 18n;
 
 function readMs(text: string): number {
   if (!/^\d{1,12}$/.test(text)) throw new RangeError("expected whole milliseconds");

@@ -35,11 +35,11 @@ export interface OverviewDeps {
 }
 
 export interface Overview {
-  total: AskedSums;
+  total: RequestSums;
   /** Sums of the previous period of the same length. */
-  previous: AskedSums;
+  previous: RequestSums;
   /** One for each hour, day or week, including those without calls. */
-  steps: (Step & AskedSums)[];
+  steps: (Step & RequestSums)[];
   erased: { calls: number; costNanos: bigint; chargedNanos: bigint };
   part: BreakdownPart;
   values: UsageValue[];
@@ -58,7 +58,7 @@ export interface Overview {
 }
 
 /** Sums of calls, with the number of requests that were refused before a call began. */
-export interface AskedSums extends UsageSums {
+export interface RequestSums extends UsageSums {
   refused: number;
 }
 
@@ -127,7 +127,7 @@ export async function loadOverview(
     values,
     topUsers: users.values.filter(({ value }) => value !== "").slice(0, shownUsers),
     others: all > values.length
-      ? { count: all - values.length, sums: less(total, values, apart) }
+      ? { count: all - values.length, sums: subtract(total, values, apart) }
       : undefined,
     layers: values.slice(0, shownLayers).map(({ value, costs }) => {
       const nanos = steps.map(() => 0n);
@@ -145,11 +145,11 @@ function sumsOf(
   refusals: readonly { at: Date; refused: number }[],
 ) {
   const steps = stepsOf(range).map((step) => ({ ...step, ...noUsage, refused: 0 }));
-  const previous: AskedSums = { ...noUsage, refused: 0 };
+  const previous: RequestSums = { ...noUsage, refused: 0 };
   const sumsAt = (at: Date) => at < range.from ? previous : steps[stepOf(range, at.getTime())]!;
   for (const { at, ...sums } of usage) Object.assign(sumsAt(at), sums);
   for (const { at, refused } of refusals) sumsAt(at).refused = refused;
-  const total: AskedSums = {
+  const total: RequestSums = {
     ...steps.reduce<UsageSums>(addUsage, noUsage),
     refused: steps.reduce((sum, { refused }) => sum + refused, 0),
   };
@@ -172,7 +172,7 @@ export async function readValues(
     : await usage.values({ ...query, storedOnly: losesErased(part) }, part, limit);
 }
 
-function less(
+function subtract(
   total: UsageSums,
   values: readonly UsageValue[],
   erased: Overview["erased"] | undefined,

@@ -8,7 +8,7 @@ import { Breakdown, breakdowns } from "./breakdown.tsx";
 import { axisOf, LatencyChart, RequestsChart, SpendChart, TokensChart } from "./charts.tsx";
 import { callsAddress } from "./links.ts";
 import { breakdownCsv, stepsCsv } from "./csv.ts";
-import { type AskedSums, loadOverview, type Overview } from "./load.ts";
+import { loadOverview, type Overview, type RequestSums } from "./load.ts";
 import { RangeChoice } from "./range_choice.tsx";
 import { type Range, readRange } from "./range.ts";
 import { Standing } from "./standing.tsx";
@@ -104,7 +104,7 @@ function OverviewBody({ overview, range, by, request }: BodyProps) {
 function Figures({ overview: { total, previous }, range }: { overview: Overview; range: Range }) {
   const calls = callsAddress(range);
   const failed = callsAddress(range, { status: ["failed", "truncated", "interrupted"] });
-  const rate = (sums: AskedSums) => asked(sums) === 0 ? 0 : notAnswered(sums) / asked(sums);
+  const rate = (sums: RequestSums) => asked(sums) === 0 ? 0 : notAnswered(sums) / asked(sums);
   const slow = (sums: UsageSums) => sums.latency.percentile(0.95);
   const tokens = (sums: UsageSums) => Number(sums.inputTokens + sums.outputTokens);
   const [from, to] = [previous, total];
@@ -136,11 +136,11 @@ function Figures({ overview: { total, previous }, range }: { overview: Overview;
 }
 
 /** Returns the number of calls that ended in an error plus that of refused requests. */
-function notAnswered(sums: AskedSums): number {
+function notAnswered(sums: RequestSums): number {
   return errorsOf(sums) + sums.refused;
 }
 
-function asked({ calls, refused }: AskedSums): number {
+function asked({ calls, refused }: RequestSums): number {
   return calls + refused;
 }
 

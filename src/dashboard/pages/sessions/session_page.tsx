@@ -10,7 +10,7 @@ import { cacheSavedNanos, runningSums } from "./session_money.ts";
 const sessionPath = "/dashboard/session";
 
 /** How many calls of a session are added up; the page of a longer one says so. */
-const mostCalls = 1_000;
+const maxCalls = 1_000;
 /** How many calls a page shows with their payloads. */
 const callsOfPage = 10;
 /** The largest payload that is shown here; the call's own page shows larger ones. */
@@ -23,7 +23,7 @@ export function sessionRoutes(app: Routes, ctx: PageContext): void {
     if (id === "" || id.length > 500) throw new NotFound();
     await ctx.interactions.flushRecords();
     const { interactions } = ctx.interactions;
-    const { calls, isAll } = await interactions.sessionCalls(request.accountId, id, mostCalls);
+    const { calls, isAll } = await interactions.sessionCalls(request.accountId, id, maxCalls);
     const [first] = calls;
     if (first === undefined) throw new NotFound();
     const sums = runningSums(calls);

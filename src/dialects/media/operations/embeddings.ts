@@ -10,7 +10,7 @@ import { vendorCost } from "../../kernel/vendor_cost.ts";
 import type { AnswerEnding, Operation, Outcome } from "../../kernel/operation.ts";
 import { recordText } from "../../kernel/operation_request.ts";
 import { JsonAnswerReader } from "../../kernel/answer_reader.ts";
-import { tellsCost } from "../../kernel/reported_tokens.ts";
+import { reportsTrustedCost } from "../../kernel/reported_tokens.ts";
 
 /** Text to vectors. */
 export const embeddings: Operation = {
@@ -18,7 +18,7 @@ export const embeddings: Operation = {
   name: "embeddings",
   mediaFields: [],
   // 2,048 vectors of 4,096 numbers, plus the JSON around them.
-  mostValues: 8_500_000,
+  maxValues: 8_500_000,
   bound: (request) => ({ ...inputTokenBounds(recordText(request)), maxOutputTokens: 0 }),
   reader: (request) => new EmbeddingReader(request),
 };
@@ -39,7 +39,7 @@ class EmbeddingReader extends JsonAnswerReader {
   outcome({ ignoresCost }: AnswerEnding): Outcome | undefined {
     if (!this.#sawAnswer) return undefined;
     const reported = this.#usage;
-    if (reported && (reported.input > 0 || tellsCost(reported, ignoresCost))) {
+    if (reported && (reported.input > 0 || reportsTrustedCost(reported, ignoresCost))) {
       return { usage: reported, basis: "reported" };
     }
     return {

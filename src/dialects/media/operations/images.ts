@@ -55,7 +55,7 @@ function imageBound(request: OperationRequest) {
   const { fields, files } = request;
   const text = "form" in request.sent ? asString(fields.prompt) ?? "" : recordText(request);
   const n = numberOf(fields.n) ?? 1;
-  const image = kindOf(request.model, fields);
+  const image = pricedKindOf(request.model, fields);
   const partials = numberOf(fields.partial_images) ?? 0;
   const { inputTokens, believedInputTokens } = inputTokenBounds(text);
   const pictures = files.length * maxImageTokens + fetchedTokens(fields);
@@ -90,7 +90,7 @@ function numberOf(value: unknown): number | undefined {
  * Returns the size and quality that an image's price depends on, from the answer or else from the
  * request. If neither states a size, DALL·E uses its default; other models choose.
  */
-function kindOf(model: string, ...sources: readonly JsonRecord[]): Omit<ImageCount, "count"> {
+function pricedKindOf(model: string, ...sources: readonly JsonRecord[]): Omit<ImageCount, "count"> {
   const stated = (name: string) =>
     sources.map((one) => asString(one[name])).find((value) =>
       value !== undefined && value !== "auto"
@@ -130,7 +130,7 @@ class ImageReader extends JsonAnswerReader {
     this.#completed.push(event);
     // Vendors may withhold some of several images.
     const isLast = this.#completed.length >= (numberOf(this.request.fields.n) ?? 1);
-    return { isLast, isEnough: true };
+    return { isLast, isComplete: true };
   }
 
   outcome(ending: AnswerEnding): Outcome | undefined {
@@ -159,7 +159,7 @@ class ImageReader extends JsonAnswerReader {
     pictures: number,
     { price, ignoresCost = false }: AnswerEnding,
   ): Outcome {
-    const image = kindOf(this.request.model, answer, this.request.fields);
+    const image = pricedKindOf(this.request.model, answer, this.request.fields);
     const images = [{ ...image, count: pictures }];
     const reported = readImageUsage(answer.usage);
     // At a price per token, a picture without reported tokens would cost nothing.

@@ -99,7 +99,7 @@ Deno.test("a stream ends with as many pictures as were asked for; its record is 
   assert.deepEqual(reader.event(eventOf(partial)), {});
   const news = [completed, { ...completed, b64_json: "CCCC" }]
     .map((event) => reader.event(eventOf(event)));
-  assert.deepEqual(news, [{ isLast: false, isEnough: true }, { isLast: true, isEnough: true }]);
+  assert.deepEqual(news, [{ isLast: false, isComplete: true }, { isLast: true, isComplete: true }]);
   const { recordText, basis } = reader.outcome(whole)!;
   assert.equal(basis, "reported");
   assert.deepEqual(JSON.parse(recordText!), {

@@ -11,7 +11,7 @@ import type { MediaField } from "../../kernel/media_field.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import type { OperationRequest } from "../../kernel/operation_request.ts";
-import { reportedTokens, tellsCost } from "../../kernel/reported_tokens.ts";
+import { reportedTokens, reportsTrustedCost } from "../../kernel/reported_tokens.ts";
 import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
 
 const mediaFields: readonly MediaField[] = [
@@ -81,7 +81,7 @@ export function speechUsage(
   const isTimed = price?.rates.perMinute !== undefined;
   // The vendor may report tokens although the price is per minute.
   const counted = { characters: characters(text), ...(isTimed ? { seconds: seconds() } : {}) };
-  if (reported && (reported.output > 0 || tellsCost(reported, ignoresCost))) {
+  if (reported && (reported.output > 0 || reportsTrustedCost(reported, ignoresCost))) {
     return { usage: { ...reported, ...counted }, basis: "reported" };
   }
   // A price per character is for the whole text, whatever part of it was received.

@@ -15,7 +15,7 @@ import { vendorCost } from "../../kernel/vendor_cost.ts";
 import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
 import { optionalField } from "../../kernel/fields.ts";
-import { tellsCost } from "../../kernel/reported_tokens.ts";
+import { reportsTrustedCost } from "../../kernel/reported_tokens.ts";
 import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
 
 /** Speech to text: a form with a file. */
@@ -26,7 +26,7 @@ export const transcriptions: Operation = {
   bound(request) {
     const seconds = lengthOf(request).longest;
     return {
-      inputTokens: Math.ceil(seconds * mostTokensPerSecond) + 1024,
+      inputTokens: Math.ceil(seconds * maxTokensPerSecond) + 1024,
       maxOutputTokens: Math.min(16_384, Math.ceil(seconds * 10) + 512),
       seconds,
     };
@@ -34,7 +34,7 @@ export const transcriptions: Operation = {
   reader: (request) => new TranscriptReader(request),
 };
 
-const mostTokensPerSecond = 25;
+const maxTokensPerSecond = 25;
 /** Vendors count ten tokens per second of audio. */
 const tokensPerSecond = 10;
 
@@ -44,12 +44,12 @@ const tokensPerSecond = 10;
  */
 export function likelyTranscript(seconds: number) {
   // No file lasts longer, whatever a vendor says.
-  const length = Math.min(seconds, mostSeconds);
+  const length = Math.min(seconds, maxSeconds);
   const input = Math.ceil(length * tokensPerSecond);
   return { input, audioInput: input, output: Math.ceil(length * 14 / 4) };
 }
 
-const mostSeconds = 1_000_000;
+const maxSeconds = 1_000_000;
 
 /**
  * Returns the seconds of the files: measured, or else estimated, assuming at least 1 kB and
@@ -118,13 +118,13 @@ class TranscriptReader extends JsonAnswerReader {
     if (price?.rates.perMinute !== undefined) {
       // The vendor may report tokens although the price is per minute.
       const usage = { input: 0, output: 0, ...this.#usage, seconds };
-      const isReported = stated !== undefined || tellsCost(usage, ignoresCost);
+      const isReported = stated !== undefined || reportsTrustedCost(usage, ignoresCost);
       return { ...recorded, usage, basis: isReported ? "reported" : "estimated" };
     }
     // At a price per token, seconds alone would cost nothing.
     const reported = this.#usage;
     const hasTokens = reported && reported.input + reported.output > 0;
-    if (reported && (!price || hasTokens || tellsCost(reported, ignoresCost))) {
+    if (reported && (!price || hasTokens || reportsTrustedCost(reported, ignoresCost))) {
       return { ...recorded, usage: reported, basis: "reported" };
     }
     const output = estimateTokens(this.#text);

@@ -27,13 +27,13 @@ export const audioSpeech: SpeechCodec = {
 const formats = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
 const olderVoices = ["alloy", "ash", "coral", "echo", "fable", "onyx", "nova", "sage", "shimmer"];
 const voices = [...olderVoices, "ballad", "verse", "marin", "cedar"].sort();
-const mostChars = 4096;
+const maxChars = 4096;
 const samplesPerSecond = 24_000;
 
 const decided = ["model", "input", "voice", "response_format", "stream_format", "speed"];
 
 function encode(ask: SpeechAsk): EncodedSpeech {
-  checkLength(ask, mostChars);
+  checkLength(ask, maxChars);
   refuseSpeakers(ask);
   const format = chooseFormat(ask.format, formats);
   const isOlder = ask.model.startsWith("tts-1");

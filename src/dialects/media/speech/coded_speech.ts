@@ -23,13 +23,13 @@ export const codedSpeech: SpeechCodec = {
 };
 
 const formats = ["mp3", "wav", "pcm"] as const;
-const mostChars = 15_000;
+const maxChars = 15_000;
 const usualRate = 24_000;
 
 const decided = ["text", "voice_id", "output_format", "speed", "with_timestamps", "replace"];
 
 function encode(ask: SpeechAsk): EncodedSpeech {
-  checkLength(ask, mostChars);
+  checkLength(ask, maxChars);
   refuseSpeakers(ask);
   const format = chooseFormat(ask.format, formats);
   const voice = typeof ask.voice === "object" ? ask.voice.id : ask.voice ?? "eve";

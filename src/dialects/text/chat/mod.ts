@@ -24,7 +24,7 @@ export const chat: Dialect = {
   promptFields: ["messages"],
   mediaFields,
   mustInline,
-  asking: { modelInPath: false, streaming: ["stream", "stream_options"], drop: [], set: [] },
+  resendRules: { modelInPath: false, streaming: ["stream", "stream_options"], drop: [], set: [] },
   labelFields: ["metadata", "safety_identifier", "user"],
   answerFields: [
     "functions",

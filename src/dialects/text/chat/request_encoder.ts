@@ -14,7 +14,7 @@ import { effortOf } from "../../kernel/reasoning.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { SchemaBudget } from "../../kernel/schema_refs.ts";
 import { aliasToolNames, plainToolName, toolNamesOf } from "../../kernel/tool_names.ts";
-import { type EncodedRequest, noReversal, type Target } from "../../kernel/dialect.ts";
+import { type EncodedRequest, noEmulations, type Target } from "../../kernel/dialect.ts";
 import { loseSearchFields, searchFor, writeSearchLocation } from "../../kernel/web_search.ts";
 import { writeMessages } from "./request/encode_messages.ts";
 import { loseSetting, loseSettings } from "../../kernel/setting_losses.ts";
@@ -65,7 +65,7 @@ export function* encodeRequest(
     ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
   if (request.metadata) loseSetting(request, "metadata", "hint", losses);
-  return { body, losses, reversal: { ...noReversal, toolNames, jsonUnwrap } };
+  return { body, losses, emulations: { ...noEmulations, toolNames, jsonUnwrap } };
 }
 
 /** The dialect's own form, for models that search before every answer. */

@@ -1,18 +1,18 @@
-import type { Counting } from "../../kernel/dialect.ts";
+import type { TokenCountEndpoint } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../../shared/fault.ts";
 import { asRecord, count, type JsonRecord } from "../../kernel/json.ts";
 import { bareModel, countTokensPath } from "./models.ts";
 import { Fields } from "./request/fields.ts";
 
 /** `:countTokens`, which takes a whole request or its contents alone. */
-export const counting: Counting = {
+export const counting: TokenCountEndpoint = {
   path: countTokensPath,
   // The whole request, since tools and system text count too.
   requestBody: (request, model) => ({
     generateContentRequest: { ...request, model: `models/${bareModel(model)}` },
   }),
   read: (answer) => count(asRecord(answer).totalTokens),
-  counted: countedRequest,
+  requestOf: countedRequest,
   write: (tokens) => ({ totalTokens: tokens }),
 };
 

@@ -81,7 +81,7 @@ export function filesIn(content: unknown, path: string, state: VendorState[]): n
       if (!isRecord(file)) continue;
       for (const uri of keysOf(file, "fileUri")) {
         if (isVendorFile(file[uri])) state.push({ path: `${at}.${key}.${uri}` });
-        else fetchedTokens += fetchedTokenBound(file[uri], kindOf(file));
+        else fetchedTokens += fetchedTokenBound(file[uri], fileKindOf(file));
       }
     }
     for (const key of keysOf(part, "functionResponse")) {
@@ -92,7 +92,7 @@ export function filesIn(content: unknown, path: string, state: VendorState[]): n
 }
 
 /** Returns the kind of a file by the type that the request names, as the vendor does. */
-function kindOf(file: JsonRecord): "image" | "file" {
+function fileKindOf(file: JsonRecord): "image" | "file" {
   const types = keysOf(file, "mimeType").map((key) => asString(file[key]));
   return types.length === 1 && types[0]?.startsWith("image/") ? "image" : "file";
 }

@@ -32,7 +32,7 @@ export const generate: Dialect = {
   promptFields: ["contents", "systemInstruction", "system_instruction"],
   mediaFields,
   mustInline,
-  asking: { modelInPath: true, streaming: [], drop: [], set: [] },
+  resendRules: { modelInPath: true, streaming: [], drop: [], set: [] },
   labelFields: ["labels"],
   answerFields: ["generationConfig", "generation_config", "model", "tools"],
   usageMember: "usageMetadata",

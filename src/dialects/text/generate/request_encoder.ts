@@ -2,7 +2,7 @@ import { pushAll } from "../../../base/lists.ts";
 import type { Steps } from "../../../base/steps.ts";
 import { SchemaBudget } from "../../kernel/schema_refs.ts";
 import type { CacheMark, CanonicalRequest, Loss } from "../../kernel/canonical_request.ts";
-import { type EncodedRequest, noReversal, type Target } from "../../kernel/dialect.ts";
+import { type EncodedRequest, noEmulations, type Target } from "../../kernel/dialect.ts";
 import { writeConfig } from "./request/encode_config.ts";
 import { writeContents } from "./request/encode_contents.ts";
 import { nameTools, planSearch, writeTools } from "./request/encode_tools.ts";
@@ -44,8 +44,8 @@ export function* encodeRequest(
       ...writeTier(request, losses),
     },
     losses,
-    reversal: {
-      ...noReversal,
+    emulations: {
+      ...noEmulations,
       toolNames,
       customTools: request.tools.filter(({ type }) => type === "custom").map(({ name }) => name),
       stripFence: instruction !== undefined,
@@ -65,18 +65,18 @@ function writeTier(request: CanonicalRequest, losses: Loss[]): Record<string, un
 /** Returns all cache marks as losses, since the dialect has none. */
 function* cacheLosses(request: CanonicalRequest): Steps<Loss[]> {
   const losses: Loss[] = [];
-  const look = (one: { path: string; cache?: CacheMark }) => {
+  const note = (one: { path: string; cache?: CacheMark }) => {
     if (one.cache === undefined) return;
     losses.push({ path: markPath(one.cache, one.path), weight: "hint" });
   };
-  request.tools.forEach(look);
-  if (request.webSearch) look(request.webSearch);
-  request.system.forEach(look);
+  request.tools.forEach(note);
+  if (request.webSearch) note(request.webSearch);
+  request.system.forEach(note);
   for (const { parts } of request.turns) {
     yield;
     for (const part of parts) {
-      look(part);
-      if (part.type === "tool-result") part.parts.forEach(look);
+      note(part);
+      if (part.type === "tool-result") part.parts.forEach(note);
     }
   }
   return losses;

@@ -117,12 +117,12 @@ Deno.test("structured output: own field from 2.5, subset before, words beside fu
   const format = { type: "json-schema" as const, name: "x", schema };
   const tools = [{ type: "function" as const, name: "f", path: "t" }];
   const config = (model: string, withTools = false) => {
-    const { body, reversal } = encode(
+    const { body, emulations } = encode(
       { turns: [user("x")], format, ...(withTools ? { tools } : {}) },
       model,
     );
     const { systemInstruction, generationConfig } = body;
-    return { systemInstruction, generationConfig, stripFence: reversal.stripFence };
+    return { systemInstruction, generationConfig, stripFence: emulations.stripFence };
   };
   assert.deepEqual(config("gemini-2.5-flash"), {
     systemInstruction: undefined,
@@ -141,19 +141,19 @@ Deno.test("structured output: own field from 2.5, subset before, words beside fu
 });
 
 Deno.test("names that the vendor refuses get aliases, in tools, choice and history", () => {
-  const { body, reversal } = encode({
+  const { body, emulations } = encode({
     turns: [user("go"), assistant(call("a", "1st tool")), turn("user", result("a", "x"))],
     tools: [{ type: "function", name: "1st tool", path: "t" }],
     toolChoice: { mode: "required", names: ["1st tool"] },
   });
-  assert.deepEqual(reversal.toolNames, { _1st_tool: "1st tool" });
+  assert.deepEqual(emulations.toolNames, { _1st_tool: "1st tool" });
   assert.equal(JSON.stringify(body).match(/"_1st_tool"/g)?.length, 4);
   assert.doesNotMatch(JSON.stringify(body), /1st tool/);
 });
 
 Deno.test("a custom tool is a function with one string, its grammar a sentence", () => {
   const grammar = { type: "grammar", grammar: { syntax: "lark", definition: "start: x" } };
-  const { body, reversal, losses } = encode({
+  const { body, emulations, losses } = encode({
     turns: [
       user("go"),
       assistant({ ...call("a", "sh"), arguments: "ls -l", custom: true }),
@@ -164,7 +164,7 @@ Deno.test("a custom tool is a function with one string, its grammar a sentence",
       { type: "custom", name: "note", format: { type: "text" }, path: "tools[1]" },
     ],
   });
-  assert.deepEqual(reversal.customTools, ["sh", "note"]);
+  assert.deepEqual(emulations.customTools, ["sh", "note"]);
   assert.match(JSON.stringify(body), /"args":\{"input":"ls -l"\}/);
   const [{ functionDeclarations: [bound, free] }] = body.tools as [
     { functionDeclarations: { description: string }[] },

@@ -34,12 +34,12 @@ export function readRequest(body: unknown): RequestFacts {
  * The same maximum as for chat requests; the possible cost of all choices is reserved before the
  * call.
  */
-const mostChoices = 128;
+const maxChoices = 128;
 
 function choicesOf(config: Fields): number {
   const choices = Math.max(1, config.number("candidateCount") ?? 1);
-  if (choices <= mostChoices) return choices;
-  throw invalidValue(config.at("candidateCount"), `expected at most ${mostChoices}`);
+  if (choices <= maxChoices) return choices;
+  throw invalidValue(config.at("candidateCount"), `expected at most ${maxChoices}`);
 }
 
 /**

@@ -52,7 +52,7 @@ export function hostedWork(body: unknown): HostedWork {
     ...addedTools(request.messages),
   ];
   const includesCode = offered.some(({ tool }) => {
-    const { name, date } = kindOf(tool);
+    const { name, date } = nameAndDate(tool);
     return (name === "web_search" || name === "web_fetch") && date >= codeIncludedFrom;
   });
   const tools = offered.map(({ tool, path }) => readTool(tool, path, includesCode));
@@ -87,14 +87,14 @@ function addedTools(messages: unknown): OfferedTool[] {
 }
 
 /** Splits a type such as `web_search_20260318` into its name and its date. */
-function kindOf(tool: unknown): { name: string; date: number } {
+function nameAndDate(tool: unknown): { name: string; date: number } {
   const type = isRecord(tool) ? asString(tool.type) ?? "custom" : "custom";
   const dated = /^(.*)_(\d{8})$/.exec(type);
   return dated ? { name: dated[1]!, date: Number(dated[2]) } : { name: type, date: 0 };
 }
 
 function readTool(tool: JsonRecord, path: string, includesCode: boolean): HostedTool {
-  const { name } = kindOf(tool);
+  const { name } = nameAndDate(tool);
   const limit = limitOf(tool.max_uses);
   const shown = { path, name: asString(tool.type) ?? "custom" };
   if (name === "advisor") {

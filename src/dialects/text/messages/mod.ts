@@ -31,7 +31,7 @@ export const messages: Dialect = {
   promptFields: ["messages", "system"],
   mediaFields,
   mustInline,
-  asking: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },
+  resendRules: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },
   labelFields: ["metadata"],
   answerFields: ["metadata", "model", "stream", "tool_choice", "tools"],
   usageMember: "usage",

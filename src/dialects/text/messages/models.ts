@@ -73,7 +73,7 @@ export interface ModelFacts {
   /** Messages of the role `system` after a user message; other models refuse the whole request. */
   systemTurns: boolean;
   /** The vendor doesn't cache prompts of fewer tokens. */
-  leastCached: number;
+  minCacheableTokens: number;
 }
 
 const newest: ModelFacts = {
@@ -88,7 +88,7 @@ const newest: ModelFacts = {
   forcedTools: true,
   webSearch: true,
   systemTurns: true,
-  leastCached: 1024,
+  minCacheableTokens: 1024,
 };
 
 const fifth: ModelFacts = { ...newest, budget: true, off: "disabled", systemTurns: false };
@@ -105,7 +105,7 @@ const third: ModelFacts = {
   budget: false,
   off: undefined,
   webSearch: false,
-  leastCached: 2048,
+  minCacheableTokens: 2048,
 };
 
 /** Part of a model's name → what it accepts. */
@@ -113,19 +113,19 @@ const messagesModels: readonly (readonly [string, ModelFacts])[] = [
   ["sonnet-5-5", { ...newest, off: "between_tools", forcedTools: false }],
   ["opus-5-5", { ...newest, forcedTools: false }],
   ["haiku-5-5", { ...newest, off: "disabled" }],
-  ["opus-5", { ...fifth, systemTurns: true, leastCached: 512 }],
-  ["fable-5-2", { ...newest, forcedTools: false, leastCached: 512 }],
-  ["fable-5-1", { ...newest, forcedTools: false, leastCached: 512 }],
-  ["fable-5", { ...newest, leastCached: 512 }],
-  ["opus-4-7", { ...fifth, leastCached: 2048 }],
+  ["opus-5", { ...fifth, systemTurns: true, minCacheableTokens: 512 }],
+  ["fable-5-2", { ...newest, forcedTools: false, minCacheableTokens: 512 }],
+  ["fable-5-1", { ...newest, forcedTools: false, minCacheableTokens: 512 }],
+  ["fable-5", { ...newest, minCacheableTokens: 512 }],
+  ["opus-4-7", { ...fifth, minCacheableTokens: 2048 }],
   ["opus-4-8", { ...fifth, systemTurns: true }],
   // Sources contradict each other on its system turns; Claude Code stopped sending them to it.
   ["sonnet-5", fifth],
   ["sonnet-4-6", generation46],
-  ["opus-4-6", { ...generation46, leastCached: 4096 }],
+  ["opus-4-6", { ...generation46, minCacheableTokens: 4096 }],
   ["sonnet-4-5", generation45],
-  ["opus-4-5", { ...generation45, leastCached: 4096 }],
-  ["haiku-4-5", { ...generation45, leastCached: 4096 }],
+  ["opus-4-5", { ...generation45, minCacheableTokens: 4096 }],
+  ["haiku-4-5", { ...generation45, minCacheableTokens: 4096 }],
   ["opus-4-1", { ...generation45, maxOutputTokens: 32_000 }],
   ["sonnet-4", generation40],
   ["opus-4", { ...generation40, maxOutputTokens: 32_000 }],
@@ -137,7 +137,7 @@ const messagesModels: readonly (readonly [string, ModelFacts])[] = [
       budget: true,
       off: "disabled",
       webSearch: true,
-      leastCached: 1024,
+      minCacheableTokens: 1024,
     },
   ],
   ["claude-3-5", { ...third, maxOutputTokens: 8_192, webSearch: true }],

@@ -10,7 +10,12 @@ Deno.test("the longest name that fits says what a model takes", () => {
     ["claude-fable-5", { forcedTools: true, off: undefined }],
     ["claude-fable-5-2", { forcedTools: false }],
     ["claude-fable-5-20260609", { forcedTools: true }],
-    ["claude-mythos-5", { budget: false, off: undefined, systemTurns: true, leastCached: 512 }],
+    ["claude-mythos-5", {
+      budget: false,
+      off: undefined,
+      systemTurns: true,
+      minCacheableTokens: 512,
+    }],
     ["claude-mythos-5-2", { budget: false, off: undefined, forcedTools: false }],
     ["anthropic/claude-sonnet-4.5", { maxOutputTokens: 64_000, structuredOutput: true }],
     ["claude-sonnet-4-20250514", { structuredOutput: false, bothSamplings: true }],

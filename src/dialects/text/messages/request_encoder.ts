@@ -56,13 +56,13 @@ export function* encodeRequest(
     ...(request.stream ? { stream: true } : {}),
   };
   if (marks.isEmpty && target.autoCache) {
-    yield* setMarks(cachedPart(request, body), facts.leastCached);
+    yield* setMarks(cachedPart(request, body), facts.minCacheableTokens);
   }
   marks.enforce(losses);
   return {
     body,
     losses,
-    reversal: {
+    emulations: {
       toolNames: tools.toolNames,
       customTools: tools.customTools,
       jsonTool: tools.jsonTool,

@@ -64,11 +64,11 @@ function writeAnswer(
 export function blockEvents(
   choice: CanonicalChoice | undefined,
   isSummary: boolean,
-  mint: (prefix: string) => string,
+  newId: (prefix: string) => string,
 ): CanonicalEvent[] {
   const summary = isSummary && choice ? summaryIn(choice) : undefined;
   if (summary !== undefined) {
-    const value = writeSummary(mint("cmp_"), summary);
+    const value = writeSummary(newId("cmp_"), summary);
     return [{
       ...{ type: "block-start", choice: 0, block: 0 },
       content: { kind: "vendor", dialect: "responses", value },

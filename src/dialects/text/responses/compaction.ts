@@ -28,7 +28,7 @@ export function compactionOf(responses: Dialect): Dialect {
   return {
     ...create,
     isOptional: true,
-    asking: { ...create.asking, set: [] },
+    resendRules: { ...create.resendRules, set: [] },
     upstreamPath: () => "/responses/compact",
     asksForSummary: () => true,
     spliceRequest: (bodyText, facts, changes) =>
@@ -103,9 +103,9 @@ function withoutRepeated(answerText: string): string {
 
 const nameFields = ["id", "type", "role", "status"];
 
-function userMessage({ id, content }: Item, mint: AnswerContext["id"]): JsonRecord {
+function userMessage({ id, content }: Item, newId: AnswerContext["id"]): JsonRecord {
   return {
-    ...{ id: asString(id) ?? mint("msg_"), type: "message", status: "completed", role: "user" },
+    ...{ id: asString(id) ?? newId("msg_"), type: "message", status: "completed", role: "user" },
     content: typeof content === "string" ? [{ type: "input_text", text: content }] : content,
   };
 }

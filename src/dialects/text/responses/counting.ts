@@ -1,4 +1,4 @@
-import type { Counting } from "../../kernel/dialect.ts";
+import type { TokenCountEndpoint } from "../../kernel/dialect.ts";
 import { asString, count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { isEnvelope } from "./conversation/envelope.ts";
 import { readSummary, summaryMessage } from "./conversation/summary.ts";
@@ -6,19 +6,21 @@ import { readSummary, summaryMessage } from "./conversation/summary.ts";
 /**
  * `POST /responses/input_tokens` takes a request without the fields that concern only its answer.
  */
-export const counting: Counting = {
+export const counting: TokenCountEndpoint = {
   path: () => "/responses/input_tokens",
   requestBody: (request, model) => ({
     ...Object.fromEntries(
-      Object.entries(request).filter(([name]) => !ofAnswers.has(name)).map(([name, value]) => [
+      Object.entries(request).filter(([name]) => !answerFields.has(name)).map(([name, value]) => [
         name,
-        name === "input" && Array.isArray(value) ? value.filter(isVendors).map(readable) : value,
+        name === "input" && Array.isArray(value)
+          ? value.filter(isVendors).map(summaryAsMessage)
+          : value,
       ]),
     ),
     model,
   }),
   read: (answer) => isRecord(answer) ? count(answer.input_tokens) : undefined,
-  counted: (body) => body as JsonRecord,
+  requestOf: (body) => body as JsonRecord,
   write: (tokens) => ({ object: "response.input_tokens", input_tokens: tokens }),
 };
 
@@ -32,7 +34,7 @@ function isVendors(item: unknown): boolean {
 }
 
 /** A summary that the gateway wrote reaches the vendor as a message. */
-function readable(item: unknown): unknown {
+function summaryAsMessage(item: unknown): unknown {
   const summary = readSummary(item);
   return summary === undefined ? item : summaryMessage(summary);
 }
@@ -41,7 +43,7 @@ function readable(item: unknown): unknown {
  * Fields that limit, shape, label or store an answer (npm openai 7.59.0: those of a request that
  * the endpoint lacks). `prompt` is not among them: without its text there is nothing to count.
  */
-const ofAnswers: ReadonlySet<string> = new Set([
+const answerFields: ReadonlySet<string> = new Set([
   "access_programs",
   "background",
   "background_options",

@@ -1,5 +1,5 @@
 import type { Dialect } from "../../kernel/dialect.ts";
-import { wholeOf } from "./answer/response_reader.ts";
+import { finalResponse } from "./answer/response_reader.ts";
 import { readHostedUsage } from "./answer/hosted_usage.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
@@ -34,7 +34,7 @@ const create: Dialect = {
   promptFields: ["input", "instructions"],
   mediaFields,
   mustInline,
-  asking: {
+  resendRules: {
     modelInPath: false,
     streaming: ["stream", "stream_options"],
     drop: ["store", "background", "background_options"],
@@ -64,7 +64,7 @@ const create: Dialect = {
   counting,
   socket,
   stateless,
-  wholeOf,
+  wholeOf: finalResponse,
   fitToModel,
   withoutRefused,
 };

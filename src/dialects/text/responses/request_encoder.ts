@@ -7,13 +7,13 @@ import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { aliasToolNames, plainToolName, toolNamesOf } from "../../kernel/tool_names.ts";
 import { searchFor } from "../../kernel/web_search.ts";
 import { Breakpoints } from "../../kernel/breakpoints.ts";
-import { type EncodedRequest, noReversal, type Target } from "../../kernel/dialect.ts";
+import { type EncodedRequest, noEmulations, type Target } from "../../kernel/dialect.ts";
 import { writeItems } from "./request/encode_items.ts";
 import { writeTools } from "./request/encode_tools.ts";
 import { loseSettings } from "../../kernel/setting_losses.ts";
 
 /** The smallest output limit that the dialect accepts. */
-const leastOutputTokens = 16;
+const minOutputTokens = 16;
 
 /**
  * Writes a request for a vendor of this dialect. The callers' dialects have no state: the vendor
@@ -43,7 +43,7 @@ export function* encodeRequest(
     ...defined({
       max_output_tokens: request.maxOutputTokens === undefined
         ? undefined
-        : Math.max(leastOutputTokens, request.maxOutputTokens),
+        : Math.max(minOutputTokens, request.maxOutputTokens),
       temperature: request.temperature,
       top_p: request.topP,
       top_logprobs: request.logprobs?.top || undefined,
@@ -57,7 +57,7 @@ export function* encodeRequest(
     ...writeTools(request, search, aliasOf, losses),
     ...(request.stream ? { stream: true } : {}),
   };
-  return { body, losses, reversal: { ...noReversal, toolNames, jsonUnwrap } };
+  return { body, losses, emulations: { ...noEmulations, toolNames, jsonUnwrap } };
 }
 
 /** Settings without a field in this dialect. */

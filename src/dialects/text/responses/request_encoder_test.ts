@@ -35,7 +35,7 @@ function result(callId: string, more: Record<string, unknown> = {}): Part {
 }
 
 Deno.test("a plain request: nothing stored, reasoning asked for sealed, nothing else", () => {
-  const { body, losses, reversal } = encode({ system: [{ text: "S", path: "s" }] });
+  const { body, losses, emulations } = encode({ system: [{ text: "S", path: "s" }] });
   assert.deepEqual(body, {
     model: "up-model",
     input: [
@@ -46,7 +46,7 @@ Deno.test("a plain request: nothing stored, reasoning asked for sealed, nothing 
     include: ["reasoning.encrypted_content"],
   });
   assert.deepEqual(losses, []);
-  assert.deepEqual(reversal.toolNames, {});
+  assert.deepEqual(emulations.toolNames, {});
 });
 
 Deno.test("reasoning is asked for sealed where the model has it, translated or passed through", () => {
@@ -257,14 +257,14 @@ Deno.test("tool choices in all forms", () => {
 
 Deno.test("names the dialect doesn't take are aliased everywhere and undone", () => {
   const name = "ns.tool:x";
-  const { body, reversal } = encode({
+  const { body, emulations } = encode({
     tools: [{ type: "function", name, path: "t" }],
     toolChoice: { mode: "required", names: [name] },
   });
   const [tool] = body.tools as { name: string }[];
   assert.match(tool!.name, /^[A-Za-z0-9_-]{1,64}$/);
   assert.deepEqual(body.tool_choice, { type: "function", name: tool!.name });
-  assert.deepEqual(reversal.toolNames, { [tool!.name]: name });
+  assert.deepEqual(emulations.toolNames, { [tool!.name]: name });
 });
 
 Deno.test("reasoning: effort as it is, a budget as effort, a summary where it can be shown", () => {

@@ -41,7 +41,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
     this.#summary = context.request.asksForSummary ? new Fold(Number.MAX_SAFE_INTEGER) : undefined;
     this.#writer = new OutputWriter(
       context.id,
-      (type, fields) => this.#tell(type, fields),
+      (type, fields) => this.#push(type, fields),
       context.request.namespaces,
     );
   }
@@ -77,7 +77,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
     this.#end(this.#finish);
     const { status } = writeFinishReason(this.#finish);
     this.#writer.requireContent(status);
-    this.#tellLife(status, { type: "ended", reason: this.#finish });
+    this.#pushLifecycle(status, { type: "ended", reason: this.#finish });
     return this.#flush();
   }
 
@@ -89,7 +89,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
     if (!this.#opened) return errorFrame(fault);
     this.#writer.abandon();
     this.#frames.push(errorFrame(fault, this.#sequence++));
-    this.#tellLife("failed", { type: "failed", error: writeFailure(fault) });
+    this.#pushLifecycle("failed", { type: "failed", error: writeFailure(fault) });
     return this.#flush();
   }
 
@@ -114,11 +114,11 @@ class ResponsesStreamEncoder implements StreamEncoder {
   #open(): void {
     if (this.#opened) return;
     this.#opened = true;
-    this.#tellLife("created", { type: "in_progress" });
-    this.#tellLife("in_progress", { type: "in_progress" });
+    this.#pushLifecycle("created", { type: "in_progress" });
+    this.#pushLifecycle("in_progress", { type: "in_progress" });
   }
 
-  #tellLife(event: string, stage: ResponseState["stage"]): void {
+  #pushLifecycle(event: string, stage: ResponseState["stage"]): void {
     const response = responseObject(this.#context.body, {
       id: this.#id,
       created: this.#context.created,
@@ -128,10 +128,10 @@ class ResponsesStreamEncoder implements StreamEncoder {
       output: this.#writer.items,
       usage: stage.type === "ended" ? this.#usage.final : this.#usage.reported,
     });
-    this.#tell(`response.${event}`, { response });
+    this.#push(`response.${event}`, { response });
   }
 
-  #tell(type: string, fields: Record<string, unknown>): void {
+  #push(type: string, fields: Record<string, unknown>): void {
     const data = JSON.stringify({ type, ...fields, sequence_number: this.#sequence++ });
     this.#frames.push(`event: ${type}\ndata: ${data}\n\n`);
   }

@@ -54,8 +54,8 @@ export class PartialArgs {
     const isText = typeof entry.stringValue === "string" || !("numberValue" in entry ||
       "boolValue" in entry || "nullValue" in entry);
     const piece = typeof entry.stringValue === "string" ? entry.stringValue : "";
-    const goesOn = this.#open === path && typeof before === "string";
-    put(container, last, isText ? (goesOn ? before + piece : piece) : plainValue(entry));
+    const isContinued = this.#open === path && typeof before === "string";
+    put(container, last, isText ? (isContinued ? before + piece : piece) : plainValue(entry));
     this.#open = isText && entry.willContinue === true ? path : undefined;
   }
 

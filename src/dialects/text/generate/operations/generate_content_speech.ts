@@ -35,7 +35,7 @@ const voices = ["Zephyr", "Puck", "Charon", "Kore", "Fenrir", "Leda", "Orus", "A
   .concat(["Gacrux", "Pulcherrima", "Achird", "Zubenelgenubi", "Vindemiatrix", "Sadachbia"])
   .concat(["Sadaltager", "Sulafat"]);
 /** The models' context is 32,000 tokens, and a character takes at most one. */
-const mostChars = 32_000;
+const maxChars = 32_000;
 /** The vendor's sample rate, unless its answer names another. */
 const samplesPerSecond = 24_000;
 
@@ -43,7 +43,7 @@ const decided = ["contents", "generationConfig.responseModalities"]
   .concat(["generationConfig.speechConfig", "generationConfig.candidateCount"]);
 
 function encode(ask: SpeechAsk): EncodedSpeech {
-  checkLength(ask, mostChars);
+  checkLength(ask, maxChars);
   if (ask.sampleRate !== undefined && ask.sampleRate !== samplesPerSecond) {
     throw notAllowed("sample_rate", "this model supports", [String(samplesPerSecond)]);
   }

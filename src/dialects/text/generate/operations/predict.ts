@@ -24,7 +24,7 @@ export const predict: Operation = {
     const { instances } = request.fields;
     const prompts = Array.isArray(instances) ? instances.length : 1;
     const count = prompts * picturesOf(parametersOf(request));
-    const { size } = kindOf(request);
+    const { size } = pricedKindOf(request);
     return {
       ...inputTokenBounds(recordText(request)),
       maxOutputTokens: imageTokens(undefined, undefined),
@@ -36,7 +36,7 @@ export const predict: Operation = {
 };
 
 /** By default the models generate up to four (its client library's `numberOfImages`). */
-const mostUnasked = 4;
+const maxDefaultImages = 4;
 
 /**
  * Returns the largest number of images that the request may mean: protobuf's JSON accepts numbers
@@ -44,7 +44,9 @@ const mostUnasked = 4;
  */
 function picturesOf({ sampleCount }: JsonRecord): number {
   const count = typeof sampleCount === "string" ? Number(sampleCount) : sampleCount;
-  return typeof count === "number" && Number.isInteger(count) && count > 0 ? count : mostUnasked;
+  return typeof count === "number" && Number.isInteger(count) && count > 0
+    ? count
+    : maxDefaultImages;
 }
 
 function parametersOf({ fields }: OperationRequest): JsonRecord {
@@ -52,7 +54,7 @@ function parametersOf({ fields }: OperationRequest): JsonRecord {
 }
 
 /** What the price of an image depends on. */
-function kindOf(request: OperationRequest): { size: string } {
+function pricedKindOf(request: OperationRequest): { size: string } {
   const { imageSize, sampleImageSize } = parametersOf(request);
   return { size: asString(imageSize) ?? asString(sampleImageSize) ?? "1K" };
 }
@@ -75,7 +77,7 @@ class PictureReader extends JsonAnswerReader {
   outcome({ price }: { price: PriceRow | undefined }): Outcome | undefined {
     const count = this.#pictures;
     if (count === undefined) return undefined;
-    const images = [{ ...kindOf(this.request), count }];
+    const images = [{ ...pricedKindOf(this.request), count }];
     if (price?.rates.perImage !== undefined) {
       return { usage: { input: 0, output: 0, images }, basis: "reported" };
     }

@@ -105,7 +105,7 @@ interface PendingCall {
 }
 
 /** A result that says neither by id nor by name which call it answers. */
-class Stray {
+class UnmatchedResult {
   constructor(readonly part: Fields) {}
 }
 
@@ -126,7 +126,7 @@ class ContentReader {
     if (!["user", "model", "function", ""].includes(role)) {
       throw invalidValue(content.at("role"), "expected 'user' or 'model'");
     }
-    const parts = content.objects("parts").flatMap((part, index): (Part | Stray)[] => {
+    const parts = content.objects("parts").flatMap((part, index): (Part | UnmatchedResult)[] => {
       const member = dataMember(part);
       if (member === undefined) {
         this.#context.unsupported.push({ path: part.path, value: part.record, weight: "meaning" });
@@ -139,7 +139,7 @@ class ContentReader {
     });
     return {
       role: role === "model" ? "assistant" : "user",
-      parts: this.#adopted(parts),
+      parts: this.#matched(parts),
       path: content.path,
     };
   }
@@ -167,12 +167,12 @@ class ContentReader {
     };
   }
 
-  #answered(part: Fields): ToolResultPart | Stray {
+  #answered(part: Fields): ToolResultPart | UnmatchedResult {
     const result = part.object("functionResponse")!;
     const id = result.string("id") || undefined;
     const call = this.#pending.take(id, result.string("name") ?? "");
     if (call) return this.#result(part, call);
-    if (id === undefined) return new Stray(part);
+    if (id === undefined) return new UnmatchedResult(part);
     throw strayResult(part);
   }
 
@@ -180,14 +180,14 @@ class ContentReader {
    * Assigns the strays to the remaining calls of the latest content with calls, in order, if their
    * numbers are equal: Semantic Kernel gives a call and its result different names.
    */
-  #adopted(parts: readonly (Part | Stray)[]): Part[] {
+  #matched(parts: readonly (Part | UnmatchedResult)[]): Part[] {
     const left = this.#latest.calls.filter(({ isAnswered }) => !isAnswered);
-    const strays = parts.filter((part) => part instanceof Stray);
+    const strays = parts.filter((part) => part instanceof UnmatchedResult);
     if (strays.length === 0) return parts as Part[];
     if (strays.length !== left.length) throw strayResult(strays[0]!.part);
     for (const call of left) call.isAnswered = true;
     return parts.map((part) =>
-      part instanceof Stray ? this.#result(part.part, left.shift()!) : part
+      part instanceof UnmatchedResult ? this.#result(part.part, left.shift()!) : part
     );
   }
 

@@ -66,9 +66,9 @@ export function readPart(part: Fields, member: DataMember, context: PartContext)
     case "fileData":
       return readFile(part, context);
     case "executableCode":
-      return fenced(part.object(member)!, "code", part.path);
+      return asCodeBlock(part.object(member)!, "code", part.path);
     case "codeExecutionResult":
-      return fenced(part.object(member)!, "output", part.path);
+      return asCodeBlock(part.object(member)!, "output", part.path);
     case "toolCall":
     case "toolResponse":
       context.unsupported.push({
@@ -178,7 +178,7 @@ export function detailOf(resolution: string | undefined): string | undefined {
  * Writes the code that the vendor's interpreter ran, or its output, as text: later turns refer to
  * it.
  */
-function fenced(value: Fields, member: string, path: string): TextPart {
+function asCodeBlock(value: Fields, member: string, path: string): TextPart {
   const language = member === "code" ? (value.string("language") ?? "").toLowerCase() : "";
   return { type: "text", text: `\`\`\`${language}\n${value.string(member) ?? ""}\n\`\`\``, path };
 }

@@ -1,4 +1,4 @@
-import { mostOf } from "../../../../../contracts/kernel/common.ts";
+import { maxEntries } from "../../../../../contracts/kernel/common.ts";
 import type { Tool, UnsupportedField, WebSearch } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import { objectAt, stringAt, textAt } from "../../../kernel/fields.ts";
@@ -115,8 +115,8 @@ function afterChanges(listed: readonly OfferedTool[], messages: unknown): readon
     const added = block.type === "tool_addition" ? defined.get(name) : undefined;
     if (added) offered.set(name, added);
   }
-  if (offered.size > mostOf.tools) {
-    throw invalidValue("messages", `a request takes at most ${mostOf.tools} tools`);
+  if (offered.size > maxEntries.tools) {
+    throw invalidValue("messages", `a request takes at most ${maxEntries.tools} tools`);
   }
   return [...offered.values()];
 }

@@ -19,7 +19,7 @@ export interface FormatPlan {
 
 /** With more optional properties the grammar takes long to compile, or fails. */
 const comfortableOptional = 12;
-const mostOptional = 24;
+const maxOptional = 24;
 
 export function planFormat(
   request: CanonicalRequest,
@@ -36,8 +36,8 @@ export function planFormat(
     };
   }
   const strict = strictSchema(format.schema, room);
-  const mostAllowed = facts.forcedTools ? comfortableOptional : mostOptional;
-  const isCarried = !strict.isRefused && !strict.isOpen && strict.optionalProperties <= mostAllowed;
+  const maxAllowed = facts.forcedTools ? comfortableOptional : maxOptional;
+  const isCarried = !strict.isRefused && !strict.isOpen && strict.optionalProperties <= maxAllowed;
   if (facts.structuredOutput && isCarried) {
     const schema = format.description === undefined
       ? strict.schema

@@ -104,7 +104,7 @@ Deno.test("schemas that native mode would empty or refuse are sent as a forced t
   const names = Array.from({ length: 13 }, (_, index) => [`p${index}`, { type: "string" }]);
   const optional = { type: "object", properties: Object.fromEntries(names) };
   for (const schema of [recursive, openMap, optional]) {
-    const { body, reversal, losses } = encode(schema);
+    const { body, emulations, losses } = encode(schema);
     assert.equal(body.output_config, undefined);
     assert.deepEqual(body.tool_choice, {
       type: "tool",
@@ -112,7 +112,7 @@ Deno.test("schemas that native mode would empty or refuse are sent as a forced t
       disable_parallel_tool_use: true,
     });
     assert.deepEqual((body.tools as Json[])[0]?.input_schema, schema);
-    assert.deepEqual([reversal.jsonTool, reversal.jsonUnwrap, losses], [
+    assert.deepEqual([emulations.jsonTool, emulations.jsonUnwrap, losses], [
       "json_response",
       undefined,
       [],
@@ -131,14 +131,14 @@ Deno.test("a root that is no object is wrapped for the tool and unwrapped again"
   const target = { model: "claude-sonnet-4-20250514", maxOutputTokens: undefined };
   const schema = { type: "array", items: { $ref: "#/$defs/n" }, $defs: { n: { type: "number" } } };
   const request = canonicalRequest({ turns: [user("x")], format: schemaFormat(schema) });
-  const { body, reversal } = finish(messages.encodeRequest(request, target));
+  const { body, emulations } = finish(messages.encodeRequest(request, target));
   assert.deepEqual((body.tools as Json[])[0]?.input_schema, {
     type: "object",
     properties: { result: { type: "array", items: { type: "number" } } },
     required: ["result"],
     ...closed,
   });
-  assert.equal(reversal.jsonUnwrap, "result");
+  assert.equal(emulations.jsonUnwrap, "result");
 });
 
 Deno.test("beside the caller's tools any tool is forced", () => {
@@ -146,7 +146,7 @@ Deno.test("beside the caller's tools any tool is forced", () => {
   const openMap = { type: "object", additionalProperties: true };
   const free = encode(openMap, undefined, { tools });
   assert.deepEqual(free.body.tool_choice, { type: "any", disable_parallel_tool_use: true });
-  assert.equal(free.reversal.jsonTool, "json_response_");
+  assert.equal(free.emulations.jsonTool, "json_response_");
   const barred = encode(openMap, undefined, { tools, toolChoice: { mode: "none" } });
   assert.deepEqual(barred.body.tool_choice, {
     type: "tool",
@@ -164,10 +164,10 @@ Deno.test("where the caller forces a tool of its own, no tool of ours offers a w
     [{ mode: "required", names: ["f", "g"] }, { type: "any" }],
   ];
   for (const [toolChoice, expected] of forced) {
-    const { body, reversal, losses } = encode(openMap, undefined, { tools, toolChoice });
+    const { body, emulations, losses } = encode(openMap, undefined, { tools, toolChoice });
     assert.deepEqual(body.tool_choice, expected);
     assert.deepEqual((body.tools as Json[]).map(({ name }) => name), ["f", "g"]);
-    assert.deepEqual([reversal.jsonTool, losses], [undefined, []]);
+    assert.deepEqual([emulations.jsonTool, losses], [undefined, []]);
   }
   const serial = encode(openMap, undefined, {
     tools,
@@ -181,15 +181,17 @@ Deno.test("a call of the caller's tool stays one where JSON is emulated, however
   const tools = ["json_response", "json_response_"].map((name) =>
     ({ type: "function", name, path: name }) as const
   );
-  const { reversal } = encode({ type: "object", additionalProperties: true }, undefined, { tools });
-  assert.equal(reversal.jsonTool, "json_response__");
+  const { emulations } = encode({ type: "object", additionalProperties: true }, undefined, {
+    tools,
+  });
+  assert.equal(emulations.jsonTool, "json_response__");
   const content = [
     { type: "text", text: "Let me see." },
     ...["json_response", "json_response_"].map((name) => (
       { type: "tool_use", id: name, name, input: { a: 1 } }
     )),
   ];
-  const rewriter = new ResponseRewriter(reversal, () => "minted");
+  const rewriter = new ResponseRewriter(emulations, () => "minted");
   const events = messages.decodeAnswer({
     id: "m",
     content,
@@ -209,15 +211,15 @@ Deno.test("a call of the caller's tool stays one where JSON is emulated, however
 });
 
 Deno.test("plain JSON mode is a sentence, with the fence to be stripped", () => {
-  const { body, reversal } = encode({}, undefined, { format: { type: "json" } });
+  const { body, emulations } = encode({}, undefined, { format: { type: "json" } });
   assert.match(JSON.stringify(body.system), /one JSON object only/);
-  assert.equal(reversal.stripFence, true);
+  assert.equal(emulations.stripFence, true);
 });
 
 Deno.test("an emulated JSON answer ends as text with stop, one in words is not lost", () => {
-  const { reversal } = encode({ type: "object", additionalProperties: true });
+  const { emulations } = encode({ type: "object", additionalProperties: true });
   const answer = (content: Json[], reason: string) => {
-    const rewriter = new ResponseRewriter(reversal, () => "minted");
+    const rewriter = new ResponseRewriter(emulations, () => "minted");
     const events: CanonicalEvent[] = messages.decodeAnswer(
       { id: "m", content, stop_reason: reason, usage: { input_tokens: 1, output_tokens: 1 } },
       {},
@@ -225,7 +227,10 @@ Deno.test("an emulated JSON answer ends as text with stop, one in words is not l
     return foldEvents(events.flatMap((event) => rewriter.apply(event))).choices[0];
   };
   const input = { a: 1 };
-  const used = answer([{ type: "tool_use", id: "t", name: reversal.jsonTool, input }], "tool_use");
+  const used = answer(
+    [{ type: "tool_use", id: "t", name: emulations.jsonTool, input }],
+    "tool_use",
+  );
   assert.deepEqual(used?.parts, [{ kind: "text", text: '{"a":1}' }]);
   assert.equal(used?.finish?.reason, "stop");
   const told = answer([{ type: "text", text: "I can't" }], "end_turn");

@@ -16,7 +16,7 @@ interface ThinkingPlan {
 /** Used if neither the caller nor the table has a limit. */
 const usualMaxTokens = 4_096;
 /** The vendor refuses smaller budgets. */
-const leastBudget = 1_024;
+const minBudget = 1_024;
 
 const budgets: Readonly<Record<string, number>> = {
   minimal: 1_024,
@@ -61,7 +61,7 @@ export function planThinking(request: CanonicalRequest, facts: ModelFacts, at: {
   // A wish to see reasoning doesn't switch it on.
   if (budget === undefined) return { maxTokens, isOn: false };
   const fitted = fit(request, budget, at.limit, maxTokens);
-  if (fitted.budget < leastBudget) {
+  if (fitted.budget < minBudget) {
     lose();
     return { maxTokens, isOn: false };
   }
@@ -119,9 +119,9 @@ function effortFor(wish: Reasoning, facts: ModelFacts): string | undefined {
 }
 
 function budgetOf(wish: Reasoning, limit: number): number | undefined {
-  if (wish.budgetTokens !== undefined) return Math.max(leastBudget, wish.budgetTokens);
+  if (wish.budgetTokens !== undefined) return Math.max(minBudget, wish.budgetTokens);
   if (wish.effort === undefined) return undefined;
-  return budgets[wish.effort] ?? Math.max(leastBudget, Math.trunc(limit / 2));
+  return budgets[wish.effort] ?? Math.max(minBudget, Math.trunc(limit / 2));
 }
 
 /**

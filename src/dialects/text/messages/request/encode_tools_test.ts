@@ -204,7 +204,7 @@ Deno.test("names that the vendor refuses get aliases everywhere, to be undone", 
   });
   const alias = (encoded.body.tool_choice as Json).name as string;
   assert.match(alias, /^ns_f_1_[0-9a-f]{8}$/);
-  assert.deepEqual(encoded.reversal.toolNames, { [alias]: "ns.f:1" });
+  assert.deepEqual(encoded.emulations.toolNames, { [alias]: "ns.f:1" });
   assert.deepEqual((encoded.body.tools as Json[]).map((one) => one.name), [alias, "ns_f_1"]);
   assert.ok(JSON.stringify(encoded.body.messages).includes(alias));
 });
@@ -224,7 +224,7 @@ Deno.test("a custom tool is a function with one text, calls of it too", () => {
       path: "t",
     }, { type: "custom", name: "note", format: { type: "text" }, path: "t" }],
   });
-  assert.deepEqual(encoded.reversal.customTools, ["sql", "note"]);
+  assert.deepEqual(encoded.emulations.customTools, ["sql", "note"]);
   const [written, free] = encoded.body.tools as Json[];
   assert.equal(free?.description, undefined, "free text is what every custom tool takes");
   assert.match(String(written?.description), /^Runs SQL\.\n.*start: x/);

@@ -29,32 +29,38 @@ export interface OpenBlock {
  */
 export function newItem(
   content: BlockKind,
-  mint: (prefix: string) => string,
+  newId: (prefix: string) => string,
   namespaces: Readonly<Record<string, NamespacedName>>,
 ): Item | undefined {
   switch (content.kind) {
     case "text":
     case "refusal":
       return {
-        id: mint("msg_"),
+        id: newId("msg_"),
         type: "message",
         status: "in_progress",
         role: "assistant",
         content: [],
       };
     case "reasoning":
-      return { id: mint("rs_"), type: "reasoning", summary: [] };
+      return { id: newId("rs_"), type: "reasoning", summary: [] };
     case "tool-call": {
       const named = {
-        call_id: content.id || mint("call_"),
+        call_id: content.id || newId("call_"),
         ...Object.hasOwn(namespaces, content.name)
           ? namespaces[content.name]!
           : { name: content.name },
       };
       return content.custom
-        ? { id: mint("ctc_"), type: "custom_tool_call", status: "in_progress", ...named, input: "" }
+        ? {
+          id: newId("ctc_"),
+          type: "custom_tool_call",
+          status: "in_progress",
+          ...named,
+          input: "",
+        }
         : {
-          id: mint("fc_"),
+          id: newId("fc_"),
           type: "function_call",
           status: "in_progress",
           ...named,
@@ -64,7 +70,7 @@ export function newItem(
     case "media":
       if (content.media !== "image") return undefined;
       return {
-        id: content.id ?? mint("ig_"),
+        id: content.id ?? newId("ig_"),
         type: "image_generation_call",
         status: "in_progress",
         result: null,

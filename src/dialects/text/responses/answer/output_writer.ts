@@ -21,7 +21,7 @@ export type Emit = (type: string, fields: Record<string, unknown>) => void;
  */
 export class OutputWriter {
   readonly items: Item[] = [];
-  readonly #mint: (prefix: string) => string;
+  readonly #newId: (prefix: string) => string;
   readonly #emit: Emit;
   readonly #namespaces: NonNullable<CanonicalRequest["namespaces"]>;
   /** The item whose `done` event has yet to be emitted. */
@@ -37,11 +37,11 @@ export class OutputWriter {
 
   /** `namespaces`: the caller's tools that are in a namespace, by the name sent to the vendor. */
   constructor(
-    mint: (prefix: string) => string,
+    newId: (prefix: string) => string,
     emit: Emit,
     namespaces: CanonicalRequest["namespaces"] = {},
   ) {
-    this.#mint = mint;
+    this.#newId = newId;
     this.#namespaces = namespaces;
     this.#emit = emit;
   }
@@ -86,7 +86,7 @@ export class OutputWriter {
   #takeSearch(search: SearchWork): void {
     if (search.queries) {
       this.#closeItem("completed");
-      const item = newSearch(search, this.#mint);
+      const item = newSearch(search, this.#newId);
       this.#open = { item, index: this.items.length };
       this.#search = search.id;
       this.items.push(item);
@@ -107,7 +107,7 @@ export class OutputWriter {
     const continues = (content.kind === "text" || content.kind === "refusal") &&
       this.#open?.item.type === "message";
     if (!continues) {
-      const item = newItem(content, this.#mint, this.#namespaces);
+      const item = newItem(content, this.#newId, this.#namespaces);
       // This dialect has no item for another vendor's work, nor for audio.
       if (!item) return;
       this.#closeItem("completed");
@@ -165,9 +165,9 @@ export class OutputWriter {
 }
 
 /** Returns another vendor's web search as the item of its `added` event. */
-function newSearch({ queries = [] }: SearchWork, mint: (prefix: string) => string): Item {
+function newSearch({ queries = [] }: SearchWork, newId: (prefix: string) => string): Item {
   return {
-    id: mint("ws_"),
+    id: newId("ws_"),
     type: "web_search_call",
     status: "in_progress",
     action: { type: "search", query: queries.join(" · "), queries },

@@ -50,7 +50,7 @@ export function isFailed(response: JsonRecord): boolean {
  * Returns the whole response in the terminal event of a successful answer; undefined for any other
  * event.
  */
-export function wholeOf(event: SseEvent): JsonRecord | undefined {
+export function finalResponse(event: SseEvent): JsonRecord | undefined {
   const { data } = event;
   // Only these two kinds of events are worth parsing again.
   if (data === undefined || !/"type"\s*:\s*"response\.(completed|incomplete)"/.test(data)) {

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { SseEvent } from "../../../../base/sse.ts";
-import { wholeOf } from "./response_reader.ts";
+import { finalResponse } from "./response_reader.ts";
 
 const event = (data: string | undefined): SseEvent => ({
   bytes: new Uint8Array(),
@@ -11,8 +11,8 @@ const event = (data: string | undefined): SseEvent => ({
 Deno.test("the terminal event's response is taken as it is, unknown fields included", () => {
   const response = { id: "resp_1", object: "response", output: [], x_new: [1] };
   for (const type of ["response.completed", "response.incomplete"]) {
-    assert.deepEqual(wholeOf(event(JSON.stringify({ type, response }))), response);
-    assert.deepEqual(wholeOf(event(JSON.stringify({ response, type }, null, 1))), response);
+    assert.deepEqual(finalResponse(event(JSON.stringify({ type, response }))), response);
+    assert.deepEqual(finalResponse(event(JSON.stringify({ response, type }, null, 1))), response);
   }
 });
 
@@ -30,5 +30,5 @@ Deno.test("no other event holds a whole answer, whatever its text quotes", () =>
     `{"type":"response.output_text.delta","nested":${quote}}`,
     '{"type":"response.completed","response":',
   ];
-  for (const data of others) assert.equal(wholeOf(event(data)), undefined, String(data));
+  for (const data of others) assert.equal(finalResponse(event(data)), undefined, String(data));
 });

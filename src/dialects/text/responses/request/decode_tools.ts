@@ -129,22 +129,22 @@ interface Choice {
 }
 
 /** The context in which a tool choice is read. */
-interface Choosing {
+interface ToolChoiceContext {
   offered: readonly OfferedTool[];
   search: WebSearch | undefined;
   unsupported: UnsupportedField[];
   names: FlatNames;
 }
 
-function readToolChoice(choice: unknown, choosing: Choosing): Choice {
-  const { search, unsupported, names } = choosing;
+function readToolChoice(choice: unknown, context: ToolChoiceContext): Choice {
+  const { search, unsupported, names } = context;
   const offered = { webSearch: search };
   if (choice === undefined || choice === null) return offered;
   if (choice === "none" || choice === "auto" || choice === "required") {
     return { ...offered, toolChoice: { mode: choice } };
   }
   if (isRecord(choice) && typeof choice.type === "string") {
-    if (choice.type === "allowed_tools") return readAllowed(choice, choosing);
+    if (choice.type === "allowed_tools") return readAllowed(choice, context);
     if (search && isSearchType(choice.type)) return { webSearch: demand(search) };
     if (choice.type !== "function" && choice.type !== "custom") {
       unsupported.push({ path: "tool_choice", value: choice, weight: "meaning" });
@@ -164,7 +164,7 @@ function demand(search: WebSearch): WebSearch {
 
 function readAllowed(
   choice: JsonRecord,
-  { offered, search, unsupported, names: flat }: Choosing,
+  { offered, search, unsupported, names: flat }: ToolChoiceContext,
 ): Choice {
   if (choice.mode !== "auto" && choice.mode !== "required") {
     throw invalidValue("tool_choice.mode", "expected 'auto' or 'required'");

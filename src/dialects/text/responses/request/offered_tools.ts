@@ -1,4 +1,4 @@
-import { mostOf } from "../../../../../contracts/kernel/common.ts";
+import { maxEntries } from "../../../../../contracts/kernel/common.ts";
 import type { Steps } from "../../../../base/steps.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import { requiredText } from "../../../kernel/fields.ts";
@@ -39,8 +39,8 @@ function readList(list: unknown, at: string, into: OfferedTool[], namespace?: st
       readList(tool.tools ?? [], `${path}.tools`, into, name);
       continue;
     }
-    if (into.length === mostOf.tools) {
-      throw invalidValue(path, `a request takes at most ${mostOf.tools} tools`);
+    if (into.length === maxEntries.tools) {
+      throw invalidValue(path, `a request takes at most ${maxEntries.tools} tools`);
     }
     into.push({ tool, type, path, ...(namespace === undefined ? {} : { namespace }) });
   }
