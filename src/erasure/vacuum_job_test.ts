@@ -60,7 +60,7 @@ Deno.test("two scrubs are one after the other", async () => {
 
 Deno.test("looking where an operator scrubs rewrites nothing", async () => {
   const { did, scrubbing } = setUp({ since, seconds: 3600 });
-  await scrubbing.look();
+  await scrubbing.check();
   assert.deepEqual(did, []);
   assert.equal(scrubbing.dueSeconds, 3600);
 });

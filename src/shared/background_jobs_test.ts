@@ -56,7 +56,7 @@ Deno.test("a failing job goes on; a row of failures is said once, the next row a
   const { lines, log } = setup();
   await runSteps(log, [bad, bad, bad, good, bad, bad]);
   assert.equal(lines.length, 2);
-  assert.match(lines[0]!, /^a background job failed .*"job":"sweep".*store/);
+  assert.match(lines[0]!, /^a background job failed .*"job":"sweep".*database cannot be reached/);
 });
 
 Deno.test("a job that throws before its first wait fails as any other", async () => {

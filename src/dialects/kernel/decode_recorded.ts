@@ -5,7 +5,7 @@ import type { Dialect } from "./dialect.ts";
 import { isRecord } from "./json.ts";
 
 /** A request with more wrong settings isn't read, since each one takes another pass over it. */
-const mostLeftOut = 8;
+const maxLeftOut = 8;
 
 /**
  * Reads a recorded request. A vendor of its own dialect may have accepted settings that the decoder
@@ -23,7 +23,7 @@ export function decodeRecorded(
       const [field = ""] = (thrown instanceof Fault ? thrown.param : "")?.split(/[.[]/, 1) ?? [];
       const isSetting = isRecord(rest) && Object.hasOwn(rest, field) &&
         !dialect.promptFields.includes(field);
-      if (!isSetting || leftOut === mostLeftOut) throw thrown;
+      if (!isSetting || leftOut === maxLeftOut) throw thrown;
       const { [field]: _, ...others } = rest as Record<string, unknown>;
       rest = others;
     }
