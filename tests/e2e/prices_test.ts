@@ -184,10 +184,12 @@ async function correct({ env, service, write }: Scene): Promise<void> {
 }
 
 async function refuse({ env, write }: Scene): Promise<void> {
-  for (const args of [["--since", "today"], ["--vendor", "nobody"], ["--model", "gpt"]]) {
-    const ended = await runAdminHere({ args: ["reprice", ...args], env });
+  const wrong = [["--since", "today"], ["--vendor", "nobody"], ["--model", "gpt"]] as const;
+  for (const [option, value] of wrong) {
+    const ended = await runAdminHere({ args: ["reprice", option, value], env });
     assert.deepEqual([ended.code, ended.stdout], [2, ""], ended.stderr);
-    assert.match(ended.stderr, new RegExp(`^${args[0]}: expected .*got '${args[1]}'`));
+    assert.match(ended.stderr, new RegExp(`^${option}.*: expected `));
+    assert.ok(ended.stderr.includes(value), ended.stderr);
   }
   await write("dear");
   const ended = await runAdminHere({ args: ["prices", "check"], env });

@@ -295,7 +295,7 @@ eachService(
     }
     const refused = await failure(() => client.create({ model, input: "Hi.", background: true }));
     assert.ok(refused instanceof RateLimitError, `${refused.status}`);
-    assert.match(refused.message, /3 background calls/);
+    assert.match(refused.message, /3 unfinished background calls/);
     const held = await service.admin("credits", "show");
     const { reserved_usd: reserved } = held.json as { reserved_usd: string };
     assert.ok(Number(reserved) > 0, "credit is held from the start");
