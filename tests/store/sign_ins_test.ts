@@ -54,6 +54,21 @@ async function setUp(database: Database) {
   return { first, second, clock, signIns, people, admit, invite };
 }
 
+eachDatabase("a role that groups take away ends the permission that it had", async (database) => {
+  const { first, people, admit } = await setUp(database);
+  const permission = async () => {
+    const [ann] = await people.list(first.id);
+    return [ann!.role, ann!.payloads];
+  };
+  const ann = personOf(await admit({ ...identity("ann"), role: "viewer" }));
+  await people.changeRole(first.id, ann, "viewer", undefined, true);
+  await admit({ ...identity("ann"), role: "viewer" });
+  assert.deepEqual(await permission(), ["viewer", true], "the same role changes nothing");
+  await admit({ ...identity("ann"), role: "member" });
+  await admit({ ...identity("ann"), role: "viewer" });
+  assert.deepEqual(await permission(), ["viewer", false]);
+});
+
 eachDatabase("the claim link makes one owner, once, and no other is offered", async (database) => {
   const { first, second, clock, signIns, people, admit, invite } = await setUp(database);
   // Neither another account's owner nor a member is the first account's owner.

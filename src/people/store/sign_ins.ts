@@ -348,7 +348,8 @@ function byGroup({ role }: Identity, first: number | undefined): JoinedAccount |
 
 /**
  * Sets the role of a member of the first account to the one that the provider's groups give now.
- * The last owner of the account stays owner.
+ * The last owner of the account stays owner. An owner's permission to see payloads ends with the
+ * role that it was for.
  */
 async function takeRole(
   tx: Queryable,
@@ -358,7 +359,7 @@ async function takeRole(
 ): Promise<void> {
   if (role === undefined || accountId === undefined) return;
   const changed = await tx.query(
-    `update memberships m set role = $3
+    `update memberships m set role = $3, payloads = false
      where m.account_id = $1 and m.person_id = $2 and m.role <> $3
        and (m.role <> 'owner' or exists (
          select 1 from memberships o
