@@ -6,7 +6,7 @@ import { openPostgres } from "../src/database/postgres/postgres.ts";
 import { refreshStatistics } from "../src/database/table_statistics.ts";
 import { createLabelRows } from "../src/records/store/label_days.ts";
 import { createLabelSumsJob } from "../src/usage/label_sums.ts";
-import { createLabelSumKeeper } from "../src/usage/store/label_sums.ts";
+import { createLabelSumWriter } from "../src/usage/store/label_sums.ts";
 import { type DashboardWorld, startDashboard } from "../tests/dashboard/world.ts";
 import { BrowserClient } from "../tests/support/browser_client.ts";
 import { productMigrations } from "../tests/support/databases.ts";
@@ -80,7 +80,7 @@ async function prepare(
  * hour by hour; `fill` writes to the database directly.
  */
 async function keepLabelSums(database: Database): Promise<void> {
-  const keeper = createLabelSumKeeper(database, createLabelRows);
+  const keeper = createLabelSumWriter(database, createLabelRows);
   let kept = 0;
   const store: typeof keeper.store = (...args) => (kept++, keeper.store(...args));
   const job = createLabelSumsJob({ keeper: { ...keeper, store }, now: () => new Date(end - 1) });

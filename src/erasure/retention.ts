@@ -14,11 +14,25 @@ export interface RetentionStore {
   eraseUsage(limit: Date): Promise<ErasedUsage | undefined>;
 }
 
-/** What a process has beside its journal (`Journal.expire`). */
+/** Calls from before these times lose their rows or their payloads. */
+export interface RecordLimits {
+  rowsBefore: Date | undefined;
+  payloadsBefore: Date;
+}
+
+export interface ExpiredRecords {
+  /** Records that were removed or lost their payload. */
+  rejected: number;
+  unreadableFiles: number;
+}
+
+/** The files beside a process's journal. */
 export interface RejectedRetention {
-  expire(
-    limits: { rowsBefore: Date | undefined; payloadsBefore: Date },
-  ): Promise<{ rejected: number; unreadableFiles: number }>;
+  /**
+   * Removes records and payloads that are older than the limits from `rejected.jsonl`, and files of
+   * unreadable bytes that were saved before the limit of payloads.
+   */
+  expire(limits: RecordLimits): Promise<ExpiredRecords>;
 }
 
 /** One month (UTC) of what is stored, for everybody. */

@@ -64,6 +64,20 @@ Deno.test("a record behind an incomplete line is read, and the line goes", async
   assert.deepEqual(ids, ["t20", "t21", "later"]);
 });
 
+Deno.test("a record of another version outlives retention, and no deletion", async () => {
+  await using at = await withRejected([1, 20]);
+  // It lacks the amounts of this version: nobody can tell its age, or whose it is.
+  const foreign = '{"reason":"no such column","interaction":{"transactionId":"foreign"}}';
+  await Deno.writeTextFile(`${at.directory}/rejected.jsonl`, `${foreign}\n`, { append: true });
+  const counts = await at.journal.expire({ rowsBefore: day(5), payloadsBefore: day(5) });
+  assert.equal(counts.rejected, 1);
+  const [young, last, ...more] = await at.read();
+  assert.deepEqual([JSON.parse(young!).interaction.transactionId, last], ["t20", foreign]);
+  assert.deepEqual(more, []);
+  assert.equal(await at.journal.eraseRejected(() => false), 1);
+  assert.deepEqual(await at.read(), [young]);
+});
+
 Deno.test("unreadable bytes go at the age of payloads", async () => {
   await using at = await withRejected([]);
   const path = (number: number) => `${at.directory}/00000000000${number}.journal.damaged`;

@@ -8,7 +8,7 @@ import { createRecords } from "../../src/records/store/records.ts";
 import { createLabelUsage, type LabelRows } from "../../src/usage/label_usage.ts";
 import { createLabelSumsJob } from "../../src/usage/label_sums.ts";
 import { readRecord, recordBytes } from "../../src/usage/packed_step.ts";
-import { createLabelSumKeeper, createLabelSums } from "../../src/usage/store/label_sums.ts";
+import { createLabelSums, createLabelSumWriter } from "../../src/usage/store/label_sums.ts";
 import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
 import type { Database } from "../../src/database/database.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
@@ -295,7 +295,7 @@ onPostgres(
     });
     await erased.promise;
     let isStored = false;
-    const keeper = createLabelSumKeeper(database, createLabelRows);
+    const keeper = createLabelSumWriter(database, createLabelRows);
     const keeping = keeper.store({ accountId, span: "day" }, new Date(first)).then(() =>
       isStored = true
     );
@@ -317,7 +317,7 @@ onPostgres("sums are not kept of a day to which a call comes meanwhile", async (
     ]);
   await add("one");
   let comes = true;
-  const keeper = createLabelSumKeeper(database, (tx) => ({
+  const keeper = createLabelSumWriter(database, (tx) => ({
     read: async (...args) => {
       const steps = await createLabelRows(tx).read(...args);
       if (comes) await add("two");
@@ -346,7 +346,7 @@ onPostgres("sums are kept while calls of their day are erased", async (database)
   await add("two");
   // So that rows are read as they lie in the table.
   await database.query("analyze usage_sums");
-  const keeper = createLabelSumKeeper(database, createLabelRows);
+  const keeper = createLabelSumWriter(database, createLabelRows);
   await startInTurn(
     database,
     "select from usage_sums where part = 'all' and span = 'day' and erased for update",
@@ -377,7 +377,7 @@ async function storedUsers(database: Database): Promise<string[][]> {
 
 /** A run of the job at this time. */
 async function keepSums(database: Database, nowMs: number): Promise<void> {
-  const keeper = createLabelSumKeeper(database, createLabelRows);
+  const keeper = createLabelSumWriter(database, createLabelRows);
   await createLabelSumsJob({ keeper, now: () => new Date(nowMs) })();
 }
 

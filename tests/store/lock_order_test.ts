@@ -20,7 +20,7 @@ import { createWebhookStore } from "../../src/webhooks/store/webhooks.ts";
 import { postBudgetCharges } from "../../src/budgets/store/budget_charges.ts";
 import { createRepricing } from "../../src/repricing/store/repricing.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
-import { createLabelSumKeeper } from "../../src/usage/store/label_sums.ts";
+import { createLabelSumWriter } from "../../src/usage/store/label_sums.ts";
 import { unlinkOutcomes } from "../../src/erasure/store/erase_outcomes.ts";
 import { createCachedAnswers } from "../../src/response_cache/store/cached_answers.ts";
 import { request, storeOf } from "./erasing.ts";
@@ -542,7 +542,7 @@ onPostgres(
 
 onPostgres("what somebody else deletes already is left to them", async (database) => {
   const { accountId } = await household(database);
-  const sums = createLabelSumKeeper(database, () => ({ read: () => Promise.resolve([]) }));
+  const sums = createLabelSumWriter(database, () => ({ read: () => Promise.resolve([]) }));
   const rowsOf = {
     label_steps: `(account_id, span, label, at, state, ranks, layout, records, names)
       select $1::bigint, 'hour', id, 'epoch', '', '', '', '', ''`,

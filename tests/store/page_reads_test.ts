@@ -28,7 +28,7 @@ import { createRecords } from "../../src/records/store/records.ts";
 import { createRefusalStore } from "../../src/refusals/store/refusals.ts";
 import { createLabelUsage } from "../../src/usage/label_usage.ts";
 import { createLabelSumsJob } from "../../src/usage/label_sums.ts";
-import { createLabelSumKeeper, createLabelSums } from "../../src/usage/store/label_sums.ts";
+import { createLabelSums, createLabelSumWriter } from "../../src/usage/store/label_sums.ts";
 import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { recountUsage } from "../support/recount_usage.ts";
@@ -181,7 +181,7 @@ eachDatabase(`pages read a bounded number of ${calls} calls`, async (database) =
   const counted = new CountedReads(database);
   const stores = storesOn(counted.database);
   assert.ok(await counted.rowsOf("select count(*) from interactions", []) >= calls);
-  const keeper = createLabelSumKeeper(database, createLabelRows);
+  const keeper = createLabelSumWriter(database, createLabelRows);
   await createLabelSumsJob({ keeper, now: () => new Date(end - 1) })();
   // Sums by label are read once; from then on as many calls as came in.
   for (const label of ["user", "flow"] as const) await stores.labels.values(span, label, 10);

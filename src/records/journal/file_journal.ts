@@ -8,7 +8,8 @@ import type { Journal, JournalObserver, JournalOptions } from "./journal.ts";
 import { encodeEnd, recordOf } from "./calls.ts";
 import { removeReplayed, type Replayed, replayFiles, type WriteReplayed } from "./recovery.ts";
 import { encodeRecord } from "./records.ts";
-import { type ExpiredRecords, type JournalLimits, RejectedRecords } from "./rejected.ts";
+import type { ExpiredRecords, RecordLimits } from "../../erasure/retention.ts";
+import { RejectedRecords } from "./rejected.ts";
 import { refuseCrowding, Relief } from "./relief.ts";
 import { OpenCalls, type PendingEnd, refused, SpilledRecords } from "./state.ts";
 import { Segment } from "./segment.ts";
@@ -201,7 +202,7 @@ export class FileJournal implements Journal {
     return this.#rejected.removeUnreadable();
   }
 
-  expire(limits: JournalLimits): Promise<ExpiredRecords> {
+  expire(limits: RecordLimits): Promise<ExpiredRecords> {
     return this.#rejected.expire(limits);
   }
 

@@ -2,7 +2,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import { FileJournal } from "./file_journal.ts";
 import { removeRewritten, segmentNames } from "./files.ts";
-import type { ExpiredRecords, JournalLimits } from "./rejected.ts";
+import type { RejectedRetention } from "../../erasure/retention.ts";
 import type { Replayed, Unreadable, WriteReplayed } from "./recovery.ts";
 import type { SegmentFile } from "./segment_file.ts";
 
@@ -12,7 +12,7 @@ export type { Replayed } from "./recovery.ts";
  * The write-ahead journal of one process: the begin and end records of calls, on disk before the
  * store has them. The process that has claimed `DATA_DIR` owns it.
  */
-export interface Journal {
+export interface Journal extends RejectedRetention {
   /** Throws `overloaded` while no call can begin: the journal is full, or writes fail. */
   admit(): void;
   /**
@@ -50,11 +50,6 @@ export interface Journal {
   eraseRejected(isErased: (interaction: SettledCall) => boolean): Promise<number>;
   /** Removes every file of unreadable bytes, since it can't be known whose data they hold. */
   removeUnreadable(): Promise<void>;
-  /**
-   * Removes records and payloads that are older than the limits from `rejected.jsonl`, and files of
-   * unreadable bytes that were saved before the limit of payloads.
-   */
-  expire(limits: JournalLimits): Promise<ExpiredRecords>;
   /**
    * Passes the records of earlier processes to `write`, oldest first, in batches; removes their
    * files once all are written. Calls without an end are passed as they began. If `write` returns

@@ -1,21 +1,10 @@
 import { Buffer } from "node:buffer";
 import { Turns } from "../../base/turns.ts";
+import type { ExpiredRecords, RecordLimits } from "../../erasure/retention.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Media } from "../../shared/media.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
 import { damagedNames, rejectedName, writeDurably, writeSynced } from "./files.ts";
-
-/** Before when calls arrived whose records and payloads are not kept any longer. */
-export interface JournalLimits {
-  rowsBefore: Date | undefined;
-  payloadsBefore: Date;
-}
-
-export interface ExpiredRecords {
-  /** Records that were removed or lost their payload. */
-  rejected: number;
-  unreadableFiles: number;
-}
 
 /** `rejected.jsonl` and the files of unreadable bytes; one change at a time. */
 export class RejectedRecords {
@@ -49,13 +38,13 @@ export class RejectedRecords {
     return this.#next(async () => void await this.#removeUnreadable());
   }
 
-  /** See `Journal.expire`. */
-  expire({ rowsBefore, payloadsBefore }: JournalLimits): Promise<ExpiredRecords> {
+  /** See `RejectedRetention.expire`. */
+  expire({ rowsBefore, payloadsBefore }: RecordLimits): Promise<ExpiredRecords> {
     return this.#next(async () => ({
       rejected: await changeLines(this.#path, (call) => {
         if (rowsBefore && call.createdAt < rowsBefore) return undefined;
         return call.createdAt < payloadsBefore && hasPayload(call) ? withoutPayload(call) : call;
-      }),
+      }, { keepsUnknown: true }),
       unreadableFiles: await this.#removeUnreadable(payloadsBefore),
     }));
   }
@@ -129,12 +118,14 @@ export async function countRejected(directory: string): Promise<number> {
 }
 
 /**
- * Replaces the record of each line by what `change` gives; undefined: removes the line. Gives the
- * number of lines that changed; the others stay as they are.
+ * Replaces the record of each line by what `change` returns; undefined removes the line. Returns the
+ * number of lines that changed. `keepsUnknown`: whole lines that this version can't read stay, since
+ * they may be all that is left of a charge; without it they go, since they may be anybody's.
  */
 async function changeLines(
   path: string,
   change: (interaction: SettledCall) => SettledCall | undefined,
+  { keepsUnknown = false } = {},
 ): Promise<number> {
   const bytes = await Deno.readFile(path).catch(onlyMissing);
   if (bytes === undefined) return 0;
@@ -147,6 +138,10 @@ async function changeLines(
     await turns.pause();
     // Incomplete lines, left by a crash, are dropped too.
     const rejected = rejectedOfLine(line);
+    if (rejected === undefined && keepsUnknown && isJson(line)) {
+      remaining.push(line);
+      continue;
+    }
     const result = rejected && change(rejected.interaction);
     if (result !== rejected?.interaction || result === undefined) changed++;
     if (result === undefined) continue;
@@ -190,6 +185,15 @@ function rejectedOfLine(line: string): { reason: string; interaction: SettledCal
     return { reason, interaction: media ? { ...row, media: media as Media[] } : row };
   } catch {
     return undefined;
+  }
+}
+
+function isJson(line: string): boolean {
+  try {
+    JSON.parse(line);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -13,7 +13,7 @@ import { lockForWriting } from "../../database/erasure_lock.ts";
 import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
 import { rewriteFiles } from "../../erasure/store/rewrite_files.ts";
 import { sweepErased } from "../../erasure/store/tombstones.ts";
-import { createLabelSumKeeper, createLabelSums } from "../../usage/store/label_sums.ts";
+import { createLabelSums, createLabelSumWriter } from "../../usage/store/label_sums.ts";
 import { createUsageSums } from "../../usage/store/usage_sums.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
 import { createAnalyticsWriter, type OnDropped } from "./analytics_writer.ts";
@@ -84,7 +84,7 @@ export function createAnalyticsStore(
     fair: createFairAnalytics(reads),
     inBulk: readsByAccount(reads.inBulk, createAnalyticsReads, ["readLines", "count"]),
     media: createMedia(database),
-    labelSumWriter: createLabelSumKeeper(database, createLabelRows),
+    labelSumWriter: createLabelSumWriter(database, createLabelRows),
     sharesMain,
     within,
     async afterMain(change, changeRows) {

@@ -5,7 +5,7 @@ import type { LabelRows } from "../label_usage.ts";
 import { packStep, unpackRanks } from "../packed_step.ts";
 import { createUsageSums } from "./usage_sums.ts";
 
-/** Builds the reader of the sums that `createLabelSumKeeper` stores. */
+/** Builds the reader of the sums that `createLabelSumWriter` stores. */
 export function createLabelSums(analytics: Queryable): LabelSumStore {
   return {
     async read(of, steps) {
@@ -66,7 +66,7 @@ function readStep(row: SqlRow): StoredSums {
 /** Key of the advisory lock under which one process adds up: others would only repeat it. */
 const keeperLock = 7_305_112_604_920;
 
-export function createLabelSumKeeper(
+export function createLabelSumWriter(
   analytics: Database,
   rowsOf: (tx: Queryable) => LabelRows,
 ): LabelSumWriter {
