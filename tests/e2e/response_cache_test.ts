@@ -201,6 +201,11 @@ withVendor("who leaves in mid-stream leaves nothing, and one of those who wait g
   await new Promise((resolve) => setTimeout(resolve, 200));
   impatient.abort();
   assert.equal(await third, "left");
+  // Once the service has noticed it. Before, the third could still be answered when the first
+  // leaves.
+  while (!(await (await service.fetch("/metrics")).text()).includes('status="499"')) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
   assert.equal(vendor.calls(), 1);
   leaving.abort();
   const answers = await Promise.all(others);

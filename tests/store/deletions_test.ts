@@ -149,7 +149,8 @@ eachDatabase("a response that continues an erased one goes too, its own call sta
   const account = await newAccount(db);
   const first = fullCall(account, "t1");
   const continued = (id: string, sources: string[]) => {
-    const call = fullCall(account, id);
+    // Recent: the sources of a record older than a week can't be checked any more.
+    const call = fullCall(account, id, { createdAt: new Date() });
     return {
       ...call,
       retained: { ...call.retained!, response: { ...call.retained!.response!, sources } },

@@ -23,6 +23,8 @@ eachDatabase(
     const reasoning = [{ callId: "c1", reasoningText: '{"before":[]}' }];
     const row = {
       ...interactionRow("txn-1", { accountId: own.id }),
+      // The response's sources are checked against erased calls, whose ids are stored for a week.
+      createdAt: new Date(),
       retained: { response, reasoning },
     };
     const interactions = createAnalyticsStore(database);
