@@ -9,11 +9,11 @@ import { rawRequest } from "./raw_calls.ts";
 
 const service = shared(() => startHostedVendors());
 
-/** USD per million tokens, as bundled. */
+/** USD per million tokens, as bundled; models whose prices have no end. */
 const models = {
   "vendor-b": { name: "gpt-5.4", input: 2.5, output: 15 },
   "vendor-c": { name: "claude-sonnet-4-6", input: 3, output: 15 },
-  "vendor-d": { name: "gemini-3.8-flash", input: 0.75, output: 3.75 },
+  "vendor-d": { name: "gemini-3.1-pro-preview", input: 2, output: 12 },
   "vendor-f": { name: "openai/gpt-6-luna", input: 10, output: 50 },
   "vendor-g": { name: "grok-4.3", input: 1.25, output: 2.5 },
 } as const;

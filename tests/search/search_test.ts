@@ -11,7 +11,10 @@ import {
 } from "./clients.ts";
 import { costOf, startSearchWorld } from "./world.ts";
 
-/** Vendors that can search, with the dialect in which the service asks them. */
+/**
+ * Vendors that can search, with the dialect in which the service asks them and the prices of a model
+ * whose prices have no end.
+ */
 const vendors = [
   {
     label: "vendor-b",
@@ -27,9 +30,9 @@ const vendors = [
   },
   {
     label: "vendor-d",
-    model: "gemini-3.8-flash",
+    model: "gemini-3.1-pro-preview",
     dialect: "generate",
-    usd: { search: 0.014, input: 0.75, read: 0.075, write: 0.75, output: 3.75 },
+    usd: { search: 0.014, input: 2, read: 0.2, write: 2, output: 12 },
   },
   // Says itself what it charges.
   { label: "vendor-f", model: "openai/gpt-5-mini", dialect: "chat", usd: undefined },
