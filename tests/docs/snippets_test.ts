@@ -131,9 +131,14 @@ const strictCurl = 'curl() { command curl --silent --show-error --fail-with-body
 
 function scriptOf(page: string, snippets: readonly Snippet[], baseUrl: string): string {
   const blocks = snippets.filter(({ language }) => language === "sh").map(({ line, text }) =>
-    `echo '### ${page}:${line}'\n${text.replaceAll(printed, baseUrl)}\necho`
+    `echo '### ${page}:${line}'\n${inTestDirectory(text.replaceAll(printed, baseUrl))}\necho`
   );
   return [strictCurl, ...blocks].join("\n");
+}
+
+/** What another user's run has left in `/tmp` can't be written over, and this run leaves nothing. */
+function inTestDirectory(text: string): string {
+  return text.replaceAll("/tmp/", `${directory}/`);
 }
 
 /** What the page says the command prints is what it prints. */
