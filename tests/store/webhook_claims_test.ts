@@ -73,6 +73,25 @@ onPostgres("replicas that claim at once send a receiver one event at a time", as
   }
 });
 
+eachDatabase("a restarted process sends at once what its earlier run was sending", async (
+  database,
+) => {
+  const hook = await addHook(database);
+  const run = (workerId: string) => createDeliveries(database, { sealer, workerId });
+  await database.query(
+    `insert into webhook_deliveries (id, webhook_id, event_key, type, data, at, next_at, ends_at)
+     select n, $1, n, 'export.ready', '{}', $2, $2, $2 from unnest(array['a', 'b']) n`,
+    [hook, noon],
+  );
+  assert.equal((await run("one/1").claim(noon, []))!.id, "a");
+  if (database.kind !== "embedded") {
+    assert.equal(await run("two/1").claim(noon, []), undefined, "another process waits");
+  }
+  const restarted = run("one/2");
+  assert.equal((await restarted.claim(noon, []))!.id, "a");
+  assert.equal(await restarted.claim(noon, ["a"]), undefined, "still one at a time");
+});
+
 onPostgres("a webhook is removed while an attempt to send to it ends", async (database) => {
   const hook = await addHook(database);
   const store = createWebhookStore(database, { sealer, workerId: "one/1" });

@@ -40,18 +40,20 @@ const work: WorkTable = {
 /** Key of the advisory lock under which an event is claimed. */
 const claimLock = 7_305_112_604_919;
 
-const nextEvent = {
-  // A receiver is sent one event at a time. The sub-select runs only once: if it ran for each
-  // event, each of ten thousand events for one receiver would look at all the others.
-  where: `work.next_at <= $3 and work.webhook_id not in (
-      select other.webhook_id from webhook_deliveries other where other.state = 'waiting'
-        and (other.claimed_until > clock_timestamp() or other.id = any($2::text[])))`,
-  // Failing receivers come last: otherwise receivers that hang would take all turns.
-  orderBy: `work.webhook_id in (
+function nextEvent(claims: Claims) {
+  return {
+    // A receiver is sent one event at a time. The sub-select runs only once: if it ran for each
+    // event, each of ten thousand events for one receiver would look at all the others.
+    where: `work.next_at <= $3 and work.webhook_id not in (
+      select webhook_id from webhook_deliveries
+      where ${work.isOpen} and (${claims.isFree()}) is not true)`,
+    // Failing receivers come last: otherwise receivers that hang would take all turns.
+    orderBy: `work.webhook_id in (
       select id from webhooks where last_failed_at > coalesce(last_sent_at, '-infinity')
     ), work.next_at, work.seq`,
-  returning: "id, webhook_id, type, data, at, attempts, ends_at",
-};
+    returning: "id, webhook_id, type, data, at, attempts, ends_at",
+  };
+}
 
 /** Builds the store of deliveries. Claims go by the database's clock, pauses by the processes'. */
 export function createDeliveries(
@@ -73,7 +75,7 @@ export function createDeliveries(
   };
   return {
     async claim(now, except) {
-      const query = { ...nextEvent, except, params: [now] };
+      const query = { ...nextEvent(claims), except, params: [now] };
       for (;;) {
         const [row] = await claims.claimInTurn(query, claimLock);
         if (!row) return undefined;

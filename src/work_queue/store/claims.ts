@@ -83,7 +83,7 @@ export class Claims {
   ): Promise<boolean> {
     const rows = await this.#database.query(
       `select 1 as one from ${this.#table.name} work
-       where ${this.#isFree()} and ${where} limit 1`,
+       where ${this.isFree()} and ${where} limit 1`,
       [this.#workerId, except, ...params],
     );
     return rows.length > 0;
@@ -131,14 +131,18 @@ export class Claims {
       ...(set ? [set] : []),
     ];
     return `with next as (
-        select ${key} from ${name} work where ${this.#isFree()} and ${where}
+        select ${key} from ${name} work where ${this.isFree()} and ${where}
         order by ${orderBy} limit ${most} for update skip locked
       )
       update ${name} set ${changes.join(", ")} where (${key}) in (select ${key} from next)
       returning ${returning}`;
   }
 
-  #isFree(): string {
+  /**
+   * SQL that is true of open rows that this run may claim; $1 and $2 are those of a claim. Sub-queries
+   * use it to find the rows that rule out others.
+   */
+  isFree(): string {
     const { id, owner, until, isOpen } = this.#table;
     // An embedded database belongs to one process at a time, and so does a process id: any other
     // run has ended.
