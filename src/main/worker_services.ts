@@ -70,7 +70,7 @@ const waitMs = 40_000;
  * Takes over the directories of former workers, which are no longer started since `WORKERS` was
  * lowered: their calls are stored, their leases returned, and what could not be stored is moved to
  * this process's directory. A directory that can't be taken over is logged, and stays for the next
- * start.
+ * start with the calls that are still to be stored.
  */
 export async function takeOverWorkers(directories: readonly string[], deps: {
   processDir: string;
@@ -82,13 +82,17 @@ export async function takeOverWorkers(directories: readonly string[], deps: {
     try {
       using _claim = await claimProcessDir(directory, waitMs);
       const journal = await openJournal(`${directory}/journal`, { sync: "always" });
-      deps.observe(journal);
-      await deps.recover(journal, await readProcessId(directory, () => crypto.randomUUID()));
-      await journal.close();
+      try {
+        deps.observe(journal);
+        await deps.recover(journal, await readProcessId(directory, () => crypto.randomUUID()));
+      } finally {
+        await journal.close();
+        // Even if the directory stays: deletions and retention reach this process's files only.
+        await moveAside(`${directory}/journal`, `${deps.processDir}/journal`);
+      }
       if ((await segmentNames(`${directory}/journal`)).length > 0) {
         throw new Error("its journal has records that neither the store nor a file takes");
       }
-      await moveAside(`${directory}/journal`, `${deps.processDir}/journal`);
       await Deno.remove(directory, { recursive: true });
     } catch (thrown) {
       deps.log.error("a worker's directory can't be taken over", {

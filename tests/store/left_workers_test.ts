@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { createLog } from "../../src/base/log.ts";
 import { claimProcessDir, workerDir, workerDirs } from "../../src/database/data_dir.ts";
+import { damagedNames } from "../../src/records/journal/files.ts";
 import { takeOverWorkers } from "../../src/main/worker_services.ts";
 import { withFolder } from "./children.ts";
 
@@ -47,6 +48,8 @@ Deno.test("what can't be taken over stays for the next start, and is logged", ()
     const [second, third] = [workerDir(folder, 2), workerDir(folder, 3)];
     await Deno.mkdir(`${folder}/journal`);
     await write(`${second}/process-id`, "process-two");
+    await write(`${second}/journal/rejected.jsonl`, "{2}\n");
+    await write(`${second}/journal/000000000001.journal.damaged`, "bytes");
     await write(`${third}/process-id`, "process-three");
     let round = 0;
     const { lines } = await take(folder, [second, third], () => {
@@ -56,6 +59,10 @@ Deno.test("what can't be taken over stays for the next start, and is logged", ()
     assert.equal(lines.length, 1);
     assert.match(lines[0]!, / error a worker's directory can't be taken over .*store is away/);
     assert.deepEqual([...await workerDirs(folder)], [[2, second]]);
+    // Where deletions and retention reach them.
+    assert.equal(await Deno.readTextFile(`${folder}/journal/rejected.jsonl`), "{2}\n");
+    assert.equal((await damagedNames(`${folder}/journal`)).length, 1);
+    assert.deepEqual(await damagedNames(`${second}/journal`), []);
     // It is let go of.
     (await claimProcessDir(second, 0)).close();
   }));
@@ -66,9 +73,11 @@ Deno.test("a directory whose journal still has records is not removed", () =>
     await Deno.mkdir(`${folder}/journal`);
     await write(`${left}/process-id`, "process-two");
     await write(`${left}/journal/000000000001.journal`, "");
+    await write(`${left}/journal/rejected.jsonl`, "{2}\n");
     const { lines } = await take(folder, [left]);
     assert.equal(lines.length, 1);
     assert.match(lines[0]!, /neither the store nor a file takes/);
+    assert.equal(await Deno.readTextFile(`${folder}/journal/rejected.jsonl`), "{2}\n");
     assert.deepEqual([...await workerDirs(folder)], [[2, left]]);
   }));
 
