@@ -97,7 +97,14 @@ export function createLabelSumsJob({ keeper, now }: LabelSumsJobDeps): () => Pro
       const accounts = await keeper.accounts(after, accountsAtOnce);
       if (accounts.length === 0) isDone = true;
       for (const accountId of accounts) {
-        if (isTimeUp() || !await keepAccount(accountId, isTimeUp)) return;
+        if (isTimeUp()) return;
+        try {
+          if (!await keepAccount(accountId, isTimeUp)) return;
+        } catch (thrown) {
+          // Its turn comes again in the next round; until then it holds up no other account.
+          after = accountId;
+          throw thrown;
+        }
         after = accountId;
       }
     }

@@ -77,3 +77,26 @@ Deno.test("hours and days that are over are kept, hours of four days alone; the 
   await run();
   assert.equal(asked[1], "hour 2026-09-07T00 2026-09-10T15");
 });
+
+Deno.test("an account whose sums fail is reported, and holds up no other one", async () => {
+  const kept: number[] = [];
+  let ms = Date.UTC(2026, 8, 3, 1, 10);
+  const run = createLabelSumsJob({
+    now: () => new Date(ms),
+    keeper: {
+      accounts: (after) => Promise.resolve([1, 7, 9].filter((id) => id > after)),
+      missing: ({ span }) => Promise.resolve(span === "day" ? [at] : []),
+      store({ accountId }) {
+        if (accountId === 7) throw new Error("a step is damaged");
+        kept.push(accountId);
+        return Promise.resolve();
+      },
+      dropHours: () => Promise.resolve(),
+    },
+  });
+  await assert.rejects(run, /damaged/);
+  await run();
+  assert.deepEqual(kept, [1, 9]);
+  ms += hour;
+  await assert.rejects(run, /damaged/, "the next round tries it again");
+});
