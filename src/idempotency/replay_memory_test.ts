@@ -4,10 +4,14 @@ import { ReplayMemory } from "./replay_memory.ts";
 function setUp() {
   let nowMs = 0;
   const memory = new ReplayMemory({ monotonicMs: () => nowMs });
-  const put = (key: string, isSaved: boolean) => {
+  const put = (
+    key: string,
+    isSaved: boolean,
+    { bytes = 10, transactionId = key as string | null } = {},
+  ) => {
     const claim = { key, fingerprint: "f", claimId: `claim of ${key}`, accountId: 1 };
-    const body = new Uint8Array(10);
-    const answer = { status: 200, headers: {}, body, streamed: false, transactionId: key };
+    const body = new Uint8Array(bytes);
+    const answer = { status: 200, headers: {}, body, streamed: false, transactionId };
     return Object.assign(memory.put(claim, answer, undefined), { isSaved });
   };
   return { memory, put, pass: (ms: number) => void (nowMs += ms) };
@@ -38,4 +42,36 @@ Deno.test("a stored answer counts for five minutes, one that the store lacks for
   assert.deepEqual(found(), []);
   memory.trim();
   assert.equal(memory.unsaved().length, 0);
+});
+
+const mebibyte = 1024 * 1024;
+
+Deno.test("64 MiB are held: the oldest go first, but those that the store lacks last", () => {
+  const { memory, put } = setUp();
+  const bytes = 16 * mebibyte;
+  const unsaved = put("unsaved", false, { bytes });
+  for (const key of ["saved 1", "saved 2", "saved 3"]) put(key, true, { bytes });
+  const found = () =>
+    ["unsaved", "saved 1", "saved 2", "saved 3", "late"].filter((key) => memory.find(key));
+  assert.equal(found().length, 4, "all have room");
+  put("saved 3", true, { bytes });
+  assert.equal(found().length, 4, "an answer in place of another takes no more room");
+  put("late", false, { bytes: 1 });
+  assert.deepEqual(found(), ["unsaved", "saved 2", "saved 3", "late"]);
+  put("late", false, { bytes: 63 * mebibyte });
+  assert.deepEqual(found(), ["late"]);
+  // Only the one that the store lacks can turn out to be a duplicate.
+  assert.deepEqual(memory.unsaved().map(({ claim }) => claim.key), ["late", "unsaved"]);
+  assert.equal(unsaved.isBare, true);
+  assert.equal(unsaved.answer.body.length, 0, "its text is gone");
+});
+
+Deno.test("of answers without their texts the newest 10,000 stay, and none that charged nothing", () => {
+  const { memory, put } = setUp();
+  for (let n = 0; n <= 10_000; n++) put(`${n}`, false);
+  put("free", false, { transactionId: null });
+  put("large", true, { bytes: 64 * mebibyte });
+  const keys = memory.unsaved().map(({ claim }) => claim.key);
+  assert.equal(keys.length, 10_000);
+  assert.deepEqual([keys[0], keys.at(-1)], ["1", "10000"]);
 });

@@ -182,6 +182,25 @@ onPostgres("a claim is another process's until it is released or no longer renew
   assert.deepEqual(await ours!.find(first), { state: "free" }, "an answer is not renewed");
 });
 
+onPostgres(
+  "a claim that took over another is released by its own claim only, and never an answer",
+  async (
+    database,
+  ) => {
+    const account = await newAccount(database);
+    const [ours, theirs] = ["a", "b"].map((processId) => createReplays(database, { processId }));
+    const [first, second, third] = [claimOf(account), claimOf(account), claimOf(account)];
+    await ours!.claim(first);
+    await pass(database);
+    assert.deepEqual(await theirs!.claim(second), { state: "free" });
+    assert.equal(await ours!.release(first), false);
+    assert.deepEqual(await ours!.claim(third), { state: "running" });
+    assert.deepEqual(await theirs!.finish(second, answer), { state: "stored" });
+    assert.equal(await theirs!.release(second), false);
+    assert.equal(answerOf(await ours!.claim(third)).transactionId, "t1");
+  },
+);
+
 onPostgres("of claims at once by eight processes exactly one is granted", async (
   database,
   open,
