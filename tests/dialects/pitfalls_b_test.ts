@@ -275,7 +275,11 @@ const rows: Crossing[] = [
     losses: [],
   },
   ...[
-    ["gemini-2.5-flash", { thinkingBudget: 0, thinkingLevel: undefined }],
+    // What is shown of no thinking is refused.
+    [
+      "gemini-2.5-flash",
+      { thinkingBudget: 0, thinkingLevel: undefined, includeThoughts: undefined },
+    ],
     ["gemini-2.5-pro", { thinkingBudget: 128, thinkingLevel: undefined }],
     ["gemini-3-pro", { thinkingBudget: undefined, thinkingLevel: "LOW" }],
     ["gemini-3-flash", { thinkingBudget: undefined, thinkingLevel: "MINIMAL" }],

@@ -92,6 +92,14 @@ Deno.test("effort becomes a budget or a level, never both (46)", () => {
   assert.deepEqual(thinking("gemini-4-argon", { budgetTokens: 4096 }), { thinkingLevel: "MEDIUM" });
   assert.deepEqual(thinking("gemini-4-argon", { show: true }), { includeThoughts: true });
   assert.equal(thinking("gemini-2.0-flash", { effort: "high", show: true }), undefined);
+  // The vendor refuses to show thoughts where thinking is off.
+  assert.deepEqual(thinking("gemini-2.5-flash", { effort: "none", show: true }), {
+    thinkingBudget: 0,
+  });
+  assert.deepEqual(thinking("gemini-2.5-pro", { effort: "none", show: true }), {
+    thinkingBudget: 128,
+    includeThoughts: true,
+  });
 });
 
 Deno.test("at most five stop sequences are sent, a sixth is a loss of meaning (47)", () => {

@@ -26,7 +26,8 @@ export function writeThinking(
     if (thinking.by === "level") config.thinkingLevel = levelOf(effort, thinking.levels);
     else config.thinkingBudget = budgetOf(reasoning.budgetTokens ?? budgets[effort], thinking);
   }
-  if (reasoning.show === true) config.includeThoughts = true;
+  // The vendor refuses to show thoughts where thinking is off.
+  if (reasoning.show === true && config.thinkingBudget !== 0) config.includeThoughts = true;
   return Object.keys(config).length === 0 ? undefined : config;
 }
 
