@@ -278,6 +278,41 @@ Deno.test("only the first of several answers is told, and media as a note", () =
   assert.ok(text.includes("[image left out: image/png]"));
 });
 
+Deno.test("sound that comes between pieces of text doesn't hold them back", () => {
+  const encoder = messages.createStreamEncoder(context);
+  const sent = (...events: CanonicalEvent[]) =>
+    events.map((event) => encoder.encode(event)).join("");
+  const sound = { kind: "media", media: "audio", mimeType: "audio/wav", id: undefined } as const;
+  const pieces = [
+    sent(start, begin(0, sound), say(0, "QUJD")),
+    sent(begin(1, { kind: "text" }), say(1, "Hello")),
+    sent(say(0, "REVG")),
+    sent(say(1, " there")),
+    sent(end(1), end(0), finish("stop")) + encoder.end(),
+  ];
+  assert.match(pieces[1]!, /"text":"Hello"/);
+  assert.equal(pieces[2], "");
+  assert.match(pieces[3]!, /"text":" there"/);
+  assert.deepEqual(summary(pieces.join("")), [
+    "message_start",
+    ...["text", "[audio left out: audio/wav]", "content_block_stop"],
+    ...["text", "Hello", " there", "content_block_stop"],
+    ...["end_turn", "message_stop"],
+  ]);
+});
+
+Deno.test("a sound that waits is a note in its turn, and nothing of it is collected", () => {
+  const sound = { kind: "media", media: "audio", mimeType: "audio/wav", id: undefined } as const;
+  const events = [start, begin(0, { kind: "text" }), begin(1, sound), say(1, "QUJD"), say(0, "Hi")];
+  const text = stream([...events, end(0), say(1, "REVG"), end(1), finish("stop")]);
+  assert.deepEqual(summary(text), [
+    "message_start",
+    ...["text", "Hi", "content_block_stop"],
+    ...["text", "[audio left out: audio/wav]", "content_block_stop"],
+    ...["end_turn", "message_stop"],
+  ]);
+});
+
 Deno.test("a failure is the dialect's error event and nothing after it", () => {
   const encoder = messages.createStreamEncoder(context);
   const sent = encoder.encode(start) + encoder.encode(begin(0, { kind: "text" })) +

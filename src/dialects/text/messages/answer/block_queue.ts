@@ -3,7 +3,8 @@ import { type BlockStyle, BlockWriter } from "./block_writer.ts";
 
 /**
  * Serializes blocks. Other dialects may have several tool calls open at once; here a closed block
- * can't be reopened, so a block that starts while another is open waits for it to end.
+ * can't be reopened, so a block that starts while another is open waits for it to end. Media is a
+ * note that is whole from its start: its pieces are passed over, and nothing waits for its end.
  */
 export class BlockQueue {
   readonly #style: BlockStyle;
@@ -26,7 +27,8 @@ export class BlockQueue {
       return this.#open(event);
     }
     if (event.block === this.#current?.block) return this.#write(event);
-    this.#waiting.get(event.block)?.push(event);
+    const waiting = this.#waiting.get(event.block);
+    if (waiting && !isMedia(waiting[0])) waiting.push(event);
     return "";
   }
 
@@ -40,7 +42,8 @@ export class BlockQueue {
   #open(event: BlockStartEvent): string {
     const writer = new BlockWriter(event, this.#style);
     this.#current = { block: event.block, writer };
-    return writer.start(this.#index);
+    const text = writer.start(this.#index);
+    return isMedia(event) ? text + this.#closeCurrent() : text;
   }
 
   #write(event: BlockEvent): string {
@@ -77,4 +80,8 @@ export class BlockQueue {
     }
     return text;
   }
+}
+
+function isMedia(event: BlockEvent | undefined): boolean {
+  return event?.type === "block-start" && event.content.kind === "media";
 }
