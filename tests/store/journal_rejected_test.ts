@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { interaction } from "./samples.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
-import { moveAside } from "../../src/records/journal/rejected.ts";
+import { countRejected, moveAside } from "../../src/records/journal/rejected.ts";
 
 const day = (days: number) => new Date(Date.UTC(2026, 10, days));
 
@@ -89,4 +89,24 @@ Deno.test("unreadable bytes go at the age of payloads", async () => {
   assert.deepEqual(counts, { rejected: 0, unreadableFiles: 1 });
   assert.ok((await Deno.stat(path(2))).isFile);
   await assert.rejects(Deno.stat(path(1)), Deno.errors.NotFound);
+});
+
+Deno.test("rejected records are counted, changed and moved in a file that fits in no string", async () => {
+  await using at = await withRejected([]);
+  await using left = await withRejected([]);
+  // Lines that a crash left incomplete, of a file without blocks on the disk.
+  const path = `${left.directory}/rejected.jsonl`;
+  const [lines, lineBytes] = [34, 16 * 1024 * 1024];
+  using file = await Deno.create(path);
+  for (let line = 1; line <= lines; line++) {
+    await file.seek(line * lineBytes - 1, Deno.SeekMode.Start);
+    await file.write(new TextEncoder().encode("\n"));
+  }
+  await left.journal.reject(interaction(1, "last", { createdAt: day(20) }), "no such column");
+  assert.equal(await countRejected(left.directory), lines + 1);
+  assert.equal(await left.journal.eraseRejected(() => false), lines);
+  const [whole, ...more] = await left.read();
+  assert.deepEqual([JSON.parse(whole!).interaction.transactionId, more], ["last", []]);
+  await moveAside(left.directory, at.directory);
+  assert.deepEqual(await at.read(), [whole]);
 });

@@ -55,20 +55,13 @@ export async function readSegmentFile(path: string): Promise<SegmentContents> {
   return readSegment(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
 }
 
-/** Writes and syncs a file; an existing file is overwritten. */
-export async function writeDurably(path: string, pieces: readonly Uint8Array[]): Promise<void> {
-  using file = await Deno.open(path, { write: true, create: true, truncate: true, mode: 0o600 });
-  await writeSynced(file, ...pieces);
+/** Opens an empty file in place of what was there. */
+export function createFile(path: string): Promise<Deno.FsFile> {
+  return Deno.open(path, { write: true, create: true, truncate: true, mode: 0o600 });
 }
 
-export async function writeSynced(
-  file: Deno.FsFile,
-  ...pieces: readonly Uint8Array[]
-): Promise<void> {
-  for (const piece of pieces) {
-    for (let at = 0; at < piece.length;) at += await file.write(piece.subarray(at));
-  }
-  await file.sync();
+export async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
 }
 
 async function namesLike(directory: string, pattern: RegExp): Promise<string[]> {

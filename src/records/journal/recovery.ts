@@ -1,6 +1,6 @@
 import type { SettledCall } from "../../shared/interaction.ts";
 import { CallReader } from "./calls.ts";
-import { readSegmentFile, writeDurably } from "./files.ts";
+import { createFile, readSegmentFile, writeAll } from "./files.ts";
 
 /** Number of calls that a replay found. */
 export interface Replayed {
@@ -65,7 +65,11 @@ export async function replayFiles(
 export async function removeReplayed(path: string): Promise<Unreadable | undefined> {
   const { unreadable, isTorn } = await readSegmentFile(path);
   const damagedPath = `${path}.damaged`;
-  if (unreadable.length > 0) await writeDurably(damagedPath, unreadable);
+  if (unreadable.length > 0) {
+    using file = await createFile(damagedPath);
+    for (const piece of unreadable) await writeAll(file, piece);
+    await file.sync();
+  }
   await Deno.remove(path);
   return unreadable.length === 0 ? undefined : {
     savedAs: damagedPath.slice(damagedPath.lastIndexOf("/") + 1),

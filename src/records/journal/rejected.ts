@@ -4,7 +4,7 @@ import type { ExpiredRecords, RecordLimits } from "../../erasure/retention.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Media } from "../../shared/media.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
-import { damagedNames, rejectedName, writeDurably, writeSynced } from "./files.ts";
+import { createFile, damagedNames, rejectedName, writeAll } from "./files.ts";
 
 /** `rejected.jsonl` and the files of unreadable bytes; one change at a time. */
 export class RejectedRecords {
@@ -25,7 +25,9 @@ export class RejectedRecords {
       using file = await openToAppend(this.#path);
       const { size } = await file.stat();
       const line = lineOf(reason, size < wholeBytes ? interaction : withoutPayload(interaction));
-      await appendLines(file, Buffer.from(`${line}\n`));
+      await endLine(file);
+      await writeAll(file, Buffer.from(`${line}\n`));
+      await file.sync();
     });
   }
 
@@ -78,18 +80,16 @@ function openToAppend(path: string): Promise<Deno.FsFile> {
 }
 
 /**
- * Appends lines, which begin a line of their own: a full disk or a crash may have left the last one
+ * Lets what is appended begin a line of its own: a full disk or a crash may have left the last one
  * incomplete, and what is behind it would be dropped together with it.
  */
-async function appendLines(file: Deno.FsFile, lines: Uint8Array): Promise<void> {
+async function endLine(file: Deno.FsFile): Promise<void> {
   const { size } = await file.stat();
+  if (size === 0) return;
   const last = new Uint8Array(1);
-  if (size > 0) {
-    await file.seek(-1, Deno.SeekMode.End);
-    await file.read(last);
-  }
-  const isInLine = size > 0 && last[0] !== lineEnd;
-  await writeSynced(file, ...isInLine ? [Uint8Array.of(lineEnd)] : [], lines);
+  await file.seek(-1, Deno.SeekMode.End);
+  await file.read(last);
+  if (last[0] !== lineEnd) await writeAll(file, Uint8Array.of(lineEnd));
 }
 
 const lineEnd = 0x0a;
@@ -113,8 +113,11 @@ function hasPayload({ requestText, responseText, media, retained, vendorAnswer }
 
 /** Returns the number of records that the store has rejected so far. */
 export async function countRejected(directory: string): Promise<number> {
-  const bytes = await Deno.readFile(`${directory}/${rejectedName}`).catch(onlyMissing);
-  return bytes?.reduce((lines, byte) => byte === lineEnd ? lines + 1 : lines, 0) ?? 0;
+  let lines = 0;
+  for await (const bytes of await chunksOf(`${directory}/${rejectedName}`)) {
+    for (const byte of bytes) if (byte === lineEnd) lines++;
+  }
+  return lines;
 }
 
 /**
@@ -127,31 +130,60 @@ async function changeLines(
   change: (interaction: SettledCall) => SettledCall | undefined,
   { keepsUnknown = false } = {},
 ): Promise<number> {
-  const bytes = await Deno.readFile(path).catch(onlyMissing);
-  if (bytes === undefined) return 0;
-  const lines = new TextDecoder().decode(bytes).split("\n").filter((line) => line !== "");
-  const remaining: string[] = [];
-  let changed = 0;
-  const turns = new Turns();
-  for (const line of lines) {
-    // A line may be compared with thousands of tombstones.
-    await turns.pause();
-    // Incomplete lines, left by a crash, are dropped too.
+  const changedLine = (line: string): string | undefined => {
     const rejected = rejectedOfLine(line);
-    if (rejected === undefined && keepsUnknown && isJson(line)) {
-      remaining.push(line);
-      continue;
+    // Incomplete lines, left by a crash, are dropped too.
+    if (!rejected) return keepsUnknown && isJson(line) ? line : undefined;
+    const result = change(rejected.interaction);
+    if (result === rejected.interaction) return line;
+    return result && lineOf(rejected.reason, result);
+  };
+  if (!await someLine(path, (line) => changedLine(line) !== line)) return 0;
+  let changed = 0;
+  {
+    using file = await createFile(`${path}.new`);
+    for await (const line of linesOf(path)) {
+      const result = changedLine(line);
+      if (result !== line) changed++;
+      if (result !== undefined) await writeAll(file, Buffer.from(`${result}\n`));
     }
-    const result = rejected && change(rejected.interaction);
-    if (result !== rejected?.interaction || result === undefined) changed++;
-    if (result === undefined) continue;
-    remaining.push(result === rejected!.interaction ? line : lineOf(rejected!.reason, result));
+    await file.sync();
   }
-  if (changed === 0) return 0;
-  const text = remaining.map((line) => `${line}\n`).join("");
-  await writeDurably(`${path}.new`, [Buffer.from(text)]);
   await Deno.rename(`${path}.new`, path);
   return changed;
+}
+
+async function someLine(path: string, test: (line: string) => boolean): Promise<boolean> {
+  for await (const line of linesOf(path)) if (test(line)) return true;
+  return false;
+}
+
+/**
+ * Reads a file line by line, however large it is: while the store rejects everything, the file
+ * outgrows memory. Lines come in turns, since one may be compared with thousands of tombstones.
+ */
+async function* linesOf(path: string): AsyncGenerator<string> {
+  const turns = new Turns();
+  let parts: string[] = [];
+  for await (const text of (await chunksOf(path)).pipeThrough(new TextDecoderStream())) {
+    for (const [at, part] of text.split("\n").entries()) {
+      if (at > 0) {
+        await turns.pause();
+        const line = parts.join("");
+        if (line !== "") yield line;
+        parts = [];
+      }
+      parts.push(part);
+    }
+  }
+  const last = parts.join("");
+  if (last !== "") yield last;
+}
+
+/** Nothing where the file is missing. */
+async function chunksOf(path: string): Promise<ReadableStream<BufferSource & Uint8Array>> {
+  const file = await Deno.open(path).catch(onlyMissing);
+  return file?.readable ?? ReadableStream.from([]);
 }
 
 /**
@@ -159,10 +191,12 @@ async function changeLines(
  * No record may be rejected in the target's journal meanwhile.
  */
 export async function moveAside(from: string, to: string): Promise<void> {
-  const bytes = await Deno.readFile(`${from}/${rejectedName}`).catch(onlyMissing);
-  if (bytes !== undefined && bytes.length > 0) {
+  const source = await Deno.open(`${from}/${rejectedName}`).catch(onlyMissing);
+  if (source) {
     using file = await openToAppend(`${to}/${rejectedName}`);
-    await appendLines(file, bytes);
+    await endLine(file);
+    for await (const bytes of source.readable) await writeAll(file, bytes);
+    await file.sync();
     await Deno.remove(`${from}/${rejectedName}`);
   }
   // The target's own files are numbered upwards from 1, so these are numbered downwards.
