@@ -278,6 +278,27 @@ eachDatabase("a charge that is given back after its call was erased leaves the s
   assert.deepEqual(sums, [{ calls: 1, charged: charge }, { calls: 1, charged: 0n }]);
 });
 
+eachDatabase(
+  "a charge that is given back leaves the sums of its stored call too",
+  async (database) => {
+    const { accountId, records, dead, claimOf, row, charged } = await setUp(database);
+    const [x, y] = [claimOf(), claimOf({ requestId: "r2" })];
+    for (const claim of [x, y]) await dead.claim(claim);
+    const settled = row("y", y);
+    await records.insert([row("x", x), settled]);
+    // The second time as after an answer that was lost.
+    const duplicate = { accountId, transactionId: "y", note: "twice", settled };
+    await refundCharge(database, duplicate, createAnalyticsStore(database));
+    await refundCharge(database, duplicate, createAnalyticsStore(database));
+    assert.deepEqual(await charged(), ["x"]);
+    const sums = await database.query(
+      `select calls::integer as calls, cost_nanos::bigint as cost, charged_nanos::bigint as charged
+     from usage_sums where part = 'all' and span = 'day'`,
+    );
+    assert.deepEqual(sums, [{ calls: 2, cost: 2n * charge, charged: charge }]);
+  },
+);
+
 for (const way of ["dropped", "given back"]) {
   eachDatabase(`of calls without a price the one that is ${way} costs nothing later either`, async (
     database,

@@ -229,6 +229,48 @@ eachDatabase(
   },
 );
 
+eachDatabase(
+  "what was erased or removed while it was written isn't ready afterwards",
+  async (database) => {
+    const { accountId, jobs, stateOf } = await setup(database);
+    const running = async () => {
+      await jobs.create(order(accountId));
+      return (await jobs.claim())!.job;
+    };
+    const removed = await running();
+    await jobs.remove(accountId, removed.requestId);
+    const erased = await running();
+    await jobs.erase(accountId, { tables: ["interactions"] });
+    for (const job of [removed, erased]) {
+      assert.equal(await jobs.finish(job, 10), false);
+      await jobs.release(job, true);
+    }
+    assert.deepEqual(await Promise.all([removed, erased].map((one) => stateOf(one.requestId))), [
+      undefined,
+      "queued",
+    ]);
+    // Its end was no failure: it begins again at once.
+    assert.equal((await jobs.claim())?.job.requestId, erased.requestId);
+  },
+);
+
+eachDatabase("who starts alone requeues what was being written, and nothing else", async (db) => {
+  const { accountId, jobs, ready } = await setup(db);
+  const done = await ready();
+  const removed = await ready();
+  await jobs.remove(accountId, removed);
+  const { requestId } = await jobs.create(order(accountId));
+  await jobs.claim();
+  await jobs.takeOver();
+  // The statement is the same on both databases, but only the embedded one has a single process.
+  await createExportJobs({ ...db, kind: "embedded" }).takeOver();
+  assert.deepEqual(
+    (await jobs.list(accountId)).map((job) => [job.requestId, job.state]),
+    [[requestId, "queued"], [done, "ready"]],
+  );
+  assert.equal((await jobs.claim())?.job.requestId, requestId);
+});
+
 eachDatabase("a job that waits for its next attempt survives an erasure", async (database) => {
   const { accountId, jobs } = await setup(database);
   const made = order(accountId);

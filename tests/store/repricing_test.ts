@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import type { PricedCallQuery } from "../../src/records/analytics_store.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import { pricedUsageText } from "../../src/repricing/repricing.ts";
 import { reprice } from "../../src/repricing/reprice.ts";
@@ -194,6 +195,52 @@ eachDatabase("a call that changed or went meanwhile is left alone", async (db) =
   assert.deepEqual([(await entries(db)).length, await balance()], [1, usd + 995n]);
 });
 
+eachDatabase("what changes while calls are priced again counts as it was read", async (db) => {
+  const { accountId, interactions, store } = await opened(db);
+  await interactions.insert([call(accountId, "a"), call(accountId, "b")]);
+  const changing: typeof store = {
+    ...store,
+    async *read(query) {
+      for await (const calls of store.read(query)) {
+        await db.query("delete from interactions where transaction_id = 'a'");
+        yield calls;
+      }
+    },
+  };
+  const [sum] = await reprice(
+    { store: changing, prices: pricesOf(doubled), registry },
+    [{ accountId }],
+    false,
+  );
+  assert.deepEqual(sum, {
+    ...{ vendor: "vendor-b", model: "gpt-x", calls: 2, corrected: 1 },
+    ...{ oldCostNanos: 2000n, newCostNanos: 3000n, chargedNanos: 1000n },
+    unchanged: { vendor_cost: 0, disputed: 0, no_usage: 0, no_price: 0, list_price: 0 },
+  });
+});
+
+eachDatabase("only calls that were asked for are priced again", async (db) => {
+  const { accountId, interactions, store } = await opened(db);
+  const at = (second: number) => new Date(Date.UTC(2026, 10, 21, 10, 0, second));
+  await interactions.insert([
+    call(accountId, "early", { createdAt: at(1) }),
+    call(accountId, "mini", { createdAt: at(2), model: "gpt-y" }),
+    call(accountId, "other", { createdAt: at(3), vendor: "vendor-c" }),
+    call(accountId, "told", { createdAt: at(4), billingBasis: "vendor_cost" }),
+  ]);
+  const read = async (query: Omit<PricedCallQuery, "accountId">) =>
+    (await Array.fromAsync(store.read({ accountId, ...query }))).flat()
+      .map(({ transactionId }) => transactionId);
+  const all = ["early", "mini", "other", "told"];
+  assert.deepEqual(await read({}), all);
+  assert.deepEqual(await read({ since: at(2) }), all.slice(1));
+  assert.deepEqual(await read({ until: at(3) }), all.slice(0, 2), "its end is excluded");
+  assert.deepEqual(await read({ model: "gpt-y" }), ["mini"]);
+  assert.deepEqual(await read({ vendor: "vendor-c" }), ["other"]);
+  assert.deepEqual(await read({ basis: "vendor_cost" }), ["told"]);
+  assert.deepEqual(await read({ vendor: "vendor-b", since: at(2), until: at(4) }), ["mini"]);
+});
+
 eachDatabase("another account's calls are out of reach", async (db) => {
   const { accountId, interactions, store } = await opened(db);
   const other = await newAccount(db, "other");
@@ -339,6 +386,19 @@ eachDatabase(
     assert.equal((await stored(db, "a")).cost_nanos, 36_425_000n);
   },
 );
+
+eachDatabase("rows without any usage object are priced by their counts", async (db) => {
+  const { accountId, interactions, run } = await opened(db);
+  const { pricedUsageText: _, ...row } = call(accountId, "a", {
+    ...{ inputTokens: 1000, cacheReadTokens: 200, cacheWriteTokens: 300, outputTokens: 50 },
+  });
+  await interactions.insert([row]);
+  await run(pricesOf({
+    "vendor-b/gpt-x": { input: "1", output: "10", cache_read: "0.1", cache_write: "2" },
+  }));
+  // Input includes what the cache held: 500 × 1 + 200 × 0.1 + 300 × 2 + 50 × 10 per million.
+  assert.equal((await stored(db, "a")).cost_nanos, 1_620_000n);
+});
 
 eachDatabase(
   "the prices behind a version can be looked up, as they were first seen",
