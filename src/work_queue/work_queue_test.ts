@@ -87,3 +87,32 @@ Deno.test("draining claims nothing more, and waits no longer than it may", async
   await settle();
   assert.equal(queue.size, 0);
 });
+
+for (const end of ["close", "drain"] as const) {
+  Deno.test(`${end} waits for a claim under way, until its work is given back in the store`, async () => {
+    const claimed = Promise.withResolvers<string[]>();
+    const written = Promise.withResolvers<void>();
+    const log: string[] = [];
+    let claims = 0;
+    const queue = new WorkQueue<string>({
+      idOf: (id) => id,
+      room: () => 1,
+      claim: () => ++claims === 1 ? claimed.promise : Promise.resolve(["never"]),
+      renew: () => Promise.resolve(new Set()),
+      work: async (id, { signal }) => {
+        assert.equal(signal.aborted, true);
+        await written.promise;
+        log.push(`${id} given back`);
+      },
+      claimsAfterEach: true,
+    });
+    queue.wake();
+    const ended = queue[end](Infinity).then(() => log.push("ended"));
+    claimed.resolve(["late"]);
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    written.resolve();
+    await ended;
+    await queue.claim();
+    assert.deepEqual([log, claims], [["late given back", "ended"], 1]);
+  });
+}
