@@ -3,7 +3,9 @@ import { interactionRow } from "../../tests/support/interaction_row.ts";
 import { FakeClock } from "../base/clock.ts";
 import { dialects } from "../dialects/text/mod.ts";
 import type { Principal } from "../keys/api_key.ts";
+import type { StopReason } from "../relay/background_task.ts";
 import type { RelayRequest } from "../relay/relay.ts";
+import { Fault } from "../shared/fault.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 import { createRegistry } from "../vendors/registry.ts";
 import type { ClaimedBackgroundCall } from "./background_call.ts";
@@ -22,11 +24,18 @@ interface Case extends Partial<Omit<ClaimedBackgroundCall, "request">> {
   ageMs?: number;
   /** Of the API key; null: it is gone. */
   key?: { revokedAt?: Date; expiresAt?: Date } | null;
+  /** Why the call is stopped: before it is begun, or while the vendor is asked. */
+  stopped?: StopReason;
+  stoppedMeanwhile?: StopReason;
+  /** Thrown instead of an answer, by when the call may have its place in the records. */
+  fault?: Fault;
+  transactionId?: string;
 }
 
-/** What the worker did with the call: asked the vendor, gave up, or recorded how it ended. */
+/** What the worker did with the call: asked the vendor, released it, or recorded how it ended. */
 async function outcomeOf({ bodyText = '{"input":"Hi."}', hasOwnKey = false, ...one }: Case) {
-  const { ageMs = 0, key: changed = {}, ...call } = one;
+  const { ageMs = 0, key: changed = {}, stopped, stoppedMeanwhile, fault, ...more } = one;
+  const { transactionId, ...call } = more;
   const begun = interactionRow("txn", { createdAt: new Date(clock.now().getTime() - ageMs) });
   const request = { bodyText, path: "/v1/responses", vendor: null, headers: {}, hasOwnKey, begun };
   const claimed: ClaimedBackgroundCall = {
@@ -34,15 +43,24 @@ async function outcomeOf({ bodyText = '{"input":"Hi."}', hasOwnKey = false, ...o
     ...{ answerText: '{"id":"resp","status":"queued"}', ...call },
   };
   const done: unknown[] = [];
+  const working = { stopped } as ClaimedCall;
+  const stop = new AbortController();
   const deps: BackgroundAskDeps = {
     store: {
       begin: () => Promise.resolve(claimed),
-      release: () => Promise.resolve(),
+      release: (_, { ms, uncounted }) =>
+        Promise.resolve(void done.push(["released", ms, uncounted ? "uncounted" : "counted"])),
       endUnrecorded: () => Promise.resolve(void done.push("given up")),
     },
     relay: {
       send({ caller }: RelayRequest) {
         done.push("asked");
+        if (transactionId !== undefined) caller.trace.transactionId = transactionId;
+        if (stoppedMeanwhile !== undefined) {
+          working.stopped = stoppedMeanwhile;
+          stop.abort();
+        }
+        if (fault) return Promise.reject(fault);
         caller.trace.settled = begun;
         return Promise.resolve({ status: 200, headers: {}, body: null });
       },
@@ -60,7 +78,7 @@ async function outcomeOf({ bodyText = '{"input":"Hi."}', hasOwnKey = false, ...o
     ...{ registry: createRegistry({}, []), dialects, form, clock, heavy: {} as never },
     ...{ payloadMaxBytes: 1000, mediaInlineBytes: 1000, timeoutMs: 1000 },
   };
-  await workOn(deps, { stopped: undefined } as ClaimedCall, new AbortController());
+  await workOn(deps, working, stop);
   return done;
 }
 
@@ -81,6 +99,27 @@ Deno.test("a background call is asked only as long as it may be, and ends all th
     [{ ageMs: 21 * hourMs }, failed("overloaded")],
     [{ state: "cancelled" }, [["cancelled", null]]],
     [{ state: "deleted" }, [["cancelled", null]]],
+  ];
+  for (const [one, expected] of cases) {
+    assert.deepEqual(await outcomeOf(one), expected, JSON.stringify(one));
+  }
+});
+
+Deno.test("a call that can't be made now is released for later, and any other one ends", async () => {
+  const later = ["released", 2_000, "uncounted"];
+  const fault = new Fault("store_unavailable");
+  const cases: [Case, unknown[]][] = [
+    [{ fault }, ["asked", later]],
+    [{ fault: new Fault("overloaded") }, ["asked", later]],
+    [{ fault: new Fault("insufficient_credits") }, ["asked", ["failed", "insufficient_credits"]]],
+    [{ fault, stoppedMeanwhile: "cancelled" }, ["asked", ["cancelled", null]]],
+    [{ fault, stoppedMeanwhile: "given_up" }, ["asked", ["released", 0, "uncounted"]]],
+    [
+      { fault, stoppedMeanwhile: "given_up", transactionId: "txn" },
+      ["asked", ["released", 0, "counted"]],
+    ],
+    // It is not begun, so this is no attempt.
+    [{ stopped: "given_up" }, [["released", 0, "counted"]]],
   ];
   for (const [one, expected] of cases) {
     assert.deepEqual(await outcomeOf(one), expected, JSON.stringify(one));
