@@ -44,6 +44,16 @@ Deno.test("an account that has its share under way gets a place for each call th
   }
 });
 
+Deno.test("an account's calls count until the last has ended, and none of them afterwards", () => {
+  const { admission, fill } = admissionOf(1_001);
+  const calls = fill("a");
+  for (const call of calls.slice(1)) admission.ended(call);
+  const more = fill("a");
+  assert.equal(more.length, calls.length - 1);
+  for (const call of [calls[0]!, ...more]) admission.ended(call);
+  assert.equal(fill("a").length, calls.length);
+});
+
 Deno.test("while the loop turns in time a crowd that comes at once begins at once", () => {
   const { admission, begun, fill } = admissionOf();
   admission.lag(90);

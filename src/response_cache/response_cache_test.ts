@@ -32,6 +32,7 @@ class FakeAnswers implements CachedAnswerStore {
   readonly answers = new Map<string, StoredCachedAnswer>();
   readonly trimmed: number[] = [];
   reads = 0;
+  sweeps = 0;
   isAway = false;
   isErased = false;
   held: Promise<void> = Promise.resolve();
@@ -62,6 +63,7 @@ class FakeAnswers implements CachedAnswerStore {
   }
 
   sweep(): Promise<number> {
+    this.sweeps++;
     return Promise.resolve(0);
   }
 }
@@ -249,6 +251,7 @@ Deno.test("what was written for an account is trimmed by the job", async () => {
   await cache.drain();
   assert.deepEqual(store.trimmed, []);
   await cache.sweep();
+  assert.equal(store.sweeps, 1, "expired answers go too");
   await cache.sweep();
   assert.deepEqual(store.trimmed, [7]);
 });
@@ -260,4 +263,35 @@ Deno.test("much that is written for an account is trimmed at once", async () => 
     await cache.drain();
   }
   assert.deepEqual(store.trimmed, [1]);
+});
+
+Deno.test("large answers of an account are trimmed once they come to 32 MiB", async () => {
+  const { cache, store } = setUp();
+  const body = new Uint8Array(8 * 1024 * 1024);
+  const write = async (n: number) => {
+    const fill = fillOf(await cache.find(query({ key: `k${n}` })));
+    fill.store(call, { ...answerOf(""), body, ...(n === 2 ? { record: body } : {}) });
+    await cache.drain();
+  };
+  await write(1);
+  await write(2);
+  assert.deepEqual(store.trimmed, []);
+  await write(3);
+  assert.deepEqual(store.trimmed, [1], "what records hold counts too");
+  await write(4);
+  assert.deepEqual(store.trimmed, [1], "counted from zero");
+});
+
+Deno.test("only the first outcome that a call reports counts", async () => {
+  const { cache } = setUp();
+  const fill = fillOf(await cache.find(query()));
+  fill.abandon();
+  const next = fillOf(await cache.find(query()));
+  fill.store(call, answerOf("late"));
+  fill.skip();
+  await cache.drain();
+  const waiting = cache.find(query());
+  await settle();
+  next.store(call, answerOf("next"));
+  assert.equal(textOf(await waiting), "next");
 });
