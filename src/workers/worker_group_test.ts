@@ -123,6 +123,28 @@ Deno.test("a worker that ends before it is ready fails the start, and none is st
   }
 });
 
+Deno.test("a worker that ends while the others start fails the start too", async () => {
+  const { spawned, group, timers } = setup(2);
+  const starting = group.start();
+  spawned[0]!.ready();
+  await settle();
+  spawned[0]!.end(1);
+  spawned[1]!.ready();
+  await assert.rejects(starting, /worker 1 ended while the others started/);
+  timers.advance(1_000);
+  assert.equal(spawned.length, 2);
+});
+
+Deno.test("an abort kills all and starts none again, of those that had ended before either", async () => {
+  const { spawned, group, timers } = await started(3);
+  spawned[2]!.end(1);
+  group.abort();
+  assert.deepEqual(spawned.map(({ isKilled }) => isKilled), [true, true, false]);
+  for (const worker of spawned.slice(0, 2)) worker.end(null, "SIGKILL");
+  timers.advance(60_000);
+  assert.equal(spawned.length, 3);
+});
+
 Deno.test("a worker that ends is started again in its place, after growing pauses, and the log says so", async () => {
   const { spawned, group, timers, lines } = await started(2);
   spawned[1]!.end(null, "SIGKILL");
