@@ -481,6 +481,44 @@ onPostgres("what runs made goes though the database of the calls is away in betw
   }
 });
 
+onPostgres(
+  "what went counts though the main database is away right after it",
+  async (main, open) => {
+    // Another connection stands for another database: nothing is shared in one transaction.
+    const analytics = createAnalyticsStore(await open(), main);
+    const account = await newAccount(main);
+    await analytics.insert([fullCall(account, "t1"), fullCall(account, "t2")]);
+    const wanted = request(account, { transactionIds: ["t1", "t2"] });
+    const deletion = {
+      tombstone: await storeOf(main, analytics).add(wanted, "claimed"),
+      selectors: wanted.selectors,
+    };
+    let isAway = false;
+    const cut: Database = {
+      ...main,
+      transaction: (...args) =>
+        isAway ? Promise.reject(new Fault("store_unavailable")) : main.transaction(...args),
+    };
+    const erasing = {
+      ...analytics,
+      erase: async (...args: Parameters<typeof analytics.erase>) => {
+        const erased = await analytics.erase(...args);
+        isAway = true;
+        return erased;
+      },
+    };
+    await storeOf(cut, erasing).eraseBatch(deletion).catch(() => {});
+    assert.deepEqual((await left(main)).interactions, []);
+    const store = storeOf(main, analytics);
+    while (!(await store.eraseBatch(deletion)).isLast);
+    const receipt = await store.find(account, wanted.deletionId);
+    assert.deepEqual(receipt?.counts, { interactions: 2, eval_runs: 0, eval_results: 0 });
+    // Otherwise exports that hold these calls would stay.
+    const span = await store.erasedSpan(wanted.deletionId);
+    assert.deepEqual(span?.tables, ["interactions"]);
+  },
+);
+
 async function postLinked(
   database: Database,
   accountId: number,

@@ -64,9 +64,10 @@ export interface Erased extends ErasedBatch {
 
 /**
  * Erases some of the rows in the scope of a deletion and everything that belongs to them. `note`
- * stores the counts, in the same transaction if one database holds everything. With two databases
- * the interactions are erased last, so that an interrupted step can be repeated, and runs once no
- * call is left, since they tell which calls were made from others.
+ * stores the counts, in the transaction that erases. With two databases the interactions are erased
+ * last, after that transaction, so that an interrupted step can be repeated, and runs once no call
+ * is left, since they tell which calls were made from others. Interactions count there when their
+ * erasure is first noted.
  */
 export async function eraseBatch(
   { main, analytics }: RecordStores,
@@ -87,6 +88,7 @@ export async function eraseBatch(
       await lockForErasure(tx);
       const rows = analytics.within(tx);
       const { calls, reached } = await pick({ main: tx, analytics: rows }, scope, from);
+      await noteErased(tx, calls.map(idOf));
       const dependents = await eraseMain(tx, calls, { scope, from, maxCalls: batchRows - 1 });
       const all = joined(dependents, recordsOf(calls, await rows.erase(calls)));
       await note(tx, all);
@@ -94,15 +96,17 @@ export async function eraseBatch(
     });
   }
   const { calls, reached } = await pick({ main, analytics }, scope, from);
-  const dependents = await main.transaction(async (tx) => {
+  const erased = await main.transaction(async (tx) => {
     await lockForErasure(tx);
-    const erased = await eraseMain(tx, calls, { scope, from, maxCalls: 0 });
-    await note(tx, erased);
-    return erased;
+    // Counted before they go: a step that is repeated after that finds none of them.
+    const noted = await noteErased(tx, calls.map(idOf));
+    const dependents = await eraseMain(tx, calls, { scope, from, maxCalls: 0 });
+    const all = joined(dependents, recordsOf(calls, { interactions: noted.length, relations: [] }));
+    await note(tx, all);
+    return all;
   });
-  const rows = recordsOf(calls, await analytics.erase(calls));
-  await main.transaction((tx) => note(tx, rows));
-  return { ...joined(dependents, rows), reached: dependents.reached ?? reached };
+  await analytics.erase(calls);
+  return { ...erased, reached: erased.reached ?? reached };
 }
 
 /** Chooses a batch of calls in the scope, and the calls that evaluations made from them. */
@@ -133,7 +137,6 @@ async function eraseMain(
     maxCalls: number;
   },
 ): Promise<Erased> {
-  await noteErased(tx, calls.map(idOf));
   const dependents = await eraseDependents(tx, calls);
   if (from === undefined) {
     // Not in batches: the first step erases all of it, and the last one looks again.
