@@ -91,7 +91,7 @@ export function writeEnding(
 function writePart(part: AnswerPart, index: number, showsReasoning: boolean): Json[] {
   switch (part.kind) {
     case "text":
-      if (part.text === "") return [];
+      if (part.text === "" && !part.citations?.length) return [];
       return [{
         type: "text",
         text: part.text,

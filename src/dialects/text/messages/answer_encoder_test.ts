@@ -35,6 +35,19 @@ function whole(given: CanonicalAnswer, changes: Partial<AnswerContext> = {}): Js
   return messages.encodeAnswer(given, { ...context, ...changes }) as Json;
 }
 
+Deno.test("the sources of an answer without words are there whole, as they are in a stream", () => {
+  const citation = { url: "https://a.b/", title: "t", start: 0, end: 0 };
+  const { content } = whole(answer([
+    { kind: "text", text: "", citations: [citation] },
+    { kind: "text", text: "" },
+  ]));
+  const citations = [{
+    type: "web_search_result_location",
+    ...{ url: "https://a.b/", title: "t", cited_text: "", encrypted_index: "" },
+  }];
+  assert.deepEqual(content, [{ type: "text", text: "", citations }]);
+});
+
 function toolCall(text: string, id = "call_1"): AnswerPart {
   return { kind: "tool-call", id, name: "f", custom: false, text };
 }

@@ -37,7 +37,8 @@ export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
     const texts = new Set<number>();
     for (const [at, block] of content.entries()) {
       if (isUnsigned(block)) unsigned.add(at);
-      else if (citesUnsealed(block)) texts.add(at);
+      // A text without words is nothing without its sources.
+      else if (citesUnsealed(block)) (asRecord(block).text === "" ? unsigned : texts).add(at);
     }
     if (unsigned.size > 0) blocks.set(index, unsigned);
     if (texts.size > 0) cited.set(index, texts);

@@ -57,6 +57,11 @@ Deno.test("searches and sources of other vendors go, those of the vendor's own s
   // A text alone may have such sources.
   const cited = [hello, answer({ citations: [cites("")], ...text }), hello];
   assert.deepEqual(passed({ model: "m", messages: cited })?.turns, [untagged, answer(text), hello]);
+  // Without its sources a text without words is nothing, and refused.
+  const wordless = { type: "text", text: "", citations: [cites("")] };
+  const silent = [hello, answer(wordless, use), result];
+  const called = [untagged, answer(use), result];
+  assert.deepEqual(passed({ model: "m", messages: silent })?.turns, called);
 });
 
 Deno.test("a tool's call whose thought was removed can't be continued with thinking on", () => {
