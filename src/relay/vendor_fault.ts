@@ -192,7 +192,11 @@ const quotaMessages = [
 
 function badRequestCode(message: string): ErrorCode {
   if (tooLong.some((form) => form.test(message))) return "context_length_exceeded";
-  if (/content_policy|content_filter|moderation|safety system/.test(message)) {
+  if (
+    /content_policy|content_filter|moderation|safety system|bio_policy|policy_violation/.test(
+      message,
+    )
+  ) {
     return "content_policy_violation";
   }
   return "invalid_request";

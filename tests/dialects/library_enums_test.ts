@@ -2,6 +2,10 @@
 import assert from "@std/assert";
 import { finish } from "../../src/base/steps.ts";
 import { BlockedReason, FinishReason, ThinkingLevel } from "@google/genai";
+import type { ResponseError } from "openai/resources/responses/responses";
+import { Secret } from "../../src/base/secret.ts";
+import { readFailure } from "../../src/dialects/text/responses/answer/failure.ts";
+import { vendorFault } from "../../src/relay/vendor_fault.ts";
 import {
   isBlocked,
   readFinishReason,
@@ -39,5 +43,40 @@ Deno.test("every thinkingLevel of @google/genai is an effort, but for the unspec
   for (const level of Object.values(ThinkingLevel)) {
     const isNamed = level !== ThinkingLevel.THINKING_LEVEL_UNSPECIFIED;
     assert.equal(effortOf(level), isNamed ? level.toLowerCase() : undefined, level);
+  }
+});
+
+/** Its next version's codes fail the type check. */
+const responseErrors: Record<ResponseError["code"], string> = {
+  server_error: "upstream_error",
+  rate_limit_exceeded: "upstream_rate_limited",
+  invalid_prompt: "invalid_request",
+  data_residency_mismatch: "invalid_request",
+  bio_policy: "content_policy_violation",
+  misalignment_policy_violation: "content_policy_violation",
+  vector_store_timeout: "upstream_error",
+  invalid_image: "invalid_request",
+  invalid_image_format: "invalid_request",
+  invalid_base64_image: "invalid_request",
+  invalid_image_url: "invalid_request",
+  image_too_large: "invalid_request",
+  image_too_small: "invalid_request",
+  image_parse_error: "invalid_request",
+  image_content_policy_violation: "content_policy_violation",
+  invalid_image_mode: "invalid_request",
+  image_file_too_large: "invalid_request",
+  unsupported_image_media_type: "invalid_request",
+  empty_image_file: "invalid_request",
+  failed_to_download_image: "invalid_request",
+  image_file_not_found: "invalid_request",
+};
+
+Deno.test("every code of a failed response of openai says whose failure it is", () => {
+  const context = { mode: "managed", address: "https://a.example", key: new Secret("k") } as const;
+  for (const [code, ours] of Object.entries(responseErrors)) {
+    const error = { code, message: "No." };
+    for (const told of [{ status: "failed", error }, { type: "error", ...error }]) {
+      assert.equal(vendorFault(readFailure(told), context).code, ours, code);
+    }
   }
 });

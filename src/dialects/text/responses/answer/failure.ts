@@ -36,6 +36,7 @@ function statusOf(code: string | undefined): number | undefined {
       return 503;
     case "invalid_prompt":
     case "bio_policy":
+    case "misalignment_policy_violation":
     case "data_residency_mismatch":
     case "context_length_exceeded":
     case "failed_to_download_image":
