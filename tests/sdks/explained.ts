@@ -1,7 +1,7 @@
 import { flash, type Lane } from "./clients.ts";
 import type { Feature } from "./judge.ts";
 
-/** Features that fail by a library's or a vendor's own rule; the page has the sentence. */
+/** Features that fail because of a rule of the library or the vendor; the page has the sentence. */
 export interface Explanation {
   readonly client: string;
   readonly lane: Lane;
@@ -19,22 +19,22 @@ export const explanations: readonly Explanation[] = [
   {
     ...langchainOnGemini,
     features: ["tools"],
-    why: "it sends each result of parallel calls as a turn of its own, and Google wants those of " +
-      "one turn together",
+    why:
+      "it sends the result of each parallel call as a separate turn, but Google requires them in " +
+      "one turn",
   },
   {
     ...langchainOnGemini,
     features: ["object"],
     why:
-      "it sends JSON Schema as `responseSchema`, in which Google takes no list of types, so no " +
-      "`nullable()`",
+      "it sends JSON Schema as `responseSchema`, in which Google doesn't accept a list of types, so " +
+      "`nullable()` fails",
   },
   {
     ...{ client: "semantic-kernel", lane: "generate", model: flash },
     features: ["tools"],
-    why:
-      "it writes a function's name with `-` into the call that it sends back and with `__` into " +
-      "the result, and Google wants one name",
+    why: "it writes a function's name with `-` into the call that it returns and with `__` into " +
+      "the result, but Google requires the same name",
   },
 ];
 
