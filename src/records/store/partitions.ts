@@ -106,9 +106,15 @@ const batchBlocks: Readonly<Record<Partitioned, number>> = {
   interaction_payloads: 8,
 };
 /**
- * How long `drop table` waits for readers; later queries queue behind it. Less than PostgreSQL's
- * `deadlock_timeout`: where a writer waits in turn for what `dropPartition` has counted, the drop
- * is what gives way.
+ * How long a drop waits for those who use the month; queries of it queue behind it. Somewhat longer
+ * than `deadlock_timeout`, at which PostgreSQL cancels an autovacuum that is in the way.
+ */
+const waitForAutovacuum = `select set_config('lock_timeout', (setting::integer + 500)::text, true)
+  from pg_settings where name = 'deadlock_timeout'`;
+
+/**
+ * How long it waits once a month's calls are counted, when no autovacuum can begin. Less than
+ * `deadlock_timeout`: where a writer waits in turn for what was counted, the drop is what gives way.
  */
 const dropWaitMs = 500;
 
@@ -167,9 +173,10 @@ async function dropPartition(
 ): Promise<boolean> {
   try {
     await eraseAlone(database, async (tx) => {
-      await tx.query(`set local lock_timeout = ${dropWaitMs}`);
+      await tx.query(waitForAutovacuum);
       if (table === "interactions") {
         await tx.query(`lock table ${partition} in share mode`);
+        await tx.query(`set local lock_timeout = ${dropWaitMs}`);
         await countMonthErased(tx, ...spanOf(partition));
       }
       await tx.query(`drop table if exists ${partition}`);
