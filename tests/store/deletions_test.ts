@@ -1,5 +1,10 @@
 import assert from "@std/assert";
-import { dataTables, type DeletionRequest, type Selectors } from "../../src/erasure/deletion.ts";
+import {
+  dataTables,
+  type DeletionCursor,
+  type DeletionRequest,
+  type Selectors,
+} from "../../src/erasure/deletion.ts";
 import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
@@ -347,6 +352,68 @@ onPostgres("a claim reads the receipts of an account once, however many of it wa
     return Number(row!.read);
   });
   assert.ok(read < 5_000, `${read} rows were read`);
+});
+
+eachDatabase("the account with the fewest recent deletions comes first", async (db) => {
+  const [busy, quiet] = [await newAccount(db, "busy"), await newAccount(db, "quiet")];
+  await db.query(
+    `insert into deletions
+       (deletion_id, account_id, state, selectors_hash, requested_at, attempts, completed_at)
+     select 'busy ' || n, $1::bigint, 'done', '', $3::timestamptz, 1, clock_timestamp()
+       from generate_series(1, 2) as n
+     union all select 'quiet ' || n, $2::bigint, 'done', '', $3::timestamptz, 1,
+       clock_timestamp() - interval '61 minutes' from generate_series(1, 3) as n`,
+    [busy, quiet, asked],
+  );
+  const store = storeOf(db);
+  const accounts = [busy, quiet, quiet, quiet];
+  for (const [at, account] of accounts.entries()) {
+    await store.add(request(account, { end: asked }, { requestedAt: new Date(+asked + at) }));
+  }
+  const order: (number | undefined)[] = [];
+  for (const _ of accounts) order.push((await store.claim())?.tombstone.accountId);
+  // The third time both have two, and the busy one asked first.
+  assert.deepEqual(order, [quiet, quiet, busy, quiet]);
+});
+
+eachDatabase("receipts are kept apart, and listed from the latest", async (db) => {
+  const account = await newAccount(db);
+  const analytics = createAnalyticsStore(db);
+  await analytics.insert([fullCall(account, "t1"), fullCall(account, "t2")]);
+  const store = storeOf(db);
+  const wanted = ["t1", "t2", "none"].map((id, at) =>
+    request(account, { transactionIds: [id] }, { requestedAt: new Date(+asked + (at % 2)) })
+  );
+  const deletions = [];
+  for (const one of wanted) {
+    deletions.push({ tombstone: await store.add(one, "claimed"), selectors: one.selectors });
+  }
+  const receipts = async () =>
+    await Promise.all(wanted.map(async ({ deletionId }) => {
+      const { counts, expectedCount } = (await store.find(account, deletionId))!;
+      return [counts.interactions, expectedCount];
+    }));
+  await store.expect(deletions[0]!);
+  assert.deepEqual(await receipts(), [[0, 1], [0, null], [0, null]]);
+  while (!(await store.eraseBatch(deletions[0]!)).isLast);
+  assert.deepEqual(await receipts(), [[1, 1], [0, null], [0, null]]);
+  for (const deletion of deletions) await store.expect(deletion);
+  assert.deepEqual(await receipts(), [[1, 1], [0, 1], [0, 0]]);
+  // Another attempt finds fewer rows, such as those that retention has left.
+  await db.query("delete from interactions");
+  await store.expect(deletions[1]!);
+  assert.deepEqual(await receipts(), [[1, 1], [0, 1], [0, 0]]);
+  const [first, second, third] = wanted.map(({ deletionId }) => deletionId);
+  const latest = [second, ...[first, third].toSorted().reverse()];
+  const listed: string[] = [];
+  let after: DeletionCursor | undefined;
+  for (let page = 0; page < 3; page++) {
+    const [one] = await store.list(account, { limit: 1, ...(after ? { after } : {}) });
+    listed.push(one!.deletionId);
+    after = one;
+  }
+  assert.deepEqual(listed, latest);
+  assert.deepEqual(await store.list(account, { limit: 1, after: after! }), []);
 });
 
 eachDatabase("an account's waiting deletions are bounded, and no other's are", async (db) => {
