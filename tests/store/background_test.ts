@@ -135,8 +135,17 @@ eachDatabase(
       () => create("resp_3", { repeatable: { ...repeatable, requestHash: "b" } }),
       /X-Request-ID/,
     );
-    const both = await Promise.allSettled([create("resp_4"), create("resp_5")]);
-    assert.deepEqual(both.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+    const ids = ["resp_4", "resp_5", "resp_6", "resp_7"];
+    const tried = await Promise.allSettled(ids.map((id) => create(id)));
+    assert.equal(tried.filter(({ status }) => status === "fulfilled").length, 1);
+    // One that was deleted is made anew, though it takes room until it has ended.
+    const first = { accountId, responseId: "resp_1" };
+    assert.ok(await store.remove(first));
+    await assert.rejects(() => create("resp_8", { repeatable }), /2 unfinished/);
+    await store.endUnrecorded(first, "{}");
+    assert.deepEqual(await create("resp_8", { repeatable }), {
+      ...{ responseId: "resp_8", repeated: false },
+    });
   },
 );
 
