@@ -68,3 +68,32 @@ Deno.test("an operator's row that differs is found, in place of the bundled one"
     [["vendor-b", "PRICES_FILE", "input"]],
   );
 });
+
+Deno.test("a row is compared at a time at which it is in force, and a past one not at all", () => {
+  const hoursFromNow = (hours: number) => new Date(now.getTime() + hours * 3_600_000);
+  const [lastMonth, nextMonth] = [hoursFromNow(-720), hoursFromNow(720)];
+  const base = pricesWith().rows().find(({ model }) => model === "gpt-4.1")!;
+  const dearer = { ...base, rates: { ...base.rates, input: 9n } };
+  const comparedAt = (...rows: Partial<typeof base>[]) => {
+    const all = rows.map((row) => ({ ...dearer, ...row }));
+    const result = compareTable(
+      { prices: { ...pricesWith(), rows: () => all }, publicPrices },
+      now,
+    );
+    return result.differences.filter(({ difference }) => difference.dimension === "input")
+      .map(({ at }) => at);
+  };
+  assert.deepEqual(
+    comparedAt(
+      { validFrom: hoursFromNow(-9_000), validTo: lastMonth },
+      { validFrom: lastMonth, validTo: nextMonth },
+      { validFrom: nextMonth },
+    ),
+    [now, nextMonth],
+  );
+  // Only where both are in force does the operator's row hide the bundled one.
+  assert.deepEqual(
+    comparedAt({ validFrom: nextMonth, source: "PRICES_FILE" }, { validTo: nextMonth }),
+    [nextMonth, now],
+  );
+});
