@@ -83,6 +83,48 @@ Deno.test("vendor-g's reasoning models are sampled, but take no penalties and no
   }
 });
 
+/** What is sent of a caller's thinking, by chat and by responses, and what is lost of it. */
+function effortsSent(model: string, thinkingConfig: Record<string, unknown>) {
+  const [byChat, byResponses] = sent("vendor-b", model, { thinkingConfig });
+  assert.deepEqual(byResponses!.losses, byChat!.losses);
+  const reasoning = byResponses!.body.reasoning as { effort?: string } | undefined;
+  assert.equal(reasoning?.effort, byChat!.body.reasoning_effort);
+  return { effort: reasoning?.effort, reasoning, losses: byChat!.losses };
+}
+
+for (
+  const [model, none, minimal, high] of [
+    ["gpt-5-mini", "minimal", "minimal", "high"],
+    ["gpt-5-2025-08-07", "minimal", "minimal", "high"],
+    ["gpt-5-codex", "low", "low", "high"],
+    ["gpt-5-pro", "high", "high", "high"],
+    ["gpt-5.1", "none", "low", "high"],
+    ["gpt-5.1-codex-mini", "low", "low", "high"],
+    ["gpt-5.4", "none", "low", "high"],
+    ["o4-mini", "low", "low", "high"],
+    // Of later models it isn't known what they refuse.
+    ["gpt-6-sol", "none", "minimal", "high"],
+  ] as const
+) {
+  Deno.test(`${model} is asked for an effort that it takes`, () => {
+    assert.equal(effortsSent(model, { thinkingBudget: 0 }).effort, none);
+    assert.equal(effortsSent(model, { thinkingLevel: "MINIMAL" }).effort, minimal);
+    assert.equal(effortsSent(model, { thinkingLevel: "HIGH" }).effort, high);
+    assert.deepEqual(effortsSent(model, { thinkingBudget: 0 }).losses, []);
+    assert.equal(effortsSent(model, { includeThoughts: true }).effort, undefined);
+  });
+}
+
+Deno.test("models without reasoning are asked for none, which is a loss where some was asked for", () => {
+  for (const model of ["gpt-4.1", "gpt-4o-mini", "gpt-5-chat-latest", "gpt-5.2-chat-latest"]) {
+    const asked = effortsSent(model, { thinkingLevel: "HIGH", includeThoughts: true });
+    assert.equal(asked.reasoning, undefined, model);
+    assert.deepEqual(asked.losses, ["generationConfig.thinkingConfig hint"]);
+    const off = effortsSent(model, { thinkingBudget: 0 });
+    assert.deepEqual([off.reasoning, off.losses], [undefined, []]);
+  }
+});
+
 Deno.test("probabilities that were asked for are refused, not left out in silence", () => {
   const [byChat] = sent("vendor-b", "gpt-5-mini", { responseLogprobs: true, logprobs: 2 });
   assert.deepEqual(Object.keys(byChat!.body).filter((name) => name.includes("logprobs")), []);

@@ -12,7 +12,7 @@ import type { ImageCodec } from "../dialects/kernel/image_codec.ts";
 import type { SpeechCodec } from "../dialects/kernel/speech_codec.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import type { SettingName } from "../dialects/kernel/canonical_request.ts";
-import type { RefusedSettings } from "../dialects/kernel/refused_settings.ts";
+import type { RefusedSettings, TakenEfforts } from "../dialects/kernel/refused_settings.ts";
 import { hostMedia, type MediaRoute, mediaRouteTable, noMedia } from "./media_routes.ts";
 import {
   rowsFromAggregatorModels,
@@ -199,6 +199,18 @@ const refusedByVendorB: readonly RefusedSettings[] = [
   { models: reasoningOfVendorB, always: [...always, ...sampling] },
 ];
 
+/** By the vendor's own refusals, which list what a model takes; of newer models none is known. */
+const effortsOfVendorB: readonly TakenEfforts[] = [
+  { models: /^(?:ft:)?(?:gpt-[34]|chatgpt-|gpt-[\d.]+-chat)/, efforts: [] },
+  { models: /^gpt-5-pro/, efforts: ["high"] },
+  { models: /^(?:o\d|gpt-5(?:\.1)?-codex(?!-max))/, efforts: ["low", "medium", "high"] },
+  { models: /^gpt-5\.[1-4]-codex/, efforts: ["low", "medium", "high", "xhigh"] },
+  { models: /^gpt-5(?!\.)/, efforts: ["minimal", "low", "medium", "high"] },
+  { models: /^gpt-5\.1(?!\d)/, efforts: ["none", "low", "medium", "high"] },
+  { models: /^gpt-5\.[24]-pro/, efforts: ["medium", "high", "xhigh"] },
+  { models: /^gpt-5\.[2-4](?!\d)/, efforts: ["none", "low", "medium", "high", "xhigh"] },
+];
+
 /** Unlike vendor-b's, these models take sampling settings. */
 const refusedByVendorG: readonly RefusedSettings[] = [
   {
@@ -236,7 +248,11 @@ const rows: readonly VendorRow[] = [
     dialectHeaders: ["openai-*", ...agentHeaders],
     ownKeyHeaders: ["openai-organization", "openai-project"],
     compacts: true,
-    quirks: { refuses: refusedByVendorB, newerTokenLimit: reasoningOfVendorB },
+    quirks: {
+      refuses: refusedByVendorB,
+      efforts: effortsOfVendorB,
+      newerTokenLimit: reasoningOfVendorB,
+    },
     ...mediaRouteTable["vendor-b"],
     keyForm: /^sk-(?!ant-|or-)/,
     sharesWith: "vendor-b",

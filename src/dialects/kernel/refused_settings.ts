@@ -1,6 +1,12 @@
-import type { CanonicalRequest, Loss, LossWeight, SettingName } from "./canonical_request.ts";
+import type {
+  CanonicalRequest,
+  Loss,
+  LossWeight,
+  Reasoning,
+  SettingName,
+} from "./canonical_request.ts";
 import type { Target } from "./dialect.ts";
-import { effortOf } from "./reasoning.ts";
+import { effortLevels, effortOf } from "./reasoning.ts";
 import { changesNothing, loseSetting } from "./setting_losses.ts";
 
 /** Settings that some models of a vendor refuse with a 400; part of the vendor's row. */
@@ -14,23 +20,35 @@ export interface RefusedSettings {
   readonly whileReasoning?: readonly SettingName[];
 }
 
+/** The efforts that some models of a vendor take, others being a 400; part of the vendor's row. */
+export interface TakenEfforts {
+  /** Matches the vendor's name of the model. The first matching rule applies. */
+  readonly models: RegExp;
+  /** Empty for models without reasoning, which refuse the setting. */
+  readonly efforts: readonly Effort[];
+}
+
+type Effort = NonNullable<Reasoning["effort"]>;
+
 /**
  * The request without the settings that its model is known to refuse, for translated calls: a
  * caller of another dialect doesn't know this vendor's rules. They are reported as losses, unless
- * their value changes nothing.
+ * their value changes nothing. An effort becomes the nearest that the model takes.
  */
 export function withoutRefused(
-  request: CanonicalRequest,
+  asked: CanonicalRequest,
   { model, quirks }: Target,
 ): { request: CanonicalRequest; losses: Loss[] } {
+  const losses: Loss[] = [];
+  const taken = quirks?.efforts?.find(({ models }) => models.test(model))?.efforts;
+  const request = taken ? withEffortOf(taken, asked, losses) : asked;
   const rule = quirks?.refuses?.find(({ models, except }) =>
     models.test(model) && except?.test(model) !== true
   );
-  if (!rule) return { request, losses: [] };
+  if (!rule) return { request, losses };
   const { whileReasoning = [] } = rule;
   const refused = isReasoningOff(request) ? rule.always : [...rule.always, ...whileReasoning];
   const stripped = { ...request };
-  const losses: Loss[] = [];
   for (const setting of refused) {
     if (request[setting] === undefined) continue;
     if (!changesNothing(request, setting)) {
@@ -48,4 +66,24 @@ function weightOf(setting: SettingName): LossWeight {
 
 function isReasoningOff({ reasoning }: CanonicalRequest): boolean {
   return reasoning !== undefined && effortOf(reasoning) === "none";
+}
+
+/** Asks for the next higher effort that the model takes, or its highest. */
+function withEffortOf(
+  taken: readonly Effort[],
+  request: CanonicalRequest,
+  losses: Loss[],
+): CanonicalRequest {
+  const { reasoning, ...others } = request;
+  if (!reasoning) return request;
+  const effort = effortOf(reasoning);
+  if (taken.length === 0) {
+    if (effort !== undefined && effort !== "none") {
+      loseSetting(request, "reasoning", "hint", losses);
+    }
+    return others;
+  }
+  if (effort === undefined) return request;
+  const next = effortLevels.slice(effortLevels.indexOf(effort)).find((one) => taken.includes(one));
+  return { ...request, reasoning: { ...reasoning, effort: next ?? taken.at(-1)! } };
 }
