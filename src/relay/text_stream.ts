@@ -89,7 +89,7 @@ export class TextStreamListener implements StreamListener {
   }
 
   fail(fault: Fault): Uint8Array {
-    return this.#plan.fail(fault);
+    return this.#plan.fail(fault, this.#decoder.nextSequence);
   }
 
   settle(isComplete: boolean): StreamRecord {

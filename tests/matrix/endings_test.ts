@@ -176,6 +176,7 @@ async function checkEnding(
     assert.equal(answerText(caller, text, true), "I am", cell);
     assert.ok(!endsWell(caller, text, true), cell);
     checkFinalError(caller, finalError(caller, text), ending, cell);
+    if (caller === "responses") checkSequence(text, cell);
   } else {
     const { error } = JSON.parse(text) as { error: Record<string, unknown> };
     if (ending.code) assert.equal(error.code, ending.code, cell);
@@ -185,6 +186,13 @@ async function checkEnding(
   assert.deepEqual([row.status, row.finish_reason], [ending.row, null], cell);
   assert.equal(row.http_status, status);
   if (ending.code) assert.equal(row.error_code, ending.code, cell);
+}
+
+/** Clients that resume a stream count on numbers without gaps, the error's too. */
+function checkSequence(text: string, cell: string): void {
+  const numbers = [...text.matchAll(/"sequence_number":(\d+)/g)].map(([, one]) => Number(one));
+  assert.ok(numbers.length > 1, cell);
+  assert.deepEqual(numbers, numbers.map((_, index) => index), cell);
 }
 
 const askingForTwo: readonly (readonly [DialectName, Record<string, unknown>])[] = [

@@ -92,8 +92,11 @@ interface AnswerCodec {
   encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): unknown;
   createStreamDecoder(quirks: DialectQuirks, choices?: number): StreamDecoder;
   createStreamEncoder(context: AnswerContext): StreamEncoder;
-  /** The bytes that end a stream with an error in this dialect. */
-  errorFrame(fault: Fault): string;
+  /**
+   * The bytes that end a stream with an error in this dialect. `sequence` is the number of this event,
+   * in a dialect that numbers its events.
+   */
+  errorFrame(fault: Fault, sequence?: number): string;
 }
 
 interface OptionalForms {
@@ -433,6 +436,8 @@ export interface StreamDecoder {
    * event.
    */
   readonly mayBeWhole?: boolean;
+  /** The number that follows the vendor's last one. Absent: the dialect doesn't number its events. */
+  readonly nextSequence?: number;
   decode(event: SseEvent): DecodedEvent;
   /**
    * Decodes the events at the start of these bytes as long as they are similar to those before, at

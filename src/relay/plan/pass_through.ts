@@ -75,7 +75,7 @@ export function* passThrough(
           forwardRun: (bytes, events) => ({ events, sent: bytes }),
         },
         end: (rest) => ({ events: rest, sent: undefined }),
-        fail: (fault) => new TextEncoder().encode(dialect.errorFrame(fault)),
+        fail: (fault, sequence) => new TextEncoder().encode(dialect.errorFrame(fault, sequence)),
       }),
     encodeFolded: (answer) =>
       repeated ?? dialect.encodeAnswer(shown === undefined ? answer : { ...answer, model: shown }),

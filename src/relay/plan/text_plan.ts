@@ -76,8 +76,11 @@ export interface StreamPlan {
   forwardRun?(bytes: Uint8Array, events: readonly CanonicalEvent[]): Forwarded;
   /** Returns the end of the caller's stream, once the vendor's answer has ended well. */
   end(rest: readonly CanonicalEvent[]): Forwarded;
-  /** Returns the bytes that end the stream with an error in the caller's dialect. */
-  fail(fault: Fault): Uint8Array;
+  /**
+   * Returns the bytes that end the stream with an error in the caller's dialect. `nextSequence` is the
+   * number that follows the vendor's last event, if those are numbered.
+   */
+  fail(fault: Fault, nextSequence?: number): Uint8Array;
   /**
    * Sent whenever a stream was silent for `afterMs`; absent where the bytes are the vendor's own.
    */

@@ -17,7 +17,7 @@ export function createStreamDecoder(quirks: DialectQuirks): StreamDecoder {
 
 /**
  * Decodes a responses stream and tolerates what servers do differently: missing `added` and `delta`
- * events, gaps in the sequence numbers (which aren't read), an end marker, flat and nested errors.
+ * events, gaps in the sequence numbers, an end marker, flat and nested errors.
  * Nothing after the terminal event is read.
  */
 class ResponsesStreamDecoder extends JsonEventDecoder {
@@ -25,10 +25,15 @@ class ResponsesStreamDecoder extends JsonEventDecoder {
   readonly #output = new OutputReader();
   #started = false;
   #state: "open" | "complete" | "failed" = "open";
+  #sequence = 0;
 
   constructor(quirks: DialectQuirks) {
     super(isTextDelta);
     this.#quirks = quirks;
+  }
+
+  get nextSequence(): number {
+    return this.#sequence;
   }
 
   protected override mark(): DecodedEvent {
@@ -45,7 +50,11 @@ class ResponsesStreamDecoder extends JsonEventDecoder {
     // Some servers name the type only in the `event:` line.
     const record = json.type === undefined ? { ...json, type: event?.event } : json;
     if (record.type === "error" || carriesError(record)) return this.#fail(record);
-    return this.#read(record, events);
+    const decoded = this.#read(record, events);
+    const { sequence_number: sequence } = record;
+    // A failed event isn't forwarded: the error that replaces it takes its number.
+    if (this.#state !== "failed" && typeof sequence === "number") this.#sequence = sequence + 1;
+    return decoded;
   }
 
   end(): { events: CanonicalEvent[]; complete: boolean } {
