@@ -6,7 +6,7 @@ import { accountId, accountIdFilter, accountIdInBody, createdAt, usdAmount } fro
 /** The types of events; `webhook.test` is sent to any webhook that is tested. */
 export const webhookEvents = [
   ...["budget.reached", "credit.low", "vendor.down", "vendor.up", "model.unpriced"] as const,
-  ...["export.ready", "deletion.done", "webhook.test"] as const,
+  ...["charge.disputed", "export.ready", "deletion.done", "webhook.test"] as const,
 ];
 
 const event = z.enum(webhookEvents);

@@ -13,6 +13,7 @@ import type { MasterKeySource } from "../../src/keys/store/master_key.ts";
 import { createSealer } from "../../src/keys/store/master_key_claim.ts";
 import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
 import { createRecords } from "../../src/records/store/records.ts";
+import type { BillingBasis } from "../../src/shared/interaction.ts";
 import type { PublicPost } from "../../src/vendors/public_fetch.ts";
 import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
 import { enqueueEvents } from "../../src/webhooks/store/enqueue.ts";
@@ -535,6 +536,32 @@ eachDatabase(
     one.clock.advance(minute);
     await processOf(database, { clock: one.clock, to: one, keys: one.keys } as Options).send();
     assert.equal(one.received.length, received + 1);
+  },
+);
+
+eachDatabase(
+  "a charge that is disputed is sent to its account, once per call",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const one = processOf(database);
+    await one.add(accountId, ["charge.disputed"]);
+    const call = (billingBasis: BillingBasis) =>
+      interaction(accountId, crypto.randomUUID(), {
+        ...{ billingBasis, vendor: "vendor-b", model: "gpt-5-mini", createdAt: noon },
+        chargedNanos: 318_000n,
+      });
+    const disputed = call("disputed");
+    await createRecords(database).insert([disputed, call("reported")]);
+    // As a journal that is read again writes it.
+    await createRecords(database).insert([disputed]);
+    await one.send();
+    assert.deepEqual(one.types(), ["charge.disputed"]);
+    assert.deepEqual(one.received[0]!.data, {
+      transaction_id: disputed.transactionId,
+      vendor: "vendor-b",
+      model: "gpt-5-mini",
+      charged_usd: "0.000318000",
+    });
   },
 );
 

@@ -5168,7 +5168,7 @@ export type Webhook = {
     /**
      * Empty: all.
      */
-    events: Array<'budget.reached' | 'credit.low' | 'vendor.down' | 'vendor.up' | 'model.unpriced' | 'export.ready' | 'deletion.done' | 'webhook.test'>;
+    events: Array<'budget.reached' | 'credit.low' | 'vendor.down' | 'vendor.up' | 'model.unpriced' | 'charge.disputed' | 'export.ready' | 'deletion.done' | 'webhook.test'>;
     /**
      * `credit.low` is sent below this balance, in USD; null: below a tenth of the last grant.
      */
@@ -5218,7 +5218,7 @@ export type NewWebhook = {
     /**
      * Events to send. Default: all.
      */
-    events?: Array<'budget.reached' | 'credit.low' | 'vendor.down' | 'vendor.up' | 'model.unpriced' | 'export.ready' | 'deletion.done' | 'webhook.test'>;
+    events?: Array<'budget.reached' | 'credit.low' | 'vendor.down' | 'vendor.up' | 'model.unpriced' | 'charge.disputed' | 'export.ready' | 'deletion.done' | 'webhook.test'>;
     /**
      * `credit.low` is sent below this balance, in USD. Default: below a tenth of the last grant.
      */
@@ -5237,7 +5237,7 @@ export type WebhookChange = {
     /**
      * Events to send; empty: all. Default: unchanged.
      */
-    events?: Array<'budget.reached' | 'credit.low' | 'vendor.down' | 'vendor.up' | 'model.unpriced' | 'export.ready' | 'deletion.done' | 'webhook.test'>;
+    events?: Array<'budget.reached' | 'credit.low' | 'vendor.down' | 'vendor.up' | 'model.unpriced' | 'charge.disputed' | 'export.ready' | 'deletion.done' | 'webhook.test'>;
     /**
      * `credit.low` is sent below this balance, in USD; null: below a tenth of the last grant. Default: unchanged.
      */

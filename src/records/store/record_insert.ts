@@ -1,3 +1,4 @@
+import { nanosToUsd } from "../../base/money.ts";
 import { isStoreAway } from "../../shared/fault.ts";
 import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import type { Settlement } from "../../credit/ledger.ts";
@@ -58,7 +59,7 @@ async function postCharges(
       fromLeaseNanos: calls[at]!.chargedNanos,
     })),
   );
-  await enqueueEvents(tx, unpricedModels(rows));
+  await enqueueEvents(tx, [...unpricedModels(rows), ...disputedCharges(rows)]);
   return rows;
 }
 
@@ -72,6 +73,19 @@ function unpricedModels(rows: readonly SettledCall[]): WebhookEvent[] {
   ) => ({
     ...{ accountId, at, type: "model.unpriced", data: { vendor, model } },
     key: `unpriced ${vendor}/${model.slice(0, 200)} ${at.toISOString().slice(0, 10)}`,
+  }));
+}
+
+/** Returns the events of calls whose vendor's report isn't believed. */
+function disputedCharges(rows: readonly SettledCall[]): WebhookEvent[] {
+  return rows.filter(({ billingBasis }) => billingBasis === "disputed").map((
+    { accountId, transactionId, vendor, model, chargedNanos, createdAt: at },
+  ) => ({
+    ...{ accountId, at, type: "charge.disputed", key: `disputed ${transactionId}` },
+    data: {
+      ...{ transaction_id: transactionId, vendor, model },
+      charged_usd: nanosToUsd(chargedNanos),
+    },
   }));
 }
 
