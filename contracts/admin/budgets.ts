@@ -24,10 +24,10 @@ const budget = z.strictObject({
 
 const limits = {
   raise_until: timestampSchema.optional().describe(
-    "Until then the limit is `raised_usd`. Default: the limit isn't raised.",
+    "Until then the limit is `raised_usd`, or `usd` without it. Default: the limit isn't raised.",
   ),
   raised_usd: usdAmount.optional().describe(
-    "The limit until `raise_until`, in USD; both or neither must be set. Default: none.",
+    "The limit until `raise_until`, in USD. Default: `usd`, which then leaves the usual limit as it is.",
   ),
 };
 
@@ -80,7 +80,7 @@ export const adminBudgetContracts = {
       ),
       ...limits,
       raise_until: timestampSchema.nullable().optional().describe(
-        "Until then the limit is `raised_usd`; null: no longer raised. Default: unchanged.",
+        "Until then the limit is `raised_usd`, or `usd` without it; null: no longer raised. Default: unchanged.",
       ),
     }).openapi("BudgetChange"),
     answer: budget,

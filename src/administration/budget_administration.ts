@@ -25,11 +25,12 @@ export async function setBudget(
   account: Account,
   options: BudgetLimitOptions & { on: string; per: string },
 ): Promise<StoredBudget> {
+  const limitNanos = limitOf(options);
   return await budgets.set({
     accountId: account.id,
     scope: readBudgetScope(options.on),
     per: readBudgetSpan(options.per),
-    ...(options.usd === undefined ? {} : { limitNanos: parseUsd(options.usd, 9) }),
+    ...(limitNanos === undefined ? {} : { limitNanos }),
     raised: raisedBy(options) ?? null,
   }, actor);
 }
@@ -42,7 +43,7 @@ export async function changeBudget(
   options: BudgetLimitOptions,
 ): Promise<StoredBudget> {
   const changed = await budgets.change(id, {
-    limitNanos: options.usd === undefined ? undefined : parseUsd(options.usd, 9),
+    limitNanos: limitOf(options),
     raised: raisedBy(options),
   }, actor);
   if (!changed) throw noBudget(id);
@@ -53,10 +54,22 @@ export function noBudget(id: string): Fault {
   return new Fault("budget_not_found", { message: `No budget has the id ${id}.` });
 }
 
-/** Reads a raised limit; undefined: no change, null: the limit is no longer raised. */
-function raisedBy({ raise_until, raised_usd }: BudgetLimitOptions): RaisedLimit | null | undefined {
-  if (raise_until && raised_usd !== undefined) {
-    return { nanos: parseUsd(raised_usd, 9), until: momentOf(raise_until) };
+/** Returns the usual limit; undefined: no change. */
+function limitOf({ usd, raise_until, raised_usd }: BudgetLimitOptions): bigint | undefined {
+  const isRaised = Boolean(raise_until) && raised_usd === undefined;
+  return usd === undefined || isRaised ? undefined : parseUsd(usd, 9);
+}
+
+/**
+ * Reads a raised limit; undefined: no change, null: the limit is no longer raised. As on the command
+ * line, a single amount beside `raise_until` is the raised limit.
+ */
+function raisedBy(
+  { usd, raise_until, raised_usd }: BudgetLimitOptions,
+): RaisedLimit | null | undefined {
+  const amount = raised_usd ?? usd;
+  if (raise_until && amount !== undefined) {
+    return { nanos: parseUsd(amount, 9), until: momentOf(raise_until) };
   }
   if (raise_until) throw missingOption("raised_usd", "the limit until raise_until");
   if (raised_usd !== undefined) {

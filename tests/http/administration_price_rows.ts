@@ -34,7 +34,7 @@ export const budgetRows = {
       ["missing_required_field", /^raised_usd: is missing/, (to) =>
         sdk.setBudget({
           ...to,
-          body: { on: "account", per: "day", usd: "1", raise_until: "2999-01-01T00:00:00Z" },
+          body: { on: "account", per: "day", raise_until: "2999-01-01T00:00:00Z" },
         })],
       ["missing_required_field", /^usd: is missing/, (to) =>
         sdk.setBudget({
@@ -71,7 +71,8 @@ export const budgetRows = {
       sdk.updateBudget({
         ...to,
         path: budget(),
-        body: { raise_until: "2999-01-01T00:00:00Z", raised_usd: "20" },
+        // As the command's `--raise-until T --usd 20`.
+        body: { raise_until: "2999-01-01T00:00:00Z", usd: "20" },
       }),
     answer: ({ data }: { data: sdk.Budget }) =>
       assert.deepEqual([data.id, data.limit_usd, data.raised_limit_usd], [

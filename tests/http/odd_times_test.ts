@@ -22,7 +22,10 @@ for (
     ["prices/check", { since: last }, {}],
     ["prices/reprice", { since: first, until: last, dry_run: true }, {}],
     ["keys", { name: "until the end", expires: last }, { expires_at: lastOfUtc }],
-    ["budgets", raised, { raise_until: lastOfUtc }],
+    ["budgets", raised, {
+      raise_until: lastOfUtc,
+      ...{ limit_usd: "5.000000000", raised_limit_usd: "7.000000000" },
+    }],
     ["budgets", { ...raised, raise_until: "2999-01-01t00:00:00z" }, {
       raise_until: "2999-01-01T00:00:00.000Z",
     }],

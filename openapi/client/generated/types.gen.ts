@@ -5106,11 +5106,11 @@ export type NewBudget = {
      */
     usd?: string;
     /**
-     * Until then the limit is `raised_usd`. Default: the limit isn't raised.
+     * Until then the limit is `raised_usd`, or `usd` without it. Default: the limit isn't raised.
      */
     raise_until?: string;
     /**
-     * The limit until `raise_until`, in USD; both or neither must be set. Default: none.
+     * The limit until `raise_until`, in USD. Default: `usd`, which then leaves the usual limit as it is.
      */
     raised_usd?: string;
     /**
@@ -5125,11 +5125,11 @@ export type BudgetChange = {
      */
     usd?: string;
     /**
-     * Until then the limit is `raised_usd`; null: no longer raised. Default: unchanged.
+     * Until then the limit is `raised_usd`, or `usd` without it; null: no longer raised. Default: unchanged.
      */
     raise_until?: string | null;
     /**
-     * The limit until `raise_until`, in USD; both or neither must be set. Default: none.
+     * The limit until `raise_until`, in USD. Default: `usd`, which then leaves the usual limit as it is.
      */
     raised_usd?: string;
 };
