@@ -43,7 +43,7 @@ function build(schema: unknown, context: Context): unknown {
     case "integer":
       return Math.trunc(buildNumber(node, context));
     case "number":
-      return buildNumber(node, context);
+      return isBounded(node) ? buildNumber(node, context) : buildShare(context);
     case "boolean":
       return true;
     case "null":
@@ -106,6 +106,16 @@ function buildNumber(node: JsonObject, context: Context): number {
     ? most
     : least + hash(`${context.name}${context.variant}`) % (most - least);
   return step ? Math.ceil(least / step) * step : value;
+}
+
+/** A number without bounds is a share from 0.5 to 1, as scores and judges' verdicts are. */
+function buildShare({ name, variant }: Context): number {
+  return (50 + hash(`${name}${variant}`) % 51) / 100;
+}
+
+function isBounded(node: JsonObject): boolean {
+  const bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+  return bounds.some((name) => name in node);
 }
 
 const FORMATS: Readonly<Record<string, string>> = {
