@@ -15,11 +15,20 @@ eachDatabase("a call that repeats an erased one's words is not written after it"
   const rows = createAnalyticsStore(db);
   await rows.insert([fullCall(account, "t1"), fullCall(account, "t2")]);
   await erase(db, request(account, { transactionIds: ["t1"] }));
+  // As of a call in the background, whose request repeats them until its end.
+  await db.query(
+    `insert into background_calls (account_id, response_id, transaction_id, created_at, api_key_id,
+       state, request) select $1, id, id, $2, 'k', 'in_progress', '{}' from unnest($3::text[]) as id`,
+    [account, asked, ["answer 1", "another"]],
+  );
   await rows.insert([
     fullCall(account, "answer 1", { sourceCallIds: ["t1"] }),
     fullCall(account, "answer 2", { sourceCallIds: ["t2"] }),
   ]);
   assert.deepEqual((await left(db)).interactions, ["answer 2", "t2"]);
+  assert.deepEqual(await db.query("select transaction_id as id from background_calls"), [
+    { id: "another" },
+  ]);
   // Nor what repeats that one.
   await rows.insert([fullCall(account, "answer 3", { sourceCallIds: ["answer 1"] })]);
   assert.deepEqual((await left(db)).interactions, ["answer 2", "t2"]);
