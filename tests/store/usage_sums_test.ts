@@ -59,6 +59,10 @@ async function valuesAgree(store: UsageStore, accountId: number, part: UsagePart
   const calls = (of: readonly { calls: number }[]) => of.reduce((sum, one) => sum + one.calls, 0);
   assert.ok(calls(steps) > 0);
   assert.equal(calls(values), calls(steps));
+  // Hours that hold no beginning of a day.
+  const inADay = steps.findLast(({ at }) => at.getTime() % day !== 0)!;
+  const anHour = { ...some, from: inADay.at, to: new Date(inADay.at.getTime() + hour) };
+  assert.equal(calls((await store.values(anHour, part, 1000)).values), inADay.calls);
   // Steps of any length are the hours that lie in them.
   const starts = [0, 1, 30, 200].map((hours) => new Date(some.from.getTime() + hours * hour));
   const inSteps = starts.map((at, nth) => ({
