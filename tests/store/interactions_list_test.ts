@@ -54,6 +54,23 @@ function rowsOf(accountId: number): Interaction[] {
   );
 }
 
+eachDatabase("the sum over a list is that of its first rows", async (database) => {
+  const accountId = await newAccount(database);
+  const store = createAnalyticsStore(database);
+  const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 10, minute));
+  await store.insert([
+    interaction(accountId, "first", { createdAt: at(0), costNanos: 1n }),
+    // Two of one time: the later id comes first.
+    interaction(accountId, "b", { createdAt: at(1), costNanos: 10n }),
+    interaction(accountId, "c", { createdAt: at(1), costNanos: 100n }),
+    interaction(accountId, "unpriced", { createdAt: at(2), costNanos: null }),
+  ]);
+  const totals = async (limit: number) => await store.totals({ accountId, order: "newest", limit });
+  assert.deepEqual(await totals(2), { calls: 2, costNanos: 100n, isAll: false });
+  assert.deepEqual(await totals(3), { calls: 3, costNanos: 110n, isAll: false });
+  assert.deepEqual(await totals(4), { calls: 4, costNanos: 111n, isAll: true });
+});
+
 eachDatabase("pages in both orders lose and repeat nothing, across months", async (database) => {
   const accountId = await newAccount(database);
   const rows = rowsOf(accountId);
