@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import type { NewBackgroundCall } from "../../src/background/background_call.ts";
+import { startInTurn } from "../support/lock_queue.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { createBackgroundCalls } from "../../src/background/store/background.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -148,6 +149,17 @@ eachDatabase(
     });
   },
 );
+
+onPostgres("of two background calls at once one gets the last place", async (database) => {
+  const accountId = await account(database);
+  const store = createBackgroundCalls(database, "one/1");
+  const create = (id: string) => () =>
+    store.create({ ...newCall(accountId, id), most: 1 }).then(() => "stored", () => "refused");
+  // Lets both count the calls, and neither store its own.
+  const held = "lock table background_calls in share mode";
+  const ends = await startInTurn(database, held, create("resp_1"), create("resp_2"));
+  assert.deepEqual(ends, ["stored", "refused"]);
+});
 
 onPostgres("a background call begins before an erasure or after it", async (database, open) => {
   const accountId = await account(database);

@@ -141,6 +141,33 @@ eachDatabase("what was sent is remembered for a day after its last, and what wai
   assert.deepEqual(await statesAfter(49), ["waiting"]);
 });
 
+eachDatabase(
+  "an event that is given up is lost, and counted; one without its budget is lost at once",
+  async (
+    database,
+  ) => {
+    const hook = await addHook(database);
+    const store = createWebhookStore(database, { sealer, workerId: "one/1" });
+    await database.query(
+      `insert into webhook_deliveries (id, webhook_id, event_key, type, data, at, next_at, ends_at)
+     values ('a', $1, 'a', 'export.ready', '{}', $2, $2, $3),
+       ('b', $1, 'b', 'budget.reached', '{"budget_id":"gone"}', $3, $3, $3)`,
+      [hook, noon, hoursLater(1)],
+    );
+    const failed = { kind: "failed", at: noon, reason: "away", nextAt: null } as const;
+    await store.finish((await store.claim(noon, []))!, failed);
+    const states = async () => {
+      const rows = await database.query("select state from webhook_deliveries order by id");
+      return rows.map(({ state }) => state);
+    };
+    assert.deepEqual(await states(), ["lost", "waiting"]);
+    const [listed] = await store.list({ id: hook });
+    assert.deepEqual([listed!.lost, listed!.lastError, listed!.waiting], [1n, "away", 1]);
+    assert.equal(await store.claim(hoursLater(1), []), undefined);
+    assert.deepEqual(await states(), ["lost", "lost"]);
+  },
+);
+
 function hoursLater(hours: number): Date {
   return new Date(noon.getTime() + hours * 3_600_000);
 }
