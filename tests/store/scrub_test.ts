@@ -224,3 +224,50 @@ onPostgres("on a server the tables are rewritten, and what is not is said", asyn
   );
   assert.deepEqual(samples, []);
 });
+
+/** Has only calls with the canary, sampled, all of which go. */
+async function eraseAll(database: Database): Promise<void> {
+  const account = await newAccount(database);
+  const store = createAnalyticsStore(database);
+  await store.insert(
+    Array.from({ length: 30 }, (_, at) =>
+      interaction(account, `t${at}`, {
+        requestText: JSON.stringify(`${canary} ${at}`),
+        userId: people,
+      })),
+  );
+  await database.query("analyze");
+  await erase(database, account);
+}
+
+async function samplesOfErased(database: Database): Promise<string[]> {
+  const rows = await database.query(
+    `select distinct tablename from pg_stats
+     where histogram_bounds::text like $1 or most_common_vals::text like $2`,
+    [`%${canary}%`, `%${people}%`],
+  );
+  return rows.map((row) => String(row.tablename)).sort();
+}
+
+onPostgres("of a table that has become empty no samples stay", async (database) => {
+  await eraseAll(database);
+  assert.ok((await samplesOfErased(database)).includes("interaction_payloads"));
+  const { notRewritten } = await createVacuum(database, createAnalyticsStore(database)).scrub(
+    "all",
+  );
+  assert.deepEqual(await samplesOfErased(database), []);
+  assert.equal(notRewritten.length, 2, "the log and backups");
+});
+
+Deno.test("of an embedded table that has become empty no samples stay", async () => {
+  const directory = temporaryDirectory("scrub-empty");
+  await copyMigrated(`${directory}/database`);
+  const database = await openEmbedded(`${directory}/database`);
+  await eraseAll(database);
+  assert.notDeepEqual(await samplesOfErased(database), []);
+  const { notRewritten } = await createVacuum(database, createAnalyticsStore(database))
+    .scrub("erased");
+  assert.deepEqual([notRewritten, await samplesOfErased(database)], [[], []]);
+  await database.close();
+  assert.deepEqual(await filesWith(directory, [canary, people]), []);
+});

@@ -47,9 +47,10 @@ async function tablesOf(
 /** One statement per table, so that other work gets its turn. */
 async function rewrite(database: Database, tables: readonly string[]): Promise<VacuumReport> {
   const report: VacuumReport = { rewritten: [], notRewritten: [] };
-  const attempt = async (name: string, sql: string) => {
+  const attempt = async (name: string, sql: string, { samples = false } = {}) => {
     try {
       await database.query(sql);
+      if (samples) await clearStaleStatistics(database, name);
       report.rewritten.push(name);
     } catch (thrown) {
       // A partition may have been dropped meanwhile, with its file.
@@ -60,10 +61,13 @@ async function rewrite(database: Database, tables: readonly string[]): Promise<V
   // Statistics hold samples of the rows, so tables that have statistics are analyzed again.
   const sampled = await sampledTables(database);
   for (const name of tables) {
-    await attempt(name, `vacuum (full${sampled.has(name) ? ", analyze" : ""}) ${name}`);
+    const samples = sampled.has(name);
+    await attempt(name, `vacuum (full${samples ? ", analyze" : ""}) ${name}`, { samples });
   }
   // A partitioned table has statistics apart from those of its partitions.
-  for (const name of partitioned) if (sampled.has(name)) await attempt(name, `analyze ${name}`);
+  for (const name of partitioned) {
+    if (sampled.has(name)) await attempt(name, `analyze ${name}`, { samples: true });
+  }
   if (sampled.size > 0) await attempt("pg_statistic", "vacuum (full) pg_catalog.pg_statistic");
   if (database.kind === "postgres") {
     pushAll(report.notRewritten, outsidePlaces);
@@ -72,6 +76,26 @@ async function rewrite(database: Database, tables: readonly string[]): Promise<V
   await clearLog(database);
   report.rewritten.push("write-ahead log");
   return report;
+}
+
+/**
+ * Removes the statistics of a table that has become empty, since `analyze` leaves these as they
+ * were. Before PostgreSQL 18 only a superuser may.
+ */
+async function clearStaleStatistics(database: Database, table: string): Promise<void> {
+  const [state] = await database.query(
+    `select exists (select from ${table}) as filled,
+       current_setting('server_version_num')::integer >= 180000 as clears`,
+    [],
+  );
+  if (state?.filled) return;
+  await database.query(
+    state?.clears
+      ? `select pg_clear_attribute_stats(schemaname::text, tablename::text, attname::text, inherited)
+         from pg_stats where schemaname = current_schema() and tablename = $1::text`
+      : "delete from pg_catalog.pg_statistic where starelid = $1::text::regclass",
+    [table],
+  );
 }
 
 /** Makes the database remove files of its log instead of reusing them (tested). */
