@@ -21,7 +21,7 @@ async function run(...argv: string[]) {
         if (request.scope.name === "full") throw new OptionError("raise_until", "expected more");
         return Promise.resolve({
           ...{ ...request, limitNanos: request.limitNanos ?? 5n * 10n ** 9n, id: "b1" },
-          ...{ createdAt: new Date("2026-11-01T00:00:00Z"), spentNanos: 1n, leasedNanos: 0n },
+          ...{ createdAt: new Date("2026-11-01T00:00:00Z"), spentNanos: 1n },
         });
       },
       change: () => Promise.resolve(undefined),

@@ -21,9 +21,9 @@ export function audioSeconds(file: Uint8Array): number | undefined {
   return seconds !== undefined && Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined;
 }
 
-/** Duration of raw samples; default: 16-bit mono at 24 kHz. */
-export function pcmSeconds(byteLength: number, sampleRate = 24_000, bytesPerFrame = 2): number {
-  return byteLength / (sampleRate * bytesPerFrame);
+/** Duration of raw 16-bit mono samples. */
+export function pcmSeconds(byteLength: number, sampleRate = 24_000): number {
+  return byteLength / (sampleRate * 2);
 }
 
 /**

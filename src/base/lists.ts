@@ -6,9 +6,9 @@ export function pushAll<T>(list: T[], more: Iterable<T>): void {
   for (const one of more) list.push(one);
 }
 
-/** The least of the numbers and `start`. */
-export function least(numbers: Iterable<number>, start = Infinity): number {
-  let found = start;
+/** The least of the numbers; Infinity without any. */
+export function least(numbers: Iterable<number>): number {
+  let found = Infinity;
   for (const one of numbers) found = Math.min(found, one);
   return found;
 }

@@ -48,8 +48,6 @@ export interface StoredBudget extends Budget {
   createdAt: Date;
   /** Charged in the present period. */
   spentNanos: bigint;
-  /** Leased by processes, for calls under way and calls to come. */
-  leasedNanos: bigint;
 }
 
 export type NewBudget = Omit<Budget, "id">;

@@ -68,8 +68,8 @@ export function duration(ms: number | undefined): string {
 }
 
 /** `1 row`, `3 rows`. */
-export function counted(value: number | bigint, one: string, many = `${one}s`): string {
-  return `${count(value)} ${value === 1 || value === 1n ? one : many}`;
+export function counted(value: number | bigint, one: string): string {
+  return `${count(value)} ${value === 1 || value === 1n ? one : `${one}s`}`;
 }
 
 /** Formats a share as `1.2 %`, or as a dash if the whole is zero. */

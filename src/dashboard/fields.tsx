@@ -200,7 +200,7 @@ export function FormButtons({ children, back, cancel = "Cancel", tone = "primary
   );
 }
 
-/** Returns a text area's lines, or the parts between another separator, without duplicates. */
-export function listOf(text: string, separator = /[\n\r]+/): string[] {
-  return [...new Set(text.split(separator).map((one) => one.trim()).filter((one) => one !== ""))];
+/** Returns a text area's lines without duplicates. */
+export function listOf(text: string): string[] {
+  return [...new Set(text.split(/[\n\r]+/).map((one) => one.trim()).filter((one) => one !== ""))];
 }

@@ -149,8 +149,6 @@ export interface BoundInput extends OtherUsage {
   choices?: number;
   /** The tier asked for; a discount isn't counted on, since the vendor may not grant it. */
   serviceTier?: string;
-  /** True when the prompt holds no audio and no images, so that their input prices can't apply. */
-  textOnly?: boolean;
   /** The region asked for; as with tiers, a discount isn't counted on. */
   region?: string;
 }
@@ -166,7 +164,7 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
     row.rates,
     ...reachedTiers(row, input.inputTokens).map((tier) => mergeRates([row.rates, tier])),
   ];
-  const inputRate = costliest(reachable, input.textOnly === true ? textInput : inputDimensions);
+  const inputRate = costliest(reachable, inputDimensions);
   const outputRate = costliest(reachable, outputDimensions);
   const { numerator, denominator } = times(
     atLeastOnce(factorOf(row.serviceTiers, input.serviceTier)),
@@ -192,15 +190,14 @@ const defaultMaxOutputTokens = 128_000;
 const maxOutputTokens = 1_000_000;
 
 /**
- * Returns the caller's limit, capped at what the model can give; else the row's, else that of the
- * vendor's model list, else 128,000 tokens. A limit of 0 or less counts as none, as vendors read
- * it.
+ * Returns the caller's limit, capped at what the model can give; else the row's, else 128,000
+ * tokens. A limit of 0 or less counts as none, as vendors read it.
  */
-export function outputLimit(row: PriceRow, requested?: number, listed?: number): number {
+export function outputLimit(row: PriceRow, requested?: number): number {
   const context = row.contextTokens ?? maxOutputTokens;
-  const maxOutput = row.maxOutputTokens ?? listed;
-  if (requested !== undefined && requested > 0) return Math.min(requested, maxOutput ?? context);
-  return maxOutput ?? Math.min(defaultMaxOutputTokens, context);
+  const limit = row.maxOutputTokens;
+  if (requested !== undefined && requested > 0) return Math.min(requested, limit ?? context);
+  return limit ?? Math.min(defaultMaxOutputTokens, context);
 }
 
 /** Whether the row's prices hold at this time. */
@@ -236,8 +233,6 @@ const millisecondsPerMinute = 60_000n;
 /** Cap on the seconds of audio that a vendor may report: some thirty thousand years. */
 const maxSeconds = 1e12;
 const unchanged: Fraction = { numerator: 1n, denominator: 1n };
-const mediaInput: readonly Dimension[] = ["audioInput", "cachedAudioInput", "imageInput"];
-const textInput = inputDimensions.filter((dimension) => !mediaInput.includes(dimension));
 const outputDimensions: readonly Dimension[] = [
   "output",
   "reasoning",

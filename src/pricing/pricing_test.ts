@@ -318,10 +318,9 @@ Deno.test("numbers that multiply to infinity are held as the largest count, not 
   );
 });
 
-Deno.test("the bound counts audio prices unless the prompt is text only, and other units", () => {
+Deno.test("the bound counts audio prices, and other units", () => {
   const input = { inputTokens: 1000, maxOutputTokens: 0 };
   assert.equal(nanosToUsd(upperBoundNanos(flash, input)), "0.001000000");
-  assert.equal(nanosToUsd(upperBoundNanos(flash, { ...input, textOnly: true })), "0.000300000");
   const media = row({ perRequest: 1_000_000_000n, perImage: { hd: 7_000_000_000n, low: 1n } });
   assert.equal(
     nanosToUsd(upperBoundNanos(media, { ...input, images: [{ count: 2, quality: "odd" }] })),
@@ -329,11 +328,10 @@ Deno.test("the bound counts audio prices unless the prompt is text only, and oth
   );
 });
 
-Deno.test("the caller's output limit counts first, then the row's, the list's, 128,000", () => {
+Deno.test("the caller's output limit counts first, then the row's, then 128,000", () => {
   const limited = row({}, { maxOutputTokens: 64_000 });
-  assert.equal(outputLimit(limited, 5, 7), 5);
-  assert.equal(outputLimit(limited, undefined, 7), 64_000);
-  assert.equal(outputLimit(row({}), undefined, 7), 7);
+  assert.equal(outputLimit(limited, 5), 5);
+  assert.equal(outputLimit(limited), 64_000);
   assert.equal(outputLimit(row({})), 128_000);
 });
 
@@ -343,7 +341,6 @@ Deno.test("a limit beyond what the model can give counts as that, and one of not
   for (const enormous of [1e9, Number.MAX_SAFE_INTEGER, 1e300]) {
     assert.equal(outputLimit(limited, enormous), 64_000);
     assert.equal(outputLimit(small, enormous), 32_000);
-    assert.equal(outputLimit(row({}), enormous, 7), 7);
     assert.equal(outputLimit(row({}), enormous), 1_000_000);
   }
   for (const nothing of [0, -5]) {

@@ -7,12 +7,13 @@ import {
   type NewBackgroundCall,
 } from "../background_call.ts";
 import { Fault, overLimit } from "../../shared/fault.ts";
+import { fromNow } from "../../database/from_now.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { interactionFromJson, interactionToJson } from "../../records/interaction_json.ts";
 import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
-import { Claims, fromNow, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
+import { Claims, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
 
 /** The columns that say who works on a call. */
 const work: WorkTable = {

@@ -183,8 +183,7 @@ async function list(
   },
 ): Promise<StoredBudget[]> {
   const rows = await database.query(
-    `select ${columns}, b.created_at, coalesce(p.spent_nanos, 0) as spent,
-       coalesce(p.leased_nanos, 0) as leased
+    `select ${columns}, b.created_at, coalesce(p.spent_nanos, 0) as spent
      from budgets b left join budget_periods p on p.budget_id = b.id
        and p.starts_at = case b.per when 'day' then $3::timestamptz else $4::timestamptz end
      where b.removed_at is null and ($1::bigint is null or b.account_id = $1::bigint)
@@ -202,7 +201,6 @@ async function list(
     ...readBudget(row),
     createdAt: row.created_at as Date,
     spentNanos: row.spent as bigint,
-    leasedNanos: row.leased as bigint,
   }));
 }
 

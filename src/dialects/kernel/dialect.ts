@@ -357,8 +357,6 @@ export interface PlainRequest {
 export interface DialectQuirks {
   /** Reasoning tokens are reported in addition to the output tokens, not as part of them. */
   additiveReasoning?: boolean;
-  /** The vendor's servers know the output limit only by its older name. */
-  olderTokenLimit?: boolean;
   /** Models that refuse the older name. Pass-through calls to them get the newer one. */
   newerTokenLimit?: RegExp;
   /**

@@ -12,22 +12,15 @@ import { isRecord } from "./json.ts";
  */
 export function mediaSource(
   address: string,
-  mimeHint?: string,
 ): Exclude<MediaPart["source"], { type: "vendor-file" }> | undefined {
-  if (!address.startsWith("data:")) {
-    return {
-      type: "url",
-      url: address,
-      mimeType: mimeHint === undefined ? undefined : plainMime(mimeHint),
-    };
-  }
+  if (!address.startsWith("data:")) return { type: "url", url: address, mimeType: undefined };
   const comma = address.indexOf(",");
   if (comma < 0) return undefined;
   const header = address.slice("data:".length, comma).split(";").map((one) => one.trim());
   const raw = address.slice(comma + 1);
   const isBase64 = header.slice(1).some((one) => one.toLowerCase() === "base64");
   const data = isBase64 ? standardBase64(raw) : encodePercent(raw);
-  return data === undefined ? undefined : base64Source(data, header[0] || mimeHint);
+  return data === undefined ? undefined : base64Source(data, header[0]);
 }
 
 /** A data URL, or bare base64, which clients send as well. */

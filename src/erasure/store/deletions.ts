@@ -10,6 +10,7 @@ import { overLimit } from "../../shared/fault.ts";
 import { type Tombstone, tombstoneOf } from "../tombstone.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
+import { fromNow } from "../../database/from_now.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { eraseBatch, type Erased, type RecordStores } from "./erasure.ts";
 import { countScope } from "./erasure_count.ts";
@@ -19,13 +20,7 @@ import { sanitizeText } from "../../database/sanitize_text.ts";
 import { noteDirty } from "./vacuum.ts";
 import { insertTombstone, readTombstone, sweepErased } from "./tombstones.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
-import {
-  Claims,
-  firstParam,
-  fromNow,
-  withoutClaim,
-  type WorkTable,
-} from "../../work_queue/store/claims.ts";
+import { Claims, firstParam, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
 
 /** The most waiting deletions of one account. */
 const maxWaiting = 100;

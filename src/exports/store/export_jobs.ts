@@ -11,11 +11,12 @@ import { overLimit } from "../../shared/fault.ts";
 import { dayMs } from "../../shared/time_span.ts";
 import type { AuditNote } from "../../audit/audit.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
+import { fromNow } from "../../database/from_now.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { lockRequest } from "../../database/request_lock.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
-import { Claims, fromNow, type WorkTable } from "../../work_queue/store/claims.ts";
+import { Claims, type WorkTable } from "../../work_queue/store/claims.ts";
 
 export interface ExportJobOptions {
   /** How long a file is kept; a signed URL of a bucket is valid for at most seven days. */

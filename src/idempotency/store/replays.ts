@@ -5,6 +5,7 @@ import type {
   ReplayState,
   ReplayStore,
 } from "../request_fingerprint.ts";
+import { fromNow } from "../../database/from_now.ts";
 import type { Database, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { erasedAmong } from "../../erasure/store/tombstones.ts";
@@ -111,11 +112,6 @@ async function sweep(database: Database): Promise<number> {
     removed += rows.length;
     if (rows.length < sweepRows) return removed;
   }
-}
-
-/** Uses the database's clock: those of several processes differ. */
-function fromNow(ms: string): string {
-  return `clock_timestamp() + ${ms}::bigint * interval '1 millisecond'`;
 }
 
 /** Selects the body only for the same request. */

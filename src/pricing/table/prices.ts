@@ -1,6 +1,6 @@
 import { type ChatRefusal, type PriceRow, validAt } from "../pricing.ts";
 import { priceNames } from "./price_names.ts";
-import { type PriceEntry, readPriceRow } from "./price_row.ts";
+import { readPriceRow } from "./price_row.ts";
 import { priceTable } from "./price_table.ts";
 
 /** A vendor's label, and the label whose prices it uses where it has none. */
@@ -127,8 +127,10 @@ function refuseTwice(rows: readonly PriceRow[], written: readonly PriceRow[]): v
   });
 }
 
-export function bundledPrices(entries: readonly PriceEntry[] = priceTable): PriceRow[] {
-  return entries.flatMap(({ label, models, source, checked_on: checkedOn, fallback, ...fields }) =>
+export function bundledPrices(): PriceRow[] {
+  return priceTable.flatMap((
+    { label, models, source, checked_on: checkedOn, fallback, ...fields },
+  ) =>
     models.map((model) => {
       const origin = { label, model, source, checkedOn, ...fallback === true ? { fallback } : {} };
       return readPriceRow(origin, fields, `${label}/${model}`);

@@ -1,3 +1,4 @@
+import { fromNow } from "../../database/from_now.ts";
 import type { Database, Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 
 /** A table whose rows are work, and its columns that say who works on a row and until when. */
@@ -32,11 +33,6 @@ export interface ClaimQuery {
 
 /** The number of a claim's first own parameter. */
 export const firstParam = 3;
-
-/** SQL for a time by the database's clock, `ms` from now: a number or a parameter. */
-export function fromNow(ms: number | string): string {
-  return `clock_timestamp() + ${ms}::bigint * interval '1 millisecond'`;
-}
 
 /**
  * Names this run of a process. What an earlier run of the same process holds may be claimed at once:

@@ -31,12 +31,12 @@ export function readImageRequest(
     size,
     ratio,
     resolution: body.resolution ?? undefined,
-    quality: unlessDefault(body.quality, "auto"),
+    quality: unlessAuto(body.quality),
     format: body.output_format ?? undefined,
     compression: body.output_compression ?? undefined,
-    background: unlessDefault(body.background, "auto"),
+    background: unlessAuto(body.background),
     style: body.style ?? undefined,
-    moderation: unlessDefault(body.moderation, "auto"),
+    moderation: unlessAuto(body.moderation),
     seed: body.seed ?? undefined,
     negativePrompt: body.negative_prompt ?? undefined,
     personGeneration: body.person_generation ?? undefined,
@@ -52,11 +52,10 @@ export function readImageRequest(
 export const addressField = "response_format";
 
 /** The value, or undefined if it is null or the default. */
-function unlessDefault<Value extends string, Nothing extends Value>(
+function unlessAuto<Value extends string>(
   value: Value | null | undefined,
-  defaultValue: Nothing,
-): Exclude<Value, Nothing> | undefined {
-  return value == null || value === defaultValue ? undefined : value as Exclude<Value, Nothing>;
+): Exclude<Value, "auto"> | undefined {
+  return value == null || value === "auto" ? undefined : value as Exclude<Value, "auto">;
 }
 
 function readReference(address: string, index: number): Reference {

@@ -34,13 +34,12 @@ export function* encodeRequest(
   loseSettings(request, ["topK"], losses);
   const marks = new Breakpoints(request, target, losses);
   const search = searchFor(request, target, losses);
-  const limit = target.quirks?.olderTokenLimit ? "max_tokens" : "max_completion_tokens";
   const { unwrap: jsonUnwrap, ...answer } = formatSchema(request, losses);
   const body: Record<string, unknown> = {
     model: target.model,
     messages: yield* writeMessages(request, { aliasOf, marks, losses }),
     ...defined({
-      [limit]: request.maxOutputTokens,
+      max_completion_tokens: request.maxOutputTokens,
       temperature: request.temperature,
       top_p: request.topP,
       n: request.choices === 1 ? undefined : request.choices,
