@@ -53,7 +53,7 @@ class ResponsesStreamDecoder extends JsonEventDecoder {
     const decoded = this.#read(record, events);
     const { sequence_number: sequence } = record;
     // A failed event isn't forwarded: the error that replaces it takes its number.
-    if (this.#state !== "failed" && typeof sequence === "number") this.#sequence = sequence + 1;
+    if (!this.#hasFailed() && typeof sequence === "number") this.#sequence = sequence + 1;
     return decoded;
   }
 
@@ -125,6 +125,10 @@ class ResponsesStreamDecoder extends JsonEventDecoder {
     const failed = this.#fail({ error });
     // Output before the failure is billed.
     return usage ? { ...failed, events: [{ type: "usage", usage }, ...failed.events] } : failed;
+  }
+
+  #hasFailed(): boolean {
+    return this.#state === "failed";
   }
 
   #fail(json: JsonRecord): DecodedEvent {
