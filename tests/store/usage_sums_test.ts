@@ -22,7 +22,7 @@ import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { usageColumns, usageFromRows } from "../support/recount_usage.ts";
 import { Random } from "../support/random.ts";
 import { asked, erase, request, storeOf } from "./erasing.ts";
-import { interaction, newAccount } from "./samples.ts";
+import { interaction, newAccount, untilOneWaits } from "./samples.ts";
 
 const parts = ["model", "vendor", "api_key", "app"] as const;
 
@@ -295,6 +295,32 @@ eachDatabase(
     assert.deepEqual(await gaps(database), []);
   },
 );
+
+onPostgres("a call that comes while its month is dropped counts where it is", async (db, open) => {
+  const accountId = await newAccount(db);
+  const old = (id: string) =>
+    interaction(accountId, id, { createdAt: new Date("2026-08-03T01:00:00Z"), app: id });
+  await createAnalyticsStore(db).insert([old("earlier")]);
+  const [other, watching] = [await open(), await open()];
+  const [written, dropping] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow: Database = {
+    ...other,
+    transaction: (work) =>
+      other.transaction(async (tx) => {
+        const result = await work(tx);
+        written.resolve();
+        await dropping.promise;
+        return result;
+      }),
+  };
+  const writing = createAnalyticsStore(slow).insert([old("late")]);
+  await written.promise;
+  const erasing = createRetention(db, createAnalyticsStore(db)).eraseUsage(now);
+  await untilOneWaits(watching);
+  dropping.resolve();
+  await Promise.all([writing, erasing]);
+  assert.deepEqual(await gaps(db), []);
+});
 
 /** A process that is killed now and then, before or after a transaction's commit. */
 function mortal(database: Database, random: Random): Database {
