@@ -497,6 +497,11 @@ eachDatabase(
     await createRecords(database).insert([unpriced("new"), unpriced("new"), unpriced("newer")]);
     await createRecords(database).insert([unpriced("new")]);
     await createRecords(database).insert(["nul \u0000", "half \ud83d"].map(unpriced));
+    // One that did not answer, and one that answered for nothing, are not named.
+    await createRecords(database).insert([
+      { ...unpriced("failed"), status: "failed" },
+      { ...unpriced("free"), costNanos: 0n },
+    ]);
     await one.send();
     assert.deepEqual(
       one.received.map(({ data }) => data.model).sort(),
