@@ -8,29 +8,17 @@ import type { RecordedForm } from "../relay/recorded_request.ts";
 import { Tries } from "../relay/settling_steps.ts";
 import { payloadRulesOf, storePayloads } from "../relay/truncate_payloads.ts";
 import type { InteractionStore } from "../shared/interaction.ts";
-import type { MediaStore } from "../shared/media.ts";
 import { type VendorLabel, withVendorLabels } from "./filter_conditions.ts";
-import { createFlushRecords, type FlushRecords } from "./flush_records.ts";
+import { createFlushRecords } from "./flush_records.ts";
 import type { Journal } from "./journal/journal.ts";
-import { createRecorder, type Recorder } from "./recorder.ts";
-import { createMediaSigner, type MediaSigner } from "./signed_media.ts";
+import { createRecorder } from "./recorder.ts";
+import { createMediaSigner } from "./signed_media.ts";
 import { withOwnSessions } from "./store/write_thread.ts";
 import { createRecords } from "./store/records.ts";
 import { StoredBytes } from "./stored_bytes.ts";
 
 /** Records calls, and reads the records. */
-export interface RecordServices {
-  interactions: InteractionStore;
-  recorder: Recorder;
-  flushRecords: FlushRecords;
-  storedBytes: StoredBytes;
-  /** Counts failed steps of settling. */
-  tries: Tries;
-  /** Reads of interactions, scheduled so that no account makes the others wait. */
-  fairAnalytics: FairAnalytics;
-  media: MediaStore;
-  mediaSigner: MediaSigner;
-}
+export type RecordServices = ReturnType<typeof createRecordServices>;
 
 export interface RecordOptions {
   database: Database;
@@ -59,7 +47,7 @@ const lingerMs = 250;
 /** Suggest a minor GC after this many bytes of written payloads. */
 const gcHintEveryBytes = 8 * 1024 * 1024;
 
-export function createRecordServices(options: RecordOptions): RecordServices {
+export function createRecordServices(options: RecordOptions) {
   const { database, analyticsStore, journal, masterKey, clock, log, pause, flushOthers } = options;
   const records = createRecords(database, analyticsStore);
   const { insert: byThread } = options;
@@ -85,7 +73,9 @@ export function createRecordServices(options: RecordOptions): RecordServices {
     recorder,
     flushRecords: createFlushRecords({ recorder, flushOthers }),
     storedBytes,
+    /** Counts failed steps of settling. */
     tries,
+    /** Reads of interactions, scheduled so that no account makes the others wait. */
     fairAnalytics: namingVendors(analyticsStore.fair, options.vendorLabel),
     media: analyticsStore.media,
     mediaSigner: createMediaSigner({
