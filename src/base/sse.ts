@@ -1,6 +1,6 @@
 // Our own, not eventsource-parser: events keep their exact bytes, which are forwarded.
 
-/** One server-sent event, or a group of comment lines, with its exact bytes. */
+/** One server-sent event, or a run of comments and blank lines, with its exact bytes. */
 export interface SseEvent {
   /**
    * The whole event as it arrived, its blank line included; a view of the chunk where it lies in
@@ -29,7 +29,9 @@ export class SseEventTooLargeError extends Error {
  * every stream: an event that lies in one chunk is neither copied nor scanned twice.
  *
  * A CR at the very end of a chunk may be half a CRLF, so an event that ends with it is handed over
- * with the next byte or by `end`. The events don't depend on where the chunks were cut.
+ * with the next byte or by `end`. Comments and blank lines that follow one another in a chunk are
+ * one event: a stream of nothing but line ends costs no more than one of data. The other events
+ * don't depend on where the chunks were cut.
  */
 export class SseSplitter {
   readonly #maxEventBytes: number;
@@ -69,7 +71,13 @@ export class SseSplitter {
     const length = chunk.length;
     let start = 0;
     let at = from;
+    /** While all lines since `start` are silent: where the last of their blank lines ends. */
+    let silentEnd = this.#silentFrom();
     while (at < length) {
+      if (silentEnd !== undefined && !isSilent(chunk[at])) {
+        start = this.#finishRun(chunk, start, silentEnd, events);
+        silentEnd = undefined;
+      }
       const end = chunk[at] === LF ? at : chunk.indexOf(LF, at);
       if (end < 0) {
         this.#lineEmpty = false;
@@ -79,9 +87,10 @@ export class SseSplitter {
       this.#lineEmpty = true;
       at = end + 1;
       if (!blank) continue;
-      events.push(this.#finish(chunk, start, at, events));
-      start = at;
+      if (silentEnd === undefined) start = this.#finishRun(chunk, start, at, events);
+      silentEnd = at;
     }
+    if (silentEnd !== undefined) start = this.#finishRun(chunk, start, silentEnd, events);
     this.#keep(chunk, start, length, events);
     return events;
   }
@@ -91,18 +100,24 @@ export class SseSplitter {
     const length = chunk.length;
     let start = 0;
     let at = from;
+    let silentEnd = this.#silentFrom();
+    const endEvent = () => {
+      if (silentEnd === undefined) start = this.#finishRun(chunk, start, at, events);
+      silentEnd = at;
+    };
     while (at < length) {
       if (this.#afterCr) {
         this.#afterCr = false;
         if (chunk[at] === LF) at++;
-        if (this.#blankCr) {
-          events.push(this.#finish(chunk, start, at, events));
-          start = at;
-        }
+        if (this.#blankCr) endEvent();
         continue;
       }
       const lineFrom = at;
       let byte = chunk[at];
+      if (silentEnd !== undefined && !isSilent(byte)) {
+        start = this.#finishRun(chunk, start, silentEnd, events);
+        silentEnd = undefined;
+      }
       while (byte !== LF && byte !== CR && ++at < length) byte = chunk[at];
       if (at > lineFrom) this.#lineEmpty = false;
       if (at === length) break;
@@ -113,10 +128,10 @@ export class SseSplitter {
         this.#afterCr = true;
         this.#blankCr = blank;
       } else if (blank) {
-        events.push(this.#finish(chunk, start, at, events));
-        start = at;
+        endEvent();
       }
     }
+    if (silentEnd !== undefined) start = this.#finishRun(chunk, start, silentEnd, events);
     this.#keep(chunk, start, length, events);
     return events;
   }
@@ -127,6 +142,18 @@ export class SseSplitter {
     const terminated = this.#afterCr && this.#blankCr;
     this.#afterCr = false;
     return [this.#finish(nothing, 0, 0, [], terminated)];
+  }
+
+  /** 0 if the chunk begins between events, or with the stream; undefined within an event. */
+  #silentFrom(): number | undefined {
+    return this.#carryLength === 0 && this.#lineEmpty && !this.#afterCr ? 0 : undefined;
+  }
+
+  /** Adds the event that ends before `end`, if there is one. Returns where the next begins. */
+  #finishRun(chunk: Uint8Array, start: number, end: number, events: SseEvent[]): number {
+    if (end <= start && this.#carryLength === 0) return start;
+    events.push(this.#finish(chunk, start, end, events));
+    return end;
   }
 
   #finish(
@@ -184,6 +211,11 @@ export class SseSplitter {
     }
     return at;
   }
+}
+
+/** Whether a line that begins with this byte is blank or a comment. */
+function isSilent(first: number | undefined): boolean {
+  return first === LF || first === CR || first === COLON;
 }
 
 const LF = 10;

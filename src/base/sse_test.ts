@@ -32,10 +32,7 @@ Deno.test("fields are read as the HTML standard says", () => {
     ["ping", "a\nb\n\n", true],
   ]);
   assert.deepEqual(parse("event: a\nevent: b\nid: 7\nretry: 1\n\n"), [["b", undefined, true]]);
-  assert.deepEqual(parse(": keep alive\n\n:\n\n"), [
-    [undefined, undefined, true],
-    [undefined, undefined, true],
-  ]);
+  assert.deepEqual(parse(": keep alive\n\n:\n\n"), [[undefined, undefined, true]]);
   assert.deepEqual(parse("database: x\ndat: y\n data: z\n\n"), [[undefined, undefined, true]]);
   assert.deepEqual(parse("data:\ndata: é😀\n\n"), [[undefined, "\né😀", true]]);
 });
@@ -57,6 +54,20 @@ Deno.test("a BOM is skipped at the start only, and a half one is text", () => {
   ]);
   const half = new Uint8Array([0xef, 0xbb, ...encoder.encode("\ndata: 1\n\n")]);
   assert.deepEqual(split([half]).map((e) => e.data), ["1"]);
+});
+
+Deno.test("comments and blank lines that follow one another in a chunk are one event", () => {
+  for (const eol of ["\n", "\r\n", "\r"]) {
+    for (const silent of [eol, `: x${eol}${eol}`, `:${eol}${eol}${eol}: y${eol}${eol}`]) {
+      const run = silent.repeat(1_000);
+      const text = `data: 1${eol}${eol}${run}: z${eol}data: 2${eol}${eol}${run}data: 3${eol}${eol}`;
+      const events = split([encoder.encode(text)]);
+      assert.deepEqual(events.map(({ data }) => data), ["1", undefined, "2", undefined, "3"]);
+      assert.equal(events.map(({ bytes }) => new TextDecoder().decode(bytes)).join(""), text);
+      // A CR at the end of a chunk may be half a CRLF, so its event comes apart.
+      assert.equal(parse(run).length, eol === "\r" ? 2 : 1);
+    }
+  }
 });
 
 Deno.test("a last event without its blank line is delivered and flagged", () => {
@@ -97,7 +108,7 @@ Deno.test("an event above the cap is refused, whole or still growing, after thos
   assert.equal(fits.push(encoder.encode("data: 2345\n\n")).length, 1);
 });
 
-Deno.test("events don't depend on where the bytes are cut, and their bytes are all the bytes", () => {
+Deno.test("what events say doesn't depend on where the bytes are cut, and their bytes are all the bytes", () => {
   const random = new Random(20261121);
   const pieces = ["data: ", "data:", "data", "event: x", ": note", "id: 1", "\n", "\r", "\r\n"]
     .concat(["\n\n", "\r\n\r\n", '{"a":"é😀"}', "\ufeff", "x", "[DONE]", "\r\r"]);
@@ -115,7 +126,7 @@ Deno.test("events don't depend on where the bytes are cut, and their bytes are a
       chunks.push(bytes.subarray(at, end));
       at = end;
     }
-    assert.deepEqual(plain(split(chunks)), plain(whole), JSON.stringify(text));
+    assert.deepEqual(joinedRuns(split(chunks)), joinedRuns(whole), JSON.stringify(text));
     const reference = referenceEvents(text);
     assert.deepEqual(
       whole.filter((e) => e.terminated && e.data !== undefined).map((e) => [e.event, e.data]),
@@ -124,6 +135,21 @@ Deno.test("events don't depend on where the bytes are cut, and their bytes are a
     );
   }
 });
+
+/** The events, with comments and blank lines that follow one another as one of them. */
+function joinedRuns(events: readonly SseEvent[]) {
+  const joined: ReturnType<typeof plain> = [];
+  let isRun = false;
+  for (const [index, event] of plain(events).entries()) {
+    const text = new TextDecoder("utf-8", { ignoreBOM: index > 0 })
+      .decode(new Uint8Array(event.bytes));
+    const isSilent = event.terminated && /^(?:(?::[^\r\n]*)?(?:\r\n|\n|\r))+$/.test(text);
+    if (isSilent && isRun) joined.at(-1)!.bytes.push(...event.bytes);
+    else joined.push(event);
+    isRun = isSilent;
+  }
+  return joined;
+}
 
 /** A slow reading of the standard to compare with: whole text, regular expressions, no bytes. */
 function referenceEvents(text: string): [string | undefined, string][] {
