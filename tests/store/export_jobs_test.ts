@@ -347,14 +347,26 @@ eachDatabase("an account may have so many waiting, and keep so many", async (dat
 
 async function* pieces(sizes: readonly number[]) {
   let n = 0;
-  for (const size of sizes) yield await Promise.resolve(new Uint8Array(size).map(() => n++));
+  for (const size of sizes) {
+    yield await Promise.resolve(new Uint8Array(size).map(() => byteAt(n++)));
+  }
+}
+
+async function* reversed(bytes: Uint8Array) {
+  yield await Promise.resolve(bytes.toReversed());
+}
+
+/** No two parts of a file are alike. */
+function byteAt(n: number): number {
+  return n ^ (n >> 8) ^ (n >> 16);
 }
 
 eachDatabase("both places keep files byte for byte, and read any part", async (database) => {
   const { accountId, jobs } = await setup(database);
   const mebibyte = 1024 * 1024;
   const sizes = [1, mebibyte - 1, mebibyte + 7, 100, 3 * mebibyte];
-  const whole = new Uint8Array(sizes.reduce((a, b) => a + b)).map((_, n) => n);
+  const whole = new Uint8Array(sizes.reduce((a, b) => a + b)).map((_, n) => byteAt(n));
+  const other = await newAccount(database, "other");
   const places = [createExportChunks(database), createExportFiles(`${directory}/${accountId}`)];
   for (const [index, place] of places.entries()) {
     await jobs.create({
@@ -364,6 +376,11 @@ eachDatabase("both places keep files byte for byte, and read any part", async (d
     const { job } = (await jobs.claim())!;
     assert.equal(await place.save(job, pieces(sizes)), whole.length);
     await jobs.finish(job, whole.length);
+    await jobs.create({ ...order(other), location: index ? "files" : "chunks" });
+    const theirs = (await jobs.claim())!.job;
+    assert.equal(await place.save(theirs, reversed(whole)), whole.length);
+    await jobs.finish(theirs, whole.length);
+    assert.equal((await collect(place.read(theirs, 0, 1)))[0]![0], whole.at(-1));
     const parts = [[0, whole.length], [0, 1], [mebibyte - 1, mebibyte + 1], [5_000_000, 5_000_001]];
     for (const [start, end] of [...parts, [whole.length - 1, whole.length], [7, 7]]) {
       const read = await collect(place.read(job, start!, end!));
