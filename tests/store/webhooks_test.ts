@@ -1,5 +1,4 @@
 import assert from "@std/assert";
-import { Webhook as StandardWebhook } from "standardwebhooks";
 import { commandLine } from "../../src/audit/audit.ts";
 import { FakeClock } from "../../src/base/clock.ts";
 import { createUuidv7 } from "../../src/base/ids.ts";
@@ -7,122 +6,25 @@ import { createLog } from "../../src/base/log.ts";
 import { readBudgetScope } from "../../src/budgets/budget.ts";
 import { createBudgets } from "../../src/budgets/wire.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
-import type { Database } from "../../src/database/database.ts";
 import { MasterKey } from "../../src/keys/sealing.ts";
-import type { MasterKeySource } from "../../src/keys/store/master_key.ts";
 import { createSealer } from "../../src/keys/store/master_key_claim.ts";
 import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import type { BillingBasis } from "../../src/shared/interaction.ts";
-import type { PublicPost } from "../../src/vendors/public_fetch.ts";
 import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
 import { enqueueEvents } from "../../src/webhooks/store/enqueue.ts";
 import { resealWebhooks } from "../../src/webhooks/store/webhooks.ts";
-import { createWebhooks } from "../../src/webhooks/wire.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
-
-const noon = new Date("2026-11-21T12:00:00Z");
-const minute = 60_000;
-
-interface Received {
-  id: string;
-  atMs: number;
-  type: string;
-  data: Record<string, unknown>;
-}
-
-/** A receiver that verifies each request with the package; `status` is what it answers. */
-function receiver(clock: FakeClock) {
-  const received: Received[] = [];
-  const state = { status: 204, attempts: 0, secrets: new Map<string, string>() };
-  const post: PublicPost["post"] = (url, { headers, body }) => {
-    state.attempts++;
-    const text = new TextDecoder().decode(body);
-    if (state.status !== 204) return Promise.resolve(state.status);
-    const secret = state.secrets.get(url)!;
-    // The package's own tolerance is of the real clock; the signature is what it is asked for here.
-    const verified = verify(secret, text, headers) as Received & { timestamp: string };
-    assert.match(verified.timestamp, /^2026-11-2\dT/);
-    assert.equal(Number(headers["webhook-timestamp"]), Math.floor(clock.now().getTime() / 1000));
-    const { type, data } = verified;
-    received.push({ id: headers["webhook-id"]!, atMs: clock.now().getTime(), type, data });
-    return Promise.resolve(204);
-  };
-  return { received, state, post };
-}
-
-function verify(secret: string, body: string, headers: Readonly<Record<string, string>>): unknown {
-  const real = Date.now;
-  Date.now = () => Number(headers["webhook-timestamp"]) * 1000;
-  try {
-    return new StandardWebhook(secret).verify(body, { ...headers });
-  } finally {
-    Date.now = real;
-  }
-}
-
-function masterKeys(key = MasterKey.generate()): MasterKeySource {
-  let current = key;
-  return {
-    source: "environment",
-    current: () => current,
-    prepare: () => Promise.resolve(),
-    adopt: (next) => Promise.resolve(void (current = next)),
-    reread: () => Promise.resolve(),
-  };
-}
-
-interface Options {
-  clock?: FakeClock;
-  to?: ReturnType<typeof receiver>;
-  keys?: MasterKeySource;
-  name?: string;
-}
-
-/** One process that sends. */
-function processOf(database: Database, options: Options = {}) {
-  const { clock = new FakeClock(noon), keys = masterKeys(), name = "one" } = options;
-  const to = options.to ?? receiver(clock);
-  const down: string[] = [];
-  const services = createWebhooks({
-    ...{ database, clock, newId: createUuidv7(clock), workerId: `${name}/1`, allowHosts: [] },
-    masterKey: () => Promise.resolve(keys),
-    post: to.post,
-    downVendors: () => down,
-    log: createLog(() => {}, clock.now),
-  });
-  const { webhooks, webhookSender } = services;
-  return {
-    ...{ ...services, ...to, clock, down, keys },
-    async add(
-      accountId: number,
-      events: readonly string[] = [],
-      creditLowNanos: bigint | null = null,
-    ) {
-      const url = `https://hooks.example/${to.state.secrets.size}`;
-      const { webhook, secret } = await webhooks.add(
-        { accountId, url, events, creditLowNanos },
-        commandLine,
-      );
-      to.state.secrets.set(url, secret.reveal());
-      return webhook;
-    },
-    /** Sends all that is due, with whatever other processes send meanwhile. */
-    async send() {
-      for (;;) {
-        await webhookSender.tick();
-        const [left] = await database.query(
-          `select count(*)::int as n from webhook_deliveries
-           where state = 'waiting' and (next_at <= $1 or claimed_until is not null)`,
-          [clock.now()],
-        );
-        if (Number(left!.n) === 0) return;
-      }
-    },
-    types: () => to.received.map(({ type }) => type),
-  };
-}
+import {
+  masterKeys,
+  minute,
+  noon,
+  processOf,
+  type ProcessOptions,
+  receiver,
+  verify,
+} from "./webhook_process.ts";
 
 eachDatabase(
   "an event is signed by the specification and sent once, to the hooks that want it",
@@ -530,7 +432,7 @@ eachDatabase(
     // A process with another master key leaves events to those that have the right one.
     const stranger = processOf(
       database,
-      { clock: one.clock, to: one, keys: masterKeys() } as Options,
+      { clock: one.clock, to: one, keys: masterKeys() } as ProcessOptions,
     );
     await enqueueEvents(database, [{
       ...{ accountId, key: "unpriced later", type: "model.unpriced", data: {} },
@@ -539,7 +441,8 @@ eachDatabase(
     await stranger.send();
     const received = one.received.length;
     one.clock.advance(minute);
-    await processOf(database, { clock: one.clock, to: one, keys: one.keys } as Options).send();
+    await processOf(database, { clock: one.clock, to: one, keys: one.keys } as ProcessOptions)
+      .send();
     assert.equal(one.received.length, received + 1);
   },
 );

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { chat } from "../../src/dialects/text/chat/mod.ts";
 import { judgeRequest, readVerdict } from "../../src/evals/eval_judge.ts";
-import { instanceOf } from "./instance.ts";
+import { instanceOf } from "../../demo/simulator/instance.ts";
 
 Deno.test("what a simulated judge answers is a verdict", () => {
   const judge = { type: "judge" as const, model: "gpt-4.1", prompt: "Is {{answer}} true?" };
