@@ -9,8 +9,9 @@ import type { Clock } from "../base/clock.ts";
 import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
 import type { OpenStreams } from "./open_streams.ts";
 
-/** How long the answer's headers may be held back while only comments come. */
+/** How long the answer's headers may be held back while only comments come, and with how many bytes. */
 const commentGraceMs = 5_000;
+const maxCommentBytes = 64 * 1024;
 /** How long an answer is drained after its caller has left. */
 const longestDrainMs = 15 * 60_000;
 /**
@@ -122,6 +123,7 @@ class StreamForwarder implements StreamOutput {
   #tail: Uint8Array[] = [];
   /** Comments before the first event, held back with the headers. */
   #comments: Uint8Array[] = [];
+  #commentBytes = 0;
 
   constructor(
     deps: ForwardDeps,
@@ -206,7 +208,9 @@ class StreamForwarder implements StreamOutput {
     if (this.#callerLeft) return;
     if (!this.#hasBegun) {
       this.#comments.push(bytes);
-      if (this.#deps.nowMs() - this.#startedMs > commentGraceMs) this.begin();
+      this.#commentBytes += bytes.length;
+      const isLong = this.#commentBytes > maxCommentBytes;
+      if (isLong || this.#deps.nowMs() - this.#startedMs > commentGraceMs) this.begin();
       return;
     }
     if (this.#isComplete) this.#tail.push(bytes);

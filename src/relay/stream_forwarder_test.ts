@@ -94,6 +94,23 @@ Deno.test("comments alone begin the answer after five seconds", async () => {
   assert.equal(await new Response(await stream).text(), ": one : two : three .");
 });
 
+Deno.test("comments alone begin the answer once there are more than 64 KiB of them", async () => {
+  const { stream, send, end, recorded } = setUp();
+  recorded.resolve();
+  let hasBegun = false;
+  stream.then(() => hasBegun = true);
+  const begun = async () => {
+    for (let turns = 0; turns < 10; turns++) await Promise.resolve();
+    return hasBegun;
+  };
+  send(`:${"x".repeat(65_535)}`);
+  assert.equal(await begun(), false);
+  send(":");
+  assert.equal(await begun(), true);
+  end();
+  assert.equal(await new Response(await stream).text(), `:${"x".repeat(65_535)}:.`);
+});
+
 for (const onDisconnect of ["cancel", "drain"] as const) {
   Deno.test(`who takes nothing of its stream is cut off, and its vendor too, at once or read to the end: ${onDisconnect}`, async () => {
     const { timers, endings, did, stream, send, end } = setUp({ onDisconnect });
