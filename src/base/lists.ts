@@ -6,7 +6,7 @@ export function pushAll<T>(list: T[], more: Iterable<T>): void {
   for (const one of more) list.push(one);
 }
 
-/** The least of the numbers; Infinity without any. */
+/** The smallest of the numbers; Infinity if there are none. */
 export function least(numbers: Iterable<number>): number {
   let found = Infinity;
   for (const one of numbers) found = Math.min(found, one);

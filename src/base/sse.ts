@@ -75,7 +75,7 @@ export class SseSplitter {
     let silentEnd = this.#silentFrom();
     while (at < length) {
       if (silentEnd !== undefined && !isSilent(chunk[at])) {
-        start = this.#finishRun(chunk, start, silentEnd, events);
+        start = this.#finishBefore(chunk, start, silentEnd, events);
         silentEnd = undefined;
       }
       const end = chunk[at] === LF ? at : chunk.indexOf(LF, at);
@@ -87,10 +87,10 @@ export class SseSplitter {
       this.#lineEmpty = true;
       at = end + 1;
       if (!blank) continue;
-      if (silentEnd === undefined) start = this.#finishRun(chunk, start, at, events);
+      if (silentEnd === undefined) start = this.#finishBefore(chunk, start, at, events);
       silentEnd = at;
     }
-    if (silentEnd !== undefined) start = this.#finishRun(chunk, start, silentEnd, events);
+    if (silentEnd !== undefined) start = this.#finishBefore(chunk, start, silentEnd, events);
     this.#keep(chunk, start, length, events);
     return events;
   }
@@ -102,7 +102,7 @@ export class SseSplitter {
     let at = from;
     let silentEnd = this.#silentFrom();
     const endEvent = () => {
-      if (silentEnd === undefined) start = this.#finishRun(chunk, start, at, events);
+      if (silentEnd === undefined) start = this.#finishBefore(chunk, start, at, events);
       silentEnd = at;
     };
     while (at < length) {
@@ -115,7 +115,7 @@ export class SseSplitter {
       const lineFrom = at;
       let byte = chunk[at];
       if (silentEnd !== undefined && !isSilent(byte)) {
-        start = this.#finishRun(chunk, start, silentEnd, events);
+        start = this.#finishBefore(chunk, start, silentEnd, events);
         silentEnd = undefined;
       }
       while (byte !== LF && byte !== CR && ++at < length) byte = chunk[at];
@@ -131,7 +131,7 @@ export class SseSplitter {
         endEvent();
       }
     }
-    if (silentEnd !== undefined) start = this.#finishRun(chunk, start, silentEnd, events);
+    if (silentEnd !== undefined) start = this.#finishBefore(chunk, start, silentEnd, events);
     this.#keep(chunk, start, length, events);
     return events;
   }
@@ -149,8 +149,8 @@ export class SseSplitter {
     return this.#carryLength === 0 && this.#lineEmpty && !this.#afterCr ? 0 : undefined;
   }
 
-  /** Adds the event that ends before `end`, if there is one. Returns where the next begins. */
-  #finishRun(chunk: Uint8Array, start: number, end: number, events: SseEvent[]): number {
+  /** Adds the event or run that ends before `end`, if there is one. Returns where the next begins. */
+  #finishBefore(chunk: Uint8Array, start: number, end: number, events: SseEvent[]): number {
     if (end <= start && this.#carryLength === 0) return start;
     events.push(this.#finish(chunk, start, end, events));
     return end;

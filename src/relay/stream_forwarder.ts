@@ -9,7 +9,7 @@ import type { Clock } from "../base/clock.ts";
 import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
 import type { OpenStreams } from "./open_streams.ts";
 
-/** How long the answer's headers may be held back while only comments come, and with how many bytes. */
+/** The headers are held back while only comments come: for no longer, and with no more bytes. */
 const commentGraceMs = 5_000;
 const maxCommentBytes = 64 * 1024;
 /** How long an answer is drained after its caller has left. */

@@ -74,15 +74,20 @@ Deno.test("what comes from the last event on waits until the call's end is recor
   assert.deepEqual([await last, await read(), (await reader.read()).done], ["end", ".", true]);
 });
 
-Deno.test("comments alone begin the answer after five seconds", async () => {
-  const { timers, stream, send, end, recorded } = setUp();
-  recorded.resolve();
+/** Returns a function that tells whether the answer has begun by now. */
+function beginOf(stream: Promise<unknown>): () => Promise<boolean> {
   let hasBegun = false;
   stream.then(() => hasBegun = true);
-  const begun = async () => {
+  return async () => {
     for (let turns = 0; turns < 10; turns++) await Promise.resolve();
     return hasBegun;
   };
+}
+
+Deno.test("comments alone begin the answer after five seconds", async () => {
+  const { timers, stream, send, end, recorded } = setUp();
+  recorded.resolve();
+  const begun = beginOf(stream);
   send(": one ");
   timers.advance(5_000);
   send(": two ");
@@ -97,12 +102,7 @@ Deno.test("comments alone begin the answer after five seconds", async () => {
 Deno.test("comments alone begin the answer once there are more than 64 KiB of them", async () => {
   const { stream, send, end, recorded } = setUp();
   recorded.resolve();
-  let hasBegun = false;
-  stream.then(() => hasBegun = true);
-  const begun = async () => {
-    for (let turns = 0; turns < 10; turns++) await Promise.resolve();
-    return hasBegun;
-  };
+  const begun = beginOf(stream);
   send(`:${"x".repeat(65_535)}`);
   assert.equal(await begun(), false);
   send(":");

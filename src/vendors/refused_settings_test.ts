@@ -106,7 +106,7 @@ for (
     ["gpt-6-sol", "none", "minimal", "high"],
   ] as const
 ) {
-  Deno.test(`${model} is asked for an effort that it takes`, () => {
+  Deno.test(`${model} gets an effort that it supports`, () => {
     assert.equal(effortsSent(model, { thinkingBudget: 0 }).effort, none);
     assert.equal(effortsSent(model, { thinkingLevel: "MINIMAL" }).effort, minimal);
     assert.equal(effortsSent(model, { thinkingLevel: "HIGH" }).effort, high);
@@ -115,7 +115,7 @@ for (
   });
 }
 
-Deno.test("models without reasoning are asked for none, which is a loss where some was asked for", () => {
+Deno.test("models without reasoning get no effort, which is a loss where one was requested", () => {
   for (const model of ["gpt-4.1", "gpt-4o-mini", "gpt-5-chat-latest", "gpt-5.2-chat-latest"]) {
     const asked = effortsSent(model, { thinkingLevel: "HIGH", includeThoughts: true });
     assert.equal(asked.reasoning, undefined, model);

@@ -12,7 +12,7 @@ import type { ImageCodec } from "../dialects/kernel/image_codec.ts";
 import type { SpeechCodec } from "../dialects/kernel/speech_codec.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import type { SettingName } from "../dialects/kernel/canonical_request.ts";
-import type { RefusedSettings, TakenEfforts } from "../dialects/kernel/refused_settings.ts";
+import type { RefusedSettings, SupportedEfforts } from "../dialects/kernel/refused_settings.ts";
 import { hostMedia, type MediaRoute, mediaRouteTable, noMedia } from "./media_routes.ts";
 import {
   rowsFromAggregatorModels,
@@ -199,8 +199,11 @@ const refusedByVendorB: readonly RefusedSettings[] = [
   { models: reasoningOfVendorB, always: [...always, ...sampling] },
 ];
 
-/** By the vendor's own refusals, which list what a model takes; of newer models none is known. */
-const effortsOfVendorB: readonly TakenEfforts[] = [
+/**
+ * From the vendor's refusals, which list what a model supports (seen of gpt-5.1; of gpt-5, gpt-5.2,
+ * gpt-5.4 and o3 in users' reports), the others from its documentation. None is known of newer models.
+ */
+const effortsOfVendorB: readonly SupportedEfforts[] = [
   { models: /^(?:ft:)?(?:gpt-[34]|chatgpt-|gpt-[\d.]+-chat)/, efforts: [] },
   { models: /^gpt-5-pro/, efforts: ["high"] },
   { models: /^(?:o\d|gpt-5(?:\.1)?-codex(?!-max))/, efforts: ["low", "medium", "high"] },

@@ -44,6 +44,13 @@ async function startVendor() {
 
 const eventStream = { "content-type": "text/event-stream" };
 
+/** Resolves when the service has counted a caller that left. */
+async function hasLeft(service: TestService): Promise<void> {
+  while (!(await (await service.fetch("/metrics")).text()).includes('status="499"')) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
 /** Registers a test of a service with a vendor under the test's control. */
 function withVendor(
   name: string,
@@ -203,9 +210,7 @@ withVendor("who leaves in mid-stream leaves nothing, and one of those who wait g
   assert.equal(await third, "left");
   // Once the service has noticed it. Before, the third could still be answered when the first
   // leaves.
-  while (!(await (await service.fetch("/metrics")).text()).includes('status="499"')) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  await within(20_000, hasLeft(service));
   assert.equal(vendor.calls(), 1);
   leaving.abort();
   const answers = await Promise.all(others);

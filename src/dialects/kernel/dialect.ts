@@ -10,7 +10,7 @@ import type { HostedWork } from "./hosted.ts";
 import type { JsonRecord } from "./json.ts";
 import type { MediaField } from "./media_field.ts";
 import type { ToolDemand } from "./tool_demand.ts";
-import type { RefusedSettings, TakenEfforts } from "./refused_settings.ts";
+import type { RefusedSettings, SupportedEfforts } from "./refused_settings.ts";
 import type { CanonicalRequest, Loss, MediaPart } from "./canonical_request.ts";
 
 /**
@@ -366,8 +366,8 @@ export interface DialectQuirks {
   signedThinking?: RegExp;
   /** Settings that some of its models refuse; translated calls leave them out and report them. */
   refuses?: readonly RefusedSettings[];
-  /** Of models that are not named, every effort is tried. */
-  efforts?: readonly TakenEfforts[];
+  /** Models that no rule matches get the effort that was requested. */
+  efforts?: readonly SupportedEfforts[];
 }
 
 /** Facts of a request that routing, limits, price and record need. */

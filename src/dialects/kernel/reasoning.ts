@@ -10,6 +10,18 @@ export function effortOf({ effort, budgetTokens: budget }: Reasoning): Reasoning
   return budget < 2048 ? "low" : budget < 8192 ? "medium" : "high";
 }
 
+/**
+ * Returns the wanted level if it is supported, else the next higher one that is, else the highest.
+ * Both lists ascend.
+ */
+export function nearestLevel<Level>(
+  wanted: Level,
+  { levels, supported }: { levels: readonly Level[]; supported: readonly Level[] },
+): Level {
+  return levels.slice(levels.indexOf(wanted)).find((level) => supported.includes(level)) ??
+    supported.at(-1)!;
+}
+
 /** The documented placeholder for a missing signature. */
 export const signatureSentinel = "skip_thought_signature_validator";
 

@@ -6,7 +6,7 @@ import type {
   SettingName,
 } from "./canonical_request.ts";
 import type { Target } from "./dialect.ts";
-import { effortLevels, effortOf } from "./reasoning.ts";
+import { effortLevels, effortOf, nearestLevel } from "./reasoning.ts";
 import { changesNothing, loseSetting } from "./setting_losses.ts";
 
 /** Settings that some models of a vendor refuse with a 400; part of the vendor's row. */
@@ -20,11 +20,11 @@ export interface RefusedSettings {
   readonly whileReasoning?: readonly SettingName[];
 }
 
-/** The efforts that some models of a vendor take, others being a 400; part of the vendor's row. */
-export interface TakenEfforts {
+/** The efforts that some models of a vendor support; others are a 400. Part of the vendor's row. */
+export interface SupportedEfforts {
   /** Matches the vendor's name of the model. The first matching rule applies. */
   readonly models: RegExp;
-  /** Empty for models without reasoning, which refuse the setting. */
+  /** In ascending order; empty for models without reasoning, which refuse the setting. */
   readonly efforts: readonly Effort[];
 }
 
@@ -33,15 +33,15 @@ type Effort = NonNullable<Reasoning["effort"]>;
 /**
  * The request without the settings that its model is known to refuse, for translated calls: a
  * caller of another dialect doesn't know this vendor's rules. They are reported as losses, unless
- * their value changes nothing. An effort becomes the nearest that the model takes.
+ * their value changes nothing. An effort that the model doesn't support becomes the nearest that it does.
  */
 export function withoutRefused(
-  asked: CanonicalRequest,
+  original: CanonicalRequest,
   { model, quirks }: Target,
 ): { request: CanonicalRequest; losses: Loss[] } {
   const losses: Loss[] = [];
-  const taken = quirks?.efforts?.find(({ models }) => models.test(model))?.efforts;
-  const request = taken ? withEffortOf(taken, asked, losses) : asked;
+  const supported = quirks?.efforts?.find(({ models }) => models.test(model))?.efforts;
+  const request = supported ? withSupportedEffort(supported, original, losses) : original;
   const rule = quirks?.refuses?.find(({ models, except }) =>
     models.test(model) && except?.test(model) !== true
   );
@@ -68,22 +68,22 @@ function isReasoningOff({ reasoning }: CanonicalRequest): boolean {
   return reasoning !== undefined && effortOf(reasoning) === "none";
 }
 
-/** Asks for the next higher effort that the model takes, or its highest. */
-function withEffortOf(
-  taken: readonly Effort[],
+/** Requests an effort that the model supports, or none of a model without reasoning. */
+function withSupportedEffort(
+  supported: readonly Effort[],
   request: CanonicalRequest,
   losses: Loss[],
 ): CanonicalRequest {
   const { reasoning, ...others } = request;
   if (!reasoning) return request;
   const effort = effortOf(reasoning);
-  if (taken.length === 0) {
+  if (supported.length === 0) {
     if (effort !== undefined && effort !== "none") {
       loseSetting(request, "reasoning", "hint", losses);
     }
     return others;
   }
   if (effort === undefined) return request;
-  const next = effortLevels.slice(effortLevels.indexOf(effort)).find((one) => taken.includes(one));
-  return { ...request, reasoning: { ...reasoning, effort: next ?? taken.at(-1)! } };
+  const nearest = nearestLevel(effort, { levels: effortLevels, supported });
+  return { ...request, reasoning: { ...reasoning, effort: nearest } };
 }

@@ -51,7 +51,7 @@ export function readImageRequest(
 /** The field by which a caller asks for an address in place of the picture. */
 export const addressField = "response_format";
 
-/** The value, or undefined if it is null or the default. */
+/** The value, or undefined if it is null or `auto`, the default. */
 function unlessAuto<Value extends string>(
   value: Value | null | undefined,
 ): Exclude<Value, "auto"> | undefined {

@@ -1,6 +1,6 @@
 import type { CanonicalRequest, Loss, Reasoning } from "../../../kernel/canonical_request.ts";
 import type { Thinking, ThinkingLevel } from "../models.ts";
-import { effortOf } from "../../../kernel/reasoning.ts";
+import { effortOf, nearestLevel } from "../../../kernel/reasoning.ts";
 import { loseSetting } from "../../../kernel/setting_losses.ts";
 
 /**
@@ -60,7 +60,6 @@ const levels: Readonly<Record<Effort, ThinkingLevel>> = {
 };
 
 /** Returns the wanted level, or else the next higher one that the model accepts, or its highest. */
-function levelOf(effort: Effort, takes: readonly ThinkingLevel[]): ThinkingLevel {
-  return order.slice(order.indexOf(levels[effort])).find((level) => takes.includes(level)) ??
-    takes.at(-1)!;
+function levelOf(effort: Effort, supported: readonly ThinkingLevel[]): ThinkingLevel {
+  return nearestLevel(levels[effort], { levels: order, supported });
 }
