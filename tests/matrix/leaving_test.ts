@@ -37,11 +37,38 @@ for (const dialect of dialectNames) {
 
   Deno.test(`who leaves before the end of a ${dialect} stream has cancelled it`, async () => {
     const vendorsEnd = Promise.withResolvers<void>();
-    const answer = await begin(dialect, vendorsEnd.promise, 1);
+    const answer = await begin(dialect, vendorsEnd.promise, vendorWords[dialect].begin);
     await readUntil(answer, /I am/);
     const row = await untilRow(answer.headers.get("x-transaction-id"));
     vendorsEnd.resolve();
     assert.deepEqual([row.status, row.finish_reason], ["cancelled", null]);
+  });
+}
+
+/** The first event of a stream, before any text, and the charge at 2 and 8 USD per million tokens. */
+const firstEvents: Readonly<Record<DialectName, [event: string, charged: string]>> = {
+  chat: [vendorWords.chat.begin[0]!, "0.000000000"],
+  responses: [vendorWords.responses.begin[0]!, "0.000000000"],
+  messages: [vendorWords.messages.begin[0]!, "0.000028000"],
+  generate: [
+    `data: ${JSON.stringify({ usageMetadata: { promptTokenCount: 10 } })}\r\n\r\n`,
+    "0.000020000",
+  ],
+};
+
+for (const dialect of dialectNames) {
+  const [first, charged] = firstEvents[dialect];
+  Deno.test(`who leaves before the text of a ${dialect} stream pays what is reported by then`, async () => {
+    const vendorsEnd = Promise.withResolvers<void>();
+    const answer = await begin(dialect, vendorsEnd.promise, [first]);
+    await answer.body!.cancel();
+    const row = await untilRow(answer.headers.get("x-transaction-id"));
+    vendorsEnd.resolve();
+    const basis = Number(charged) > 0 ? "estimated" : "none";
+    assert.deepEqual(
+      [row.status, row.billing_basis, row.charged_usd],
+      ["cancelled", basis, charged],
+    );
   });
 }
 
@@ -68,18 +95,15 @@ Deno.test("a response can be continued at its terminal event, before the vendor 
   assert.equal((await reader.read()).done, true);
 });
 
-/** A call whose vendor has said `pieces` of its stream, or all, but waits before it hangs up. */
+/** A call whose vendor has sent `pieces` of its stream, or all, but waits before it hangs up. */
 async function begin(
   dialect: DialectName,
   vendorsEnd: Promise<void>,
-  pieces = Infinity,
+  pieces = [...vendorWords[dialect].begin, ...vendorWords[dialect].end],
 ): Promise<Response> {
-  const { begin, end } = vendorWords[dialect];
   const script = service().script(async (exchange) => {
     await exchange.head(200, { "content-type": "text/event-stream" });
-    for (const piece of [...begin, ...end].slice(0, begin.length + pieces - 1)) {
-      await exchange.write(piece);
-    }
+    for (const piece of pieces) await exchange.write(piece);
     await vendorsEnd;
     await exchange.end();
   });
