@@ -7,8 +7,8 @@ import { type ColumnKind, columnKinds, interactionRecord } from "./export_tables
 /** The most values of one filter; a URL has no room for more. */
 const maxValues = 500;
 
-/** Columns by which the list can be filtered; the account is always the key's. */
-export const listFilters = filterColumns("interactions").filter((name) => name !== "account_id");
+/** Columns by which the list can be filtered, as exports can; the account is always the key's. */
+export const listFilters = filterColumns("interactions");
 
 const { request: _request, response: _response, ...summaryShape } = interactionRecord.shape;
 

@@ -1,6 +1,7 @@
 import type { ExportFilters } from "../../contracts/data/export_filters.ts";
 import { filterColumns } from "../../contracts/data/export_filters.ts";
 import { columnKinds, type ExportTable } from "../../contracts/data/export_tables.ts";
+import { withoutOwnAccount } from "../records/filter_conditions.ts";
 import { Fault, invalidValue } from "../shared/fault.ts";
 import { type TimeSpan, timeSpan } from "../shared/time_span.ts";
 
@@ -146,19 +147,12 @@ function checkFilters(
   accountId: number,
 ): ExportFilters {
   const knownFilters = new Set(tables.flatMap(filterColumns));
-  for (const [column, value] of Object.entries(filters)) {
+  for (const column of Object.keys(filters)) {
     if (!knownFilters.has(column)) {
       throw invalidValue(`filters.${column}`, `expected one of ${[...knownFilters].join(", ")}`);
     }
-    if (column === "account_id" && [value].flat().some((one) => one !== accountId)) {
-      throw invalidValue(
-        "filters.account_id",
-        "expected the account of this key; there is no other",
-      );
-    }
   }
-  // Every read is limited to the key's account anyway.
-  return Object.fromEntries(Object.entries(filters).filter(([name]) => name !== "account_id"));
+  return withoutOwnAccount(filters, accountId, "filters.account_id");
 }
 
 function deliveryOf({ delivery, range }: ExportRequest, hasBucket: boolean): Delivery {

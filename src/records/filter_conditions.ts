@@ -47,6 +47,22 @@ export function filterConditions(
   });
 }
 
+/**
+ * Returns the filters without the one by account, since every read is limited to the key's account
+ * anyway. `param` names that filter in the fault for another account.
+ */
+export function withoutOwnAccount<Value>(
+  filters: Readonly<Record<string, Value>>,
+  accountId: number,
+  param: string,
+): Record<string, Value> {
+  const { account_id: wanted = [], ...others } = filters;
+  if ([wanted].flat().some((one) => one !== accountId)) {
+    throw invalidValue(param, "expected the account of this key; there is no other");
+  }
+  return others;
+}
+
 /** Returns the texts that a filter looks for, each once. */
 export function wantedTexts(wanted: readonly unknown[]): string[] {
   return [...new Set(wanted.map((one) => sanitizeText(String(one))))];

@@ -69,6 +69,8 @@ eachDatabase("the sum over a list is that of its first rows", async (database) =
   assert.deepEqual(await totals(2), { calls: 2, costNanos: 100n, isAll: false });
   assert.deepEqual(await totals(3), { calls: 3, costNanos: 110n, isAll: false });
   assert.deepEqual(await totals(4), { calls: 4, costNanos: 111n, isAll: true });
+  const oldest = await store.totals({ accountId, order: "oldest", limit: 2 });
+  assert.deepEqual(oldest, { calls: 2, costNanos: 11n, isAll: false });
 });
 
 eachDatabase("pages in both orders lose and repeat nothing, across months", async (database) => {

@@ -9765,6 +9765,10 @@ export type ListInteractionsData = {
          */
         user_id?: Array<string>;
         /**
+         * The key's account. Several: any of them.
+         */
+        account_id?: Array<number>;
+        /**
          * Id of the service key. Several: any of them.
          */
         api_key_id?: Array<string>;

@@ -10,6 +10,7 @@ import type {
   InteractionDetail,
   InteractionRepository,
 } from "../../records/interaction_repository.ts";
+import { withoutOwnAccount } from "../../records/filter_conditions.ts";
 import { readCursor, writeCursor } from "../../records/list_cursor.ts";
 import { countTerms, maxTerms } from "../../records/search_tokens.ts";
 import { billedLines, type CostLines } from "../../repricing/cost_lines.ts";
@@ -33,7 +34,8 @@ export function recordedCallRoutes(app: Endpoints, deps: RecordedCallRouteDeps):
     const scope = [accountId, filters];
     const search = searchOf(filters.q);
     const after = cursor === undefined ? undefined : readCursor(scope, cursor);
-    const selected = { accountId, ...timeSpan(filters), filters: columnFilters(filters) };
+    const columns = withoutOwnAccount(columnFilters(filters), accountId, "account_id");
+    const selected = { accountId, ...timeSpan(filters), filters: columns };
     await flushRecords();
     const { rows, next } = await interactions.page({
       ...{ ...selected, ...defined({ search, after }), order: "newest", limit },

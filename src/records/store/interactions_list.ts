@@ -43,10 +43,12 @@ export async function listTotals(
   // Only these columns: thousands of rows would carry the other forty along.
   const { text, values } = pageSql(query, "i.cost_nanos, i.created_at, i.transaction_id");
   const limit = `$${values.push(query.limit)}`;
+  const direction = query.order === "newest" ? "desc" : "asc";
   const [row] = await database.query(
     `select count(*) as calls, coalesce(sum(cost_nanos) filter (where place <= ${limit}), 0) as cost
      from (
-       select cost_nanos, row_number() over (order by created_at desc, transaction_id desc) as place
+       select cost_nanos,
+         row_number() over (order by created_at ${direction}, transaction_id ${direction}) as place
        from (${text}) as listed
      ) as numbered`,
     values,
